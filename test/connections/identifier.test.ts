@@ -1,4 +1,4 @@
-// Home realm discovery: an e-mail address leads to the connection that it belongs to, by its domain alone.
+// Home realm discovery: the domain of an e-mail address selects the connection.
 import { expect } from 'chai';
 import { makeCertificate } from '../saml/support.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
@@ -20,7 +20,7 @@ const CORP = 'https://corp.example.test/sso';
 const LAB = 'https://lab.example.test/sso';
 const SOCIAL = 'https://social.example.test';
 
-describe('an address that is asked for first', () => {
+describe('the identifier-first login page', () => {
   let server: TestServer;
   before(async () => {
     const { certificate: signingCert } = await makeCertificate();
@@ -91,7 +91,7 @@ describe('an address that is asked for first', () => {
   after(() => server?.stop());
 
   const open = (agent: Agent, more: Record<string, string> = {}) => openPage(agent, server, webRequest(more));
-  /** Types an address into the page. */
+  /** Submits an address on the page. */
   const type = (agent: Agent, page: Answer, identifier: string) => {
     const { action, fields } = readForm(page, 'identifier');
     return agent.request(action, { form: { ...fields, identifier } });
@@ -108,19 +108,19 @@ describe('an address that is asked for first', () => {
     [' Ada@CORP.Example ', CORP],
     ['ada@lab.example', LAB],
   ] as const) {
-    it(`leads to the connection that has its domain: ${address}`, async () => {
+    it(`sends the user to the connection that has the domain of the address: ${address}`, async () => {
       const { answer } = await typed(address);
       expect(originOf(answer)).to.equal(to);
     });
   }
 
-  it('comes to the provider as login_hint', async () => {
+  it('sends the address to the provider as login_hint', async () => {
     const { answer } = await typed('ada@lab.example');
     const request = new URL(answer.location).searchParams.get('SAMLRequest') ?? '';
     expect(Buffer.from(request, 'base64').toString()).to.contain('ProviderName="ada@lab.example"');
   });
 
-  it('leads to the password, where it is fixed and can be changed', async () => {
+  it('leads to the password form, which shows the address as read-only and lets the user change it', async () => {
     const { agent, answer } = await typed(USER.email);
     expect(answer.status).to.equal(303);
     const page = await agent.get(answer.location);
@@ -132,7 +132,7 @@ describe('an address that is asked for first', () => {
     expect(responseOf(await submitLogin(agent, server, page)).code).to.be.a('string');
   });
 
-  it('stays where the password was wrong', async () => {
+  it('keeps the address when the password is wrong', async () => {
     const { agent, answer } = await typed(USER.email);
     const again = await submitLogin(agent, server, await agent.get(answer.location), {
       ...USER,
@@ -143,7 +143,7 @@ describe('an address that is asked for first', () => {
     expect(again.text).to.match(/<input id="username"[^>]* readonly/);
   });
 
-  it('is answered alike whether there is an account or not', async () => {
+  it('gives the same answer whether there is an account or not', async () => {
     const seen = await Promise.all(
       [USER.email, 'zed@example.test'].map(async (address) => {
         const { agent, answer } = await typed(address);
@@ -155,7 +155,7 @@ describe('an address that is asked for first', () => {
     expect(seen[0]).to.deep.equal(seen[1]);
   });
 
-  it('is not asked for where the request says who, or which connection', async () => {
+  it('is skipped when login_hint, connection or screen_hint decides; an unknown login_hint fills it in', async () => {
     const agent = () => createAgent(server);
     const hinted = await authorize(agent(), webRequest({ login_hint: 'ada@corp.example' }));
     expect(originOf(hinted)).to.equal(CORP);
@@ -167,19 +167,19 @@ describe('an address that is asked for first', () => {
     expect(prefilled.text).to.match(/<input id="identifier"[^>]* value="ada@home\.example"/);
   });
 
-  it('is not asked for where no address leads elsewhere', async () => {
+  it('is skipped when no address leads to another connection', async () => {
     const page = await openPage(createAgent(server), server, { ...webRequest(), client_id: 'code-only' });
     expect(page.text).to.contain('name="password"');
   });
 
-  it('has no buttons of the connections that it leads to, and those of all others', async () => {
+  it('shows buttons for connections without domains only', async () => {
     const page = await open(createAgent(server));
     expect(page.text).to.contain('Continue with social');
     expect(page.text).not.to.match(/Continue with (corp|lab)/);
     expect(page.text).not.to.contain('name="password"');
   });
 
-  it('is asked for again where it leads nowhere, and everybody logs in elsewhere', async () => {
+  it('rejects an address of no known domain when every connection is at an external provider', async () => {
     const agent = createAgent(server);
     const page = await open(agent, { client_id: 'elsewhere' });
     for (const nobody of ['ada@home.example', 'ada', 'corp.example']) {
@@ -191,7 +191,7 @@ describe('an address that is asked for first', () => {
     expect(originOf(await type(agent, page, 'ada@lab.example'))).to.equal(LAB);
   });
 
-  it('is taken from its own form alone', async () => {
+  it('rejects a form with a wrong CSRF token, or from another browser', async () => {
     const agent = createAgent(server);
     const { action, fields } = readForm(await open(agent), 'identifier');
     const forged = await agent.request(action, {
@@ -204,7 +204,7 @@ describe('an address that is asked for first', () => {
     expect(stranger.status).to.equal(400);
   });
 
-  it('is shown as text, and not at all when it is too long', async () => {
+  it('escapes the address, and cuts off one that is too long', async () => {
     const nasty = '"><script>alert(1)</script>@home.example';
     const { agent, answer } = await typed(nasty);
     expect((await agent.get(answer.location)).text).not.to.contain('<script>alert');
@@ -212,10 +212,10 @@ describe('an address that is asked for first', () => {
     expect((await long.agent.get(long.answer.location)).text.length).to.be.below(5000);
   });
 
-  describe('in an organization', () => {
+  describe('for an organization', () => {
     const members = { client_id: 'members', organization: 'org_acme' };
 
-    it('leads to its one enterprise connection by its verified domains', async () => {
+    it('leads to the only enterprise connection of the organization by its verified domain', async () => {
       expect(originOf((await typed('ada@acme.example', members)).answer)).to.equal(CORP);
       const hinted = await authorize(
         createAgent(server),
@@ -224,25 +224,25 @@ describe('an address that is asked for first', () => {
       expect(originOf(hinted)).to.equal(CORP);
     });
 
-    it('leads nowhere by one that nobody has verified, or by a connection that it does not have', async () => {
+    it('ignores unverified domains, and connections that the organization has not enabled', async () => {
       for (const address of ['ada@unproved.example', 'ada@lab.example'])
         expect((await typed(address, members)).answer.location).to.match(/\/login$/);
     });
 
-    it('does so for the organization alone', async () => {
+    it('ignores domains of the organization in a request without it', async () => {
       const { answer } = await typed('ada@acme.example', { client_id: 'members' });
       expect(answer.location).to.match(/\/login$/);
     });
   });
 
-  it('leads to a connection for all, where the application is of a third party', async () => {
+  it('offers domain connections to third-party applications only', async () => {
     const answer = await authorize(createAgent(server), webRequest({ client_id: 'foreign' }));
     expect(originOf(answer)).to.equal(CORP);
     const own = await openPage(createAgent(server), server, webRequest());
     expect(own.text).not.to.contain('open-house');
   });
 
-  describe('is known by its domain before anybody is sent here (WebFinger)', () => {
+  describe('WebFinger', () => {
     const ISSUER = 'http://openid.net/specs/connect/1.0/issuer';
     const discover = (domain: string, rel = ISSUER) =>
       createAgent(server).get(
@@ -251,7 +251,7 @@ describe('an address that is asked for first', () => {
       );
 
     for (const domain of ['corp.example', 'CORP.Example', 'lab.example', 'open.example', 'acme.example']) {
-      it(`${domain} is a connection's`, async () => {
+      it(`returns the issuer for the domain of an enterprise connection: ${domain}`, async () => {
         const { status, headers, json } = await discover(domain);
         expect(status).to.equal(200);
         expect(headers).to.include({ 'access-control-allow-origin': '*' });
@@ -271,14 +271,14 @@ describe('an address that is asked for first', () => {
       'a b',
       '',
     ]) {
-      it(`"${domain}" is no connection's`, async () => {
+      it(`returns 404 for any other domain: "${domain}"`, async () => {
         const { status, headers } = await discover(domain);
         expect(status).to.equal(404);
         expect(headers).to.include({ 'access-control-allow-origin': '*' });
       });
     }
 
-    it('has no links of other relations, and wants to know what is meant', async () => {
+    it('returns no links of other relations, and rejects a request without one resource', async () => {
       expect((await discover('corp.example', 'http://webfinger.net/rel/avatar')).json().links).to.deep.equal(
         [],
       );
@@ -290,14 +290,14 @@ describe('an address that is asked for first', () => {
     });
   });
 
-  describe('because the tenant wants it so', () => {
+  describe('with prompts.identifier_first', () => {
     let first: TestServer;
     before(async () => {
       first = await startServer({ tenant: { ...tenant, prompts: { identifier_first: true } } });
     });
     after(() => first.stop());
 
-    it('is asked for by every application with passwords', async () => {
+    it('is shown by an application with nothing but passwords', async () => {
       const agent = createAgent(first);
       const page = await openPage(agent, first, webRequest());
       expect(page.text).not.to.contain('name="password"');
@@ -307,7 +307,7 @@ describe('an address that is asked for first', () => {
   });
 });
 
-/** A page without what is of one request or of one person. */
+/** Returns a page without what differs by request or user. */
 function anonymous(text: string, own: readonly string[]): string {
   const plain = own.reduce((rest, one) => rest.replaceAll(one, ''), text);
   return plain.replaceAll(/nonce="[^"]*"|name="_csrf" value="[^"]*"/g, '');

@@ -1,4 +1,4 @@
-// The marks of connections: drawings of ours, served by us, one for every strategy.
+// The logos of connections: drawn for this project, served by this server, one for every strategy.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -13,10 +13,10 @@ const ASSETS = new URL('../../views/assets/', import.meta.url).pathname;
 const files = readdirSync(join(ASSETS, 'marks'));
 const GENERIC = 'marks/connection.svg';
 
-describe('the marks of connections', () => {
+describe('the logos of connections', () => {
   const { path } = readAssets(ASSETS);
 
-  it('are there for every strategy, known or not', () => {
+  it('exist for every strategy, built in or not', () => {
     for (const strategy of [
       ...Object.keys(STRATEGIES),
       'google-oauth2',
@@ -27,13 +27,13 @@ describe('the marks of connections', () => {
       'oidc',
     ])
       expect(() => path(markOf(strategy))).not.to.throw();
-    expect(markOf('of-somebody')).to.equal(GENERIC);
+    expect(markOf('not-built-in')).to.equal(GENERIC);
     expect(markOf('../mark')).to.equal(GENERIC);
     expect(markOf('constructor')).to.equal(GENERIC);
     expect(markOf('windowslive')).to.equal('marks/microsoft.svg');
   });
 
-  it('are all used', () => {
+  it('are all used by some strategy', () => {
     const names = files.map((file) => file.replace('.svg', ''));
     const shared = ['google-oauth2', 'windowslive', 'samlp', 'ad', 'any'].map(markOf);
     const unused = names.filter((name) => ![markOf(name), ...shared].includes(`marks/${name}.svg`));
@@ -41,7 +41,7 @@ describe('the marks of connections', () => {
   });
 
   for (const file of files)
-    it(`are small drawings that name nothing outside: ${file}`, () => {
+    it(`are small SVG files without scripts or external references: ${file}`, () => {
       const text = readFileSync(join(ASSETS, 'marks', file), 'utf8');
       expect(text.length).to.be.below(1000);
       expect(text).to.match(
@@ -54,7 +54,7 @@ describe('the marks of connections', () => {
       expect(text).not.to.match(/href|url\(|\bon\w+=/);
     });
 
-  it('are served as pictures, for good', async () => {
+  it('are served as immutable images', async () => {
     const server = await startServer({ tenant });
     try {
       const { status, headers } = await createAgent(server).get(path(markOf('github')));

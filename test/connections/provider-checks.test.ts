@@ -1,4 +1,4 @@
-// What a connection's provider does not answer is said when the connection is made, and holds up nobody.
+// A provider that cannot be used is reported when its connection is created, in the background.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
@@ -29,7 +29,7 @@ const openId = (name: string, url: string) =>
     discovery_url: `${url}${DOCUMENT}`,
   });
 
-describe('the provider of a connection', () => {
+describe("the check of a connection's provider", () => {
   let provider: OpenIdProvider;
   let silent: http.Server;
   let silentUrl = '';
@@ -37,7 +37,7 @@ describe('the provider of a connection', () => {
   before(async () => {
     provider = await startOpenIdProvider(await signingKey('k1'));
     provider.instead = { [DOCUMENT]: (response) => response.writeHead(503).end() };
-    // It takes a request, and never answers.
+    // Accepts requests and never answers.
     silent = http.createServer();
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     silentUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
@@ -65,10 +65,10 @@ describe('the provider of a connection', () => {
     silent.closeAllConnections();
     silent.close();
     await provider?.stop();
-    expect(time(), 'a provider that is silent holds up no end').to.be.below(5_000);
+    expect(time(), 'stopping does not wait for a provider that never answers').to.be.below(5_000);
   });
 
-  /** The line of the log that warns of a connection; waits for it. */
+  /** Waits for the log line that warns of a connection, and returns it. */
   const warned = async (name: string): Promise<{ level: number; msg: string }> => {
     for (;;) {
       const lines = server.logged().split('\n');
@@ -86,19 +86,19 @@ describe('the provider of a connection', () => {
     ['saml', /metadata of the identity provider cannot be fetched: unreachable/],
     ['borrowed', /has no client_id/],
   ] as const) {
-    it(`is asked at the start, and a warning names connection and cause: ${name}`, async () => {
+    it(`runs at the start, and logs a warning with the connection and the cause: ${name}`, async () => {
       const { msg } = await warned(name);
       expect(msg).to.contain(`the connection ${name} now`).and.match(why);
       expect(server.logged()).not.to.contain('upstream-secret');
     });
   }
 
-  it('is not asked for a connection that no application has', async () => {
+  it('does not run for a connection that no application has enabled', async () => {
     await warned('saml');
     expect(server.logged()).not.to.contain('"connection":"unused"');
   });
 
-  it('is asked again when somebody logs in', async () => {
+  it('does not keep a login from trying the provider again', async () => {
     await warned('late');
     const agent = createAgent(server);
     const refused = await authorize(agent, webRequest({ connection: 'late' }));
@@ -107,7 +107,7 @@ describe('the provider of a connection', () => {
     expect(await logInUpstream(server, { connection: 'late' })).to.have.property('code');
   });
 
-  it('is asked when an administrator asks how the connection is, who is told what is wrong', async () => {
+  it('runs for GET /connections/{id}/status, which returns what is wrong', async () => {
     const statusOf = async (name: string) => {
       const found = await callApi(server, 'GET', `/connections?name=${name}`);
       const [{ id = '' } = {}] = (await found.json()) as { id?: string }[];
@@ -131,7 +131,7 @@ describe('the provider of a connection', () => {
     expect((await statusOf('users')).status).to.equal(200);
   });
 
-  it('is asked when a connection is made or changed by the Management API, which answers at once', async () => {
+  it('runs in the background when the Management API creates or changes a connection', async () => {
     const { enabled_clients: _, ...made } = openId('made', NOBODY);
     const answer = await callApi(server, 'POST', '/connections', made);
     expect(answer.status).to.equal(201);
@@ -144,13 +144,13 @@ describe('the provider of a connection', () => {
   });
 });
 
-describe('metadata in a tenant file', () => {
-  it('are judged when it is read: the start names the connection', async () => {
+describe('SAML metadata in a tenant file', () => {
+  it('is validated at the start, which fails and names the connection', async () => {
     const faulty = {
       ...tenant,
       connections: [connection('saml', 'samlp', { metadataXml: '<EntityDescriptor/>' })],
     };
-    // The schema alone takes them.
+    // The schema of the tenant file does not check metadata.
     expect(readTenant(faulty).tenant.connections).to.have.length(1);
     const thrown = await startServer({ tenant: faulty }).catch((fault: unknown) => fault);
     expect(JSON.stringify(thrown)).to.contain(

@@ -1,4 +1,4 @@
-// Which connection a request means.
+// Which connection a request's parameters select.
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { openPage, REALM_GRANT } from '../support/browser-logins.ts';
@@ -21,7 +21,7 @@ const tenant = {
   ],
 };
 
-describe('the connection that a request means', () => {
+describe('the connection of a request', () => {
   let server: TestServer;
   before(async () => {
     server = await startServer({ tenant });
@@ -46,14 +46,14 @@ describe('the connection that a request means', () => {
       },
     });
 
-  it('is the one of that name, before one that has the name among its realms', async () => {
+  it('is the one of that name, even if another has the name as a realm', async () => {
     const answer = await token('people@example.test', 'people');
     expect(payload(answer.json().id_token).email).to.equal('people@example.test');
     expect((await token('archive@example.test', 'people')).status).to.equal(403);
     expect((await token('archive@example.test', 'archive')).status).to.equal(200);
   });
 
-  it('is none that is not there, not the application’s, or without passwords: one answer for all', async () => {
+  it('is rejected with one error if it is unknown, not the application’s, or has no passwords', async () => {
     const answers = await Promise.all(
       ['none', 'others', 'codes', 'elsewhere'].map((realm) => token(USER.email, realm)),
     );
@@ -65,7 +65,7 @@ describe('the connection that a request means', () => {
     }
   });
 
-  it('is the one that declares the domain of who is about to log in; for others the default directory', async () => {
+  it('is the one that declares the domain of login_hint, or else the default one', async () => {
     const page = async (login_hint: string) => {
       const { text } = await openPage(createAgent(server), server, webRequest({ login_hint }));
       return text.includes('name="password"') ? 'password' : 'code';

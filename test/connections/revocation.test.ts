@@ -1,4 +1,4 @@
-// Identity providers end the sessions of their users (global token revocation), and nobody else does.
+// Global token revocation: identity providers end the sessions of their own users.
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { type JWTPayload, SignJWT } from 'jose';
@@ -67,7 +67,7 @@ describe('global token revocation', () => {
       json: { sub_id },
       headers: { authorization: `Bearer ${jwt ?? (await sign())}` },
     });
-  /** Somebody with a session and a refresh token. */
+  /** Logs a user in. @returns functions that tell whether the session and the refresh token are still valid. */
   const loggedIn = async (connection = 'acme', sub = 'grace') => {
     const agent = createAgent(server);
     Object.assign(provider, {
@@ -93,7 +93,7 @@ describe('global token revocation', () => {
   };
 
   for (const format of ['iss_sub', 'email', 'opaque'])
-    it(`ends sessions and refresh tokens of a user, by ${format}`, async () => {
+    it(`ends the sessions and refresh tokens of the user that a subject identifier names: ${format}`, async () => {
       const user = await loggedIn();
       expect([await user.hasSession(), await user.refreshes()]).to.deep.equal([true, true]);
       const subject = {
@@ -106,14 +106,14 @@ describe('global token revocation', () => {
       expect([await user.hasSession(), await user.refreshes()]).to.deep.equal([false, false]);
     });
 
-  it('ends those of all whom the provider knows by one address', async () => {
+  it('ends those of every user of the connection with an e-mail address, in any case of letters', async () => {
     const both = [await loggedIn(), await loggedIn('acme', 'grace-before')];
     expect((await revoke({ format: 'email', email: 'Grace@Upstream.test' })).status).to.equal(204);
     for (const user of both)
       expect([await user.hasSession(), await user.refreshes()]).to.deep.equal([false, false]);
   });
 
-  it('takes nothing but a fresh JWT of the provider, for this purpose and this connection', async () => {
+  it('rejects a JWT that is forged, expired, or for another purpose or connection, and a connection without it', async () => {
     const user = await loggedIn();
     const now = Math.floor(Date.now() / 1000);
     const [key] = provider.keys;
@@ -149,7 +149,7 @@ describe('global token revocation', () => {
     expect(await user.hasSession()).to.equal(true);
   });
 
-  it('takes a JWT once, whomever it is sent about, of any number at once', async () => {
+  it('accepts a JWT once, for whichever subject, even when sent several times at once', async () => {
     const user = await loggedIn();
     const jwt = await sign();
     const answers = await Promise.all(
@@ -160,7 +160,7 @@ describe('global token revocation', () => {
     expect(await user.hasSession()).to.equal(true);
   });
 
-  it('reaches no user of another connection, and says where there is none', async () => {
+  it('returns 404 for an unknown subject, and never ends sessions of another connection’s users', async () => {
     const user = await loggedIn('other');
     expect((await revoke({ ...grace(), sub: 'nobody' })).status).to.equal(404);
     expect((await revoke({ ...grace(), iss: 'https://elsewhere.test' })).status).to.equal(404);

@@ -1,4 +1,4 @@
-// The strategies: values of one list, and no proof of any without the count of wrong ones.
+// The list of strategies, and the lock that every password or code strategy respects.
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
@@ -10,12 +10,12 @@ import { STRATEGIES } from '../../src/records/connections.ts';
 const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
 
 describe('the strategies', () => {
-  it('are those that the tenant file and the store know', () => {
+  it('are the same as those of the tenant file and the store', () => {
     expect(strategies.map(({ name }) => name).sort()).to.deep.equal(Object.keys(STRATEGIES).sort());
     for (const { name, record } of strategies) expect(record).to.equal(STRATEGIES[name]);
   });
 
-  it('are named as people know the provider, where it is the same for all', () => {
+  it('have the provider’s name as their label, if all their connections have the same provider', () => {
     const labels = Object.fromEntries(
       strategies.map((one) => [one.name, 'label' in one ? one.label : undefined]),
     );
@@ -23,7 +23,7 @@ describe('the strategies', () => {
     expect(labels).to.include({ oidc: undefined, samlp: undefined });
   });
 
-  it('are told by their names in their own files alone', async () => {
+  it('are not compared by name anywhere in the source', async () => {
     const tests = /\b(strategy|provider)\s*[!=]==\s*'|[!=]==\s*'auth0'/;
     const found: string[] = [];
     for (const name of await readdir(SRC, { recursive: true })) {
@@ -35,7 +35,7 @@ describe('the strategies', () => {
   });
 
   for (const strategy of strategies.filter(({ page }) => page !== 'redirect')) {
-    it(`look at no credentials where the account is locked: ${strategy.name}`, async () => {
+    it(`do not verify credentials of a locked account: ${strategy.name}`, async () => {
       const { check, prove } = strategy as unknown as Provable<string>;
       let looked = 0;
       const look = async () => {

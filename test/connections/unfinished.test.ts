@@ -1,4 +1,4 @@
-// Connections that nobody has finished, as exports of the hosted service have them: kept, and refused when they are used.
+// Incomplete connections, as exports of the hosted service have them: they are stored, and rejected when they are used.
 import { expect } from 'chai';
 import { readTenant } from '../../src/tenant/load.ts';
 import { callApi, startManaged } from '../management/support.ts';
@@ -32,7 +32,7 @@ const UNFINISHED: [string, string, object, string[]][] = [
   ['certless', 'samlp', { signInEndpoint: `${AT}/sso` }, ['signingCert']],
 ];
 
-describe('a connection that is not finished', () => {
+describe('an incomplete connection', () => {
   let server: TestServer;
   const connections = UNFINISHED.map(([name, strategy, options]) => ({
     name,
@@ -45,7 +45,7 @@ describe('a connection that is not finished', () => {
   });
   after(() => server.stop());
 
-  it('is told of by name when a tenant file is read', () => {
+  it('causes a warning with the missing options when a tenant file is read', () => {
     const { warnings } = readTenant({ ...tenant, connections });
     for (const [index, [name, , , lacking]] of UNFINISHED.entries()) {
       expect(warnings.filter((one) => one.startsWith(`connections[${index}]`))).to.deep.equal(
@@ -57,7 +57,7 @@ describe('a connection that is not finished', () => {
   });
 
   for (const [name, strategy, options, [first = '']] of UNFINISHED) {
-    it(`logs nobody in, and says why: ${name}`, async () => {
+    it(`fails every login with an error that names a missing option: ${name}`, async () => {
       const agent = createAgent(server);
       const answer = await follow(
         agent,
@@ -69,7 +69,7 @@ describe('a connection that is not finished', () => {
       expect(told.error_description).to.contain('The connection has no').and.contain(first);
     });
 
-    it(`is kept by the Management API, as it was sent: ${name}`, async () => {
+    it(`can be created and changed by the Management API: ${name}`, async () => {
       const made = await callApi(server, 'POST', '/connections', { name: `new-${name}`, strategy, options });
       expect(made.status).to.equal(201);
       const { id } = (await made.json()) as { id: string };

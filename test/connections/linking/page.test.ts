@@ -1,4 +1,4 @@
-// Linking on the hosted page: who is asked, what they have to prove, and what becomes of the two accounts.
+// Account linking at login: who is offered it, which login it requires, and what becomes of the two accounts.
 import { expect } from 'chai';
 import { membershipId } from '../../../src/records/organizations.ts';
 import { factors } from '../../factors/tenant.ts';
@@ -11,7 +11,7 @@ import { type OAuth2Provider, optionsFor, startProvider } from '../../support/oa
 import { startServer, type TestServer } from '../../support/server.ts';
 import { type AtProvider, fromProvider, logInUpstream, toProvider } from '../../support/upstream-login.ts';
 
-describe('a new identity with the verified address of another user', () => {
+describe('account linking at the login with a new identity', () => {
   let provider: OAuth2Provider;
   let server: TestServer;
   let people = 0;
@@ -48,14 +48,14 @@ describe('a new identity with the verified address of another user', () => {
     provider.user = { id: people, email, email_verified: true, name: 'Grace' };
   });
 
-  /** An account with a password. */
+  /** Creates an account with a password. */
   const account = async (profile: object = {}, connection = 'users') => {
     const made = await server.users.create(databaseUser({ connection, email, password: USER.password }));
     if (!('user' in made)) throw new Error('the address is taken');
     await server.users.update(made.user.id, { email_verified: true, ...profile });
     return made.user.id;
   };
-  /** An account without one. */
+  /** Creates an account without a password. */
   const made = async (connection: string, provider: string) => {
     const identity = { connection, provider, addresses: { email }, unique: [] };
     const result = await server.users.create({ identity, profile: { email_verified: true } });
@@ -64,7 +64,7 @@ describe('a new identity with the verified address of another user', () => {
   };
   const newId = (connection = 'acme') => `oauth2|${connection}|${people}`;
   const comeBack = (login: AtProvider) => fromProvider(server, login);
-  /** Logs in by the new identity. @returns the page that follows. */
+  /** Logs in with the new identity. @returns the page that follows. */
   const offered = async (agent: Agent = createAgent(server), more: Record<string, string> = {}) =>
     comeBack(await toProvider(server, more, agent));
   const isOffer = (page: Answer) => page.status === 200 && page.text.includes('name="decision" value="link"');
@@ -80,7 +80,7 @@ describe('a new identity with the verified address of another user', () => {
       server.url,
     );
   };
-  /** Whose the code is that an application got. */
+  /** Exchanges the code of an answer. @returns the user's id. */
   const subjectOf = async (answer: Answer) => {
     const { code, error_description } = responseOf(answer);
     expect(error_description ?? '').to.equal('');
@@ -96,7 +96,7 @@ describe('a new identity with the verified address of another user', () => {
     return records;
   };
 
-  it('is asked, and linked once the other account is proved by its password', async () => {
+  it('links the accounts after the user has logged in to the existing one with its password', async () => {
     const kept = await account({ app_metadata: { tier: 2 } });
     const agent = createAgent(server);
     const page = await offered(agent);
@@ -109,7 +109,7 @@ describe('a new identity with the verified address of another user', () => {
     expect((await server.users.get(kept))?.app_metadata).to.deep.equal({ tier: 2 });
     const identities = await server.users.identitiesOf(kept);
     expect(identities.map(({ connection }) => connection).sort()).to.deep.equal(['acme', 'users']);
-    // Either way in is the same account now, and nobody is asked again.
+    // Both identities now log in to the same account, without another offer.
     expect(await subjectOf(await offered())).to.equal(kept);
     expect((await eventsOf('account_linked')).find(({ user_id }) => user_id === kept)).to.deep.include({
       connection: 'acme',
@@ -118,7 +118,7 @@ describe('a new identity with the verified address of another user', () => {
     });
   });
 
-  it('is asked where the request names no connection, too, and by an account of another provider', async () => {
+  it('links to an account of another provider, after a login there', async () => {
     await logInUpstream(server, { connection: 'other' });
     const agent = createAgent(server);
     const page = await offered(agent);
@@ -132,7 +132,7 @@ describe('a new identity with the verified address of another user', () => {
     expect(await server.users.get(newId())).to.equal(undefined);
   });
 
-  it('is linked to an account that has codes by e-mail', async () => {
+  it('links to an account that logs in with codes by e-mail', async () => {
     const kept = await made('email', 'email');
     const agent = createAgent(server);
     const start = await decide(agent, await offered(agent), 'link');
@@ -145,7 +145,7 @@ describe('a new identity with the verified address of another user', () => {
     expect(await server.users.get(newId())).to.equal(undefined);
   });
 
-  it('goes on as an account of its own where its user declines, and is not asked again', async () => {
+  it('keeps the accounts apart when the user declines, and does not ask again', async () => {
     const kept = await account();
     const agent = createAgent(server);
     expect(await subjectOf(await decide(agent, await offered(agent), 'decline'))).to.equal(newId());
@@ -156,7 +156,7 @@ describe('a new identity with the verified address of another user', () => {
     expect((await eventsOf('account_link_declined')).at(-1)).to.include({ user_id: newId() });
   });
 
-  it('may be declined after the other account was asked for', async () => {
+  it('lets the user decline after having accepted', async () => {
     await account();
     const agent = createAgent(server);
     const form = await decide(agent, await offered(agent), 'link');
@@ -164,7 +164,7 @@ describe('a new identity with the verified address of another user', () => {
     expect(await subjectOf(await decide(agent, again, 'decline'))).to.equal(newId());
   });
 
-  it('is asked at a later login, too, where both accounts were there before the tenant wanted it', async () => {
+  it('is offered at a later login when the other account was created after the first one', async () => {
     expect(await subjectOf(await offered())).to.equal(newId());
     const kept = await account({ app_metadata: { tier: 2 } });
     const agent = createAgent(server);
@@ -177,7 +177,7 @@ describe('a new identity with the verified address of another user', () => {
     expect(await subjectOf(await offered())).to.equal(kept);
   });
 
-  it('is asked once more at a later login, and declines for good', async () => {
+  it('is not offered again after the user has declined at a later login', async () => {
     expect(await subjectOf(await offered())).to.equal(newId());
     await account();
     const agent = createAgent(server);
@@ -185,13 +185,13 @@ describe('a new identity with the verified address of another user', () => {
     expect(await subjectOf(await offered())).to.equal(newId());
   });
 
-  it('is asked again where its user only went away', async () => {
+  it('is offered again when the user left without deciding', async () => {
     await account();
     expect(isOffer(await offered())).to.equal(true);
     expect(isOffer(await offered())).to.equal(true);
   });
 
-  it('is not linked by a wrong password, nor to another account', async () => {
+  it('does not link after a wrong password, nor after a login to a different account', async () => {
     const kept = await account();
     const agent = createAgent(server);
     const form = await decide(agent, await offered(agent), 'link');
@@ -202,52 +202,52 @@ describe('a new identity with the verified address of another user', () => {
     expect(other.text).to.contain('That was not the account');
     expect(await server.users.identitiesOf(kept)).to.have.length(1);
     expect(await server.users.get(newId())).not.to.equal(undefined);
-    // The right one is still good.
+    // A login to the offered account still links.
     expect(await subjectOf(await typePassword(agent, await decide(agent, other, 'link')))).to.equal(kept);
   });
 
-  it('is not linked before the second factor of the account that is kept', async () => {
+  it('does not link before the second factor of the existing account', async () => {
     const kept = await account({ multifactor: ['guardian'] });
     const agent = createAgent(server);
     const form = await decide(agent, await offered(agent), 'link');
     const factor = await typePassword(agent, form);
     expect(factor.text).to.contain('/mfa');
     expect(await server.users.identitiesOf(kept)).to.have.length(1);
-    // Nor by going round it.
+    // Other pages of the request do not link either.
     const uid = uidOf(factor);
     for (const path of [`/u/${uid}`, `/u/${uid}/link`]) await agent.get(path);
     expect(await server.users.get(newId())).not.to.equal(undefined);
   });
 
-  describe('is not asked', () => {
+  describe('is not offered', () => {
     const notAsked = async (agent?: Agent, more?: Record<string, string>) =>
       expect(await subjectOf(await offered(agent, more))).to.equal(newId());
 
-    it('where its provider has not verified the address', async () => {
+    it('if the provider has not verified the address', async () => {
       await account();
       provider.user = { ...provider.user, email_verified: false };
       await notAsked();
     });
 
-    it('where the other account has not verified it', async () => {
+    it('if the address is not verified in the other account', async () => {
       await account({ email_verified: false });
       await notAsked();
     });
 
-    it('where the other account is blocked', async () => {
+    it('if the other account is blocked', async () => {
       await account({ blocked: true });
       await notAsked();
     });
 
-    it('where the application has no connection of the other account', async () => {
+    it('if the application has no connection that the other account can log in with', async () => {
       await made('foreign', 'oauth2');
       await notAsked();
     });
 
     const gathered: [string, (id: string) => Promise<unknown>][] = [
-      ['metadata', (id) => server.users.update(id, { app_metadata: { tier: 2 } })],
-      ['metadata of the user', (id) => server.users.update(id, { user_metadata: { theme: 'dark' } })],
-      ['a second factor to give', (id) => server.users.update(id, { multifactor: ['guardian'] })],
+      ['app_metadata', (id) => server.users.update(id, { app_metadata: { tier: 2 } })],
+      ['user_metadata', (id) => server.users.update(id, { user_metadata: { theme: 'dark' } })],
+      ['a required second factor', (id) => server.users.update(id, { multifactor: ['guardian'] })],
       [
         'a role',
         (id) => server.store.collection('users').update(id, (current) => ({ ...current, roles: ['rol_1'] })),
@@ -264,7 +264,7 @@ describe('a new identity with the verified address of another user', () => {
       ],
     ];
     for (const [what, gather] of gathered) {
-      it(`where it has logged in before, and has ${what}, which would be lost`, async () => {
+      it(`if the account has logged in before and has ${what}, which linking would delete`, async () => {
         await notAsked();
         await account();
         await gather(newId());
@@ -273,7 +273,7 @@ describe('a new identity with the verified address of another user', () => {
       });
     }
 
-    it('where the tenant does not want it', async () => {
+    it('if account_linking of the tenant is never', async () => {
       await account();
       const settings = server.store.collection('tenant');
       const change = (account_linking: string) =>
@@ -294,14 +294,14 @@ describe('a new identity with the verified address of another user', () => {
     });
   });
 
-  it('is refused as any login where its own account is blocked', async () => {
+  it('rejects the login when the new account is blocked', async () => {
     await account();
     await offered();
     await server.users.update(newId(), { blocked: true });
     expect(responseOf(await offered()).error).to.equal('unauthorized');
   });
 
-  it('ends where either account is blocked or gone meanwhile', async () => {
+  it('fails when either account has been blocked or deleted meanwhile', async () => {
     for (const which of ['new', 'kept'] as const) {
       for (const how of ['blocked', 'gone'] as const) {
         provider.user = { ...provider.user, id: ++people, email: `linked-${people}@example.test` };
@@ -319,7 +319,7 @@ describe('a new identity with the verified address of another user', () => {
     }
   });
 
-  it('is linked once, however many windows prove it', async () => {
+  it('links once when several browsers complete it at the same time', async () => {
     const kept = await account();
     const windows = await Promise.all(
       Array.from({ length: 8 }, async () => {
@@ -334,7 +334,7 @@ describe('a new identity with the verified address of another user', () => {
     expect(linked).to.have.length(1);
   });
 
-  it('is asked in its own browser alone, with the token of its form', async () => {
+  it('rejects a decision from another browser, and one without the CSRF token', async () => {
     await account();
     const agent = createAgent(server);
     const page = await offered(agent);
@@ -346,11 +346,11 @@ describe('a new identity with the verified address of another user', () => {
       expect((await agent.request(action, { form: { decision } })).status).to.equal(403);
     }
     expect((await createAgent(server).get(action)).status).to.equal(400);
-    // Nothing has changed by it.
+    // The rejected decisions changed nothing.
     expect(isOffer(await agent.get(action))).to.equal(true);
   });
 
-  it('is not linked by a decision that nobody was asked for', async () => {
+  it('rejects a decision for a request that has no offer', async () => {
     await account();
     const agent = createAgent(server);
     const login = await toProvider(server, {}, agent);
@@ -361,7 +361,7 @@ describe('a new identity with the verified address of another user', () => {
     expect(answer.status).to.equal(400);
   });
 
-  it('does not keep a request for its connection from being one', async () => {
+  it('leaves a session that answers later requests for the new connection', async () => {
     const kept = await account();
     const agent = createAgent(server);
     const form = await decide(agent, await offered(agent, { connection: 'acme' }), 'link');

@@ -1,4 +1,4 @@
-// The authorization request to a provider: what the connection says, and what the application adds to it and cannot undo.
+// The authorization request to a provider: what the connection sets, what the application may add, and what it cannot override.
 import { expect } from 'chai';
 import { createAgent } from '../../support/agent.ts';
 import { authorize, responseOf, tenant, webRequest } from '../../support/flows.ts';
@@ -6,7 +6,7 @@ import { type OAuth2Provider, optionsFor, startProvider } from '../../support/oa
 import { startServer, type TestServer } from '../../support/server.ts';
 import { fromProvider, logInUpstream, toProvider } from '../../support/upstream-login.ts';
 
-describe('the authorization request to a provider', () => {
+describe('the authorization request to an OAuth 2.0 provider', () => {
   let provider: OAuth2Provider;
   let server: TestServer;
   before(async () => {
@@ -46,7 +46,7 @@ describe('the authorization request to a provider', () => {
     await provider?.stop();
   });
 
-  /** What the provider is asked, beside what every request has. */
+  /** Returns the parameters of the request to the provider, without those that every request has. */
   const asked = async (connection: string, more: Record<string, string> = {}) => {
     const answer = await authorize(createAgent(server), webRequest({ connection, ...more }));
     const { response_type, client_id, redirect_uri, state, ...rest } = Object.fromEntries(
@@ -61,7 +61,7 @@ describe('the authorization request to a provider', () => {
     return rest;
   };
 
-  it('has the scopes of a list, and those of connection_scope after commas', async () => {
+  it('has the scopes of the connection, and those of connection_scope, separated by commas', async () => {
     expect(await asked('acme')).to.deep.equal({ scope: 'profile email' });
     expect(await asked('acme', { connection_scope: 'repo,read:org, email' })).to.deep.equal({
       scope: 'profile email repo read:org',
@@ -71,27 +71,27 @@ describe('the authorization request to a provider', () => {
     });
   });
 
-  it('has the scopes of a text, and those of connection_scope after spaces, where the connection says so', async () => {
+  it('splits connection_scope at spaces if the connection has useOauthSpecScope', async () => {
     expect(await asked('spaces', { connection_scope: 'a,b c' })).to.deep.equal({ scope: 'profile a,b c' });
   });
 
-  it('keeps the query of the authorization URL, whatever the application adds', async () => {
+  it('keeps the query of the authorization URL when the application sends the same parameter', async () => {
     expect(await asked('query')).to.deep.equal({ tenant: '1', scope: 'profile email' });
     expect(await asked('query', { tenant: '2' })).to.deep.equal({ tenant: '1', scope: 'profile email' });
   });
 
-  it('has a challenge where the connection has PKCE, and the token request its verifier', async () => {
+  it('has a PKCE challenge if the connection uses PKCE, and the token request has the verifier', async () => {
     const login = await toProvider(server, { connection: 'pkce' });
     expect(Object.fromEntries(login.at.searchParams)).to.include({ code_challenge_method: 'S256' });
     expect(responseOf(await fromProvider(server, login)), server.logged()).to.have.property('code');
-    // The provider compares it.
+    // The test provider verifies it.
     expect(provider.last('/token').form.code_verifier).to.match(/^[\w-]{43}$/);
     expect(provider.last('/userinfo').headers.authorization).to.match(/^Bearer token-/);
     expect(await logInUpstream(server)).to.have.property('code');
     expect(provider.last('/token').form).not.to.have.any.keys('code_verifier');
   });
 
-  it('has what the application adds, but nothing of its own request', async () => {
+  it('has unknown parameters of the application, and none of its own protocol parameters', async () => {
     const added = await asked('acme', {
       their_own: 'a b',
       login_hint: 'ada@example.test',
@@ -113,7 +113,7 @@ describe('the authorization request to a provider', () => {
     });
   });
 
-  it('has what is fixed, whatever the application adds', async () => {
+  it('has fixed parameters of the connection when the application sends others', async () => {
     expect(
       await asked('params', { access_type: 'online', fixed: 'no', hd: 'evil.test', max: '9' }),
     ).to.deep.equal({
@@ -125,7 +125,7 @@ describe('the authorization request to a provider', () => {
     });
   });
 
-  it('has what is mapped under the name of the provider, and nothing reserved', async () => {
+  it('has mapped parameters under their names at the provider, and never maps reserved ones', async () => {
     expect(
       await asked('params', {
         their_theme: 'dark',
@@ -146,7 +146,7 @@ describe('the authorization request to a provider', () => {
     });
   });
 
-  it('is followed by a token request with the headers of the connection', async () => {
+  it('is followed by a token request with the customHeaders of the connection', async () => {
     await fromProvider(server, await toProvider(server, { connection: 'headers' }));
     expect(provider.last('/token').headers).to.include({
       'x-api-key': 'key-1',

@@ -1,4 +1,4 @@
-// Another Gatehouse as the provider of a custom social connection, by the two files of config/examples.
+// Another Gatehouse as the provider of a custom social connection, with the two tenant files of config/examples.
 import tls from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
@@ -13,7 +13,7 @@ const USER = { email: 'grace@example.test', password: 'Correct-Horse-1' };
 const HOME = 'http://localhost:5173';
 const CALLBACK = 'http://localhost:5173/callback';
 
-describe('another Gatehouse as the provider', () => {
+describe('another Gatehouse as an OAuth 2.0 provider', () => {
   const trusted = tls.getCACertificates('default');
   let upstream: TestServer;
   let server: TestServer;
@@ -24,10 +24,10 @@ describe('another Gatehouse as the provider', () => {
     upstream = await startServer({
       tenant: await example('oauth2-provider.yaml', { GATEHOUSE: 'https://localhost:1' }),
     });
-    // As NODE_EXTRA_CA_CERTS does for a process.
+    // For a process, NODE_EXTRA_CA_CERTS does the same.
     tls.setDefaultCACertificates([...trusted, upstream.ca]);
     server = await startServer({ tenant: await example('oauth2.yaml', { PROVIDER: upstream.url }) });
-    // Its port is known now.
+    // The port of the second server is only known now.
     await upstream.store.collection('clients').update('harbour-books', (client) => ({
       ...client,
       callbacks: [`${server.url}/login/callback`],
@@ -51,7 +51,7 @@ describe('another Gatehouse as the provider', () => {
     code_challenge_method: 'S256',
   };
 
-  /** Logs in there, and comes back here. */
+  /** Logs in at the provider and comes back. */
   const logIn = async (agent: Agent, there: Agent) => {
     const away = await authorize(agent, request);
     expect(new URL(away.location).origin).to.equal(upstream.url);
@@ -65,7 +65,7 @@ describe('another Gatehouse as the provider', () => {
     return follow(agent, await agent.get(back.location), server.url);
   };
 
-  it('logs its users in here', async () => {
+  it('logs its users in', async () => {
     const agent = createAgent(server);
     const { code } = responseOf(await logIn(agent, createAgent(upstream)));
     const answer = await agent.request('/oauth/token', {
@@ -86,7 +86,7 @@ describe('another Gatehouse as the provider', () => {
     });
   });
 
-  it('is logged out of, too, where the application asks for that', async () => {
+  it('ends its session on a federated logout', async () => {
     const agent = createAgent(server);
     const there = createAgent(upstream);
     await logIn(agent, there);
@@ -97,7 +97,7 @@ describe('another Gatehouse as the provider', () => {
     const { location: back } = await there.get(away.href);
     expect(back.startsWith(`${server.url}/logout/callback?state=`)).to.equal(true);
     expect((await agent.get(back)).location).to.equal(`${HOME}/`);
-    // Nobody is logged in there any more.
+    // The provider asks for the password again.
     const again = await authorize(agent, request);
     expect((await follow(there, await there.get(again.location), upstream.url)).text).to.contain(
       'name="password"',
@@ -106,9 +106,9 @@ describe('another Gatehouse as the provider', () => {
 
   for (const [what, change] of [
     ['of another issuer', (query: URLSearchParams) => query.set('iss', 'https://evil.example.test/')],
-    ['of an issuer that is no address', (query: URLSearchParams) => query.set('iss', 'evil')],
+    ['of an issuer that is not a URL', (query: URLSearchParams) => query.set('iss', 'evil')],
   ] as [string, (query: URLSearchParams) => void][]) {
-    it(`gives no login by an answer ${what}`, async () => {
+    it(`rejects an authorization response ${what}`, async () => {
       const agent = createAgent(server);
       const away = await authorize(agent, request);
       const query = new URLSearchParams({

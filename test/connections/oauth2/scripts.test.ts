@@ -1,4 +1,4 @@
-// The scripts of a custom social connection: what they are given, and what the application is told when they fail.
+// The scripts of a custom social connection: their input, and the error that the application gets when they fail.
 import { expect } from 'chai';
 import { createAgent } from '../../support/agent.ts';
 import { tenant } from '../../support/flows.ts';
@@ -9,7 +9,7 @@ import { failedLogins, logInUpstream } from '../../support/upstream-login.ts';
 const HOME = 'https://home.example.test/';
 const PROFILE = "callback(null, { user_id: 'u1' })";
 
-/** Connections, each by the text of its script's body. */
+/** Name of a connection to the body of its script. */
 const BODIES: Record<string, string> = {
   context: 'callback(null, { user_id: "u1", given: context, name: accessToken, key: configuration.key })',
   says: "callback(new Error('Only staff may come in'))",
@@ -23,7 +23,7 @@ const BODIES: Record<string, string> = {
   broken: '{{{',
 };
 
-describe('the script of a connection', () => {
+describe('the script of a custom social connection', () => {
   let provider: OAuth2Provider;
   let server: TestServer;
   before(async () => {
@@ -72,7 +72,7 @@ describe('the script of a connection', () => {
     server.tick(20 * 60_000);
   });
 
-  it("is given the access token, the token endpoint's answer, the tenant's names and the configuration", async () => {
+  it('receives the access token, the token response, the names of the tenant and the configuration', async () => {
     expect(await logInUpstream(server, { connection: 'context' })).to.have.property('code');
     const [identity] = await server.users.identitiesOf('oauth2|context|u1');
     expect(identity?.attributes).to.deep.include({ key: 'value' });
@@ -98,7 +98,7 @@ describe('the script of a connection', () => {
     ['broken', 'access_denied', /^The fetchUserProfile script failed: /],
   ];
   for (const [connection, error, description] of told) {
-    it(`ends the login where it fails, with an event: ${BODIES[connection] || 'no answer'}`, async () => {
+    it(`fails the login with its message, which is recorded without secrets: ${BODIES[connection] || 'no answer'}`, async () => {
       const answer = await logInUpstream(server, { connection });
       expect(answer.error).to.equal(error);
       if (typeof description === 'string') expect(answer.error_description).to.equal(description);
@@ -114,7 +114,7 @@ describe('the script of a connection', () => {
     ['out-fails', HOME],
     ['out-elsewhere', HOME],
   ] as const) {
-    it(`says where the session is ended at the provider: ${connection}`, async () => {
+    it(`sets the logout URL at the provider, unless it fails or returns no https URL: ${connection}`, async () => {
       const agent = createAgent(server);
       expect(await logInUpstream(server, { connection }, agent)).to.have.property('code');
       const { location } = await agent.get(`/v2/logout?federated&returnTo=${encodeURIComponent(HOME)}`);

@@ -1,5 +1,5 @@
-// What token endpoints of providers answer, well and badly: each fault is told the application and recorded, without
-// anything that was sent.
+// Responses of providers' token endpoints, valid and invalid. Every fault is sent to the application and recorded, without any
+// part of the request.
 import { expect } from 'chai';
 import { exchangeCode } from '../../../src/connections/oauth2/token.ts';
 import { createOutbound } from '../../../src/http/outbound.ts';
@@ -30,22 +30,22 @@ const TOKEN = { access_token: 'their-token', token_type: 'bearer' };
 
 const BAD: [string, Misbehaviour, string][] = [
   [
-    'refuses the code',
+    'rejects the code',
     answer({ error: 'invalid_grant' }, 400),
     said('answered with the error invalid_grant'),
   ],
   [
-    'answers errors with 200, as JSON',
+    'sends an error with status 200, as JSON',
     answer({ error: 'bad_verification_code' }),
     said('answered with the error bad_verification_code'),
   ],
   [
-    'answers errors with 200, as a form',
+    'sends an error with status 200, as a form',
     plain('error=bad_code&error_description=x', 'application/x-www-form-urlencoded'),
     said('answered with the error bad_code'),
   ],
   [
-    'names errors in an object',
+    'sends an error as an object',
     answer({ error: { message: 'upstream-secret', code: 190 } }),
     said('answered with the error unknown'),
   ],
@@ -54,34 +54,46 @@ const BAD: [string, Misbehaviour, string][] = [
     answer({ error: 'upstream-secret' }, 401),
     said('answered with the error unknown'),
   ],
-  ['fails with a page', plain('<h1>Oops</h1>', 'text/html', 500), said('answered with status 500')],
   [
-    'answers with a page',
+    'sends an HTML page with status 500',
+    plain('<h1>Oops</h1>', 'text/html', 500),
+    said('answered with status 500'),
+  ],
+  [
+    'sends an HTML page with status 200',
     plain('<p class="a=b">', 'text/html'),
     said('sent an answer that is neither JSON nor a form'),
   ],
-  ['answers nothing', plain('', 'application/json'), said('sent an answer that is neither JSON nor a form')],
-  ['answers a list', plain('[]', 'application/json'), said('sent an answer that is neither JSON nor a form')],
-  ['gives no access token', answer({ token_type: 'bearer' }), said('gave no access token')],
-  ['gives a token that is no text', answer({ ...TOKEN, access_token: 42 }), said('gave no access token')],
   [
-    'gives a token that is bound to a key',
+    'sends an empty body',
+    plain('', 'application/json'),
+    said('sent an answer that is neither JSON nor a form'),
+  ],
+  ['sends an array', plain('[]', 'application/json'), said('sent an answer that is neither JSON nor a form')],
+  ['sends no access token', answer({ token_type: 'bearer' }), said('gave no access token')],
+  [
+    'sends an access token that is not a string',
+    answer({ ...TOKEN, access_token: 42 }),
+    said('gave no access token'),
+  ],
+  [
+    'sends a DPoP token',
     answer({ ...TOKEN, token_type: 'DPoP' }),
     said('gave a token of a type that is not supported'),
   ],
   ['redirects', (response) => void response.writeHead(302, { location: '/token' }).end(), said('redirects')],
   [
-    'redirects, keeping the method',
+    'redirects with status 307',
     (response) => void response.writeHead(307, { location: '/token' }).end(),
     said('redirects'),
   ],
   [
-    'sends more than anybody needs',
+    'sends a response that is too large',
     answer({ ...TOKEN, more: 'x'.repeat(300_000) }),
     said('sent an answer that is too large'),
   ],
   [
-    'ends in the middle',
+    'closes the connection within the body',
     (response) => {
       response.writeHead(200, { 'content-length': '100' });
       response.write('{');
@@ -94,17 +106,17 @@ const BAD: [string, Misbehaviour, string][] = [
 const GOOD: [string, Misbehaviour][] = [
   ['JSON', answer(TOKEN)],
   ['JSON without a token type', answer({ access_token: 'their-token' })],
-  ['JSON with a word of its own for the type', answer({ ...TOKEN, token_type: 'user' })],
-  ['JSON that is said to be text', plain(JSON.stringify(TOKEN), 'text/plain')],
+  ['JSON with a token type of its own', answer({ ...TOKEN, token_type: 'user' })],
+  ['JSON with the content type text/plain', plain(JSON.stringify(TOKEN), 'text/plain')],
   [
     'a form',
     plain('access_token=their-token&token_type=bearer&scope=a%20b', 'application/x-www-form-urlencoded'),
   ],
-  ['a form that is said to be text', plain('access_token=their-token', 'text/plain')],
-  ['201', answer(TOKEN, 201)],
+  ['a form with the content type text/plain', plain('access_token=their-token', 'text/plain')],
+  ['status 201', answer(TOKEN, 201)],
 ];
 
-describe('the token endpoint of a provider', () => {
+describe('the token endpoint of an OAuth 2.0 provider', () => {
   let provider: OAuth2Provider;
   let server: TestServer;
   before(async () => {
@@ -119,9 +131,9 @@ describe('the token endpoint of a provider', () => {
   });
 
   for (const [what, misbehaviour, description] of BAD) {
-    it(`${what}: an error at the application, and an event`, async () => {
+    it(`fails the login and records why when it ${what}`, async () => {
       provider.token = misbehaviour;
-      // Failed logins of one address are recorded ten at a time, and then one in ten minutes.
+      // After ten failed logins of one IP address, only one in ten minutes is recorded.
       server.tick(20 * 60_000);
       const before = (await failedLogins(server)).length;
       const told = await logInUpstream(server);
@@ -137,15 +149,15 @@ describe('the token endpoint of a provider', () => {
   }
 
   for (const [what, behaviour] of GOOD) {
-    it(`may answer with ${what}`, async () => {
+    it(`may respond with ${what}`, async () => {
       provider.token = behaviour;
-      // Without a script nobody says who the user is: the login gets as far as that.
+      // The connection has no script, so the login fails only when the profile is read.
       const told = await logInUpstream(server);
       expect(told).to.include({ error: 'access_denied', error_description: 'The profile has no user_id.' });
     });
   }
 
-  it('answers in time, or not at all', async () => {
+  it('fails the login when it does not finish its response in time', async () => {
     provider.token = (response) => {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.write('{"access_token":');
@@ -161,7 +173,7 @@ describe('the token endpoint of a provider', () => {
     expect(thrown).to.equal(said('did not answer in time'));
   });
 
-  it('is sent the code and the secret, and what the connection adds', async () => {
+  it('receives the code, the client credentials and the redirect URI', async () => {
     provider.token = undefined;
     await logInUpstream(server);
     const { form, headers, method } = provider.last('/token');
@@ -182,8 +194,8 @@ describe('the token endpoint of a provider', () => {
   });
 });
 
-describe('a token endpoint that production may not call', () => {
-  it('is an error at the application that says so, and nothing is sent', async () => {
+describe('a token endpoint that OUTBOUND_ALLOW does not allow', () => {
+  it('fails the login with an error that says so, and is not called', async () => {
     const provider = await startProvider();
     const options = optionsFor(provider, { scripts: {} });
     const acme = { name: 'acme', strategy: 'oauth2', enabled_clients: ['web'], options };

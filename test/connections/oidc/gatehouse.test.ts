@@ -21,7 +21,7 @@ describe('another Gatehouse as an OpenID provider', () => {
 
   before(async () => {
     upstream = await startServer({ tenant });
-    // As NODE_EXTRA_CA_CERTS does for a process.
+    // For a process, NODE_EXTRA_CA_CERTS does the same.
     tls.setDefaultCACertificates([...trusted, upstream.ca]);
     const options = {
       type: 'back_channel',
@@ -51,7 +51,7 @@ describe('another Gatehouse as an OpenID provider', () => {
     tls.setDefaultCACertificates(trusted);
   });
 
-  /** Logs in there, and comes back here. */
+  /** Logs in at the provider and comes back. */
   const logIn = async (agent: Agent, there: Agent) => {
     const away = await authorize(agent, webRequest({ connection: 'gatehouse', login_hint: USER.email }));
     const page = await follow(there, await there.get(away.location), upstream.url);
@@ -64,7 +64,7 @@ describe('another Gatehouse as an OpenID provider', () => {
     return { away: new URL(away.location), end };
   };
 
-  it('logs its users in here', async () => {
+  it('logs its users in', async () => {
     const agent = createAgent(server);
     const { away, end } = await logIn(agent, createAgent(upstream));
     expect(`${away.origin}${away.pathname}`).to.equal(`${upstream.url}/authorize`);
@@ -96,7 +96,7 @@ describe('another Gatehouse as an OpenID provider', () => {
     });
   });
 
-  it('ends the session there, too, where the application asks for that', async () => {
+  it('ends its session on a federated logout', async () => {
     const agent = createAgent(server);
     const there = createAgent(upstream);
     await logIn(agent, there);
@@ -107,7 +107,7 @@ describe('another Gatehouse as an OpenID provider', () => {
     const back = await follow(there, await there.get(away.href), upstream.url);
     expect(back.location).to.match(/\/logout\/callback\?state=/);
     expect((await agent.get(back.location)).location).to.equal('https://home.example.test/');
-    // The user has to log in there again.
+    // The provider asks for the password again.
     const again = await authorize(agent, webRequest({ connection: 'gatehouse' }));
     expect((await follow(there, await there.get(again.location), upstream.url)).text).to.include('password');
   });

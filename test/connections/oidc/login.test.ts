@@ -1,4 +1,4 @@
-// Logins by an OpenID provider: what it says when all is well, and what is refused of a hostile one.
+// Logins at an OpenID provider: valid ones, and the answers of hostile providers that are rejected.
 import { expect } from 'chai';
 import { CompactSign, calculateJwkThumbprint, EmbeddedJWK, type JWK, jwtVerify } from 'jose';
 import { createAgent } from '../../support/agent.ts';
@@ -23,7 +23,7 @@ import { failedLogins, fromProvider, logInUpstream, toProvider } from '../../sup
 
 const SECRET = 'upstream-secret-of-thirty-two-bytes!';
 
-describe('a login by an OpenID provider', () => {
+describe('a login at an OpenID provider', () => {
   let key: SigningKey;
   let other: SigningKey;
   let provider: OpenIdProvider;
@@ -96,8 +96,8 @@ describe('a login by an OpenID provider', () => {
   };
   const told = (name: string, more = {}) => logInUpstream(server, { connection: name, ...more });
 
-  describe('that is well', () => {
-    it('has the user with what ID token and userinfo say, the signed word first', async () => {
+  describe('that is valid', () => {
+    it('creates the user with the claims of the ID token and userinfo; those of the ID token take precedence', async () => {
       Object.assign(provider, {
         claims: { email: 'Grace@Upstream.test', email_verified: true },
         userInfo: { email: 'evil@upstream.test', name: 'Grace', department: 'navy' },
@@ -108,7 +108,7 @@ describe('a login by an OpenID provider', () => {
       expect(user?.id).to.equal('oidc|acme|grace');
     });
 
-    it('has a user by a map', async () => {
+    it('creates the profile that attribute_map describes', async () => {
       Object.assign(provider, {
         claims: { given: 'Grace', email: 'unmapped@upstream.test' },
         userInfo: { family: 'Hopper', mail: 'mapped@upstream.test', nested: { nick: 'amazing' } },
@@ -118,14 +118,14 @@ describe('a login by an OpenID provider', () => {
       expect(user).to.include({ name: 'Grace Hopper', email: 'mapped@upstream.test', nickname: 'amazing' });
     });
 
-    it('authenticates as the connection says', async () => {
+    it('uses the client authentication method of the connection', async () => {
       await told('basic');
       const { headers, form } = provider.seen.findLast(({ path }) => path === '/token') ?? {};
       expect(headers?.authorization).to.match(/^Basic /);
       expect(form).to.not.have.property('client_secret');
     });
 
-    it('binds the code to the request as the connection says', async () => {
+    it('uses PKCE and the nonce as the connection says', async () => {
       const plain = await toProvider(server, { connection: 'plain' });
       expect(plain.at.searchParams.get('code_challenge_method')).to.equal('plain');
       expect(responseOf(await fromProvider(server, plain))).to.have.property('code');
@@ -135,18 +135,18 @@ describe('a login by an OpenID provider', () => {
       expect(responseOf(await fromProvider(server, none))).to.have.property('code');
     });
 
-    it('has an ID token that is signed by the client secret, only where the connection says so', async () => {
+    it('accepts an ID token signed by the client secret only if the connection allows it, and never an empty secret', async () => {
       const signer = { kid: 'h', alg: 'HS256', privateKey: Buffer.from(SECRET), jwk: {} };
       provider.signer = signer;
       expect(await told('hmac')).to.have.property('code');
       expect(await told('acme')).to.include({ error: 'access_denied' });
-      // An empty secret is everybody's.
+      // Anybody could sign with an empty secret.
       provider.signer = { ...signer, privateKey: Buffer.from('x') };
       expect(await told('keyless')).to.include({ error: 'access_denied' });
     });
   });
 
-  /** What becomes of a front channel login whose ID token is this. */
+  /** Runs a front channel login with an ID token. @returns the response to the application. */
   const front = async (token: (nonce: string) => Promise<string>, agent = createAgent(server)) => {
     const away = new URL((await authorize(agent, webRequest({ connection: 'front' }))).location);
     const { state = '', nonce = '' } = Object.fromEntries(away.searchParams);
@@ -155,7 +155,7 @@ describe('a login by an OpenID provider', () => {
     return responseOf(await follow(agent, await agent.request('/login/callback', { form }), server.url));
   };
 
-  it('takes an ID token that the browser posts', async () => {
+  it('accepts an ID token that the browser posts', async () => {
     expect(await front((nonce) => provider.sign({ nonce }))).to.have.property('code');
   });
 
@@ -163,18 +163,18 @@ describe('a login by an OpenID provider', () => {
   const hostile: [string, Record<string, unknown>][] = [
     ['of another issuer', { iss: 'https://evil.example.test' }],
     ['for another client', { aud: 'someone-else' }],
-    ['for several clients, and none of them named', { aud: ['gatehouse', 'someone-else'] }],
-    ['whose authorized party is another', { aud: ['gatehouse', 'x'], azp: 'x' }],
+    ['for several clients without azp', { aud: ['gatehouse', 'someone-else'] }],
+    ['whose azp is another client', { aud: ['gatehouse', 'x'], azp: 'x' }],
     ['of another login', { nonce: 'another' }],
     ['without the nonce', { nonce: undefined }],
     ['that has expired', { iat: past(), exp: past() + 300 }],
-    ['without an end', { exp: undefined }],
-    ['that is not yet good', { nbf: Math.floor(Date.now() / 1000) + 600 }],
-    ['of nobody', { sub: '' }],
-    ['of a subject that is no text', { sub: 7 }],
+    ['without exp', { exp: undefined }],
+    ['that is not valid yet', { nbf: Math.floor(Date.now() / 1000) + 600 }],
+    ['with an empty sub', { sub: '' }],
+    ['with a sub that is not a string', { sub: 7 }],
   ];
   for (const [what, claims] of hostile) {
-    it(`refuses an ID token ${what}, by either channel`, async () => {
+    it(`rejects an ID token ${what}, from the front and the back channel`, async () => {
       provider.claims = claims;
       expect(await told('acme')).to.include({ error: 'access_denied' });
       expect(await front((nonce) => provider.sign({ nonce, ...claims }))).to.include({
@@ -183,19 +183,19 @@ describe('a login by an OpenID provider', () => {
     });
   }
 
-  it('refuses an ID token for another access token', async () => {
+  it('rejects an ID token whose at_hash is of another access token', async () => {
     provider.claims = { at_hash: Buffer.alloc(16).toString('base64url') };
     expect((await told('acme')).error_description).to.contain('of another access token');
   });
 
-  it('refuses an ID token that nobody signed, that another key signed, or by another algorithm', async () => {
+  it('rejects an ID token that is unsigned, or signed by another key or algorithm', async () => {
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
     const unsigned = async (nonce: string) => {
       const [, payload] = (await provider.sign({ nonce })).split('.');
       return `${part({ alg: 'none' })}.${payload}.`;
     };
     expect(await front(unsigned)).to.include({ error: 'access_denied' });
-    // The public key is no secret: by it no signature is made.
+    // Algorithm confusion: the public key must not be accepted as an HMAC secret.
     const confused = async (nonce: string) => {
       provider.signer = { ...key, alg: 'HS256', privateKey: Buffer.from(JSON.stringify(key.jwk)) };
       return provider.sign({ nonce });
@@ -207,7 +207,7 @@ describe('a login by an OpenID provider', () => {
     expect((await told('es')).error_description).to.contain('algorithm');
   });
 
-  it('refuses an ID token of an earlier login, and one that comes twice', async () => {
+  it('rejects an ID token of an earlier login', async () => {
     let old = '';
     await front(async (nonce) => {
       old = await provider.sign({ nonce });
@@ -219,12 +219,12 @@ describe('a login by an OpenID provider', () => {
     );
   });
 
-  it('refuses what the userinfo endpoint says of another', async () => {
+  it('rejects a userinfo response with another sub', async () => {
     provider.userInfo = { sub: 'ada' };
     expect((await told('acme')).error_description).to.contain('userinfo endpoint');
   });
 
-  it('refuses a token answer without an ID token, and says of an error only its code', async () => {
+  it('rejects a token response without an ID token, and repeats only the code of an error response', async () => {
     provider.answer = { id_token: undefined };
     expect((await told('acme')).error_description).to.contain('gave no ID token');
     provider.answer = {};
@@ -234,7 +234,7 @@ describe('a login by an OpenID provider', () => {
     expect(error_description).to.contain('invalid_grant').and.not.contain('detail');
   });
 
-  it('refuses the answer of another provider (mix-up)', async () => {
+  it('rejects an answer whose iss is another provider, and sends its code nowhere (mix-up attack)', async () => {
     const { agent, at, back } = await toProvider(server, { connection: 'acme' });
     const answer = new URL(back);
     answer.searchParams.set('iss', second.url);
@@ -242,14 +242,14 @@ describe('a login by an OpenID provider', () => {
     const end = await follow(agent, await agent.get(answer.href), server.url);
     expect(responseOf(end).error_description).to.contain('another identity provider');
     expect(at.searchParams.get('state')).to.be.a('string');
-    // The code of an honest provider is given to nobody.
+    // The code is sent to neither provider.
     expect([provider.count('/token'), second.count('/token')]).to.deep.equal([
       tokens,
       second.count('/token'),
     ]);
   });
 
-  it('refuses an answer that says no issuer, of a provider that says it always does', async () => {
+  it('rejects an answer without iss if the provider’s metadata announces it', async () => {
     second.document = { authorization_response_iss_parameter_supported: true };
     await server.tick(3_600_001);
     expect((await told('other')).error_description).to.contain('another identity provider');
@@ -258,14 +258,14 @@ describe('a login by an OpenID provider', () => {
     expect(await told('other')).to.have.property('code');
   });
 
-  it('is one, of fifty answers at once', async () => {
+  it('accepts exactly one of fifty answers at once', async () => {
     const { agent, back } = await toProvider(server, { connection: 'acme' });
     const answers = await Promise.all(Array.from({ length: 50 }, () => agent.get(back)));
     expect(answers.filter(({ status }) => status === 303)).to.have.length(1);
   });
 
-  describe('whose provider', () => {
-    it('has a new key is asked for it once, and for one that it has not now and then', async () => {
+  describe('with the provider’s metadata and keys', () => {
+    it('reads the keys again for a new key, but at most once a minute for unknown ones', async () => {
       expect(await told('acme')).to.have.property('code');
       const rotated = await signingKey('k2');
       provider.keys = [rotated];
@@ -288,14 +288,14 @@ describe('a login by an OpenID provider', () => {
 
     const documents: [string, () => void, string][] = [
       [
-        'has a document of another issuer',
+        'has another issuer',
         () => {
           second.document = { issuer: provider.url };
         },
         'is of another issuer',
       ],
       [
-        'has no document',
+        'cannot be read',
         () => {
           second.instead = {
             '/.well-known/openid-configuration': (response) => response.writeHead(500).end(),
@@ -304,14 +304,14 @@ describe('a login by an OpenID provider', () => {
         'sent no valid answer',
       ],
       [
-        'has a document that is too large',
+        'is too large',
         () => {
           second.document = { padding: 'x'.repeat(300_000) };
         },
         'too large',
       ],
       [
-        'sends the browser where it may not go',
+        'has an authorization_endpoint that is not an https URL',
         () => {
           second.document = { authorization_endpoint: 'javascript:alert(1)' };
         },
@@ -319,8 +319,8 @@ describe('a login by an OpenID provider', () => {
       ],
     ];
     for (const [what, set, words] of documents) {
-      it(`${what} is an error at the application`, async () => {
-        // Older than what is kept while a provider does not answer.
+      it(`fails with an error at the application if the discovery document ${what}`, async () => {
+        // After this time, a cached document is no longer used when the provider does not answer.
         await server.tick(90_000_000);
         set();
         const agent = createAgent(server);
@@ -334,7 +334,7 @@ describe('a login by an OpenID provider', () => {
       });
     }
 
-    it('has a document of ten megabytes is read no further than the first part of it', async () => {
+    it('stops reading a discovery document that exceeds the limit', async () => {
       await server.tick(90_000_000);
       let sent = 0;
       let left: () => void = () => undefined;
@@ -359,11 +359,11 @@ describe('a login by an OpenID provider', () => {
       const refused = await authorize(agent, webRequest({ connection: 'other' }));
       expect(responseOf(await follow(agent, refused, server.url)).error_description).to.contain('too large');
       await gone;
-      // What both ends of the connection keep is beside it.
+      // More was sent than read, because of the buffers at both ends of the connection.
       expect(sent).to.be.below(9 * 1024 * 1024);
     });
 
-    it('does not answer is known by what it said before', async () => {
+    it('uses the cached discovery document when the provider does not answer', async () => {
       await server.tick(90_000_000);
       expect(await told('other')).to.have.property('code');
       second.instead = { '/.well-known/openid-configuration': (response) => response.writeHead(500).end() };
@@ -372,7 +372,7 @@ describe('a login by an OpenID provider', () => {
     });
   });
 
-  it('is made anew there where the request asks for that, as far as the provider says when it was', async () => {
+  it('rejects an old auth_time if the request has prompt=login or max_age, which it forwards', async () => {
     const now = Math.floor(Date.now() / 1000);
     const old = { auth_time: now - 3600 };
     const description = async (more: Record<string, string>, claims: object) => {
@@ -384,7 +384,7 @@ describe('a login by an OpenID provider', () => {
     expect(await description({ max_age: '60' }, old)).to.equal(refused);
     expect(await description({ prompt: 'login' }, { auth_time: now })).to.equal(undefined);
     expect(await description({ max_age: '7200' }, old)).to.equal(undefined);
-    // One that does not say when is believed.
+    // Without auth_time, the age is unknown and the login is accepted.
     expect(await description({ prompt: 'login' }, {})).to.equal(undefined);
     expect(await description({}, old)).to.equal(undefined);
     const { at } = await toProvider(server, { connection: 'acme', prompt: 'login' });
@@ -393,7 +393,7 @@ describe('a login by an OpenID provider', () => {
     expect(plain.searchParams.has('max_age')).to.equal(false);
   });
 
-  it('has tokens that are bound to a key of its own, and keeps none that nobody can use', async () => {
+  it('uses one DPoP key for the token and userinfo requests, and does not store the bound access token', async () => {
     provider.answer = { token_type: 'DPoP', refresh_token: 'refresh-bound' };
     provider.userInfo = { city: 'Graz' };
     expect(await told('bound')).to.have.property('code');
@@ -415,7 +415,7 @@ describe('a login by an OpenID provider', () => {
       .and.not.have.property('access_token');
   });
 
-  it('ends with the session there, where the connection goes by what the provider says of that', async () => {
+  it('ends the session at the time of session_expiry, if the connection supports that', async () => {
     const now = Math.floor(Date.now() / 1000);
     const endOf = async (name: string, ends: number) => {
       provider.claims = { session_expiry: ends };
@@ -431,10 +431,10 @@ describe('a login by an OpenID provider', () => {
     expect((await told('ending')).error_description).to.contain('session that is over');
   });
 
-  it('fails where what its provider says of the end of the session is no time', async () => {
+  it('fails if session_expiry is not a time', async () => {
     const now = Math.floor(Date.now() / 1000);
     const said = { iss: provider.url, sub: 'grace', aud: 'gatehouse', iat: now, exp: now + 300 };
-    // As text: what cannot be a number in JSON.stringify can be sent all the same.
+    // Built as text, because JSON.stringify does not produce these numbers.
     for (const ends of ['1e400', '1e300', '-1', '0', `"${now + 600}"`, 'null', '{}']) {
       const claims = JSON.stringify(said).replace('}', `,"session_expiry":${ends}}`);
       const id_token = await new CompactSign(Buffer.from(claims))
@@ -445,7 +445,7 @@ describe('a login by an OpenID provider', () => {
     }
   });
 
-  it('is no fresh one where its user came back by a session there that is older', async () => {
+  it('has the auth_time of the provider, made at most 15 minutes old, and a session of full length', async () => {
     const now = Math.floor(Date.now() / 1000);
     const ageBy = async (claims: object) => {
       Object.assign(provider, { claims });
@@ -455,7 +455,7 @@ describe('a login by an OpenID provider', () => {
         ...{ client_id: 'web', client_secret: 'web-secret', redirect_uri: WEB_CALLBACK },
         ...{ grant_type: 'authorization_code', code },
       });
-      // Its session lasts all the same.
+      // The session here is valid nevertheless.
       const again = await authorize(agent, webRequest({ prompt: 'none' }));
       expect(responseOf(again)).to.have.property('code');
       return Number(payload(given.json().id_token).iat) - Number(payload(given.json().id_token).auth_time);

@@ -1,4 +1,4 @@
-// Logout at an OpenID provider: each session here ends the one there that it came from.
+// Federated logout at an OpenID provider: each session here ends the provider's session that it came from.
 import { expect } from 'chai';
 import { decodeJwt } from 'jose';
 import { type Agent, createAgent } from '../../support/agent.ts';
@@ -7,7 +7,7 @@ import { type OpenIdProvider, signingKey, startOpenIdProvider } from '../../supp
 import { startServer, type TestServer } from '../../support/server.ts';
 import { logInUpstream } from '../../support/upstream-login.ts';
 
-describe('logout at an OpenID provider', () => {
+describe('federated logout at an OpenID provider', () => {
   let provider: OpenIdProvider;
   let server: TestServer;
 
@@ -32,7 +32,7 @@ describe('logout at an OpenID provider', () => {
     await provider.stop();
   });
 
-  /** Somebody of whose login the ID token says so much. */
+  /** Logs a user in. @param claims those of the ID token. */
   const loggedIn = async (claims: object): Promise<Agent> => {
     const agent = createAgent(server);
     provider.claims = { ...claims };
@@ -44,27 +44,27 @@ describe('logout at an OpenID provider', () => {
     return decodeJwt(new URL(location).searchParams.get('id_token_hint') ?? '');
   };
 
-  it('says which session, and not that of the last login', async () => {
+  it('sends the ID token of the session’s own login, not of the user’s last one', async () => {
     const first = await loggedIn({ sid: 'the-first' });
     const second = await loggedIn({ sid: 'the-second' });
     expect(await hintOf(first)).to.include({ sid: 'the-first' });
     expect(await hintOf(second)).to.include({ sid: 'the-second' });
   });
 
-  it('says that of the last login where the ID token is longer than an address may be', async () => {
+  it('sends the ID token of the last login if the session’s own is too long for a URL', async () => {
     const long = await loggedIn({ sid: 'long', groups: 'g'.repeat(8000) });
     await loggedIn({ sid: 'short' });
     expect(await hintOf(long)).to.include({ sid: 'short' });
   });
 
-  it('says that of the last login where the key is gone that a session is sealed with', async () => {
+  it('sends the ID token of the last login if the key that sealed the session’s own is lost', async () => {
     const before = await loggedIn({ sid: 'before' });
     await server.store.collection('sharedSecrets').delete('provider-sessions');
     await loggedIn({ sid: 'after' });
     expect(await hintOf(before)).to.include({ sid: 'after' });
   });
 
-  it('keeps the ID token where nobody reads it', async () => {
+  it('does not store the ID token unencrypted with sessions and challenges', async () => {
     await loggedIn({ sid: 'unread' });
     const seen: string[] = [];
     for (const name of ['artifacts', 'challenges'] as const) {

@@ -1,4 +1,4 @@
-// Native social logins meet the same rules as every other: organizations, and the second factor.
+// Native social logins follow the same rules as other logins: organizations, and the second factor.
 import { expect } from 'chai';
 import { membershipId } from '../../../src/records/organizations.ts';
 import { codeOf, MFA_GRANTS } from '../../factors/tenant.ts';
@@ -10,7 +10,7 @@ import { startServer, type TestServer } from '../../support/server.ts';
 const on = { enabled: true };
 const USER = 'google-oauth2|42';
 
-describe('native social login', () => {
+describe('native social login by the rules of every login', () => {
   let provider: OpenIdProvider;
   let server: TestServer;
   const app = (client_id: string, more: object) => ({
@@ -87,7 +87,7 @@ describe('native social login', () => {
   };
 
   describe('for an organization', () => {
-    it('is refused who is no member, and gives a member the claim', async () => {
+    it('rejects a user who is not a member, and issues org_id to a member', async () => {
       const refused = await exchange('allowing', { organization: 'org_acme' });
       expect(refused).to.include({ error: 'access_denied' }).and.not.have.property('access_token');
       await join('org_acme');
@@ -96,18 +96,18 @@ describe('native social login', () => {
       expect(payload((await exchange('allowing')).id_token ?? '')).not.to.have.property('org_id');
     });
 
-    it('makes a member where the organization has it so', async () => {
+    it('makes the user a member with assign_membership_on_login', async () => {
       const told = await exchange('requiring', { organization: 'org_open' });
       expect(payload(told.id_token ?? '')).to.include({ org_id: 'org_open' });
     });
 
-    it('is refused by a connection that the organization does not have, also to a member', async () => {
+    it('rejects a connection that the organization has not enabled, even for a member', async () => {
       await join('org_users');
       const refused = await exchange('allowing', { organization: 'org_users' });
       expect(refused).to.include({ error: 'access_denied' }).and.not.have.property('access_token');
     });
 
-    it('is refused where the application denies or requires one, or there is none of that name', async () => {
+    it('rejects an organization if the application denies or requires one otherwise, or it is unknown', async () => {
       const denied = await exchange('denying', { organization: 'org_acme' });
       expect(denied).to.include({ status: 400, error: 'invalid_request' });
       expect(await exchange('requiring')).to.include({ status: 400, error: 'invalid_request' });
@@ -117,7 +117,7 @@ describe('native social login', () => {
   });
 
   describe('with a second factor', () => {
-    it('is asked for it before any token, with and without an organization', async () => {
+    it('returns mfa_required instead of tokens, with and without an organization', async () => {
       await join('org_acme');
       for (const more of [{}, { organization: 'org_acme' }] as Record<string, string>[]) {
         const told = await exchange('strict', more);
@@ -127,7 +127,7 @@ describe('native social login', () => {
       }
     });
 
-    it('goes on with the token that it got, for the organization that it asked for', async () => {
+    it('completes with the mfa_token, for the organization of the first request', async () => {
       await join('org_acme');
       const { mfa_token = '' } = await exchange('strict', { organization: 'org_acme' });
       const agent = createAgent(server);

@@ -1,4 +1,4 @@
-// Logins at the token endpoint by what an app got of a provider's own kit.
+// Native social login: logins at the token endpoint with a code or token of a provider's SDK.
 import { expect } from 'chai';
 import { decodeJwt, exportPKCS8, generateKeyPair } from 'jose';
 import { createAgent } from '../../support/agent.ts';
@@ -99,7 +99,7 @@ describe('native social login', () => {
   };
   const GOOGLE = 'google-id-token';
 
-  it('takes Google’s ID token for the connection, or for an audience that it allows', async () => {
+  it('accepts Google’s ID token for the client id or an allowed audience of the connection', async () => {
     for (const aud of ['gatehouse', 'google-ios']) {
       const token = await provider.sign({
         aud,
@@ -125,18 +125,18 @@ describe('native social login', () => {
   const past = Math.floor(Date.now() / 1000) - 7200;
   for (const [what, claims] of [
     ['for another app', { aud: 'someone-else' }],
-    ['for several', { aud: ['gatehouse', 'someone-else'] }],
+    ['for several audiences', { aud: ['gatehouse', 'someone-else'] }],
     ['of another issuer', { iss: 'https://evil.example.test' }],
     ['that has expired', { iat: past, exp: past + 3600 }],
   ] as [string, object][]) {
-    it(`refuses an ID token ${what}`, async () => {
+    it(`rejects Google’s ID token ${what}`, async () => {
       const told = await exchange(GOOGLE, await provider.sign({ sub: '43', ...claims }));
       expect(told).to.include({ status: 403, error: 'invalid_grant' });
       expect(told).to.not.have.property('access_token');
     });
   }
 
-  it('refuses an ID token of another key, and what is none', async () => {
+  it('rejects an ID token of another key, and a malformed one', async () => {
     provider.signer = await signingKey('k1');
     const token = await provider.sign({});
     provider.signer = undefined;
@@ -144,7 +144,7 @@ describe('native social login', () => {
     expect(await exchange(GOOGLE, 'a.b.c')).to.include({ error: 'invalid_grant' });
   });
 
-  it('is for applications that have it switched on, and the connection, alone', async () => {
+  it('rejects applications without native_social_login or the connection, and unknown token types', async () => {
     const token = await provider.sign({ sub: '44' });
     expect(await exchange(GOOGLE, token, { client_id: 'off' })).to.include({ error: 'unauthorized_client' });
     expect(await exchange(GOOGLE, token, { client_id: 'alone' })).to.include({
@@ -160,7 +160,7 @@ describe('native social login', () => {
     }
   });
 
-  it('refuses a user who is blocked', async () => {
+  it('rejects a blocked user', async () => {
     const token = await provider.sign({ sub: '45' });
     expect((await exchange(GOOGLE, token)).status).to.equal(200);
     await server.store.collection('users').update('google-oauth2|45', (user) => ({ ...user, blocked: true }));
@@ -178,7 +178,7 @@ describe('native social login', () => {
       };
     };
 
-    it('exchanges the code as the app itself, once of any number at once', async () => {
+    it('exchanges the code with the app’s bundle identifier as the client id, and reads only the name of user_profile', async () => {
       answerOnce({ email: 'a@x.test', email_verified: 'true' });
       const user_profile = JSON.stringify({
         name: { firstName: 'Ada', lastName: 'L' },
@@ -199,7 +199,7 @@ describe('native social login', () => {
       expect(decodeJwt(form?.client_secret ?? '')).to.include({ iss: 'TEAM', sub: BUNDLE });
     });
 
-    it('refuses a code of another app', async () => {
+    it('rejects a code of another app', async () => {
       answerOnce({ aud: 'other.app' });
       expect(await exchange('apple-authz-code', 'c')).to.include({ error: 'invalid_grant' });
     });
@@ -212,7 +212,7 @@ describe('native social login', () => {
       provider.instead['/debug_token'] = (response) => json(response, { data });
     };
 
-    it('asks whose a token is, and takes an address from nobody as verified', async () => {
+    it('asks Facebook for the user of the token, and treats the address of user_profile as unverified', async () => {
       facebook(good);
       const user_profile = JSON.stringify({ name: 'Ada', email: 'a@x.test', email_verified: true, sub: 'x' });
       const told = await exchange(TYPE, 'token', { user_profile });
@@ -227,17 +227,17 @@ describe('native social login', () => {
     });
 
     for (const [what, data] of [
-      ['that is not good', { ...good, is_valid: false }],
+      ['that is not valid', { ...good, is_valid: false }],
       ['of another app', { ...good, app_id: 'other' }],
-      ['of nobody', { ...good, user_id: undefined }],
+      ['without a user', { ...good, user_id: undefined }],
     ] as [string, object][]) {
-      it(`refuses a token ${what}`, async () => {
+      it(`rejects a token ${what}`, async () => {
         facebook(data);
         expect(await exchange(TYPE, 'token')).to.include({ status: 403, error: 'invalid_grant' });
       });
     }
 
-    it('refuses all while Facebook does not answer', async () => {
+    it('rejects every token while Facebook does not answer', async () => {
       provider.instead['/debug_token'] = (response) => response.writeHead(500).end('no');
       expect(await exchange(TYPE, 'token')).to.include({ error: 'invalid_grant' });
     });

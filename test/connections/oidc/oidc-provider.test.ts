@@ -1,4 +1,4 @@
-// An instance of oidc-provider as the OpenID provider, by a code and every way to authenticate.
+// The library oidc-provider as the OpenID provider, with every method of client authentication.
 import { X509Certificate } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,7 +12,7 @@ import type { TestServer } from '../../support/server.ts';
 
 const SECRET = 'a-secret-that-signs-of-32-characters';
 
-describe('an instance of oidc-provider', () => {
+describe('oidc-provider as the OpenID provider', () => {
   const http1 = http.createServer();
   let server: TestServer;
   let issuer = '';
@@ -44,7 +44,7 @@ describe('an instance of oidc-provider', () => {
           id_token_signed_response_algs: ['HS256'],
         }),
         connection('hmac-back', { client_secret: SECRET, id_token_signed_response_algs: ['HS256', 'RS256'] }),
-        // The provider signs by the client secret, and the connection does not say that it may.
+        // The provider signs with the client secret, which the connection does not allow.
         connection('hmac-unnamed', { type: 'front_channel', client_secret: SECRET }),
         connection('hmac-expected', { type: 'front_channel', id_token_signed_response_algs: ['HS256'] }),
       ],
@@ -70,7 +70,7 @@ describe('an instance of oidc-provider', () => {
         id_token_signed_response_alg: alg,
         grant_types: ['implicit'],
         response_types: ['id_token'],
-        // What it asks of those without a code; the address itself is let through below.
+        // oidc-provider requires https here for clients without a code; the real URL is allowed below.
         redirect_uris: ['https://gatehouse.example.test/login/callback'],
         post_logout_redirect_uris: [],
       });
@@ -131,7 +131,7 @@ describe('an instance of oidc-provider', () => {
     http1.close();
   });
 
-  /** Makes a connection's key, and what the provider is told of it. */
+  /** Creates a connection's key. @returns its public part, for the provider. */
   const keyOf = async (name: string): Promise<JWK> => {
     const { connections } = (await (
       await callApi(server, 'GET', `/connections?name=${name}&take=1`)
@@ -143,7 +143,7 @@ describe('an instance of oidc-provider', () => {
     return { ...(new X509Certificate(cert).publicKey.export({ format: 'jwk' }) as JWK), kid, alg: algorithm };
   };
 
-  /** Goes through the provider's pages. @returns its last answer. */
+  /** Follows the provider's redirects. @returns its last response. */
   const through = async (address: string) => {
     const jar = new Map<string, string>();
     let at = address;
@@ -163,7 +163,7 @@ describe('an instance of oidc-provider', () => {
   };
 
   for (const name of ['post', 'basic', 'key', 'key-issuer']) {
-    it(`logs its users in by a code: ${name}`, async () => {
+    it(`logs its users in with a code: ${name}`, async () => {
       const agent = createAgent(server);
       const away = await authorize(agent, webRequest({ connection: name }));
       const { at } = await through(away.location);
@@ -175,7 +175,7 @@ describe('an instance of oidc-provider', () => {
     });
   }
 
-  /** A login whose ID token comes by a form that the provider's page posts. @returns what the application is told. */
+  /** Runs a login whose ID token is posted by the provider's page. @returns the response to the application. */
   const posted = async (name: string) => {
     const agent = createAgent(server);
     const away = await authorize(agent, webRequest({ connection: name }));
@@ -192,17 +192,17 @@ describe('an instance of oidc-provider', () => {
   };
 
   for (const [name, what] of [
-    ['front', 'that its key signs'],
-    ['hmac', 'that the client secret signs, where the connection says so'],
+    ['front', 'signed by its key'],
+    ['hmac', 'signed by the client secret, if the connection allows it'],
   ]) {
-    it(`logs its users in by an ID token that is posted, ${what}`, async () => {
+    it(`logs its users in with a posted ID token ${what}`, async () => {
       expect(await posted(name ?? '')).to.have.property('code');
       const user = await server.store.collection('users').get(`oidc|${name}|grace`);
       expect(user).to.include({ email: 'grace@upstream.test', email_verified: true });
     });
   }
 
-  it('logs its users in by a code whose ID token the client secret signs, where the connection says so', async () => {
+  it('logs its users in with a code whose ID token is signed by the client secret, if the connection allows it', async () => {
     const agent = createAgent(server);
     const away = await authorize(agent, webRequest({ connection: 'hmac-back' }));
     const { at } = await through(away.location);
@@ -210,7 +210,7 @@ describe('an instance of oidc-provider', () => {
   });
 
   for (const name of ['hmac-unnamed', 'hmac-expected']) {
-    it(`logs nobody in by an ID token of another algorithm than the connection names: ${name}`, async () => {
+    it(`rejects an ID token signed with an algorithm that the connection does not allow: ${name}`, async () => {
       const told = await posted(name);
       expect(told).to.include({ error: 'access_denied' });
       expect(told.error_description).to.contain('algorithm');

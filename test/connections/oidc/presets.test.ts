@@ -1,4 +1,4 @@
-// Strategies that are an OpenID provider with rules of its own, against one that stands in for theirs.
+// The strategies of well-known OpenID providers, against a test provider in their place.
 import type http from 'node:http';
 import { expect } from 'chai';
 import { decodeProtectedHeader, exportPKCS8, exportSPKI, generateKeyPair, importSPKI, jwtVerify } from 'jose';
@@ -14,14 +14,14 @@ const TENANT = '11111111-2222-3333-4444-555555555555';
 const OTHER_TENANT = '99999999-2222-3333-4444-555555555555';
 const OID = 'AAAAAAAA-bbbb-cccc-dddd-eeeeeeeeeeee';
 
-/** As AD FS publishes it, as far as it is read. */
+/** Returns the parts of AD FS's federation metadata that are read. */
 function federationMetadata(url: string, certificate: string): string {
   const key = `<KeyDescriptor use="signing"><KeyInfo xmlns="http://www.w3.org/2000/09/xmldsig#"><X509Data><X509Certificate>${certificate.replaceAll(/-----[^-]+-----|\s/g, '')}</X509Certificate></X509Data></KeyInfo></KeyDescriptor>`;
   const signOn = `<SingleSignOnService Binding="urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect" Location="${url}/adfs/ls/"/>`;
   return `<EntityDescriptor xmlns="urn:oasis:names:tc:SAML:2.0:metadata" entityID="http://sts.example.test/adfs/services/trust"><IDPSSODescriptor protocolSupportEnumeration="urn:oasis:names:tc:SAML:2.0:protocol">${key}${signOn}</IDPSSODescriptor></EntityDescriptor>`;
 }
 
-describe('a strategy of an OpenID provider', () => {
+describe('the strategies of OpenID providers', () => {
   let provider: OpenIdProvider;
   let server: TestServer;
   let teamKey = '';
@@ -77,7 +77,7 @@ describe('a strategy of an OpenID provider', () => {
               ext_group_ids: true,
               max_groups_to_retrieve: '3',
             },
-            // Documents are kept by their address.
+            // Documents are cached by their URL.
             'groups/v2.0/',
           ),
           connection('federation', 'waad', { discovery_url: '', waad_protocol: 'ws-federation' }),
@@ -124,7 +124,7 @@ describe('a strategy of an OpenID provider', () => {
   };
   const user = (id: string) => server.store.collection('users').get(id);
 
-  it('okta: a user of the connection, with the claims of the standard alone', async () => {
+  it('okta: creates a user of the connection, with standard claims only for basic_profile', async () => {
     expect(await told('okta', { name: 'Grace', groups: ['a'] })).to.have.property('code');
     expect(await user('okta|okta|grace')).to.include({ name: 'Grace' });
     const identity = await server.store.collection('identities').get('okta|okta|grace');
@@ -137,7 +137,7 @@ describe('a strategy of an OpenID provider', () => {
       provider.document = { issuer: `${provider.url}/{tenantid}/v2.0` };
     });
 
-    it('takes users of its organization alone, known by what the connection says', async () => {
+    it('identifies users of its organization by userid_attribute, with an unverified address', async () => {
       const claims = {
         iss: issuer(TENANT),
         tid: TENANT,
@@ -146,24 +146,27 @@ describe('a strategy of an OpenID provider', () => {
       };
       expect(await told('entra', claims)).to.have.property('code');
       const found = await user(`waad|${OID.toLowerCase()}`);
-      // An administrator there writes any address.
+      // An administrator of the directory can set any address.
       expect(found).to.include({ email: 'grace@acme.example.test', email_verified: false });
     });
 
     const others: [string, () => Record<string, unknown>][] = [
       ['of another organization', () => ({ iss: issuer(OTHER_TENANT), tid: OTHER_TENANT, oid: OID })],
       ['whose issuer and organization differ', () => ({ iss: issuer(TENANT), tid: OTHER_TENANT, oid: OID })],
-      ['of the template itself', () => ({ iss: issuer('{tenantid}'), tid: '{tenantid}', oid: OID })],
+      [
+        'with the placeholder as the organization',
+        () => ({ iss: issuer('{tenantid}'), tid: '{tenantid}', oid: OID }),
+      ],
       ['without an organization', () => ({ iss: issuer(TENANT), oid: OID })],
-      ['without the claim that users are known by', () => ({ iss: issuer(TENANT), tid: TENANT })],
+      ['without the claim of userid_attribute', () => ({ iss: issuer(TENANT), tid: TENANT })],
     ];
     for (const [what, claims] of others) {
-      it(`refuses an ID token ${what}`, async () => {
+      it(`rejects an ID token ${what}`, async () => {
         expect(await told('entra', claims())).to.include({ error: 'access_denied' });
       });
     }
 
-    it('takes users of every organization where the connection says so', async () => {
+    it('accepts users of every organization with useCommonEndpoint', async () => {
       for (const tid of [TENANT, OTHER_TENANT]) {
         const claims = { iss: issuer(tid), tid, sub: `pairwise-${tid}`, email: 'g@any.example.test' };
         expect(await told('entra-all', claims)).to.have.property('code');
@@ -173,7 +176,7 @@ describe('a strategy of an OpenID provider', () => {
       expect(await told('entra-all', lie)).to.include({ error: 'access_denied' });
     });
 
-    describe('asked for more than an ID token says', () => {
+    describe('with attributes and groups of Microsoft Graph', () => {
       const group = (name: string, type = 'group') => ({
         '@odata.type': `#microsoft.graph.${type}`,
         id: `id of ${name}`,
@@ -210,7 +213,7 @@ describe('a strategy of an OpenID provider', () => {
         provider.instead = {};
       });
 
-      it('has attributes and groups of Microsoft Graph, by the user’s own token', async () => {
+      it('reads them with the user’s own token, up to max_groups_to_retrieve', async () => {
         const away = await authorize(createAgent(server), webRequest({ connection: 'entra-groups' }));
         expect(new URL(away.location).searchParams.get('scope')?.split(' ')).to.include.members([
           'User.Read',
@@ -225,11 +228,11 @@ describe('a strategy of an OpenID provider', () => {
         expect(asked.every(({ headers }) => headers.authorization?.startsWith('Bearer access-'))).to.equal(
           true,
         );
-        // Nothing else of Graph's user: an address there is what an administrator wrote.
+        // Other members of Graph's user are not read: an administrator can set any address there.
         expect((await user('waad|pairwise-groups'))?.email).to.equal(undefined);
       });
 
-      it('shows the token to nobody whom an answer names', async () => {
+      it('does not follow a link to another origin, which would receive the token', async () => {
         provider.instead[GROUPS] = answer({
           value: [group('crew')],
           '@odata.nextLink': `http://localhost:${new URL(provider.url).port}${GROUPS}/elsewhere`,
@@ -239,14 +242,14 @@ describe('a strategy of an OpenID provider', () => {
         expect(provider.count(`${GROUPS}/elsewhere`)).to.equal(0);
       });
 
-      it('ends though the answers go round', async () => {
+      it('stops after 20 pages of an endless list', async () => {
         provider.instead[GROUPS] = answer({ value: [], '@odata.nextLink': `${provider.url}${GROUPS}` });
         const before = provider.count(GROUPS);
         expect(await told('entra-groups', claims())).to.have.property('code');
         expect(provider.count(GROUPS) - before).to.equal(20);
       });
 
-      it('leaves out what was not consented to, and logs nobody in where Graph fails', async () => {
+      it('leaves out what was not consented to, and fails the login when Graph fails', async () => {
         provider.instead[GROUPS] = failing(403);
         expect(await told('entra-groups', claims())).to.have.property('code');
         expect(await attributes())
@@ -257,7 +260,7 @@ describe('a strategy of an OpenID provider', () => {
       });
     });
 
-    it('says that WS-Federation is not there', async () => {
+    it('rejects a connection that uses WS-Federation', async () => {
       const agent = createAgent(server);
       const end = await follow(
         agent,
@@ -268,18 +271,18 @@ describe('a strategy of an OpenID provider', () => {
     });
   });
 
-  it('adfs: a user by the claim that the connection names', async () => {
+  it('adfs: identifies the user by the claim of user_id_attribute', async () => {
     expect(await told('adfs', { upn: 'grace@corp.example.test' })).to.have.property('code');
     expect(await user('adfs|adfs|grace@corp.example.test')).to.include({ email_verified: false });
     expect(await told('adfs', {})).to.include({ error: 'access_denied' });
   });
 
-  it('adfs: is found by its federation metadata', async () => {
+  it('adfs: finds the provider by its federation metadata', async () => {
     provider.document = { issuer: `${provider.url}/adfs` };
     expect(await told('adfs-metadata', { iss: `${provider.url}/adfs` })).to.have.property('code');
   });
 
-  it('asks for the scopes of the options that stand for them', async () => {
+  it('request the scopes of their boolean options', async () => {
     const scopesOf = async (connection: string) => {
       const away = await authorize(createAgent(server), webRequest({ connection }));
       return new URL(away.location).searchParams.get('scope')?.split(' ');
@@ -294,7 +297,7 @@ describe('a strategy of an OpenID provider', () => {
     expect(await scopesOf('apple')).to.have.members(['openid', 'name', 'email']);
   });
 
-  it('google-oauth2: a user by Google’s own id', async () => {
+  it('google-oauth2: identifies the user by Google’s sub', async () => {
     expect(
       await told('google', { sub: '1234567890', email: 'g@x.test', email_verified: true }),
     ).to.have.property('code');
@@ -304,7 +307,7 @@ describe('a strategy of an OpenID provider', () => {
   describe('google-apps', () => {
     const account = { hd: 'Acme.example.test', email: 'Grace@acme.example.test', email_verified: true };
 
-    it('takes accounts of its domain, known by their address or by Google’s id', async () => {
+    it('identifies accounts of its domain by their address, or by sub with map_user_id_to_id', async () => {
       expect(await told('workspace', account)).to.have.property('code');
       expect(await user('google-apps|grace@acme.example.test')).to.not.equal(undefined);
       expect(await told('workspace-id', { ...account, sub: '77' })).to.have.property('code');
@@ -313,18 +316,18 @@ describe('a strategy of an OpenID provider', () => {
 
     for (const [what, claims] of [
       ['of another domain', { hd: 'evil.example.test' }],
-      ['of none, whatever the address is', { hd: undefined }],
-      ['of two domains', { hd: ['acme.example.test'] }],
+      ['without hd', { hd: undefined }],
+      ['with a list as hd', { hd: ['acme.example.test'] }],
       ['without a verified address', { email_verified: false }],
     ] as [string, object][]) {
-      it(`refuses an account ${what}`, async () => {
+      it(`rejects an account ${what}`, async () => {
         expect(await told('workspace', { ...account, ...claims })).to.include({ error: 'access_denied' });
       });
     }
   });
 
   describe('apple', () => {
-    /** Comes back as Apple's page does: by a form, with the user the first time. */
+    /** Posts the answer as Apple's page does. @param user the parameter of the first login. */
     const back = async (user?: string) => {
       const agent = createAgent(server);
       const away = await authorize(agent, webRequest({ connection: 'apple' }));
@@ -335,7 +338,7 @@ describe('a strategy of an OpenID provider', () => {
       return responseOf(await follow(agent, await agent.request('/login/callback', { form }), server.url));
     };
 
-    it('is asked with a secret of the team’s key', async () => {
+    it('authenticates with a JWT signed by the team’s key', async () => {
       provider.claims = { sub: '000.apple' };
       provider.userInfo = { sub: '000.apple' };
       expect(await back()).to.have.property('code');
@@ -345,7 +348,7 @@ describe('a strategy of an OpenID provider', () => {
       expect(payload).to.include({ iss: 'TEAM', sub: 'gatehouse', aud: provider.url });
     });
 
-    it('says a name once, and nothing else that nobody signed', async () => {
+    it('reads only the name of the unsigned parameter user, and keeps it at later logins', async () => {
       provider.claims = { sub: '001.apple', email: 'grace@privaterelay.test', email_verified: 'true' };
       provider.userInfo = { sub: '001.apple' };
       const name = { firstName: 'Grace', lastName: 'Hopper' };

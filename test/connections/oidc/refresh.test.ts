@@ -1,4 +1,4 @@
-// Access tokens of OpenID providers that have ended: renewed when they are shown, by every strategy.
+// Expired access tokens of OpenID providers are renewed when they are read, for every strategy.
 import { expect } from 'chai';
 import { decodeProtectedHeader, exportPKCS8, generateKeyPair } from 'jose';
 import { callApi, startManaged } from '../../management/support.ts';
@@ -7,7 +7,7 @@ import { type OpenIdProvider, signingKey, startOpenIdProvider } from '../../supp
 import type { TestServer } from '../../support/server.ts';
 import { logInUpstream } from '../../support/upstream-login.ts';
 
-/** The options of a strategy's own, and what its ID tokens say beside the subject. */
+/** The options of each strategy, and the additional claims of its ID tokens. */
 const STRATEGIES: Record<string, { options?: object; claims?: object }> = {
   oidc: { options: { type: 'back_channel', id_token_session_expiry_supported: true } },
   okta: { options: { domain: 'acme.okta.example.test', token_endpoint_auth_method: 'client_secret_basic' } },
@@ -22,7 +22,7 @@ const STRATEGIES: Record<string, { options?: object; claims?: object }> = {
 };
 const LATER = 3_601_000;
 
-describe('the tokens of an OpenID provider', () => {
+describe('the access tokens of an OpenID provider', () => {
   let provider: OpenIdProvider;
   let server: TestServer;
   before(async () => {
@@ -50,9 +50,9 @@ describe('the tokens of an OpenID provider', () => {
     await provider?.stop();
   });
 
-  /** Logs somebody in. @returns their id. */
+  /** Logs a user in. @returns the user's id. */
   const login = async (strategy: string): Promise<string> => {
-    // ID tokens of this provider are dated by the machine, and the server's clock goes ahead of it.
+    // The test provider uses the real time in ID tokens, and the server's clock is ahead of it.
     const exp = Math.floor(Date.now() / 1000) + 7 * 86_400;
     const sub = `grace-${strategy}`;
     Object.assign(provider, { claims: { sub, exp, ...STRATEGIES[strategy]?.claims }, userInfo: { sub } });
@@ -72,7 +72,7 @@ describe('the tokens of an OpenID provider', () => {
   const renewals = () => provider.seen.filter(({ form }) => form.grant_type === 'refresh_token');
 
   for (const strategy of Object.keys(STRATEGIES)) {
-    it(`are renewed when they have ended: ${strategy}`, async () => {
+    it(`are renewed once when they have expired: ${strategy}`, async () => {
       const id = await login(strategy);
       const before = await identityOf(id);
       expect(before.access_token).to.match(/^access-/);
@@ -90,7 +90,7 @@ describe('the tokens of an OpenID provider', () => {
     });
   }
 
-  it('keep the refresh token that the provider gives in place of the one before', async () => {
+  it('are renewed with the rotated refresh token', async () => {
     const id = await login('oidc');
     server.tick(LATER);
     provider.answer = { refresh_token: 'refresh-rotated', id_token: undefined };
@@ -103,7 +103,7 @@ describe('the tokens of an OpenID provider', () => {
     ]);
   });
 
-  it('are renewed for who is away, and whose session at the provider is over', async () => {
+  it('are renewed after the session at the provider has ended', async () => {
     const id = await login('oidc');
     server.tick(LATER);
     provider.claims = { ...provider.claims, session_expiry: 1 };
@@ -118,7 +118,7 @@ describe('the tokens of an OpenID provider', () => {
     ['that has expired', () => ({ exp: 1 })],
   ];
   for (const [what, claims] of hostile) {
-    it(`stay as they are where the answer has an ID token ${what}`, async () => {
+    it(`are not renewed if the response has an ID token ${what}`, async () => {
       const id = await login('oidc');
       const before = await identityOf(id);
       server.tick(LATER);

@@ -1,4 +1,4 @@
-// A provider whose discovery document comes so slowly that it never ends.
+// A provider that sends its discovery document so slowly that it never ends.
 import { expect } from 'chai';
 import { createAgent } from '../../support/agent.ts';
 import { authorize, follow, responseOf, tenant, webRequest } from '../../support/flows.ts';
@@ -37,7 +37,7 @@ describe('a provider whose discovery document is slow', () => {
     await Promise.all([slow?.stop(), quick?.stop()]);
   });
 
-  it('is given ten seconds, is asked once by any number of logins, and holds up no others', async () => {
+  it('fails its logins after ten seconds with one request for all, and does not delay other logins', async () => {
     const begun = performance.now();
     const waiting = Array.from({ length: 20 }, async () => {
       const agent = createAgent(server);

@@ -1,8 +1,16 @@
-// Encrypted assertions: what is decrypted, and what tells nobody why it is not.
+// Encrypted assertions: the supported algorithms, and the one error for everything that cannot be decrypted.
 import { constants, createCipheriv, createPublicKey, publicEncrypt, randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { certificateOf, type KeyAndCertificate, makeCertificate } from '../../saml/support.ts';
-import { type Away, assertion, response, type SamlWorld, SIGN_IN, samlWorld, signed } from './provider.ts';
+import {
+  assertion,
+  response,
+  type SamlWorld,
+  SIGN_IN,
+  type StartedLogin,
+  samlWorld,
+  signed,
+} from './provider.ts';
 
 const XENC = 'http://www.w3.org/2001/04/xmlenc#';
 const XENC11 = 'http://www.w3.org/2009/xmlenc11#';
@@ -10,11 +18,12 @@ const DS = 'http://www.w3.org/2000/09/xmldsig#';
 
 interface Encryption {
   cipher?: 'aes-256-gcm' | 'aes-128-gcm' | 'aes-256-cbc' | 'aes-128-cbc';
-  /** Of the key. */
+  /** The algorithm that encrypts the key. */
   wrapping?: string;
   digest?: string;
-  /** The key beside the data, and not in it. */
+  /** Whether the EncryptedKey is next to the EncryptedData, not in it. */
   beside?: boolean;
+  /** Changes the ciphertext. */
   bend?: (sealed: Buffer) => Buffer;
 }
 
@@ -51,7 +60,7 @@ function gcm(name: 'aes-256-gcm' | 'aes-128-gcm', key: Buffer, text: string): Bu
   return Buffer.concat([iv, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** Padded as XML Encryption 1.1 §5.2 says: any bytes, and their number. */
+/** Encrypts with the padding of XML Encryption 1.1 §5.2: arbitrary bytes, and their number. */
 function cbc(name: string, key: Buffer, text: string): Buffer {
   const iv = randomBytes(16);
   const plain = Buffer.from(text);
@@ -95,25 +104,26 @@ describe('an encrypted assertion', () => {
   });
   after(() => world.server.stop());
 
-  const respond = (away: Away, content: string) =>
+  const respond = (away: StartedLogin, content: string) =>
     response(world.server, content, { inResponseTo: away.requestId });
-  const inner = (away: Away, over = {}) =>
+  const inner = (away: StartedLogin, over = {}) =>
     signed(
       assertion(world.server, { inResponseTo: away.requestId, ...over }),
       'Assertion',
       world.key.privateKey,
     );
-  const told = async (away: Away, xml: string) => world.finish(away.agent, await world.post(away, xml));
+  const told = async (away: StartedLogin, xml: string) =>
+    world.finish(away.agent, await world.post(away, xml));
 
   const ways: Record<string, Encryption> = {
     'AES-256-GCM': {},
-    'AES-128-GCM, the key beside the data': { cipher: 'aes-128-gcm', beside: true },
+    'AES-128-GCM, with the key next to the data': { cipher: 'aes-128-gcm', beside: true },
     'AES-256-CBC': { cipher: 'aes-256-cbc' },
     'AES-128-CBC': { cipher: 'aes-128-cbc' },
     'RSA-OAEP with SHA-256': { wrapping: `${XENC11}rsa-oaep`, digest: `${XENC}sha256` },
   };
   for (const [what, over] of Object.entries(ways)) {
-    it(`logs in by ${what}`, async () => {
+    it(`is accepted with ${what}`, async () => {
       const away = await world.away();
       expect(
         await told(away, respond(away, encrypted(inner(away), ours.certificate, over))),
@@ -129,7 +139,7 @@ describe('an encrypted assertion', () => {
     ['excepted', 'PKCS #1 v1.5', { wrapping: `${XENC}rsa-1_5` }, false],
   ];
   for (const [connection, what, over, isTaken] of profiled) {
-    it(`${isTaken ? 'logs in' : 'is refused'} by ${what} where the connection is ${connection}`, async () => {
+    it(`is ${isTaken ? 'accepted' : 'rejected'} with ${what} by the connection ${connection}`, async () => {
       const away = await world.away({ connection });
       const content = inner(away, { audience: `urn:auth0:localhost:${connection}` });
       const answer = await told(away, respond(away, encrypted(content, ours.certificate, over)));
@@ -138,21 +148,21 @@ describe('an encrypted assertion', () => {
     });
   }
 
-  it('logs in when the response is signed around it', async () => {
+  it('is accepted if the Response around it is signed', async () => {
     const away = await world.away();
     const plain = assertion(world.server, { inResponseTo: away.requestId });
     const xml = respond(away, encrypted(plain, ours.certificate));
     expect(await told(away, signed(xml, 'Response', world.key.privateKey))).to.have.property('code');
   });
 
-  it('may be for the key of the tenant, which our metadata has where the connection has none', async () => {
+  it('may be encrypted for the key of the tenant, if the connection has no key', async () => {
     const certificate = await certificateOf(world.server);
     const away = await world.away({ connection: 'plain' });
     const content = encrypted(inner(away, { audience: 'urn:auth0:localhost:plain' }), certificate);
     expect(await told(away, respond(away, content))).to.have.property('code');
   });
 
-  const refusals: Record<string, (away: Away) => string> = {
+  const refusals: Record<string, (away: StartedLogin) => string> = {
     'is for another key': (away) => encrypted(inner(away), world.foreign.certificate),
     'has a key wrapped by PKCS #1 v1.5': (away) =>
       encrypted(inner(away), ours.certificate, { wrapping: `${XENC}rsa-1_5` }),
@@ -167,7 +177,7 @@ describe('an encrypted assertion', () => {
         ),
         ours.certificate,
       ),
-    'was changed on its way (CBC)': (away) =>
+    'was modified (CBC)': (away) =>
       encrypted(inner(away), ours.certificate, {
         cipher: 'aes-256-cbc',
         bend: (sealed) => {
@@ -180,7 +190,7 @@ describe('an encrypted assertion', () => {
         cipher: 'aes-256-cbc',
         bend: (sealed) => sealed.subarray(0, -16),
       }),
-    'was changed on its way (GCM)': (away) =>
+    'was modified (GCM)': (away) =>
       encrypted(inner(away), ours.certificate, {
         bend: (sealed) => {
           sealed[20] = (sealed[20] ?? 0) ^ 1;
@@ -189,10 +199,10 @@ describe('an encrypted assertion', () => {
       }),
     'is cut short': (away) =>
       encrypted(inner(away), ours.certificate, { bend: (sealed) => sealed.subarray(0, 10) }),
-    'is no assertion': () => encrypted('<a/>', ours.certificate),
+    'does not contain an assertion': () => encrypted('<a/>', ours.certificate),
   };
   for (const [what, make] of Object.entries(refusals)) {
-    it(`is refused in the same words when it ${what}`, async () => {
+    it(`is rejected with the same error when it ${what}`, async () => {
       const away = await world.away();
       expect(await told(away, respond(away, make(away)))).to.include({
         error: 'invalid_request',
@@ -201,7 +211,7 @@ describe('an encrypted assertion', () => {
     });
   }
 
-  it('is one: none stands beside it', async () => {
+  it('is rejected with another assertion next to it', async () => {
     const away = await world.away();
     const xml = respond(away, `${encrypted(inner(away), ours.certificate)}${inner(away)}`);
     expect(await told(away, xml)).to.have.property('error');

@@ -1,15 +1,15 @@
-// Responses that no honest provider sends, or that somebody else does: none of them logs anybody in.
+// Forged and malformed SAML Responses, none of which logs a user in.
 import { deflateRawSync } from 'node:zlib';
 import { expect } from 'chai';
 import { createAgent } from '../../support/agent.ts';
 import {
-  type Answered,
-  type Away,
   assertion,
   newId,
+  type ResponseOptions,
   response,
   type SamlWorld,
   SIGN_IN,
+  type StartedLogin,
   samlWorld,
   signed,
 } from './provider.ts';
@@ -43,8 +43,8 @@ describe('a hostile SAML response', () => {
   const known = async () =>
     (await world.server.store.collection('users').list({ limit: 500 })).records.length;
 
-  /** Posts a response; nobody logs in, no user is made, and the log says why. */
-  async function refused(away: Away, xml: string, words = /./): Promise<void> {
+  /** Posts a response, and expects an error with these words, and no new user. */
+  async function refused(away: StartedLogin, xml: string, words = /./): Promise<void> {
     const before = await known();
     const answer = await world.post(away, xml);
     const told = await world.finish(away.agent, answer);
@@ -54,15 +54,15 @@ describe('a hostile SAML response', () => {
     expect(await known()).to.equal(before);
     expect(world.server.logged()).not.to.include('unexpected error');
   }
-  const bent = async (over: Answered, words: RegExp) => {
+  const bent = async (over: ResponseOptions, words: RegExp) => {
     const away = await world.away();
     await refused(away, world.answer(away, over), words);
   };
 
-  describe('of whose signature something is wrong', () => {
-    const plain = (away: Away) => ({ inResponseTo: away.requestId, nameId: 'admin' });
+  describe('is rejected if its signature', () => {
+    const plain = (away: StartedLogin) => ({ inResponseTo: away.requestId, nameId: 'admin' });
 
-    it('has none', async () => {
+    it('is missing', async () => {
       const away = await world.away();
       await refused(
         away,
@@ -71,7 +71,7 @@ describe('a hostile SAML response', () => {
       );
     });
 
-    it('is of another key, though it brings its certificate', async () => {
+    it('is of another key, whose certificate it includes', async () => {
       const away = await world.away();
       const xml = signed(assertion(world.server, plain(away)), 'Assertion', world.foreign.privateKey);
       const der = world.foreign.certificate.replaceAll(/-----.*-----|\s/g, '');
@@ -84,7 +84,7 @@ describe('a hostile SAML response', () => {
       'SHA-1': `${DS}rsa-sha1`,
       'HMAC under the certificate': `${DS}hmac-sha1`,
     })) {
-      it(`is made by ${algorithm}`, async () => {
+      it(`uses ${algorithm}`, async () => {
         const away = await world.away();
         const key = signature.includes('hmac') ? world.key.certificate : world.key.privateKey;
         const xml = signed(assertion(world.server, plain(away)), 'Assertion', key, { signature });
@@ -92,7 +92,7 @@ describe('a hostile SAML response', () => {
       });
     }
 
-    it('has a digest by SHA-1, unless the connection is so old', async () => {
+    it('uses a SHA-1 digest, unless the connection allows SHA-1', async () => {
       const away = await world.away();
       const old = { signature: `${DS}rsa-sha1`, digest: `${DS}sha1` };
       const xml = signed(assertion(world.server, plain(away)), 'Assertion', world.key.privateKey, {
@@ -104,7 +104,7 @@ describe('a hostile SAML response', () => {
       expect(await world.finish(allowed.agent, await world.post(allowed, taken))).to.have.property('code');
     });
 
-    it('names the algorithm none, or an unknown one', async () => {
+    it('names an unknown algorithm, or none', async () => {
       for (const algorithm of ['', 'none', 'urn:none']) {
         const away = await world.away();
         const xml = world
@@ -114,7 +114,7 @@ describe('a hostile SAML response', () => {
       }
     });
 
-    it('covers another text than the one that is read', async () => {
+    it('does not match the content', async () => {
       const away = await world.away();
       await refused(
         away,
@@ -123,7 +123,7 @@ describe('a hostile SAML response', () => {
       );
     });
 
-    it('has transforms that leave something out', async () => {
+    it('has an unsupported transform', async () => {
       const away = await world.away();
       const xml = world.answer(away);
       const xslt = '<ds:Transform Algorithm="http://www.w3.org/TR/1999/REC-xslt-19991116"/>';
@@ -131,9 +131,9 @@ describe('a hostile SAML response', () => {
     });
   });
 
-  describe('that wraps what was signed (XSW)', () => {
-    /** The signed assertion of mallory, its parts, and a forged one. */
-    const parts = (away: Away) => {
+  describe('is rejected if it wraps signed content (XML signature wrapping)', () => {
+    /** Returns a signed assertion of the user mallory, its parts, and a forged one. */
+    const parts = (away: StartedLogin) => {
       const said = { inResponseTo: away.requestId, nameId: 'mallory' };
       const plain = assertion(world.server, { ...said, assertionId: newId() });
       const whole = signed(plain, 'Assertion', world.key.privateKey);
@@ -141,11 +141,11 @@ describe('a hostile SAML response', () => {
       const evil = plain.replace('>mallory<', '>admin<');
       return { said, plain, whole, signature, evil, evilId: evil.replace(/ ID="[^"]*"/, ` ID="${newId()}"`) };
     };
-    const within = (away: Away, content: string) => response(world.server, content, parts(away).said);
+    const within = (away: StartedLogin, content: string) => response(world.server, content, parts(away).said);
     const put = (element: string, signature: string) =>
       element.replace('</saml:Issuer>', `</saml:Issuer>${signature}`);
-    /** A signed response of mallory's, and its parts. */
-    const responses = (away: Away) => {
+    /** Returns a signed Response of mallory, and its parts. */
+    const responses = (away: StartedLogin) => {
       const { said, plain } = parts(away);
       const whole = signed(response(world.server, plain, said), 'Response', world.key.privateKey);
       const signature = /<ds:Signature[\s\S]*<\/ds:Signature>/.exec(whole)?.[0] ?? '';
@@ -156,12 +156,12 @@ describe('a hostile SAML response', () => {
     const inside = (signature: string, object: string) =>
       signature.replace('</ds:Signature>', `<ds:Object>${object}</ds:Object></ds:Signature>`);
 
-    const variants: Record<string, (away: Away) => string> = {
+    const variants: Record<string, (away: StartedLogin) => string> = {
       '1: the response in the signature of a forged one': (away) => {
         const { signature, original, evil } = responses(away);
         return put(evil, inside(signature, original));
       },
-      '2: the response beside the signature of a forged one': (away) => {
+      '2: the response next to the signature of a forged one': (away) => {
         const { signature, original, evil } = responses(away);
         return put(evil, `${original}${signature}`);
       },
@@ -173,7 +173,7 @@ describe('a hostile SAML response', () => {
         const { evilId, whole } = parts(away);
         return within(away, evilId.replace('</saml:Assertion>', `${whole}</saml:Assertion>`));
       },
-      '5: a forged assertion with the signature, and the one that it is of': (away) => {
+      '5: a forged assertion with the signature, next to the original': (away) => {
         const { evilId, plain, signature } = parts(away);
         return within(away, `${put(evilId, signature)}${plain}`);
       },
@@ -181,11 +181,11 @@ describe('a hostile SAML response', () => {
         const { evilId, plain, signature } = parts(away);
         return within(away, put(evilId, inside(signature, plain)));
       },
-      '7: a forged assertion of the same ID in an extension': (away) => {
+      '7: a forged assertion with the same ID in an extension': (away) => {
         const { evil, whole } = parts(away);
         return within(away, `<samlp:Extensions>${evil}</samlp:Extensions>${whole}`);
       },
-      '8: the original in an object of the forged one’s signature': (away) => {
+      '8: the original in an Object of the signature of one with the same ID': (away) => {
         const { evil, plain, signature } = parts(away);
         return within(away, put(evil, inside(signature, plain)));
       },
@@ -197,13 +197,13 @@ describe('a hostile SAML response', () => {
       });
     }
 
-    it('and has two assertions, both signed', async () => {
+    it('9: two signed assertions', async () => {
       const away = await world.away();
       await refused(away, within(away, `${parts(away).whole}${parts(away).whole}`), /one assertion/);
     });
   });
 
-  describe('that is odd XML', () => {
+  describe('is rejected as XML if it', () => {
     it('has a comment in the NameID', async () => {
       const away = await world.away();
       const xml = world.answer(away, { nameId: 'admin@corp.test.evil.test' });
@@ -222,7 +222,7 @@ describe('a hostile SAML response', () => {
       }
     });
 
-    it('is no base64, no XML, too large, too deep, or no response', async () => {
+    it('is empty, not XML, too large, too deep, or not a Response', async () => {
       const deep = `${'<a>'.repeat(30)}${'</a>'.repeat(30)}`;
       for (const xml of ['', 'not xml', '<a', `<a>${'x'.repeat(150_000)}`, deep, '<a/>']) {
         const away = await world.away();
@@ -232,7 +232,7 @@ describe('a hostile SAML response', () => {
     });
   });
 
-  it('that is small and unpacks to more than memory should hold is refused', async () => {
+  it('is rejected if it inflates to more than the limit', async () => {
     const { agent, relayState } = await world.away();
     const bomb = deflateRawSync(Buffer.alloc(50_000_000, 'x')).toString('base64');
     const answer = await agent.request('/login/callback', {
@@ -243,16 +243,16 @@ describe('a hostile SAML response', () => {
     expect(told.error_description).to.match(/too large/);
   });
 
-  describe('that is not for this login', () => {
+  describe('is rejected as one for another login if it', () => {
     it('answers another request', () => bent({ inResponseTo: newId() }, /another request/));
-    it('answers none, though one is pending', () =>
-      bent({ inResponseTo: undefined }, /another request, or none/));
-    it('answers this one, and its assertion another', () => bent({ confirmed: newId() }, /another request/));
-    it('answers this one, and its assertion none', () =>
+    it('answers no request', () => bent({ inResponseTo: undefined }, /another request, or none/));
+    it('answers this request, and its assertion another', () =>
+      bent({ confirmed: newId() }, /another request/));
+    it('answers this request, and its assertion none', () =>
       bent({ confirmed: undefined }, /another request, or none/));
 
     it('is for another audience', () => bent({ audience: 'urn:auth0:localhost:other' }, /audience/));
-    it('is for no audience', () =>
+    it('has no audience', () =>
       bent({ conditions: `<saml:Conditions NotOnOrAfter="${at(HOUR)}"/>` }, /audience/));
     it('has no conditions', () => bent({ conditions: '' }, /no Conditions/));
     it('has an unknown condition', () =>
@@ -263,17 +263,18 @@ describe('a hostile SAML response', () => {
         /condition/,
       ));
 
-    it('is for another recipient, or another connection’s', async () => {
+    it('is for another recipient, or for that of another connection', async () => {
       await bent({ recipient: 'https://other.example.test/login/callback' }, /recipient/);
       await bent({ recipient: `${world.server.url}/login/callback?connection=other` }, /recipient/);
     });
     it('has another destination', () => bent({ destination: 'https://other.example.test/x' }, /Destination/));
     it('is of another issuer', () => bent({ issuer: 'https://evil.example.test' }, /Issuer/));
-    it('is of two issuers', () => bent({ responseIssuer: 'https://evil.example.test' }, /Issuer/));
-    it('confirms the subject by a key', () =>
+    it('has another issuer than its assertion', () =>
+      bent({ responseIssuer: 'https://evil.example.test' }, /Issuer/));
+    it('has no bearer confirmation', () =>
       bent({ method: 'urn:oasis:names:tc:SAML:2.0:cm:holder-of-key' }, /bearer/));
 
-    it('is of another connection of the same provider', async () => {
+    it('is for another connection with the same provider', async () => {
       const away = await world.away();
       const twin = await world.away({ connection: 'twin' }, away.agent);
       const xml = world.answer(twin, { audience: 'urn:auth0:localhost:twin' });
@@ -281,27 +282,27 @@ describe('a hostile SAML response', () => {
       await refused(twin, world.answer(twin), /audience/);
     });
 
-    it('comes to the address of another connection', async () => {
+    it('is posted to the URL of another connection', async () => {
       const away = await world.away();
       const answer = await world.post(away, world.answer(away), '/login/callback?connection=twin');
       expect(await world.finish(away.agent, answer)).to.have.property('error');
     });
   });
 
-  describe('that is not for now', () => {
-    it('has expired', () => bent({ notOnOrAfter: at(-200) }, /expired/));
-    it('is not valid yet', () => bent({ notBefore: at(300) }, /not valid yet/));
-    it('is old, though its time is long', () =>
+  describe('by its time', () => {
+    it('is rejected after NotOnOrAfter', () => bent({ notOnOrAfter: at(-200) }, /expired/));
+    it('is rejected before NotBefore', () => bent({ notBefore: at(300) }, /not valid yet/));
+    it('is rejected with an old IssueInstant, even before NotOnOrAfter', () =>
       bent({ issuedAt: at(-HOUR), notOnOrAfter: at(HOUR) }, /IssueInstant/));
-    it('is taken where the clocks differ a little', async () => {
+    it('is accepted if the clocks differ by less than the tolerance', async () => {
       const away = await world.away();
       const xml = world.answer(away, { notOnOrAfter: at(-100), notBefore: at(-400) });
       expect(await world.finish(away.agent, await world.post(away, xml))).to.have.property('code');
     });
   });
 
-  describe('that was taken before', () => {
-    it('is refused in the same browser and in another', async () => {
+  describe('that was accepted before', () => {
+    it('is rejected in the same browser and in another', async () => {
       const away = await world.away();
       const xml = world.answer(away);
       expect(await world.finish(away.agent, await world.post(away, xml))).to.have.property('code');
@@ -309,7 +310,7 @@ describe('a hostile SAML response', () => {
       expect((await world.post({ ...away, agent: createAgent(world.server) }, xml)).status).to.equal(400);
     });
 
-    it('is refused for its assertion’s ID alone', async () => {
+    it('is rejected by the ID of its assertion', async () => {
       const assertionId = newId();
       const first = await world.away();
       const taken = await world.post(first, world.answer(first, { assertionId }));
@@ -318,7 +319,7 @@ describe('a hostile SAML response', () => {
       await refused(second, world.answer(second, { assertionId }), /already used/);
     });
 
-    it('logs in once, of fifty at once', async () => {
+    it('is accepted exactly once when it is sent fifty times at once', async () => {
       const assertionId = newId();
       const logins = await Promise.all(Array.from({ length: 50 }, () => world.away()));
       const answers = await Promise.all(
@@ -334,14 +335,14 @@ describe('a hostile SAML response', () => {
     });
   });
 
-  it('that comes in a query is refused', async () => {
+  it('is rejected in a query', async () => {
     const { agent, relayState, requestId } = await world.away();
     const message = Buffer.from(world.answer({ requestId })).toString('base64');
     const query = new URLSearchParams({ SAMLResponse: message, RelayState: relayState });
     expect((await agent.get(`/login/callback?${query}`)).status).to.equal(400);
   });
 
-  it('that nobody asked for is refused', async () => {
+  it('is rejected if no request asked for it', async () => {
     const xml = world.answer({ requestId: '' }, { inResponseTo: undefined });
     const agent = createAgent(world.server);
     for (const path of ['/login/callback', '/login/callback?connection=acme']) {

@@ -1,4 +1,4 @@
-// Logins at a SAML identity provider, and what the user is made of.
+// Logins at a SAML identity provider, and the users that they create.
 import { expect } from 'chai';
 import { samlClient } from '../../saml/support.ts';
 import { createAgent, readForm } from '../../support/agent.ts';
@@ -60,7 +60,7 @@ describe('a login at a SAML identity provider', () => {
     return { user, identity: identities[0] };
   };
 
-  it('goes there by an AuthnRequest, deflated in a redirect', async () => {
+  it('redirects to the provider with a deflated AuthnRequest', async () => {
     const { at, request, relayState } = await world.away();
     expect(`${at.origin}${at.pathname}`).to.equal(SIGN_IN);
     expect(relayState).to.match(/^[\w-]{43}$/);
@@ -73,11 +73,11 @@ describe('a login at a SAML identity provider', () => {
     expect(request).not.to.include('ForceAuthn');
     expect([...at.searchParams.keys()]).to.deep.equal(['SAMLRequest', 'RelayState']);
     expect((await world.away({ prompt: 'login' })).request).to.include('ForceAuthn="true"');
-    // SAML has no word for an age.
+    // SAML has no max_age.
     expect((await world.away({ max_age: '60' })).request).to.include('ForceAuthn="true"');
   });
 
-  it('is made anew there where the request asks for that, by what the provider says of when it was', async () => {
+  it('rejects an old AuthnInstant if the request has prompt=login or max_age', async () => {
     const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
     const told = async (more: Record<string, string>, authnInstant: string) => {
       const agent = createAgent(world.server);
@@ -89,12 +89,12 @@ describe('a login at a SAML identity provider', () => {
       expect((await told(more, hoursAgo(1))).error_description).to.equal(refused);
       expect(await told(more, hoursAgo(0))).to.have.property('code');
     }
-    // What was not asked to be new need not be.
+    // Without such a limit, any age is accepted.
     expect(await told({}, hoursAgo(48))).to.have.property('code');
     expect(await told({ max_age: '7200' }, hoursAgo(1))).to.have.property('code');
   });
 
-  it('ends in a user of the connection, by an assertion that is signed', async () => {
+  it('creates a user of the connection from a signed assertion', async () => {
     const away = await world.away();
     const xml = world.answer(away, {
       nameId: 'grace.1',
@@ -121,7 +121,7 @@ describe('a login at a SAML identity provider', () => {
     expect(identity?.attributes).to.deep.include({ groups: ['navy', 'compilers'] });
   });
 
-  it('takes a response that is signed as a whole, and both', async () => {
+  it('accepts a signed Response, with or without a signed assertion', async () => {
     for (const inside of [false, true]) {
       const away = await world.away();
       const said = { inResponseTo: away.requestId };
@@ -132,7 +132,7 @@ describe('a login at a SAML identity provider', () => {
     }
   });
 
-  it('takes a response with a thousand groups', async () => {
+  it('accepts a Response with a thousand groups', async () => {
     const away = await world.away();
     const groups = Array.from(
       { length: 1000 },
@@ -143,7 +143,7 @@ describe('a login at a SAML identity provider', () => {
     expect(await world.finish(away.agent, await world.post(away, xml))).to.have.property('code');
   });
 
-  it('posts a signed request, and takes either of two certificates, the mapped fields and our own name', async () => {
+  it('posts a signed request, and supports two certificates, fieldsMap and entityId', async () => {
     const agent = createAgent(world.server);
     const page = await follow(
       agent,
@@ -167,7 +167,7 @@ describe('a login at a SAML identity provider', () => {
     expect(identity?.attributes).to.include({ team: 'navy' });
   });
 
-  it('fills a template in, and escapes what it fills in', async () => {
+  it('fills in the requestTemplate with escaped values', async () => {
     const { at, request } = await world.away({
       connection: 'ping',
       login_hint: '"><evil/>&',
@@ -180,7 +180,7 @@ describe('a login at a SAML identity provider', () => {
     expect(request).to.include('Destination="https://ping.example.test/idp/SSO.saml2"');
   });
 
-  it('knows nobody by a transient NameID', async () => {
+  it('does not identify a user by a transient NameID', async () => {
     const away = await world.away();
     const format = 'urn:oasis:names:tc:SAML:2.0:nameid-format:transient';
     const refused = await world.finish(away.agent, await world.post(away, world.answer(away, { format })));
@@ -192,7 +192,7 @@ describe('a login at a SAML identity provider', () => {
     expect((await userOf('samlp|acme|grace@corp')).user).to.not.equal(undefined);
   });
 
-  it('tells the application that the provider refused', async () => {
+  it('returns the provider’s refusal to the application, and records it', async () => {
     const away = await world.away();
     const status =
       '<samlp:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:Responder"><samlp:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:AuthnFailed"/></samlp:StatusCode><samlp:StatusMessage>No way</samlp:StatusMessage>';
@@ -202,7 +202,7 @@ describe('a login at a SAML identity provider', () => {
     expect(await failedLogins(world.server)).to.include('No way');
   });
 
-  it('has metadata of ours for the provider, beside those of our own applications', async () => {
+  it('publishes our service provider metadata for each SAML connection', async () => {
     const agent = createAgent(world.server);
     const { status, text, headers } = await agent.get('/samlp/metadata?connection=acme');
     expect([status, headers['content-type']]).to.deep.equal([200, 'application/xml; charset=utf-8']);
@@ -254,7 +254,7 @@ describe('another Gatehouse as the SAML identity provider', () => {
     await upstream?.stop();
   });
 
-  it('logs its users in here, known by its metadata alone', async () => {
+  it('logs its users in, configured by its metadata only', async () => {
     const [agent, there] = [createAgent(server), createAgent(upstream)];
     const away = await authorize(agent, webRequest({ connection: 'gatehouse' }));
     expect(new URL(away.location).origin).to.equal(upstream.url);

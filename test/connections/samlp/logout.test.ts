@@ -1,4 +1,4 @@
-// Single logout with a SAML identity provider, from either side.
+// Single logout with a SAML identity provider, begun by either side.
 import { inflateRawSync } from 'node:zlib';
 import { SAML } from '@node-saml/node-saml';
 import { expect } from 'chai';
@@ -35,7 +35,7 @@ describe('single logout with a SAML identity provider', () => {
   });
   after(() => world.server.stop());
 
-  /** Logs somebody in. */
+  /** Logs a user in. */
   const loggedIn = async (
     nameId: string,
     agent = createAgent(world.server),
@@ -57,7 +57,7 @@ describe('single logout with a SAML identity provider', () => {
     return records.map(({ description }) => description);
   };
 
-  describe('that begins here', () => {
+  describe('begun by this server', () => {
     const away = async (agent: Agent) => {
       const { location } = await agent.get(`/v2/logout?federated&returnTo=${encodeURIComponent(HOME)}`);
       const at = new URL(location);
@@ -74,7 +74,7 @@ describe('single logout with a SAML identity provider', () => {
         ...over,
       });
 
-    it('sends a signed LogoutRequest, and comes back by the LogoutResponse to where it was to go', async () => {
+    it('sends a signed LogoutRequest, and continues to returnTo after the LogoutResponse', async () => {
       const agent = await loggedIn('leaving');
       const { at, message, relayState } = await away(agent);
       expect(`${at.origin}${at.pathname}`).to.equal(SIGN_OUT);
@@ -102,19 +102,19 @@ describe('single logout with a SAML identity provider', () => {
       const back = await agent.get(`/logout?${query}`);
       const on = await agent.get(back.location);
       expect(on.location).to.equal(HOME);
-      // The state is good once.
+      // The state is accepted only once.
       expect((await agent.get(back.location)).location).not.to.equal(HOME);
       expect(await failures()).to.deep.equal([]);
     });
 
-    it('names the session at the provider that this one came from, and not that of the last login', async () => {
+    it('names the SessionIndex of the session’s own login, not of the user’s last one', async () => {
       const first = await loggedIn('twice', createAgent(world.server), '_first');
       const second = await loggedIn('twice', createAgent(world.server), '_second');
       expect((await away(first)).message).to.include('SessionIndex>_first<');
       expect((await away(second)).message).to.include('SessionIndex>_second<');
     });
 
-    it('keeps what the session is called there where nobody reads it', async () => {
+    it('does not store the SessionIndex unencrypted with sessions and challenges', async () => {
       await loggedIn('unread', createAgent(world.server), '_unread-index');
       for (const name of ['artifacts', 'challenges'] as const) {
         const { records } = await world.server.store.collection(name).list({ limit: 1000 });
@@ -123,7 +123,7 @@ describe('single logout with a SAML identity provider', () => {
       }
     });
 
-    it('goes on, and says so, when the answer is not signed or is not a success', async () => {
+    it('continues, and records a failure, when the LogoutResponse is unsigned or not a success', async () => {
       const responder = { status: 'urn:oasis:names:tc:SAML:2.0:status:Responder' };
       for (const [over, key] of [
         [{}, undefined],
@@ -142,7 +142,7 @@ describe('single logout with a SAML identity provider', () => {
       expect(all.some((one) => /has not logged the user out/.test(one ?? ''))).to.equal(true);
     });
 
-    it('goes nowhere for an answer with a state that was never given', async () => {
+    it('redirects nowhere for a LogoutResponse with an unknown state', async () => {
       const agent = createAgent(world.server);
       const xml = sign(answer('<x ID="_x">'), world.key.privateKey);
       const back = await agent.request('/logout', {
@@ -153,7 +153,7 @@ describe('single logout with a SAML identity provider', () => {
     });
   });
 
-  describe('that the provider begins', () => {
+  describe('begun by the provider', () => {
     const request = (over: Partial<Parameters<typeof logoutRequest>[0]> = {}) =>
       logoutRequest({
         issuer: IDP,
@@ -165,7 +165,7 @@ describe('single logout with a SAML identity provider', () => {
     const redirected = (agent: Agent, xml: string, privateKey = world.key.privateKey) =>
       agent.get(`/logout?${redirectQuery(xml, { privateKey, relayState: 'theirs' })}`);
 
-    it('ends the session, and answers by a signed LogoutResponse', async () => {
+    it('ends the session, and answers with a signed LogoutResponse', async () => {
       const agent = await loggedIn('leaving');
       const xml = request();
       const ended = await redirected(agent, xml);
@@ -192,7 +192,7 @@ describe('single logout with a SAML identity provider', () => {
       expect(loggedOut).to.equal(true);
     });
 
-    it('ends it by a post of another site, and answers by one', async () => {
+    it('ends the session by HTTP-POST from another site, and answers by HTTP-POST', async () => {
       const agent = await loggedIn('leaving');
       const form = postForm(sign(request(), world.key.privateKey));
       const page = await agent.get((await agent.request('/logout', { form })).location);
@@ -200,7 +200,7 @@ describe('single logout with a SAML identity provider', () => {
       expect(page.text).to.include(`action="${SIGN_OUT}"`).and.to.include('name="SAMLResponse"');
     });
 
-    it('ends the session of another browser by its index, and leaves those that it does not name', async () => {
+    it('ends a session of another browser by its SessionIndex, and no session of others', async () => {
       const [named, other] = [await loggedIn('leaving'), await loggedIn('staying')];
       const bystander = createAgent(world.server);
       await redirected(bystander, request({ sessionIndex: '_another' }));
@@ -210,7 +210,7 @@ describe('single logout with a SAML identity provider', () => {
       expect(await isLoggedIn(other)).to.equal(true);
     });
 
-    it('ends of two sessions of a user the one that is named, and both where none is', async () => {
+    it('ends the one of two sessions that it names, and both if it names none', async () => {
       const first = await loggedIn('twice', createAgent(world.server), '_first');
       const second = await loggedIn('twice', createAgent(world.server), '_second');
       const bystander = createAgent(world.server);
@@ -221,7 +221,7 @@ describe('single logout with a SAML identity provider', () => {
       expect([await isLoggedIn(second), await isLoggedIn(third)]).to.deep.equal([false, false]);
     });
 
-    it('is refused unsigned, by another key, twice, late, elsewhere, and where the connection takes none', async () => {
+    it('rejects a LogoutRequest that is unsigned, forged, replayed, expired, for another URL, or of a connection without logout', async () => {
       const agent = await loggedIn('leaving');
       const refused = async (answer: ReturnType<Agent['get']>, words: RegExp) => {
         const { status, text } = await answer;
@@ -230,7 +230,7 @@ describe('single logout with a SAML identity provider', () => {
         expect(await isLoggedIn(agent)).to.equal(true);
       };
       await refused(agent.get(`/logout?${redirectQuery(request())}`), /not signed by it/);
-      // The key of the connection that logs nobody out.
+      // The key of a connection whose single logout is disabled.
       await refused(
         redirected(agent, request({ issuer: 'x' }), world.foreign.privateKey),
         /not signed by it/,
@@ -253,7 +253,7 @@ describe('single logout with a SAML identity provider', () => {
       await refused(agent.get('/logout/answer?state=x'), /expired/);
     });
 
-    it('leaves the session of somebody else in that browser', async () => {
+    it('keeps the session of another user in the same browser', async () => {
       const agent = await loggedIn('somebody');
       await redirected(agent, request({ nameId: newId() }));
       expect(await isLoggedIn(agent)).to.equal(true);

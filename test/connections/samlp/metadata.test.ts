@@ -1,4 +1,4 @@
-// The metadata of a provider: read when a connection is saved, or when it is first needed.
+// The metadata of a SAML identity provider: read when a connection is saved, or when it is first needed.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
@@ -10,7 +10,7 @@ import { IDP, type SamlWorld, SIGN_IN, SIGN_OUT, samlWorld } from './provider.ts
 
 const BINDING = 'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-';
 
-/** Metadata as providers publish it, with whatever they put in. */
+/** Returns metadata as providers publish it. */
 function metadata(
   certificates: readonly string[],
   over: { entityId?: string; signIn?: string } = {},
@@ -24,7 +24,7 @@ function metadata(
   return `<?xml version="1.0"?><!-- by hand --><md:EntityDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata" entityID="${over.entityId ?? IDP}"><md:IDPSSODescriptor protocolSupportEnumeration="urn:oasis:names:tc:SAML:2.0:protocol">${keys}<md:SingleLogoutService Binding="${BINDING}Redirect" Location="${SIGN_OUT}" ResponseLocation="${SIGN_OUT}/answer"/><md:SingleSignOnService Binding="${BINDING}POST" Location="${SIGN_IN}/post"/><md:SingleSignOnService Binding="${BINDING}Redirect" Location="${over.signIn ?? SIGN_IN}"/></md:IDPSSODescriptor></md:EntityDescriptor>`;
 }
 
-/** Where metadata are. */
+/** Starts a server that publishes metadata. */
 async function publish() {
   let answer = { status: 200, body: '' };
   let asked = 0;
@@ -68,7 +68,7 @@ describe('the metadata of a SAML identity provider', () => {
   };
   const all = () => keys.map(({ certificate }) => certificate);
 
-  it('are not asked for with a user and password, which are told nobody', async () => {
+  it('is not fetched from a URL with user and password, which appear in no answer or log', async () => {
     const asked = published.asked();
     const { status, body } = await create({ metadataUrl: published.url.replace('//', '//user:hush-hush@') });
     expect(status).to.equal(400);
@@ -77,7 +77,7 @@ describe('the metadata of a SAML identity provider', () => {
     expect(published.asked()).to.equal(asked);
   });
 
-  it('are read when a connection is saved: addresses, entity ID and every certificate', async () => {
+  it('sets the URLs, the entity ID and every certificate when a connection is saved', async () => {
     published.set(metadata(all()));
     for (const options of [{ metadataUrl: published.url }, { metadataXml: metadata(all()) }]) {
       const { status, body } = await create(options);
@@ -93,7 +93,7 @@ describe('the metadata of a SAML identity provider', () => {
     }
   });
 
-  it('are read again when it is changed, and come before what was there', async () => {
+  it('is read again when the options are changed, and replaces what they had', async () => {
     published.set(metadata(all()));
     const { body } = await create({ metadataUrl: published.url });
     published.set(metadata(all().slice(1), { signIn: `${SIGN_IN}/new` }));
@@ -109,21 +109,21 @@ describe('the metadata of a SAML identity provider', () => {
   });
 
   const unusable: Record<string, () => string> = {
-    'are no XML': () => 'no metadata',
-    'are of a service provider': () =>
+    'is not XML': () => 'no metadata',
+    'describes a service provider': () =>
       '<EntityDescriptor xmlns="urn:oasis:names:tc:SAML:2.0:metadata" entityID="x"><SPSSODescriptor/></EntityDescriptor>',
-    'have no certificate': () => metadata([]),
-    'have no address': () =>
+    'has no certificate': () => metadata([]),
+    'has no usable SingleSignOnService': () =>
       metadata(all(), { signIn: 'javascript:alert(1)' }).replace(
         /<md:SingleSignOnService[^>]*POST[^>]*>/,
         '',
       ),
-    'have a document type': () => metadata(all()).replace('<md:Ent', '<!DOCTYPE x [<!ENTITY y "z">]><md:Ent'),
-    'are of two providers': () =>
+    'has a document type': () => metadata(all()).replace('<md:Ent', '<!DOCTYPE x [<!ENTITY y "z">]><md:Ent'),
+    'describes two providers': () =>
       `<md:EntitiesDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata">${[1, 2].map(() => metadata(all()).replace(/^.*-->/, '')).join('')}</md:EntitiesDescriptor>`,
   };
   for (const [what, make] of Object.entries(unusable)) {
-    it(`are refused with 400 when they ${what}`, async () => {
+    it(`is rejected with 400 if it ${what}`, async () => {
       published.set(make());
       for (const options of [{ metadataUrl: published.url }, { metadataXml: make() }]) {
         const { status, body } = await create(options);
@@ -133,7 +133,7 @@ describe('the metadata of a SAML identity provider', () => {
     });
   }
 
-  it('are refused with 400 when they cannot be had', async () => {
+  it('causes a 400 if it cannot be fetched', async () => {
     published.set('', 404);
     const refusals: [string, RegExp][] = [
       [published.url, /status 404/],
@@ -158,15 +158,15 @@ describe('the metadata of a SAML identity provider', () => {
         signingCert: undefined,
         metadataUrl: published.url,
       }));
-      // The server asks its providers when it starts, in the background: that is not to be counted below.
+      // The check at the start fetches it in the background, which must not be counted below.
       for (const end = performance.now() + 20_000; published.asked() === before; ) {
-        expect(performance.now(), 'the metadata were not asked for').to.be.below(end);
+        expect(performance.now(), 'the metadata was not fetched').to.be.below(end);
         await aMoment();
       }
     });
     after(() => world.server.stop());
 
-    it('are fetched at a login, and again after an hour; until then what was good is used', async () => {
+    it('is fetched at a login and again after an hour; if that fails, the previous metadata is used', async () => {
       published.set(metadata([world.key.certificate]));
       const away = await world.away();
       expect(`${away.at.origin}${away.at.pathname}`).to.equal(SIGN_IN);
@@ -197,13 +197,9 @@ describe('the options of a SAML connection', () => {
   after(() => server.stop());
 
   const refusals: [string, (good: object) => object, RegExp][] = [
+    ['with an invalid certificate', (good) => ({ ...good, signingCert: 'no certificate' }), /signingCert/],
     [
-      'with a certificate that is none',
-      (good) => ({ ...good, signingCert: 'no certificate' }),
-      /signingCert/,
-    ],
-    [
-      'with an address that is none',
+      'with a URL that is not https',
       (good) => ({ ...good, signInEndpoint: 'javascript:alert(1)' }),
       /signInEndpoint/,
     ],
@@ -214,8 +210,12 @@ describe('the options of a SAML connection', () => {
       (good) => ({ ...good, requestTemplate: '<samlp:AuthnRequest x="y"/>' }),
       /requestTemplate/,
     ],
-    ['with a key that is none', (good) => ({ ...good, decryptionKey: 'x' }), /decryptionKey/],
-    ['with idpinitiated for nobody', (good) => ({ ...good, idpinitiated: { enabled: true } }), /client_id/],
+    ['with an invalid key', (good) => ({ ...good, decryptionKey: 'x' }), /decryptionKey/],
+    [
+      'with idpinitiated without client_id',
+      (good) => ({ ...good, idpinitiated: { enabled: true } }),
+      /client_id/,
+    ],
     [
       'with idpinitiated by WS-Federation',
       (good) => ({ ...good, idpinitiated: { enabled: true, client_id: 'web', client_protocol: 'wsfed' } }),
@@ -223,7 +223,7 @@ describe('the options of a SAML connection', () => {
     ],
   ];
   for (const [what, make, words] of refusals) {
-    it(`are refused ${what}`, async () => {
+    it(`are rejected ${what}`, async () => {
       const options = make({ signInEndpoint: SIGN_IN, signingCert: key.certificate });
       const answer = await callApi(server, 'POST', '/connections', {
         name: 'wrong',

@@ -1,4 +1,4 @@
-// A SAML identity provider made by hand: it answers as it is told, also what no provider should.
+// A SAML identity provider for tests, which can send any Response, also invalid ones.
 import { randomBytes } from 'node:crypto';
 import { inflateRawSync } from 'node:zlib';
 import { expect } from 'chai';
@@ -19,8 +19,8 @@ const EXCLUSIVE = 'http://www.w3.org/2001/10/xml-exc-c14n#';
 export const newId = () => `_${randomBytes(16).toString('hex')}`;
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000).toISOString();
 
-/** What an answer says; every part can be bent. */
-export interface Answered {
+/** The contents of a Response and its assertion; what is left out has a valid default. */
+export interface ResponseOptions {
   id?: string;
   assertionId?: string;
   issuer?: string;
@@ -28,13 +28,14 @@ export interface Answered {
   destination?: string | undefined;
   recipient?: string;
   audience?: string;
-  /** Of the response and of the confirmation; undefined for none. */
+  /** InResponseTo of the Response, and of the confirmation; undefined for none. */
   inResponseTo?: string | undefined;
+  /** InResponseTo of the confirmation, if it differs. */
   confirmed?: string | undefined;
   nameId?: string;
   format?: string;
   sessionIndex?: string;
-  /** When its user was authenticated there. */
+  /** AuthnInstant of the AuthnStatement. */
   authnInstant?: string;
   attributes?: Record<string, string | string[]>;
   issuedAt?: string;
@@ -42,12 +43,12 @@ export interface Answered {
   notOnOrAfter?: string;
   status?: string;
   method?: string;
-  /** In place of the whole `Conditions`. */
+  /** Replaces the whole element Conditions. */
   conditions?: string;
 }
 
-/** The assertion, unsigned. */
-export function assertion(server: { url: string }, over: Answered = {}): string {
+/** Returns an unsigned assertion. */
+export function assertion(server: { url: string }, over: ResponseOptions = {}): string {
   const issuedAt = over.issuedAt ?? ago(0);
   const until = over.notOnOrAfter ?? ago(-300);
   const {
@@ -79,8 +80,8 @@ export function assertion(server: { url: string }, over: Answered = {}): string 
   );
 }
 
-/** The response around an assertion, unsigned. */
-export function response(server: { url: string }, content: string, over: Answered = {}): string {
+/** Returns an unsigned Response around an assertion. */
+export function response(server: { url: string }, content: string, over: ResponseOptions = {}): string {
   const destination = 'destination' in over ? over.destination : `${server.url}/login/callback`;
   const status = over.status ?? '<samlp:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:Success"/>';
   return (
@@ -90,13 +91,13 @@ export function response(server: { url: string }, content: string, over: Answere
   );
 }
 
-/** How a signature is made. */
+/** The algorithms of a signature. */
 export interface SignOptions {
   signature?: string;
   digest?: string;
 }
 
-/** Signs the first element of that name. */
+/** Signs the first element with a name. */
 export function signed(
   xml: string,
   name: 'Assertion' | 'Response',
@@ -122,13 +123,13 @@ export function signed(
   return signature.getSignedXml();
 }
 
-/** A login that has gone to the provider. */
-export interface Away {
+/** A login that has been sent to the provider. */
+export interface StartedLogin {
   agent: Agent;
-  /** Where the browser went, or the form that it was given. */
+  /** The URL that the browser was sent to. */
   at: URL;
   relayState: string;
-  /** The AuthnRequest. */
+  /** The AuthnRequest, XML. */
   request: string;
   requestId: string;
 }
@@ -137,17 +138,17 @@ export interface SamlWorld {
   server: TestServer;
   key: KeyAndCertificate;
   foreign: KeyAndCertificate;
-  /** Asks for a login by a connection. */
-  away(more?: Record<string, string>, agent?: Agent): Promise<Away>;
-  /** A good response to a request, its assertion signed; `over` bends it. */
-  answer(away: Pick<Away, 'requestId'>, over?: Answered, sign?: SignOptions): string;
+  /** Begins a login, by default with the connection `acme`. */
+  away(more?: Record<string, string>, agent?: Agent): Promise<StartedLogin>;
+  /** Returns a Response to a request, with a signed assertion. It is valid unless `over` changes it. */
+  answer(away: Pick<StartedLogin, 'requestId'>, over?: ResponseOptions, sign?: SignOptions): string;
   /** Posts a response as the provider's page does. */
-  post(away: Pick<Away, 'agent' | 'relayState'>, xml: string, path?: string): Promise<Answer>;
-  /** What the application is told at the end. */
+  post(away: Pick<StartedLogin, 'agent' | 'relayState'>, xml: string, path?: string): Promise<Answer>;
+  /** Follows the redirects. @returns the response to the application. */
   finish(agent: Agent, answer: Answer): Promise<Record<string, string>>;
 }
 
-/** Starts a server with the connection `acme`, and others. */
+/** Starts a server with the SAML connection `acme`, and others. */
 export async function samlWorld(
   options: (key: KeyAndCertificate) => object = () => ({}),
   over: (key: KeyAndCertificate, foreign: KeyAndCertificate) => object = () => ({}),
@@ -196,7 +197,7 @@ function unpacked(message: Buffer): string {
   return text.startsWith('<') ? text : inflateRawSync(message).toString('utf8');
 }
 
-/** The ID of the first element. */
+/** Returns the ID of the first element. */
 export function idOf(xml: string): string {
   return / ID="([^"]*)"/.exec(xml)?.[1] ?? '';
 }

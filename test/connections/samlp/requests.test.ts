@@ -1,4 +1,4 @@
-// What we send a SAML identity provider that wants its requests signed.
+// Signed AuthnRequests to a SAML identity provider.
 import { verify } from 'node:crypto';
 import { expect } from 'chai';
 import { callApi, startManaged } from '../../management/support.ts';
@@ -17,7 +17,7 @@ describe('a signed AuthnRequest', () => {
   });
   after(() => server.stop());
 
-  /** Makes a connection. @returns its id. */
+  /** Creates a connection. @returns its id. */
   const create = async (name: string, more: object = {}): Promise<string> => {
     const options = { signInEndpoint: SIGN_IN, signingCert: key.certificate, signSAMLRequest: true, ...more };
     const body = { name, strategy: 'samlp', enabled_clients: ['web'], options };
@@ -32,7 +32,7 @@ describe('a signed AuthnRequest', () => {
     return readForm(page, 'SAMLRequest').fields;
   };
 
-  it('by HTTP-Redirect has its signature in the query, by the key of the tenant', async () => {
+  it('has its signature in the query for HTTP-Redirect, by the key of the tenant', async () => {
     await create('by-redirect');
     const at = await redirected('by-redirect');
     expect([...at.searchParams.keys()]).to.deep.equal(['SAMLRequest', 'RelayState', 'SigAlg', 'Signature']);
@@ -48,7 +48,7 @@ describe('a signed AuthnRequest', () => {
     expect(isBy(key.certificate)).to.equal(false);
   });
 
-  it('by HTTP-POST has it inside, by the key of the connection from when there is one', async () => {
+  it('is signed inside for HTTP-POST, by the key of the connection as soon as there is one', async () => {
     const id = await create('by-post', { protocolBinding: `${BINDING}POST`, digestAlgorithm: 'sha512' });
     const before = Buffer.from((await posted('by-post')).SAMLRequest ?? '', 'base64').toString();
     expect(before).to.include('http://www.w3.org/2001/04/xmlenc#sha512');
@@ -65,7 +65,7 @@ describe('a signed AuthnRequest', () => {
     for (const { cert } of made) expect(text).to.include(der(cert));
   });
 
-  it('is signed by the key of its options, where they have one', async () => {
+  it('is signed by the signing_key of the options, if there is one', async () => {
     const own = await makeCertificate();
     await create('by-options', {
       protocolBinding: `${BINDING}POST`,
@@ -75,7 +75,7 @@ describe('a signed AuthnRequest', () => {
     expect(sent).to.include(own.certificate.replaceAll(/-----[^-]+-----|\s/g, ''));
   });
 
-  it('without compression has it inside, in the query', async () => {
+  it('is signed inside for HTTP-Redirect without deflate', async () => {
     await create('plain', { deflate: false });
     const at = await redirected('plain');
     expect([...at.searchParams.keys()]).to.deep.equal(['SAMLRequest', 'RelayState']);

@@ -1,11 +1,11 @@
-// Logins that an identity provider begins.
+// Logins that a SAML identity provider begins (IdP-initiated).
 import { expect } from 'chai';
 import { ACS, samlClient } from '../../saml/support.ts';
 import { createAgent, readForm } from '../../support/agent.ts';
 import { authorize, follow, tenant, WEB_CALLBACK, webRequest } from '../../support/flows.ts';
 import { newId, type SamlWorld, SIGN_IN, samlWorld } from './provider.ts';
 
-describe('a login that a SAML identity provider begins', () => {
+describe('an IdP-initiated SAML login', () => {
   let world: SamlWorld;
   before(async () => {
     world = await samlWorld(
@@ -46,7 +46,7 @@ describe('a login that a SAML identity provider begins', () => {
   const post = (xml: string, name = 'acme', agent = createAgent(world.server), relayState = '') =>
     world.post({ agent, relayState }, xml, `/login/callback?connection=${name}`);
 
-  it('ends at the application, which gets an answer without state', async () => {
+  it('ends at the application, with an answer without state', async () => {
     const agent = createAgent(world.server);
     const begun = await post(unasked({ nameId: 'hedy' }), 'acme', agent, 'https://deep.example.test/link');
     expect([begun.status, new URL(begun.location).pathname]).to.deep.equal([303, '/authorize']);
@@ -70,7 +70,7 @@ describe('a login that a SAML identity provider begins', () => {
     expect(sub).to.equal('samlp|acme|hedy');
   });
 
-  it('logs in whom the provider names, whoever was logged in before', async () => {
+  it('replaces the session of another user', async () => {
     const agent = createAgent(world.server);
     for (const nameId of ['one', 'two']) {
       await follow(agent, await post(unasked({ nameId }), 'acme', agent), world.server.url);
@@ -89,7 +89,7 @@ describe('a login that a SAML identity provider begins', () => {
     };
   };
 
-  it('goes on to a SAML application', async () => {
+  it('continues to a SAML application', async () => {
     const agent = createAgent(world.server);
     const begun = await post(unasked({ audience: 'urn:auth0:localhost:onward' }), 'onward', agent);
     expect(new URL(begun.location).pathname).to.equal('/samlp/sp');
@@ -97,14 +97,14 @@ describe('a login that a SAML identity provider begins', () => {
     expect(readForm(page, 'SAMLResponse').action).to.equal(ACS);
   });
 
-  it('is good in its browser alone', async () => {
+  it('cannot be continued in another browser', async () => {
     const begun = await post(unasked());
     const other = createAgent(world.server);
     const last = await follow(other, await other.get(begun.location), world.server.url);
     expect(last.location).not.to.include('code=');
   });
 
-  it('is refused where the connection takes none, or not for that application', async () => {
+  it('is rejected if the connection does not allow it, or is not enabled for the application', async () => {
     for (const name of ['closed', 'off', 'elsewhere', 'users', 'none']) {
       const xml = unasked({ audience: `urn:auth0:localhost:${name}` });
       expect((await post(xml, name)).status, name).to.equal(400);
@@ -114,7 +114,7 @@ describe('a login that a SAML identity provider begins', () => {
     ).to.equal(400);
   });
 
-  it('is refused when it answers a request, is not signed, is for another, or comes twice', async () => {
+  it('is rejected if it answers a request, is unsigned, for another audience, too old, or replayed', async () => {
     const refused: [string, RegExp][] = [
       [world.answer({ requestId: newId() }), /another request, or none/],
       [unasked({ confirmed: newId() }), /another request, or none/],
@@ -131,7 +131,7 @@ describe('a login that a SAML identity provider begins', () => {
     expect(answers.filter(({ status }) => status === 303)).to.have.length(1);
   });
 
-  it('is no answer to a login that waits', async () => {
+  it('is not accepted as the answer to a login that waits', async () => {
     const away = await world.away();
     const answer = await world.post(away, unasked(), '/login/callback?connection=acme');
     expect(await world.finish(away.agent, answer)).to.include({ error: 'invalid_request' });

@@ -1,4 +1,4 @@
-// What well-known providers answer badly, and what nobody may be known by.
+// Responses of well-known providers that are faults, or that do not identify a user.
 import { expect } from 'chai';
 import { refreshOptions, socialConnection } from '../../../src/connections/social/options.ts';
 import { presets } from '../../../src/connections/social/presets.ts';
@@ -16,7 +16,7 @@ import { KNOWN } from './answers.ts';
 
 const github = KNOWN.github.answers[''] as Record<string, unknown>;
 
-describe('the answers of well-known providers', () => {
+describe('the responses of well-known providers', () => {
   let provider: SocialProvider;
   let server: TestServer;
   before(async () => {
@@ -70,7 +70,7 @@ describe('the answers of well-known providers', () => {
   };
   const made = async (id: string) => (await server.users.get(id)) ?? {};
 
-  describe('prove an address', () => {
+  describe('verify an e-mail address', () => {
     let ids = 900_000;
     const address = async (strategy: string, user: object, id: unknown, emails?: Answer) => {
       if (emails !== undefined) provider.answers['/userinfo/emails'] = emails;
@@ -81,7 +81,7 @@ describe('the answers of well-known providers', () => {
     };
     const mail = 'grace@example.test';
 
-    it('not at GitHub, where the primary one is not verified', async () => {
+    it('not at GitHub, if the primary address is not verified', async () => {
       const id = ++ids;
       const emails = [
         { email: 'other@example.test', primary: false, verified: true },
@@ -90,12 +90,12 @@ describe('the answers of well-known providers', () => {
       expect(await address('github', { ...github, id }, id, emails)).to.deep.equal([mail, false]);
     });
 
-    it('not by the one that a GitHub profile shows', async () => {
+    it('not if only the GitHub profile shows it', async () => {
       const id = ++ids;
       expect(await address('github', { ...github, id, email: mail }, id)).to.deep.equal([mail, false]);
     });
 
-    it('not where GitHub does not let the addresses be read', async () => {
+    it('not if GitHub does not allow the addresses to be read', async () => {
       for (const status of [401, 403, 404]) {
         const id = ++ids;
         const emails = () => ({ status, body: { message: 'Not Found' } });
@@ -103,12 +103,12 @@ describe('the answers of well-known providers', () => {
       }
     });
 
-    it('not at Bitbucket, where it is not confirmed', async () => {
+    it('not at Bitbucket, if it is not confirmed', async () => {
       const emails = { values: [{ email: mail, is_primary: true, is_confirmed: false }] };
       expect(await address('bitbucket', { uuid: '{b}' }, '{b}', emails)).to.deep.equal([mail, false]);
     });
 
-    it('not at Discord, where it is not verified', async () => {
+    it('not at Discord, unless verified is true', async () => {
       const of = (verified: unknown, id: string) => address('discord', { id, email: mail, verified }, id);
       expect(await of(false, 'd1')).to.deep.equal([mail, false]);
       expect(await of(undefined, 'd2')).to.deep.equal([mail, false]);
@@ -116,13 +116,13 @@ describe('the answers of well-known providers', () => {
       expect(await of(1, 'd4')).to.deep.equal([mail, false]);
     });
 
-    it('never at Facebook and Microsoft, whatever they add', async () => {
+    it('never at Facebook and Microsoft, even with email_verified', async () => {
       const claimed = { email: mail, mail, email_verified: true, verified: true };
       expect(await address('facebook', { id: 'f1', ...claimed }, 'f1')).to.deep.equal([mail, false]);
       expect(await address('windowslive', { id: 'w1', ...claimed }, 'w1')).to.deep.equal([mail, false]);
     });
 
-    it('not at PayPal, where another one is confirmed', async () => {
+    it('not at PayPal, if only another address is confirmed', async () => {
       const emails = [
         { value: mail, primary: true, confirmed: false },
         { value: 'other@example.test', confirmed: true },
@@ -135,7 +135,7 @@ describe('the answers of well-known providers', () => {
   });
 
   describe('with an id', () => {
-    it('that is a number keep every digit of it', async () => {
+    it('that is a large number keep all its digits', async () => {
       for (const id of ['9007199254740993', '9007199254740992', '123456789012345678901234567890']) {
         expect(await logIn('github', `{"id": ${id}, "login": "grace"}`)).to.have.property('code');
         expect(await made(`github|${id}`)).to.include({ nickname: 'grace' });
@@ -146,27 +146,27 @@ describe('the answers of well-known providers', () => {
       ['GitHub has none', 'github', { login: 'grace' }],
       ['it is null', 'github', { ...github, id: null }],
       ['it is empty', 'github', { ...github, id: '' }],
-      ['it is of spaces', 'github', { ...github, id: ' ' }],
+      ['it is blank', 'github', { ...github, id: ' ' }],
       ['it is an object', 'github', { ...github, id: { toString: 'admin' } }],
-      ['it is a list', 'github', { ...github, id: ['1'] }],
+      ['it is an array', 'github', { ...github, id: ['1'] }],
       ['it is a fraction', 'github', { ...github, id: 1.5 }],
-      ['it is a number that none has', 'github', '{"id": 1e400}'],
+      ['it is an infinite number', 'github', '{"id": 1e400}'],
       ['it is true', 'github', { ...github, id: true }],
-      ['it is longer than any', 'github', { ...github, id: '1'.repeat(513) }],
+      ['it is too long', 'github', { ...github, id: '1'.repeat(513) }],
       ['it has control characters', 'github', { ...github, id: '1\u0000' }],
-      ['X has errors alone', 'twitter', { errors: [{ title: 'Forbidden' }] }],
+      ['X returns only errors', 'twitter', { errors: [{ title: 'Forbidden' }] }],
       ['Slack names no workspace', 'slack', { ok: true, sub: 'U1' }],
       ['PayPal has none', 'paypal', { emails: [] }],
     ];
     for (const [what, connection, user] of none)
-      it(`log nobody in where ${what}`, async () => {
+      it(`fail the login if ${what}`, async () => {
         expect(await logIn(connection, user)).to.include({
           error: 'access_denied',
           error_description: 'The identity provider gave no user id that can be used.',
         });
       });
 
-    it('of another connection log nobody in as its user', async () => {
+    it('of a user of another connection fail the login', async () => {
       await logIn('github', { ...github, id: 77 });
       expect(await logIn('enterprise', { ...github, id: 77 })).to.include({
         error: 'access_denied',
@@ -174,7 +174,7 @@ describe('the answers of well-known providers', () => {
       });
     });
 
-    it('are all of their connection: strategies have the same ids apart', async () => {
+    it('identify different users for different strategies', async () => {
       await logIn('github', { ...github, id: 78 });
       await logIn('facebook', { id: '78', name: 'Somebody' });
       expect(await made('github|78')).to.include({ name: 'Grace Hopper' });
@@ -182,43 +182,43 @@ describe('the answers of well-known providers', () => {
     });
   });
 
-  describe('that are faults', () => {
+  describe('that are errors', () => {
     const profile = (what: string) => `The identity provider's profile endpoint ${what}.`;
     const status = (status: number, body: object | string) => () => ({ status, body });
     const faults: [string, string, Answer, string][] = [
       [
-        'Facebook names errors in an object',
+        'Facebook sends an error as an object',
         'facebook',
         status(400, { error: { message: 'our-secret', type: 'OAuthException', code: 190 } }),
         profile('answered with the error unknown'),
       ],
       [
-        'Slack answers errors with 200',
+        'Slack sends an error with status 200',
         'slack',
         { ok: false, error: 'invalid_auth' },
         profile('answered with the error invalid_auth'),
       ],
       [
-        'it refuses the token',
+        'it rejects the token',
         'github',
         status(401, { message: 'Bad credentials' }),
         profile('answered with status 401'),
       ],
-      ['it is down', 'github', status(503, '<h1>Unicorn</h1>'), profile('answered with status 503')],
-      ['it answers a page', 'github', '<h1>Hello</h1>', profile('sent an answer that is no JSON')],
-      ['it answers a list', 'github', [github], profile('sent no profile')],
-      ['it answers null', 'github', 'null', profile('sent no profile')],
+      ['it sends status 503', 'github', status(503, '<h1>Unicorn</h1>'), profile('answered with status 503')],
+      ['it sends an HTML page', 'github', '<h1>Hello</h1>', profile('sent an answer that is no JSON')],
+      ['it sends an array', 'github', [github], profile('sent no profile')],
+      ['it sends null', 'github', 'null', profile('sent no profile')],
       ['it redirects', 'github', status(302, {}), profile('redirects')],
       [
-        'it sends more than anybody needs',
+        'it sends a response that is too large',
         'github',
         { ...github, x: 'x'.repeat(300_000) },
         profile('sent an answer that is too large'),
       ],
     ];
     for (const [what, connection, user, description] of faults)
-      it(`are told the application, without what was sent: ${what}`, async () => {
-        // Failed logins of one address are recorded ten at a time, and then one in ten minutes.
+      it(`fail the login and are recorded, without any part of the request, if ${what}`, async () => {
+        // After ten failed logins of one IP address, only one in ten minutes is recorded.
         server.tick(20 * 60_000);
         expect(await logIn(connection, user)).to.include({
           error: 'invalid_request',
@@ -228,7 +228,7 @@ describe('the answers of well-known providers', () => {
         expect(await failedLogins(server)).to.include(description);
       });
 
-    it('are told where the addresses fail: an account does not lose its proof by it', async () => {
+    it('fail the login if the request for addresses fails, so that no verified address is lost', async () => {
       provider.answers['/userinfo/emails'] = status(502, {});
       expect(await logIn('github', { ...github, id: 901 })).to.include({
         error: 'invalid_request',
@@ -237,7 +237,7 @@ describe('the answers of well-known providers', () => {
       expect(await server.users.get('github|901')).to.equal(undefined);
     });
 
-    it('are told of the token endpoint: GitHub answers errors with 200', async () => {
+    it('fail the login if the token endpoint sends an error with status 200', async () => {
       provider.answers['/token'] = {
         error: 'bad_verification_code',
         error_description: 'The code passed is incorrect or expired.',
@@ -250,13 +250,9 @@ describe('the answers of well-known providers', () => {
     });
   });
 
-  describe('are not asked for where the connection', () => {
+  describe('are not requested if the connection', () => {
     const refused: [string, string, string][] = [
-      [
-        'has no client: the hosted service lends its own',
-        'no-client',
-        'The connection has no client_id of GitHub.',
-      ],
+      ['has no client_id', 'no-client', 'The connection has no client_id of GitHub.'],
       ['has no secret', 'no-secret', 'The connection has no client_secret of Facebook.'],
     ];
     for (const [what, connection, description] of refused)
@@ -268,7 +264,7 @@ describe('the answers of well-known providers', () => {
         expect(responseOf(answer)).to.include({ error: 'invalid_request', error_description: description });
       });
 
-    it('is told by the provider that the user does not want it', async () => {
+    it('gets the answer that the user has denied the login', async () => {
       const { agent, at } = await toProvider(server, { connection: 'github' });
       const state = at.searchParams.get('state') ?? '';
       const denied = new URLSearchParams({
@@ -294,7 +290,7 @@ describe('the answers of well-known providers', () => {
       expect(provider.seen.length).to.equal(asked);
     });
 
-    it('has a token endpoint of its own, and does not say where the profile is', async () => {
+    it('has a tokenURL of its own, but no userInfoURL', async () => {
       const agent = createAgent(server);
       const asked = provider.seen.length;
       let answer = await authorize(agent, webRequest({ connection: 'no-userinfo' }));
@@ -308,19 +304,19 @@ describe('the answers of well-known providers', () => {
     });
   });
 
-  it('have as many scopes as a connection may be written with', async () => {
+  it('may be requested with as many scopes as a connection can have', async () => {
     const { at } = await toProvider(server, { connection: 'many' });
     expect(at.searchParams.get('scope')?.split(' ')).to.have.length(200);
   });
 
-  it('are those of GitHub itself where the connection names no endpoints', async () => {
+  it('come from the preset’s own endpoints if the connection has none', async () => {
     const { location } = await authorize(createAgent(server), webRequest({ connection: 'hosted' }));
     expect(location).to.match(/^https:\/\/github\.com\/login\/oauth\/authorize\?/);
   });
 });
 
-describe('a profile endpoint that production may not call', () => {
-  it('gets no token', async () => {
+describe('a profile endpoint in a private network', () => {
+  it('is not called in production', async () => {
     const { fetch } = createOutbound({ rules: outboundRules([]) });
     for (const host of ['127.0.0.1', '169.254.169.254', '10.0.0.1', '[::1]']) {
       const connection = socialConnection(presets.github, {
@@ -345,11 +341,11 @@ describe('the options of a connection to a well-known provider', () => {
   const taken: [string, object][] = [
     ['nothing', {}],
     [
-      'what the hosted service exports',
+      'the options that the hosted service exports',
       { scope: ['user:email'], email: true, profile: true, allowed_audiences: [] },
     ],
     [
-      'null and empty texts for what is not set',
+      'null and empty strings for what is not set',
       { client_id: null, client_secret: '', scope: null, tokenURL: '' },
     ],
     [
@@ -358,7 +354,7 @@ describe('the options of a connection to a well-known provider', () => {
     ],
   ];
   for (const [what, options] of taken)
-    it(`may be ${what}`, () => {
+    it(`may have ${what}`, () => {
       expect(faults(options)).to.deep.equal([]);
     });
 
@@ -366,23 +362,23 @@ describe('the options of a connection to a well-known provider', () => {
     ['an endpoint without TLS', { userInfoURL: 'http://git.example.test/u' }, 'userInfoURL'],
     ['an endpoint of another scheme', { authorizationURL: 'javascript:alert(1)' }, 'authorizationURL'],
     ['an endpoint with a password', { tokenURL: 'https://a:b@git.example.test/t' }, 'tokenURL'],
-    ['a client_id that is no text', { client_id: 1 }, 'client_id'],
-    ['a scope that is no text', { scope: { email: true } }, 'scope'],
-    ['another time for root attributes', { set_user_root_attributes: 'x' }, 'set_user_root_attributes'],
+    ['a client_id that is not a string', { client_id: 1 }, 'client_id'],
+    ['a scope that is an object', { scope: { email: true } }, 'scope'],
+    ['an unknown set_user_root_attributes', { set_user_root_attributes: 'x' }, 'set_user_root_attributes'],
   ];
   for (const [what, options, at] of refused)
-    it(`may not be ${what}`, () => {
+    it(`may not have ${what}`, () => {
       expect(faults(options)).to.deep.equal([`options.${at}`]);
     });
 
-  describe('that changed over the years', () => {
+  describe('for providers whose API has changed', () => {
     const client = { client_id: 'ours', client_secret: 'our-secret' };
     const of = (name: keyof typeof presets, options: object = {}) =>
       socialConnection(presets[name], { options: { ...client, ...options } });
     const read = (name: keyof typeof presets, user: object) =>
       presets[name].read({ user: { ...user }, further: {}, idToken: {} });
 
-    it('are PayPal’s address by either form, verified as it says', () => {
+    it('read PayPal’s address in either form, verified as PayPal says', () => {
       const address = { email: 'grace@example.test' };
       expect(read('paypal', { ...address, email_verified: true }).profile).to.deep.equal({
         ...address,
@@ -391,13 +387,13 @@ describe('the options of a connection to a well-known provider', () => {
       expect(read('paypal', address).profile).to.deep.equal({ ...address, email_verified: false });
     });
 
-    it('are Fitbit’s ids, and others that look like none of them', () => {
+    it('use Fitbit’s older id, or the newer one with a prefix that no older one has', () => {
       expect(read('fitbit', { legacyUserId: '257V3V', healthUserId: 'a' }).id).to.equal('257V3V');
       expect(read('fitbit', { legacyUserId: '', healthUserId: '257V3V' }).id).to.equal('health_257V3V');
       expect(read('fitbit', {}).id).to.equal(undefined);
     });
 
-    it('are scopes by the names that options and exports have for them', () => {
+    it('map the names of options and exports to scopes', () => {
       const health = 'https://www.googleapis.com/auth/googlehealth';
       expect(of('fitbit', { scope: ['profile', 'sleep'] }).scopes).to.deep.equal([
         `${health}.profile.readonly`,
@@ -410,7 +406,7 @@ describe('the options of a connection to a well-known provider', () => {
       ]);
     });
 
-    it('are for refresh tokens at an address of their own, unless the provider is at another host', () => {
+    it('use Figma’s refresh endpoint, unless the connection has a tokenURL of its own', () => {
       const figma = (options: object) => refreshOptions(presets.figma, of('figma', options)).tokenURL;
       expect(figma({})).to.equal('https://api.figma.com/v1/oauth/refresh');
       const own = {

@@ -1,13 +1,13 @@
-// What providers answer of a user, in the shapes of their own references, and who that user is here.
+// Responses about a user as in each provider's reference, and the user that they become here.
 import type { SocialStrategyName } from '../../../src/records/social.ts';
 
 export interface Known {
-  /** By the path after the profile endpoint's. */
+  /** Path, relative to the profile endpoint, to response. */
   answers: Record<string, object>;
-  /** The user's id after the strategy and a bar. */
+  /** The user's id, without the strategy. */
   id: string;
   profile: object;
-  /** What is asked for where the connection names no scope. */
+  /** The scopes that are requested if the connection has none. */
   scope: string;
 }
 

@@ -1,4 +1,4 @@
-// Another Gatehouse in place of a GitLab of an organization's own, by the files of config/examples.
+// Another Gatehouse in place of a self-managed GitLab, with the tenant files of config/examples.
 import tls from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
@@ -11,7 +11,7 @@ const file = (name: string) => fileURLToPath(new URL(`../../../config/examples/$
 const USER = { email: 'grace@example.test', password: 'Correct-Horse-1' };
 const CALLBACK = 'http://localhost:5173/callback';
 
-describe('another Gatehouse in place of a GitLab', () => {
+describe('another Gatehouse in place of a self-managed GitLab', () => {
   const trusted = tls.getCACertificates('default');
   let upstream: TestServer;
   let server: TestServer;
@@ -22,10 +22,10 @@ describe('another Gatehouse in place of a GitLab', () => {
     upstream = await startServer({
       tenant: await example('oauth2-provider.yaml', { GATEHOUSE: 'https://localhost:1' }),
     });
-    // As NODE_EXTRA_CA_CERTS does for a process.
+    // For a process, NODE_EXTRA_CA_CERTS does the same.
     tls.setDefaultCACertificates([...trusted, upstream.ca]);
     server = await startServer({ tenant: await example('gitlab.yaml', { PROVIDER: upstream.url }) });
-    // Its port is known now.
+    // The port of the second server is only known now.
     await upstream.store.collection('clients').update('harbour-books', (client) => ({
       ...client,
       callbacks: [`${server.url}/login/callback`],
@@ -37,7 +37,7 @@ describe('another Gatehouse in place of a GitLab', () => {
     tls.setDefaultCACertificates(trusted);
   });
 
-  it('logs its users in here', async () => {
+  it('logs its users in', async () => {
     const [agent, there] = [createAgent(server), createAgent(upstream)];
     const { verifier, challenge } = pkce();
     const away = await authorize(agent, {

@@ -1,4 +1,4 @@
-// Logins at well-known providers: each preset against a provider that answers as that one does.
+// Logins at well-known providers: each preset against a test provider that responds as the real one does.
 import { createHmac } from 'node:crypto';
 import { expect } from 'chai';
 import { UnsecuredJWT } from 'jose';
@@ -79,7 +79,7 @@ describe('logins at well-known providers', () => {
     return user;
   };
 
-  /** The provider's tokens, as an application reads them that may. */
+  /** Returns the provider's tokens as the Management API returns them. */
   const tokensOf = async (id: string) => {
     const agent = createAgent(server);
     const client = { client_id: 'reader', client_secret: 'reader-secret' };
@@ -94,7 +94,7 @@ describe('logins at well-known providers', () => {
   };
 
   for (const name of SOCIAL_STRATEGIES) {
-    it(`know the user by the provider's id, and take the address for proved where it says so: ${name}`, async () => {
+    it(`identify the user by the provider's id, with the address verified if the provider says so: ${name}`, async () => {
       const known = KNOWN[name];
       answer(known.answers);
       const login = await toProvider(server, { connection: name });
@@ -114,7 +114,7 @@ describe('logins at well-known providers', () => {
       });
     });
 
-    it(`authenticate as the provider expects: ${name}`, async () => {
+    it(`authenticate the client as the provider expects: ${name}`, async () => {
       answer(KNOWN[name].answers);
       await logInUpstream(server, { connection: name });
       const { form, headers } = provider.last('/token');
@@ -129,7 +129,7 @@ describe('logins at well-known providers', () => {
     });
   }
 
-  it('send Facebook a proof that the token is used with the secret', async () => {
+  it('send Facebook the appsecret_proof', async () => {
     answer(KNOWN.facebook.answers);
     await logInUpstream(server, { connection: 'facebook' });
     const { query } = provider.last('/userinfo');
@@ -138,7 +138,7 @@ describe('logins at well-known providers', () => {
     expect(query.fields).to.contain('email');
   });
 
-  it('ask X for the address where the connection does', async () => {
+  it('request the address from X only if the connection does', async () => {
     answer(KNOWN.twitter.answers);
     const login = await toProvider(server, { connection: 'with-email' });
     expect(login.at.searchParams.get('scope')).to.equal('users.read tweet.read users.email');
@@ -148,13 +148,13 @@ describe('logins at well-known providers', () => {
     expect(provider.last('/userinfo').query['user.fields']).not.to.contain('confirmed_email');
   });
 
-  it('name themselves to Twitch by the client', async () => {
+  it('send Twitch the client id', async () => {
     answer(KNOWN.twitch.answers);
     await logInUpstream(server, { connection: 'twitch' });
     expect(provider.last('/userinfo').headers['client-id']).to.equal('our id');
   });
 
-  it('have the address that LINE writes into the ID token alone, and never take it for proved', async () => {
+  it('read LINE’s address from the ID token of the same user, as unverified', async () => {
     const { sub } = KNOWN.line.answers[''] as { sub: string };
     const logInAs = async (id: string, idToken: unknown) => {
       answer({ '': { ...KNOWN.line.answers[''], sub: id } });
@@ -170,7 +170,7 @@ describe('logins at well-known providers', () => {
     expect(await logInAs('U-4', 7)).not.to.have.property('email');
   });
 
-  it('keep what the provider gives, and renew it as the provider expects', async () => {
+  it('store the provider’s tokens, and renew them with its client authentication', async () => {
     provider.answers['/token'] = {
       access_token: 'their-token',
       refresh_token: 'their-refresh',
@@ -188,24 +188,24 @@ describe('logins at well-known providers', () => {
     expect(headers.authorization).to.match(/^Basic /);
   });
 
-  describe('ask for the scopes', () => {
+  describe('request the scopes', () => {
     const scopeOf = async (connection: string, more = {}) =>
       (await toProvider(server, { connection, ...more })).at.searchParams.get('scope');
 
-    it('of a text with commas and of options', async () => {
+    it('of a string with commas, and of boolean options', async () => {
       expect(await scopeOf('scoped')).to.equal('public_profile email user_birthday');
     });
-    it('of a list and of free form', async () => {
+    it('of a list, and of freeform_scopes', async () => {
       expect(await scopeOf('listed')).to.equal('user:email project');
     });
-    it('of connection_scope beside', async () => {
+    it('of connection_scope in addition', async () => {
       expect(await scopeOf('listed', { connection_scope: 'read:org,gist' })).to.equal(
         'user:email project read:org gist',
       );
     });
   });
 
-  it('have the parameters of upstream_params', async () => {
+  it('send the parameters of upstream_params', async () => {
     const { at } = await toProvider(server, { connection: 'params', login_hint: 'grace' });
     expect(Object.fromEntries(at.searchParams)).to.include({ hd: 'example.test', login: 'grace' });
   });

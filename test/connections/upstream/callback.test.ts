@@ -1,11 +1,11 @@
-// Logins at a provider elsewhere: away to it and back, in one browser, once.
+// The redirect to an external provider and its answer, which is accepted once and only in the same browser.
 import { expect } from 'chai';
 import { createAgent } from '../../support/agent.ts';
 import { authorize, tenant, WEB_CALLBACK, webRequest } from '../../support/flows.ts';
 import { json, type OAuth2Provider, optionsFor, startProvider } from '../../support/oauth2-provider.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 
-describe('an answer of an identity provider', () => {
+describe('the answer of an identity provider', () => {
   let provider: OAuth2Provider;
   let server: TestServer;
   before(async () => {
@@ -27,7 +27,7 @@ describe('an answer of an identity provider', () => {
     provider.token = undefined;
   });
 
-  /** A login that has gone to the provider. @returns what it sends the browser back with. */
+  /** Begins a login. @returns the URL that the provider sends the browser back to. */
   const away = async (agent = createAgent(server), more = {}) => {
     const answer = await authorize(agent, webRequest({ connection: 'acme', ...more }));
     const gone = await fetch(answer.location, { redirect: 'manual' });
@@ -38,7 +38,7 @@ describe('an answer of an identity provider', () => {
       await server.store.collection('logs').list({ where: { field: 'type', equals: 'f' }, limit: 500 })
     ).records.map(({ description }) => description);
 
-  it('is asked for at once: the authorization endpoint redirects to the provider', async () => {
+  it('is requested by a redirect from the authorization endpoint to the provider', async () => {
     const { at } = await away();
     expect(`${at.origin}${at.pathname}`).to.equal(`${provider.url}/authorize`);
     const { state, ...rest } = Object.fromEntries(at.searchParams);
@@ -51,7 +51,7 @@ describe('an answer of an identity provider', () => {
     });
   });
 
-  it('comes to the application as an error where the provider refuses', async () => {
+  it('reaches the application as an error when the provider refuses, and is recorded', async () => {
     const { agent, at } = await away();
     const state = at.searchParams.get('state');
     provider.token = (response) => json(response, { error: 'invalid_client' }, 401);
@@ -76,7 +76,7 @@ describe('an answer of an identity provider', () => {
     ['has two states', (back) => `/login/callback${back.search}&state=b`],
   ];
   for (const [what, path] of refused) {
-    it(`is refused and recorded when it ${what}`, async () => {
+    it(`is rejected and recorded when it ${what}`, async () => {
       const { agent, back } = await away();
       const before = (await failures()).length;
       const answer = await agent.get(path(new URL(back)) ?? '');
@@ -86,7 +86,7 @@ describe('an answer of an identity provider', () => {
     });
   }
 
-  it('is refused in another browser, and is still good in its own', async () => {
+  it('is rejected in another browser, and still accepted in its own', async () => {
     const { agent, back } = await away();
     const victim = createAgent(server);
     await away(victim);
@@ -95,7 +95,7 @@ describe('an answer of an identity provider', () => {
     expect((await agent.get(back)).status).to.equal(303);
   });
 
-  it('is good once, of fifty at once', async () => {
+  it('is accepted exactly once when it is sent fifty times at once', async () => {
     const { agent, back } = await away();
     const answers = await Promise.all(Array.from({ length: 50 }, () => agent.get(back)));
     expect(answers.filter(({ status }) => status === 303)).to.have.length(1);

@@ -1,4 +1,5 @@
-// An application with one way in, which is elsewhere: its users go there without a page, and errors end at the application.
+// An application whose only connection is at an external provider: users go there without a login page, and errors go back to
+// the application.
 import { expect } from 'chai';
 import { type Answer, createAgent } from '../../support/agent.ts';
 import { openPage } from '../../support/browser-logins.ts';
@@ -16,7 +17,7 @@ import { type SdkProcess, startSdkProcess } from '../../support/sdk.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 import { fromProvider, toProvider } from '../../support/upstream-login.ts';
 
-describe('an application with one connection, which is elsewhere', () => {
+describe('an application whose only connection is at an external provider', () => {
   let provider: OAuth2Provider;
   let server: TestServer;
   let sdk: SdkProcess;
@@ -48,7 +49,7 @@ describe('an application with one connection, which is elsewhere', () => {
   const isAtProvider = ({ location }: Answer) => location.startsWith(`${provider.url}/authorize?`);
 
   for (const prompt of [undefined, 'login', 'consent']) {
-    it(`is left at once: prompt=${prompt}`, async () => {
+    it(`redirects to the provider without a login page: prompt=${prompt}`, async () => {
       const request = webRequest({ ...(prompt !== undefined && { prompt }), login_hint: 'a@b.example' });
       const answer = await authorize(createAgent(server), request);
       expect(isAtProvider(answer)).to.equal(true);
@@ -58,10 +59,10 @@ describe('an application with one connection, which is elsewhere', () => {
     });
   }
 
-  it('asks who is logged in before it is left: prompt=select_account', async () => {
+  it('shows the account of an existing session first: prompt=select_account', async () => {
     const agent = createAgent(server);
     const select = webRequest({ prompt: 'select_account' });
-    // Nobody is.
+    // Without a session, there is no account to show.
     const first = await authorize(agent, select);
     expect(isAtProvider(isAtProvider(first) ? first : await agent.get(first.location))).to.equal(true);
     await fromProvider(server, await toProvider(server, { connection: 'acme' }, agent));
@@ -71,12 +72,12 @@ describe('an application with one connection, which is elsewhere', () => {
     expect(isAtProvider(await agent.get(other))).to.equal(true);
   });
 
-  it('is silent where nobody is logged in: prompt=none', async () => {
+  it('gets login_required without a session: prompt=none', async () => {
     const answer = await authorize(createAgent(server), webRequest({ prompt: 'none' }));
     expect(responseOf(answer).error).to.equal('login_required');
   });
 
-  it('is told of an error, and its browser does not go round', async () => {
+  it('gets the provider’s error, without another redirect to the provider', async () => {
     const { agent, at } = await toProvider(server);
     const state = at.searchParams.get('state') ?? '';
     const before = provider.seen.length;
@@ -88,25 +89,25 @@ describe('an application with one connection, which is elsewhere', () => {
     expect(answer.location.startsWith(WEB_CALLBACK)).to.equal(true);
     expect(responseOf(answer).error).to.equal('access_denied');
     expect(provider.seen.length).to.equal(before);
-    // The request is over: its address asks the provider no more.
+    // The request has ended: its URL does not redirect to the provider again.
     const uid = /\/u\/([\w-]+)/.exec(JSON.stringify(agent.cookies()))?.[1];
     if (uid !== undefined) expect((await agent.get(`/u/${uid}`)).status).to.equal(400);
   });
 
-  it('is told of a provider that fails', async () => {
+  it('gets an error when the provider’s token endpoint fails', async () => {
     provider.token = (response) => json(response, { error: 'invalid_client' }, 401);
     const answer = await fromProvider(server, await toProvider(server));
     expect(answer.location.startsWith(WEB_CALLBACK)).to.equal(true);
     expect(responseOf(answer).error).to.be.a('string');
   });
 
-  it('tells people what happened where no application waits', async () => {
+  it('shows an error page for an answer that no request waits for', async () => {
     const answer = await createAgent(server).get('/login/callback?code=abc&state=unknown');
     expect(answer.status).to.equal(400);
     expect(answer.text).to.contain('This page has expired').and.contain('Go back to the application');
   });
 
-  it('logs in by openid-client', async () => {
+  it('logs a user in with the library openid-client', async () => {
     const client = { issuer: `${server.url}/`, clientId: 'web', secret: 'web-secret' };
     const { url, verifier } = await sdk.call('oidc-authorization-url', {
       ...client,

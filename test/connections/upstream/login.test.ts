@@ -1,5 +1,5 @@
-// A login at a provider ends where all logins end: second factor, organization, session of another user; and its button is
-// where a login page is.
+// A login at a provider is completed like any other: second factor, organization, a session of another user. Its button is on
+// the login pages.
 import { expect } from 'chai';
 import { factors } from '../../factors/tenant.ts';
 import { createAgent } from '../../support/agent.ts';
@@ -58,7 +58,7 @@ describe('a login at a provider', () => {
 
   const isAway = (location: string) => location.startsWith(`${provider.url}/authorize?`);
 
-  it('asks for the second factor that is demanded', async () => {
+  it('requires the second factor of the user', async () => {
     provider.user = { id: 'careful' };
     await logInUpstream(server);
     await server.users.update('oauth2|acme|careful', { multifactor: ['guardian'] });
@@ -67,7 +67,7 @@ describe('a login at a provider', () => {
     expect(page.text).to.contain('/mfa');
   });
 
-  it('enters the organization that lets its users in, and no other', async () => {
+  it('joins an organization that assigns membership, and is rejected by any other', async () => {
     expect(await logInUpstream(server, { client_id: 'one-way', organization: 'org_auto' })).to.have.property(
       'code',
     );
@@ -75,7 +75,7 @@ describe('a login at a provider', () => {
     expect(refused.error_description).to.contain('is not part of the org_acme organization');
   });
 
-  it('takes the place of the session of another user', async () => {
+  it('replaces the session of another user', async () => {
     const agent = createAgent(server);
     await logIn(agent, server, webRequest());
     expect(await logInUpstream(server, {}, agent)).to.have.property('code');
@@ -85,7 +85,7 @@ describe('a login at a provider', () => {
     expect(responseOf(other).error).to.equal('login_required');
   });
 
-  it('is for a user who was not removed meanwhile', async () => {
+  it('fails if the user has been deleted meanwhile', async () => {
     const login = await toProvider(server);
     const on = await login.agent.get(login.back);
     await server.users.remove('oauth2|acme|42');
@@ -93,7 +93,7 @@ describe('a login at a provider', () => {
     expect(told.error).to.equal('access_denied');
   });
 
-  it('is for a connection that is still the application’s', async () => {
+  it('fails if the connection has been disabled for the application meanwhile', async () => {
     const login = await toProvider(server, { client_id: 'two-ways', connection: 'second' });
     const connections = server.store.collection('connections');
     const second = (await connections.list()).records.find(({ name }) => name === 'second');
@@ -109,7 +109,7 @@ describe('a login at a provider', () => {
     }
   });
 
-  it('is not for a connection that is another application’s', async () => {
+  it('cannot begin with a connection of another application', async () => {
     const answer = await authorize(createAgent(server), webRequest({ connection: 'foreign' }));
     expect(responseOf(answer).error_description).to.equal(
       'the connection is not enabled for this application',
@@ -122,7 +122,7 @@ describe('a login at a provider', () => {
     expect(isAway((await agent.get(`/u/${uid}/connection/acme`)).location)).to.equal(true);
   });
 
-  it('begins at once where the application has no other connection, or login_hint has its domain', async () => {
+  it('begins without a page if the application has no other connection, or login_hint has its domain', async () => {
     const one = await authorize(createAgent(server), webRequest({ client_id: 'one-way' }));
     expect(isAway(one.location)).to.equal(true);
     const hinted = await authorize(createAgent(server), webRequest({ login_hint: 'ada@ACME.test' }));
@@ -133,7 +133,7 @@ describe('a login at a provider', () => {
     expect(responseOf(silent).error).to.equal('login_required');
   });
 
-  it('is chosen on a page where the application has several, and no form', async () => {
+  it('begins on a page of buttons if the application has several such connections and no form', async () => {
     const agent = createAgent(server);
     const page = await follow(
       agent,
@@ -149,7 +149,7 @@ describe('a login at a provider', () => {
     expect(isAway((await agent.get(links[1] ?? '')).location)).to.equal(true);
   });
 
-  it('of a request that began another is over', async () => {
+  it('is replaced when the same request begins another', async () => {
     const agent = createAgent(server);
     const page = await follow(
       agent,
@@ -168,7 +168,7 @@ describe('a login at a provider', () => {
     expect(responseOf(await follow(agent, await agent.get(newer), server.url))).to.have.property('code');
   });
 
-  it('ends once: the way on is not good a second time, nor for another request', async () => {
+  it('ends with a ticket that is accepted once, in its own browser and for its own request', async () => {
     const login = await toProvider(server);
     const other = await toProvider(server, {}, login.agent);
     const on = await login.agent.get(login.back);

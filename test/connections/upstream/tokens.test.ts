@@ -1,4 +1,4 @@
-// The tokens of upstream providers: kept sealed, and shown to who may read them alone.
+// The tokens of upstream providers are stored sealed, and returned only with the scope that allows it.
 import { expect } from 'chai';
 import { createAgent } from '../../support/agent.ts';
 import { tenant } from '../../support/flows.ts';
@@ -46,7 +46,7 @@ describe('the tokens of an upstream provider', () => {
     await provider?.stop();
   });
 
-  /** The user's first identity, as an application with so many of the scopes reads it. */
+  /** Returns the user's first identity, as read by an application. @param index the number of its scopes, minus one. */
   const identityFor = async (index: number, path = `/api/v2/users/${encodeURIComponent(ID)}`) => {
     const agent = createAgent(server);
     const token = await agent.request('/oauth/token', {
@@ -63,7 +63,7 @@ describe('the tokens of an upstream provider', () => {
     return [body].flat().find(({ user_id }) => user_id === ID)?.identities[0];
   };
 
-  it('are shown to who may read them', async () => {
+  it('are returned to a client with read:user_idp_tokens', async () => {
     const identity = await identityFor(1);
     expect(identity).to.include({
       connection: 'acme',
@@ -75,7 +75,7 @@ describe('the tokens of an upstream provider', () => {
     expect(identity.refresh_token).to.match(/^refresh-/);
   });
 
-  it('are shown to nobody else, nor in lists', async () => {
+  it('are not returned without that scope, nor in lists', async () => {
     for (const identity of [
       await identityFor(0),
       await identityFor(1, '/api/v2/users'),
@@ -86,7 +86,7 @@ describe('the tokens of an upstream provider', () => {
     }
   });
 
-  it('keep the refresh token of an earlier login where a later one gives none', async () => {
+  it('keep the refresh token of an earlier login if a later one has none', async () => {
     const before = await identityFor(1);
     provider.tokenAnswer = { refresh_token: undefined };
     await logInUpstream(server);
@@ -95,7 +95,7 @@ describe('the tokens of an upstream provider', () => {
     expect(after.refresh_token).to.equal(before.refresh_token);
   });
 
-  it('are nowhere on the disk as they are, and the secret of the connection is not either', async () => {
+  it('are not stored unencrypted, nor is the secret of the connection', async () => {
     const { access_token } = await identityFor(1);
     const texts = await keptBy(server);
     const isSomewhere = (text: string) => texts.some((one) => one.includes(text));
@@ -106,7 +106,7 @@ describe('the tokens of an upstream provider', () => {
     expect(isSomewhere('custom-header-secret')).to.equal(false);
   });
 
-  describe('that have ended', () => {
+  describe('that have expired', () => {
     const refreshes = () =>
       provider.seen.filter(({ path, form }) => path === '/token' && form.grant_type === 'refresh_token');
     beforeEach(async () => {
@@ -118,7 +118,7 @@ describe('the tokens of an upstream provider', () => {
       provider.token = undefined;
     });
 
-    it('are renewed at the provider when they are shown, once by any number of readers', async () => {
+    it('are renewed at the provider when they are read, once for several readers', async () => {
       const before = await identityFor(1);
       server.tick(3_601_000);
       const all = await Promise.all(Array.from({ length: 10 }, () => identityFor(1)));
@@ -135,7 +135,7 @@ describe('the tokens of an upstream provider', () => {
       expect((await identityFor(1)).access_token).not.to.equal(all[0]?.access_token);
     });
 
-    it('are not, while they are good, or for who may not read them', async () => {
+    it('are not renewed before they expire, nor for a client that may not read them', async () => {
       await identityFor(1);
       server.tick(3_601_000);
       await identityFor(0);
@@ -143,7 +143,7 @@ describe('the tokens of an upstream provider', () => {
       expect(refreshes()).to.deep.equal([]);
     });
 
-    it('are shown as they are where the provider refuses', async () => {
+    it('are returned unchanged when the provider does not renew them', async () => {
       const before = await identityFor(1);
       server.tick(3_601_000);
       provider.token = (response) => json(response, { error: 'invalid_grant' }, 400);
@@ -154,7 +154,7 @@ describe('the tokens of an upstream provider', () => {
       expect((await identityFor(1)).access_token).to.match(/^renewed-/);
     });
 
-    it('give way to those of a login meanwhile', async () => {
+    it('are replaced by those of a login that ends during the renewal', async () => {
       server.tick(3_601_000);
       let answer = () => {};
       const asked = new Promise<void>((isAsked) => {

@@ -1,4 +1,4 @@
-// Users who come from providers elsewhere: who they become, what is refreshed, and whose account they never get.
+// Users of external providers: how they are created and updated, and that they never get another user's account.
 import { expect } from 'chai';
 import { createAgent } from '../../support/agent.ts';
 import { responseOf, tenant, USER } from '../../support/flows.ts';
@@ -6,7 +6,7 @@ import { type OAuth2Provider, optionsFor, startProvider } from '../../support/oa
 import { startServer, type TestServer } from '../../support/server.ts';
 import { failedLogins, fromProvider, logInUpstream, toProvider } from '../../support/upstream-login.ts';
 
-describe('a user of a provider', () => {
+describe('a user of an external provider', () => {
   let provider: OAuth2Provider;
   let server: TestServer;
   let ids = 0;
@@ -47,7 +47,7 @@ describe('a user of a provider', () => {
     return user;
   };
 
-  it('is made at the first login, with what the provider says', async () => {
+  it('is created at the first login with the provider’s profile', async () => {
     const user = await logInBy('acme');
     expect(user).to.deep.include({
       email: provider.user.email,
@@ -65,7 +65,7 @@ describe('a user of a provider', () => {
     });
   });
 
-  it('is refreshed at each login; what the provider leaves out stays', async () => {
+  it('is updated at each login, and keeps claims that the provider leaves out', async () => {
     await logInBy('acme');
     const { id } = provider.user;
     provider.user = { id, email: `new${ids}@upstream.test`, nickname: 'amazing', locale: 'de' };
@@ -87,7 +87,7 @@ describe('a user of a provider', () => {
     ).to.deep.equal(user);
   });
 
-  it('is refreshed at the first login alone, where the connection says so', async () => {
+  it('is not updated after the first login with set_user_root_attributes on_first_login', async () => {
     const { id } = await logInBy('first');
     await server.users.update(id, { name: 'Named here' });
     provider.user = { ...provider.user, name: 'Renamed', email: 'else@upstream.test' };
@@ -95,7 +95,7 @@ describe('a user of a provider', () => {
     expect(user).to.include({ name: 'Named here', email: `grace${ids}@upstream.test` });
   });
 
-  it('has nothing of the profile at the root, where the connection says so', async () => {
+  it('has no root attributes with never_on_login, and no non_persistent_attrs', async () => {
     provider.user = { ...provider.user, team: 'blue', city: 'Graz' };
     const user = await logInBy('never');
     expect(user).not.to.have.any.keys('name', 'email');
@@ -103,7 +103,7 @@ describe('a user of a provider', () => {
     expect(identity?.attributes).to.deep.equal({ city: 'Graz' });
   });
 
-  it('has at a login what the provider says then beyond the profile, and no group that it says no more', async () => {
+  it('has the other claims of the last login only, so that a removed group does not stay', async () => {
     provider.user = { ...provider.user, groups: ['admins'] };
     const { id } = await logInBy('acme');
     const attributes = async () => (await server.users.identitiesOf(id))[0]?.attributes ?? {};
@@ -113,12 +113,12 @@ describe('a user of a provider', () => {
     expect(await attributes()).to.deep.equal({});
   });
 
-  it('has fields by other names, as the connection maps them', async () => {
+  it('has the claims that fieldsMap maps', async () => {
     provider.user = { id: ids, display: 'Shown', login: 'mapped@upstream.test' };
     expect(await logInBy('mapped')).to.include({ name: 'Shown', email: 'mapped@upstream.test' });
   });
 
-  it('cannot set what is ours to say', async () => {
+  it('cannot set members that belong to this server, such as roles', async () => {
     provider.user = {
       ...provider.user,
       blocked: false,
@@ -153,24 +153,24 @@ describe('a user of a provider', () => {
     ['yes', false],
     [undefined, false],
   ] as [unknown, boolean][]) {
-    it(`has an address that is ${isVerified ? '' : 'not '}verified where the provider says ${JSON.stringify(said)}`, async () => {
+    it(`has ${isVerified ? 'a verified' : 'an unverified'} address when the provider’s email_verified is ${JSON.stringify(said)}`, async () => {
       provider.user = { ...provider.user, email_verified: said };
       expect((await logInBy('acme')).email_verified).to.equal(isVerified);
     });
   }
 
-  it("never gets another connection's account, whatever address the provider claims", async () => {
+  it("never gets another connection's account by its e-mail address", async () => {
     provider.user = { ...provider.user, email: USER.email, email_verified: true };
     const taken = await server.users.findInConnection({ name: 'users' }, USER.email);
     const user = await logInBy('acme');
     expect(user.id).not.to.equal(taken?.id);
     expect(await server.users.identitiesOf(taken?.id ?? '')).to.have.length(1);
-    // Nor that of another provider.
+    // The same holds for another provider's account.
     const other = await logInBy('other');
     expect(new Set([user.id, other.id, taken?.id]).size).to.equal(3);
   });
 
-  it('never gets another account by an id that looks like one', async () => {
+  it('never gets another account by an id in the form of that account’s id', async () => {
     const taken = await server.users.findInConnection({ name: 'users' }, USER.email);
     for (const id of [taken?.id, `other|${ids}`, `acme|${ids}`]) {
       provider.user = { id, email: USER.email };
@@ -179,7 +179,7 @@ describe('a user of a provider', () => {
     }
   });
 
-  it('is one, of any number of first logins at once', async () => {
+  it('is created once by several first logins at the same time', async () => {
     const logins = await Promise.all(Array.from({ length: 10 }, () => toProvider(server)));
     const told = await Promise.all(logins.map(async (one) => responseOf(await fromProvider(server, one))));
     for (const { code } of told) expect(code).to.be.a('string');
@@ -193,7 +193,7 @@ describe('a user of a provider', () => {
     expect(signUps.filter(({ user_id }) => user_id === `oauth2|acme|${ids}`)).to.have.length(1);
   });
 
-  it('who is blocked is refused, and their login recorded', async () => {
+  it('is rejected when blocked, and the login is recorded', async () => {
     const { id } = await logInBy('acme');
     await server.users.update(id, { blocked: true });
     expect(await logInUpstream(server)).to.include({
@@ -203,7 +203,7 @@ describe('a user of a provider', () => {
     expect(await failedLogins(server)).to.include('user is blocked');
   });
 
-  it('has metadata of the script at the first login alone', async () => {
+  it('gets the metadata of the script at the first login only', async () => {
     provider.user = { ...provider.user, user_metadata: { plan: 'free' }, app_metadata: { tier: 1 } };
     const { id } = await logInBy('acme');
     await server.users.update(id, { app_metadata: { tier: 2 } });
@@ -212,7 +212,7 @@ describe('a user of a provider', () => {
     expect(user.app_metadata).to.deep.equal({ tier: 2 });
   });
 
-  it('keeps the session for the next request of the connection', async () => {
+  it('has a session that answers the next request for the connection', async () => {
     const agent = createAgent(server);
     await logInUpstream(server, {}, agent);
     const again = await agent.get(
@@ -230,7 +230,7 @@ describe('a user of a provider', () => {
     ['an id that is far too long', { id: 'x'.repeat(600) }],
     ['an id with a line break', { id: 'a\nb' }],
   ] as [string, Record<string, unknown>][]) {
-    it(`is nobody with ${what}`, async () => {
+    it(`is rejected with ${what}`, async () => {
       server.tick(20 * 60_000);
       provider.user = profile;
       const told = await logInUpstream(server);
