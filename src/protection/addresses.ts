@@ -3,10 +3,12 @@ import { addressList } from '../http/addresses.ts';
 
 export { addressKey, networkKey } from '../http/addresses.ts';
 
-/** Compiled once for each list, because every login asks three times; the settings are read anew when they change. */
+/**
+ * Each list is compiled once, because every login checks three of them. A change of the settings brings new arrays.
+ */
 const compiled = new WeakMap<readonly string[], (ip: string) => boolean>();
 
-/** Whether a list of IP addresses and CIDR ranges, which does not change, has an address. */
+/** Returns whether a list of IP addresses and CIDR ranges contains an address. The list must not be mutated. */
 export function isListed(list: readonly string[], ip: string): boolean {
   const known = compiled.get(list) ?? addressList(list);
   compiled.set(list, known);

@@ -1,4 +1,4 @@
-// Several codes or links may be under way for one subject, asked for by different callers: which is whose.
+// Selects among several open codes or links for one subject that different callers have requested.
 import type { ChallengeRecord } from '../records/protection-state.ts';
 import type { Frozen } from '../records/record.ts';
 import { sha256 } from '../runtime/secrets.ts';
@@ -6,19 +6,22 @@ import { sha256 } from '../runtime/secrets.ts';
 type Challenge = Frozen<ChallengeRecord>;
 
 /**
- * The id of a challenge. Subjects are addresses and numbers of people, askers are addresses of machines: the store's
- * keys need not show them.
+ * Returns the id of a challenge. It contains hashes, because subjects are addresses and numbers of people, and
+ * askers are network addresses.
  */
 export function idOf(purpose: string, subject: string, asker?: string): string {
   return [purpose, sha256(subject), ...(asker === undefined ? [] : [sha256(asker)])].join(':');
 }
 
-/** Those that a caller with this key asked for. */
+/** Returns the challenges that a caller with this key requested. */
 export function askedBy(all: readonly Challenge[], asker: string): Challenge[] {
   return all.filter(({ askers }) => askers?.includes(sha256(asker)) === true);
 }
 
-/** The one that is compared with what a caller tries: its own, by the surest of its keys, or the newest of all. */
+/**
+ * Returns the challenge to compare a caller's code with: the newest that the caller requested, by its most specific
+ * key, or else the newest of all.
+ */
 export function chosenFor(
   all: readonly Challenge[],
   keys: readonly string[],

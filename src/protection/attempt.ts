@@ -1,36 +1,36 @@
-// A try to prove who somebody is, and what is done when one of many fails.
+// An attempt to authenticate, and what happens when too many fail.
 import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Caller, KnownCallers } from './callers.ts';
 
-/** Whose proof is tried, and from where. */
+/** The account that an attempt is for, and the caller that makes it. */
 export interface Attempt extends Caller {
   /** The connection's name. */
   connection: string;
   /** E-mail address, phone number or username, as typed. */
   identifier: string;
   /**
-   * The user whom that names, if there is one: for {@link AttemptsDependencies.onLocked}, and for who is known;
-   * counted is what was typed.
+   * The user that the identifier names, if there is one. It is used for {@link AttemptsDependencies.onLocked} and
+   * to find known callers; failures are counted by the typed identifier.
    */
   userId?: string | undefined;
-  /** What is guessed: of a short code the right one is found sooner than a password. */
+  /** What is guessed. A short code takes fewer guesses than a password, so it has its own limit. */
   what: 'password' | 'code';
   /**
-   * What is tried after the first proof, such as `mfa`: counted by itself, or whoever has the password could
-   * have wrong codes forgiven by logging in again.
+   * A later step, such as `mfa`, which has its own count. Otherwise an attacker who has the password could reset
+   * the count of wrong codes by logging in again.
    */
   step?: string;
-  /** What only the address is counted for, by itself: there is no account. */
+  /** A stage without an account, for which only failures of the address are counted, separately from logins. */
   stage?: 'pre-custom-token-exchange';
-  /** Whether the connection's users have several names: wrong tries by all of them are one account's, too. */
+  /** Whether users of the connection have several identifiers: then failures are also counted across all of them. */
   hasSeveralNames?: boolean;
-  /** The connection's `brute_force_protection`; true where it says nothing. */
+  /** The connection's `brute_force_protection`; undefined means true. */
   locks?: boolean;
 }
 
-/** An account that has just been locked. */
+/** Describes a lock that has just begun. */
 export interface Lock {
   notify: boolean;
   lockedFor: 'known' | 'address' | 'strangers';
@@ -42,8 +42,8 @@ export interface AttemptsDependencies {
   callers: KnownCallers;
   clock: Clock;
   /**
-   * Called when an account gets locked. `notify`: whether the tenant wants its owner told. `lockedFor`: a caller by
-   * whom it was proved before, the strangers of one address, or all strangers. Once it resolves, what is to be told is kept.
+   * Called when an account gets locked; resolves once the notice is stored. `notify`: whether the tenant wants the
+   * owner told. `lockedFor`: a known caller, the strangers of one address, or all strangers.
    */
   onLocked(attempt: Attempt, lock: Lock): Promise<void>;
   /** How many counts of failures are kept at most. */

@@ -1,4 +1,5 @@
-// Counts wrong passwords and codes of every way to log in (password grant, hosted page, passwordless, MFA), and locks.
+// Counts wrong passwords and codes of every kind of login (password grant, hosted page, passwordless, MFA), and
+// locks accounts.
 
 import { AuthError } from '../http/errors.ts';
 import type { User } from '../users/user.ts';
@@ -9,38 +10,41 @@ import { createFailures } from './failures.ts';
 import { localReservations } from './reservations.ts';
 import { sharedReservations } from './shared-reservations.ts';
 
-/** A try that may be judged; it must end in exactly one of these. */
+/** An attempt that may be verified. Exactly one of its three functions must be called. */
 interface AdmittedAttempt {
-  /** The room of a caller by whom the account was proved before; undefined for a stranger. */
+  /** The limit key of a known caller; undefined for a stranger. */
   known: string | undefined;
-  /** Whether the account has no more tries under any of its names: a right proof counts as a wrong one. */
+  /** Whether the account has no attempts left across all its identifiers. A right proof is then treated as wrong. */
   isSpent: boolean;
-  /** The proof was wrong. */
+  /** Counts a wrong proof. */
   failed(): Promise<void>;
-  /** The proof was right: the count of the account from here starts anew, and the caller is known from now on. */
+  /** Ends a right proof: clears the account's failures from this caller, and makes the caller known. */
   succeeded(): Promise<void>;
-  /** The try came to no judgement, such as when the server was too busy for it. */
+  /** Ends an attempt without a result, for example when the server was too busy to verify it. */
   abandoned(): void;
 }
 
 export interface Attempts {
   /**
-   * Asked before a proof is looked at. Waits while so many are being looked at that this one might be one too many.
+   * Called before a proof is verified. Waits while so many attempts are being verified that this one could exceed
+   * the limit.
    * @throws AuthError 429 `too_many_attempts` when the account is locked for this caller, or the address is
-   *   throttled; whether there is such an account makes no difference.
+   *   throttled. An account that does not exist is locked in the same way.
    */
   admit(attempt: Attempt): Promise<AdmittedAttempt>;
   /**
-   * Unlocks a user's account, under each of its names, whatever address it was locked for. Strangers have no more
-   * room than before: the one who unlocks it is made known instead.
+   * Unlocks a user's account under each of its identifiers, for all addresses. The limit for strangers is not
+   * reset; instead the caller becomes known.
    */
   unlock(connection: string, user: User, caller: Caller): Promise<void>;
 }
 
 /**
- * Tries a proof: counts it before it is looked at, and what came of it.
- * @param prove looks at it; undefined is a wrong one. It is told the caller's room, as in {@link AdmittedAttempt}.
- * @returns what `prove` does. @throws AuthError as {@link Attempts.admit}, and whatever `prove` throws.
+ * Runs a verification, and counts its failure.
+ * @param prove verifies the proof; undefined means it is wrong. It gets the caller's limit key, as in {@link
+ *   AdmittedAttempt}.
+ * @returns the result of `prove`.
+ * @throws AuthError as {@link Attempts.admit}, and whatever `prove` throws.
  */
 export async function tryProof<T>(
   attempts: Attempts,
@@ -60,7 +64,7 @@ export async function tryProof<T>(
   return proved;
 }
 
-/** Counts attempts: takes places before a proof is looked at, counts or forgives after it, and gives them back. */
+/** Returns the functions that reserve attempts, count failures, and forgive them. */
 function createCounting({ callers, clock, store, mostCounts }: AttemptsDependencies) {
   const failures = createFailures(store, clock, mostCounts);
   const reservations = store.exclusive === true ? localReservations() : sharedReservations({ store, clock });
@@ -70,7 +74,7 @@ function createCounting({ callers, clock, store, mostCounts }: AttemptsDependenc
     let isSpent = false;
     const look = async () => {
       const failed = await Promise.all(counts.map((count) => failures.now(count)));
-      // The counter is a fraction: a failure not fully forgotten still counts.
+      // The level is a fraction: a failure that is not fully forgotten still counts.
       const room = counts.map(({ most }, index) => most - (failed[index] ?? 0));
       const full = counts.filter((_, index) => (room[index] ?? 0) < 1);
       const told = full.find((count) => count.isSilent !== true);
@@ -90,7 +94,7 @@ function createCounting({ callers, clock, store, mostCounts }: AttemptsDependenc
       const levels = await Promise.all(counts.map((count) => failures.count(count)));
       for (const [index, { most, onFull }] of counts.entries()) {
         const level = levels[index] ?? 0;
-        // Reported once, when it gets full, not for each concurrent attempt.
+        // Reported once, when the count gets full, and not for each concurrent attempt.
         if (level > most - 1 && level <= most) await onFull(attempt);
       }
     } finally {
@@ -120,17 +124,18 @@ function createCounting({ callers, clock, store, mostCounts }: AttemptsDependenc
   return { failures, reserve, fail, succeed };
 }
 
-/** The failed proofs of a tenant. */
+/** Returns the attempts of a tenant. */
 export function createAttempts(deps: AttemptsDependencies): Attempts {
   const { callers } = deps;
   const { failures, reserve, fail, succeed } = createCounting(deps);
   return {
     admit: async (attempt) => {
-      // Known callers count for the first factor only: a thief of the password must not be known for the second.
+      // Callers are known for the first factor only: an attacker who has the password would be known for the
+      // second.
       const first = attempt.step === undefined;
       const seen = first ? await callers.look(attempt.userId, attempt) : undefined;
       const known = seen?.known?.room;
-      // Who is known now is so to the end of this try: what was reserved is what is released.
+      // The same counts are used to the end of this attempt, so that what was reserved is released.
       const counts = countsOf(deps, attempt, known);
       const { release, isSpent } = await reserve(counts);
       return {

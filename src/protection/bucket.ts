@@ -9,9 +9,9 @@ export interface Level {
 }
 
 /**
- * Takes a token, gives one back (-1), or only fills a bucket up (0).
- * @param current undefined for a full one.
- * @returns the level after it, and the tokens left; negative when there was none, and none was taken.
+ * Takes a token from a bucket (1), gives one back (-1), or only refills it (0).
+ * @param current undefined for a full bucket.
+ * @returns the new level, and the tokens left; negative when there was none, and none was taken.
  */
 export function step(
   { capacity, perMinute }: Bucket,
@@ -24,12 +24,12 @@ export function step(
   return { level: { tokens: left >= 0 ? left : tokens, at: now }, left };
 }
 
-/** Seconds until a bucket fills from `from` to `to`. */
+/** Returns the seconds until a bucket refills from `from` to `to`. */
 export function secondsTo({ perMinute }: Bucket, from: number, to: number): number {
   return (Math.max(0, to - from) / perMinute) * 60;
 }
 
-/** Epoch seconds when a bucket is full again: its counter can go. */
+/** Returns when a bucket is full again, epoch seconds. Its counter can then be deleted. */
 export function endsAt(bucket: Bucket, { tokens, at }: Level): number {
   return Math.ceil(at / 1000 + secondsTo(bucket, tokens, bucket.capacity)) + 1;
 }

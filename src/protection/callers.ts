@@ -1,75 +1,76 @@
-// Known callers: browsers and addresses that logged in to an account before. They have limits of their own, so that
-// strangers' guesses and messages cannot lock the owner out.
+// Known callers: browsers and addresses that have logged in to an account before. They have limits of their own, so
+// that guesses and messages of strangers cannot lock the owner out.
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import { addressKey } from './addresses.ts';
 
-/** Who sends a request, as far as it says. */
+/** The sender of a request. */
 export interface Caller {
   ip: string;
-  /** The browser's identifier (a cookie's hash), if no page of another site made the request. */
+  /** The browser's identifier (a cookie's hash), unless a page of another site made the request. */
   browser?: string | undefined;
-  /** Whether the cookie is new with this answer: the browser may not keep it. */
+  /** Whether this response sets the cookie. The browser may not keep it. */
   isNewBrowser?: boolean;
 }
 
-/** A caller who logged in to the account before. */
+/** A caller that has logged in to the account before. */
 interface KnownCaller {
-  /** Key of the caller's own limits, a hash. */
+  /** The key of the caller's own limits, a hash. */
   room: string;
   by: 'browser' | 'address';
 }
 
-/** A caller as it was found. */
+/** What the store knows of a caller. */
 export interface SeenCaller {
   /** Undefined for a stranger. */
   known: KnownCaller | undefined;
-  /** The keys of the caller that are to be written when it logs in, and whether any of them is new. */
+  /** The keys of the caller to be written after a login, and whether any of them is new. */
   due: readonly string[];
   isNew: boolean;
 }
 
 export interface KnownCallers {
   /**
-   * Whether the caller logged in to the account in the last ninety days.
-   * @param userId undefined when there is no such account: takes the same time, so that it does not show.
+   * Returns the caller if it logged in to the account in the last ninety days.
+   * @param userId undefined when there is no such account; the lookup then takes the same time, so that timing does
+   *   not reveal it.
    * @returns undefined for a stranger.
    */
   recognize(userId: string | undefined, caller: Caller): Promise<KnownCaller | undefined>;
-  /** As {@link recognize}, and what {@link remember} need not read again. */
+  /** As {@link recognize}, with what {@link remember} would otherwise read again. */
   look(userId: string | undefined, caller: Caller): Promise<SeenCaller>;
   /**
-   * Remembers a caller who has logged in.
-   * @param seen the caller as it was seen in this login.
+   * Remembers a caller that has logged in.
+   * @param seen the result of {@link look} in this login.
    */
   remember(userId: string, caller: Caller, seen?: SeenCaller): Promise<void>;
-  /** Forgets all callers of an account, for instance after a password reset. */
+  /** Forgets all callers of an account, for example after a password reset. */
   forgetAllOf(userId: string): Promise<void>;
 }
 
 const KNOWN_SECONDS = 90 * 86_400;
-/** Not written again within this time. */
+/** A record is not written again within this time. */
 const RENEW_SECONDS = 86_400;
-/** Callers of an account; the least recently seen go first. */
+/** How many callers of an account are kept. The least recently seen are deleted first. */
 const MOST = 50;
 
-/** A caller's keys, the most specific first. */
+/** Returns a caller's keys, the most specific first. */
 export function callerKeys({ ip, browser, isNewBrowser = false }: Caller): string[] {
   const keys = [...(browser === undefined ? [] : [`browser:${browser}`]), `address:${addressKey(ip)}`];
   return isNewBrowser ? keys.reverse() : keys;
 }
 
 /**
- * The keys that a challenge is requested under: the browser alone, which others at its address do not have; for a new
- * browser also the address, because it may not keep the cookie.
+ * Returns the keys that a challenge is requested under: the browser alone, because others may share its address. A
+ * new browser also has the address, because it may not keep the cookie.
  */
 export function askersOf(caller: Caller): string[] {
   const keys = callerKeys(caller);
   return caller.isNewBrowser === true ? keys : keys.slice(0, 1);
 }
 
-/** The callers in a store, under hashed keys. */
+/** Returns the known callers of a store. Their keys are hashed. */
 export function createKnownCallers(store: Store, clock: Clock): KnownCallers {
   const callers = store.collection('knownCallers');
   const idOf = (userId: string, key: string) => sha256(`${userId}\n${key}`);
@@ -86,7 +87,7 @@ export function createKnownCallers(store: Store, clock: Clock): KnownCallers {
       isNew: found.includes(undefined),
     };
   };
-  /** Forgets those that were not seen for longest, where there are too many. */
+  /** Deletes the least recently seen callers when there are too many. */
   const makeRoom = async (userId: string, coming: number): Promise<void> => {
     const all = await callers.findBy('user', userId);
     const oldest = [...all]

@@ -1,4 +1,4 @@
-// The records of one-time codes and tickets: how one is kept, and how one is judged in a single step of the store.
+// The records of one-time codes and tickets, and how a try is decided in one atomic update.
 import type { ChallengeRecord } from '../records/protection-state.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
@@ -8,97 +8,97 @@ import type { Collection, Store, Write } from '../store/contract.ts';
 import { updateWithResult } from '../store/update-with-result.ts';
 import { askedBy, idOf } from './asked.ts';
 
-/** Wrong tries that a code takes before it is dead. */
+/** How many wrong tries end a code. */
 const TRIES = 3;
 
 const TICKET_BYTES = 32;
-/** Who asks for an approval again sooner is told to slow down (RFC 8628 §3.5), milliseconds. */
+/** Minimum pause between polls for an approval, milliseconds (`slow_down`, RFC 8628 §3.5). */
 const POLL_PAUSE = 3_000;
 
 export interface NewChallenge {
-  /** What it proves; one of another purpose never passes for it. */
+  /** What it proves. A challenge of another purpose is never accepted in its place. */
   purpose: string;
-  /** Whom or what it is about; a new challenge of the same purpose, subject and asker replaces the old one. */
+  /** What it is about. A new challenge of the same purpose, subject and asker replaces the old one. */
   subject: string;
   /**
-   * Who asked for it, where several may without undoing what another has asked for: keys of one caller, the first of
-   * which is what the next one replaces it by.
+   * Who requested it, when several callers may have open challenges for one subject: the keys of the caller. A new
+   * challenge with the same first key replaces this one.
    */
   askers?: readonly string[];
   ttlSeconds: number;
-  /** Wrong tries that it takes before it is dead; three where nothing is said. */
+  /** How many wrong tries end it; three by default. */
   tries?: number;
-  /** Whose it is: dies with `revokeAllOf`. */
+  /** Its user. `revokeAllOf` deletes it. */
   userId?: string | undefined;
-  /** The id of a session of theirs: dies with `revokeOfSession`. */
+  /** The id of a session of the user. `revokeOfSession` deletes it. */
   session?: string;
-  /** JSON, kept beside it. */
+  /** JSON, stored with it. */
   data?: Record<string, unknown>;
 }
 
 /**
- * A challenge that was met. `data` is what it was issued with. Challenges of one purpose are issued and read by the same code, which
- * may name the type of it: nobody else writes there, so it is not checked again.
+ * A challenge whose secret was presented. `data` is what it was issued with. The same code issues and reads the
+ * challenges of a purpose and may name the type of their data, so it is not validated again.
  */
 export interface Met<Data = Frozen<Record<string, unknown>>> {
   userId: string | undefined;
   data: Data;
 }
 
-/** Says which challenge is meant, and not one that has replaced it. */
+/** Identifies one challenge, and not one that has replaced it. */
 export interface ChallengeRef {
   id: string;
   secretHash: string;
 }
 
-/** A challenge just made. */
+/** A challenge that was just issued. */
 export interface Issued {
-  /** The code or ticket; it is kept nowhere. */
+  /** The code or ticket. It is not stored. */
   secret: string;
-  /** Takes it back, by `Challenges.takeBack`. */
+  /** Identifies it for `Challenges.takeBack`. */
   ref: ChallengeRef;
 }
 
-/** A challenge that is not kept yet. */
+/** A challenge that is not stored yet. */
 export interface Prepared extends Issued {
-  /** Keeps it, and makes these writes in the same commit: what is lost without it, and it without them. */
+  /** Stores it, with the other writes in the same commit. */
   keep(also?: readonly Write[]): Promise<void>;
 }
 
-/** What is tried. */
+/** A secret that is tried. */
 interface Try {
   /** A code, or a ticket. */
   secret: string;
-  /** The code that a ticket is bound to. */
+  /** The code that the ticket needs, if it needs one. */
   code?: string | undefined;
-  /** Whether the challenge is used up where all is right. */
+  /** Whether a right secret uses the challenge up. */
   spend: boolean;
-  /** Whose wrong tries count; undefined where none do. */
+  /** The count that a wrong secret is added to; undefined to count none. */
   room?: string;
 }
 
 /**
- * What came of it: `wrong` for a ticket without its code; `pending`, `too-fast` and `rejected` for one that somebody
- * has to approve; `unknown` for whatever is not there, used up or dead.
+ * The result of a try: `wrong` for a ticket without its right code; `pending`, `too-fast` and `rejected` for one
+ * that has to be approved; `unknown` for one that does not exist, was used, or had too many wrong tries.
  */
 export type Outcome = 'accepted' | 'wrong' | 'pending' | 'too-fast' | 'rejected' | 'unknown';
 
-/** What a record holds beside what was asked for. */
+/** The members of a record that are derived from its secret. */
 type Secrets = Pick<ChallengeRecord, 'secretHash' | 'salt' | 'boundCode' | 'approval'>;
 
 export interface ChallengeRecords {
   all: Collection<ChallengeRecord>;
   newTicket(): string;
-  /** Decimal digits, and what is kept of them. */
+  /** Makes a code of decimal digits, and its salted hash. */
   newCode(digits: number): { code: string; hash: string; salt: string };
-  /** A challenge that is yet to be kept, without its secret. */
+  /** Makes a challenge that is not stored yet, without its secret. */
   prepare(challenge: NewChallenge, secrets: Secrets): Pick<Prepared, 'ref' | 'keep'>;
-  /** Tries a secret: of any number of racers one at most meets a challenge that is used up. */
+  /** Tries a secret. When the try uses the challenge up, at most one of several concurrent calls is accepted. */
   attempt(id: string, tried: Try): Promise<{ outcome: Outcome; met: Met | undefined }>;
   ofTicket(purpose: string, ticket: string): Promise<Frozen<ChallengeRecord> | undefined>;
 }
 
-/** The records in a store. */
+/** Returns the challenge records of a store. */
 export function createChallengeRecords(deps: {
   store: Store;
   clock: Clock;
@@ -143,7 +143,7 @@ function recordOf(challenge: NewChallenge, secrets: Secrets, now: number): Chall
   const { purpose, subject, askers, tries = TRIES, userId, session, data = {} } = challenge;
   const isOneOfSeveral = askers !== undefined || secrets.approval !== undefined;
   return {
-    // Of those that wait for an approval none takes the place of another.
+    // Challenges that wait for an approval do not replace one another.
     id: secrets.approval === undefined ? idOf(purpose, subject, askers?.[0]) : secrets.secretHash,
     purpose,
     ...(isOneOfSeveral && { subject: idOf(purpose, subject), issuedAt: now }),
@@ -157,7 +157,7 @@ function recordOf(challenge: NewChallenge, secrets: Secrets, now: number): Chall
   };
 }
 
-/** Ends what the same caller asked for before its browser had the name that it goes by now. */
+/** Deletes what the same caller requested under its other keys, for example before its browser had a cookie. */
 async function endOlder(
   all: Collection<ChallengeRecord>,
   id: string,
@@ -169,7 +169,7 @@ async function endOlder(
   }
 }
 
-/** What a try comes to, and what becomes of the record: nothing where `next` is missing. */
+/** Returns the result of a try, and the changed record if it changes. */
 function outcomeOf(
   current: Frozen<ChallengeRecord>,
   { secret, code = '', spend, room }: Try,
@@ -194,12 +194,12 @@ function outcomeOf(
   return { outcome: 'accepted', next: { ...current, spent: spend } };
 }
 
-/** What who has met a challenge is told of it. */
+/** Returns the part of a record that the holder of its secret gets. */
 export function describe({ user_id: userId, data }: Frozen<ChallengeRecord>): Met {
   return { userId, data };
 }
 
-/** Each digit from a byte of its own; bytes that would favour some digits are drawn again. */
+/** Returns random digits. Bytes of 250 and more are skipped, because they would make some digits more likely. */
 function randomDigits(random: Random, digits: number): string {
   let code = '';
   while (code.length < digits) {

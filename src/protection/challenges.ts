@@ -1,7 +1,7 @@
-// One-time codes and tickets: what is sent to a person and comes back as the proof that it reached them.
-// A code is short and typed, a ticket is long and in a link. Each is kept as a hash, used once even under a
-// race, and replaced by the next one for the same subject that the same asker asks for. An out-of-band challenge is
-// a ticket that does not do alone: a code that was sent has to come with it, or somebody's approval.
+// One-time codes and tickets, which are sent to a person and come back as the proof that they arrived. A code is
+// short and typed; a ticket is long and part of a link. Each is stored as a hash, used once even by concurrent
+// requests, and replaced by the next one for the same subject and asker. An out-of-band challenge is a ticket that
+// also needs a code or an approval.
 
 import type { ChallengeRecord } from '../records/protection-state.ts';
 import type { Frozen } from '../records/record.ts';
@@ -24,71 +24,70 @@ import { type OutOfBand, outOfBand } from './out-of-band.ts';
 
 export type { ChallengeRef, Issued, Met, NewChallenge, Prepared };
 
-/** Nobody guesses one: no number of wrong tries makes a ticket any weaker. */
+/** The format of a ticket: 32 random bytes. It cannot be guessed, so wrong tries are not counted. */
 const TICKET = /^[\w-]{43}$/;
 
-/** Whether a secret has the form of a ticket. */
+/** Returns whether a secret has the format of a ticket. */
 export function isTicket(secret: string): boolean {
   return TICKET.test(secret);
 }
 
 interface TryOptions {
-  /** Whether a right one is used up, with all others of the subject; of any number of racers exactly one succeeds. */
+  /** Whether a right secret is used up, with all others of the subject. Of several concurrent calls one succeeds. */
   spend: boolean;
-  /** The keys of the caller that tries. */
+  /** The keys of the caller. */
   askers: readonly string[];
-  /** The room of a caller that is known to the account. */
+  /** The limit key of a known caller of the account. */
   known: string | undefined;
 }
 
 export interface Challenges extends OutOfBand {
-  /** Makes a code of that many decimal digits. */
+  /** Issues a code with that many decimal digits. */
   issueCode(challenge: NewChallenge & { digits: number }): Promise<Issued>;
-  /** The same, to be kept together with the message that carries it. */
+  /** As {@link issueCode}, to be stored in one commit with the message that carries it. */
   prepareCode(challenge: NewChallenge & { digits: number }): Prepared;
-  /** Makes a ticket of 43 URL-safe characters. */
+  /** Issues a ticket of 43 URL-safe characters. */
   issueTicket(challenge: NewChallenge): Promise<Issued>;
-  /** The same, to be kept together with the message that carries it. */
+  /** As {@link issueTicket}, to be stored in one commit with the message that carries it. */
   prepareTicket(challenge: NewChallenge): Prepared;
   /**
-   * A challenge that nobody can meet, made where one must not be seen to be missing.
-   * @param also what is written beside it: as much as beside one that can be met.
+   * Stores a challenge that no secret fits, so that an unknown address costs the same as a known one.
+   * @param also written in the same commit, as much as with a real challenge.
    */
   issueDecoy(challenge: NewChallenge, also: readonly Write[]): Promise<void>;
-  /** Takes a challenge back, such as when it could not be sent; one that replaced it stays. */
+  /** Ends a challenge, for example when it could not be sent. One that has replaced it stays. */
   takeBack(ref: ChallengeRef): Promise<void>;
   /**
-   * Tries a code or a ticket where the subject is known. A code is compared with what the one who tries has asked
-   * for, else with what was asked for last, so that of several that are under way one alone can be guessed at a
-   * time. Three wrong tries end a code: three of who asked for it, three of each caller known to the account, and
-   * three of all others together, whose tries take nothing from those.
+   * Tries a code or a ticket for a known subject. A code is compared with the caller's own request, or else with
+   * the newest of the subject, so that each try is a guess at one code only. Three wrong tries end a code. They are
+   * counted separately for the caller that requested it, for each known caller, and for all others together.
    */
   try(purpose: string, subject: string, secret: string, options: TryOptions): Promise<Met | undefined>;
-  /** Reads what {@link try} needs, while other things are read, for one such try. */
+  /** Begins to read what {@link try} needs, for one try. */
   prepare(
     purpose: string,
     subject: string,
     secret: string,
   ): (options: TryOptions) => Promise<Met | undefined>;
-  /** What is still good of what a caller with this key has asked for. */
+  /** Returns the unused challenges that a caller with this key has requested. */
   askedBy(purpose: string, subject: string, asker: string): Promise<Met[]>;
-  /** What a ticket is for, without using it. */
+  /** Returns what a ticket is for, without using it. */
   peekTicket<Data = Met['data']>(purpose: string, ticket: string): Promise<Met<Data> | undefined>;
-  /** Keeps JSON beside a ticket that is still good, in place of what was kept under that name. */
+  /** Stores JSON with a ticket that is not used up, under a name. */
   keepWithTicket(purpose: string, ticket: string, name: string, value: unknown): Promise<void>;
-  /** Uses a ticket up: of any number of racers exactly one gets it. */
+  /** Uses a ticket. Of several concurrent calls exactly one gets it. */
   spendTicket<Data = Met['data']>(purpose: string, ticket: string): Promise<Met<Data> | undefined>;
-  /** Counts a failure of what the ticket stands for; after too many it is dead. */
+  /** Counts a wrong try against a ticket. Too many end it. */
   penalise(purpose: string, ticket: string): Promise<void>;
-  /** Removes a challenge and what is kept beside it: nobody will ask for it again. */
+  /** Deletes a challenge. */
   discard(purpose: string, subject: string): Promise<void>;
-  /** Takes back all that was sent to a user. @param but a purpose whose challenges stay. */
+  /** Deletes all challenges of a user. @param but a purpose whose challenges stay. */
   revokeAllOf(userId: string, but?: string): Promise<void>;
-  /** Takes back what was begun in a session of a user's and ends with it. */
+  /** Deletes the challenges that were begun in a session of a user. */
   revokeOfSession(userId: string, session: string): Promise<void>;
 }
 
-/** The challenges in a store. */
+/** Returns the challenges of a store. */
 export function createChallenges(deps: { store: Store; clock: Clock; random: Random }): Challenges {
   const records = createChallengeRecords(deps);
   return {
@@ -128,7 +127,8 @@ function codes(records: ChallengeRecords, random: Random): Codes {
     const id = idOf(purpose, subject);
     if (!isTicket(secret)) {
       const reading = all.findBy('subject', id);
-      // Its failure is met where it is waited for.
+      // A failure is thrown where the result is awaited. Without a handler here it would count as unhandled until
+      // then.
       reading.catch(() => undefined);
       return async (options) => tryCode(records, await reading, secret, options);
     }
@@ -157,17 +157,17 @@ function codes(records: ChallengeRecords, random: Random): Codes {
   };
 }
 
-/** Keeps a challenge alone. */
+/** Stores a challenge without other writes. */
 async function kept({ keep, ...issued }: Prepared): Promise<Issued> {
   await keep();
   return issued;
 }
 
-/** The rooms of wrong tries, beside those of known callers. */
+/** Names of the counts of wrong tries besides those of known callers. */
 const ASKER = 'asker';
 const STRANGERS = 'strangers';
 
-/** @param found all challenges of the subject. */
+/** Tries a code. @param found all challenges of the subject. */
 async function tryCode(
   { all, attempt }: ChallengeRecords,
   found: readonly Frozen<ChallengeRecord>[],

@@ -1,4 +1,4 @@
-// The levels of token buckets, in this process or in the store for all processes. Bounded for each limit separately, so
+// Levels of token buckets, in this process or in the store for all processes. Each limit is bounded separately, so
 // that filling one limit evicts no counter of another.
 import type { Bucket } from '../records/limits.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -6,7 +6,7 @@ import { sha256 } from '../runtime/secrets.ts';
 import { type Store, UniqueKeyError } from '../store/contract.ts';
 import { endsAt, type Level, step } from './bucket.ts';
 
-/** What is taken from a bucket (1), or given back (-1). */
+/** A token taken from a bucket (1), or given back (-1). */
 type Taken = 1 | -1;
 
 interface Counters {
@@ -17,10 +17,10 @@ interface Counters {
   take(of: { name: string; key: string; bucket: Bucket }, taken: Taken): Promise<number>;
 }
 
-/** Counters of each limit at most, so that addresses cannot fill the memory. */
+/** How many counters of each limit are kept, so that addresses cannot fill the memory. */
 const MOST = 20_000;
 
-/** As many go at once: finding the oldest entry of a map passes all those that were deleted before it. */
+/** How many are evicted at a time: finding the oldest entry of a map skips all that were deleted before it. */
 const EVICTED = 100;
 
 /** Marks an entry as used. @returns the evicted entries: the least recently used of its limit. */
@@ -39,7 +39,10 @@ function touch<T>(rooms: Map<string, Map<string, T>>, name: string, key: string,
   return evicted;
 }
 
-/** Counters of a process that alone has its store: for limits on every request, which the store would slow down. */
+/**
+ * Returns counters for the only process of a store. Limits on every request use them, because the store would be
+ * slow.
+ */
 export function localCounters(clock: Clock): Counters {
   const rooms = new Map<string, Map<string, Level>>();
   return {
@@ -51,7 +54,7 @@ export function localCounters(clock: Clock): Counters {
   };
 }
 
-/** Counters in the store for all processes, under hashed keys, not kept across a restart. */
+/** Returns counters in the store, shared by all processes. Their keys are hashed. They are deleted at a restart. */
 export function storedCounters(store: Store, clock: Clock): Counters {
   const limits = store.collection('limits');
   const rooms = new Map<string, Map<string, string>>();
@@ -72,7 +75,7 @@ export function storedCounters(store: Store, clock: Clock): Counters {
           await limits.insert(next());
           return left;
         } catch (thrown) {
-          // Lost a race: the next update counts for both.
+          // Another process has inserted it; the next update adds to that.
           if (!(thrown instanceof UniqueKeyError)) throw thrown;
         }
       }
@@ -80,12 +83,12 @@ export function storedCounters(store: Store, clock: Clock): Counters {
   };
 }
 
-/** How often what was taken here is told to the other processes, and asked what they have taken, milliseconds. */
+/** Interval in milliseconds at which this process shares what it has taken, and learns what others have taken. */
 const TOLD = 250;
-/** Counters that are told of at a time. */
+/** How many counters are shared in one interval. */
 const AT_ONCE = 500;
 
-/** A counter of this process: what it knows of the level, and what it has taken that others do not know of. */
+/** A counter of this process: the level as far as it is known here, and what other processes do not know of yet. */
 interface Known {
   name: string;
   key: string;
@@ -95,9 +98,9 @@ interface Known {
 }
 
 /**
- * Counters of several processes for limits on every request, which wait for no store: each counts for itself, and once a
- * bucket is half empty tells the others. Of a full bucket each process may so give what is in it once; what it fills by
- * is shared.
+ * Returns counters of several processes for limits on every request, which do not wait for the store. Each process
+ * counts for itself, and shares the level with the others once a bucket is half empty. Each process may therefore
+ * spend a full bucket once; the refill is shared.
  */
 export function toldCounters(store: Store, clock: Clock): Counters {
   const limits = store.collection('limits');
@@ -116,10 +119,10 @@ export function toldCounters(store: Store, clock: Clock): Counters {
         const told = { tokens: Math.max(0, level.tokens - untold), at: now };
         return { id, ...told, expiresAt: endsAt(bucket, told) };
       });
-      // What was taken while they were told.
+      // Tokens may have been taken while the level was being shared.
       known.level = { tokens: Math.max(0, tokens - known.untold), at };
     } catch {
-      // Requests say what is wrong with the store; this is told with the next ones.
+      // Requests report faults of the store. The tokens are shared with the next interval.
       known.untold += untold;
     }
   };

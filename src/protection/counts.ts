@@ -1,5 +1,5 @@
-// The counts of failed attempts: of an account from one address, of an account from all strangers, of an address across
-// accounts.
+// Counts of failed attempts: of an account from one address, of an account from all strangers, and of an address
+// across accounts.
 import type { Bucket } from '../records/limits.ts';
 import { normalizePhone } from '../records/phone.ts';
 import type { AttackProtection } from '../records/protection.ts';
@@ -10,11 +10,11 @@ import { limits } from './declaration.ts';
 import type { FailureCounter } from './failures.ts';
 import { protectionSettings } from './settings.ts';
 
-/** Compared and shown by SDKs and login widgets. */
+/** SDKs and login widgets compare and show this text. */
 const LOCKED =
   "Your account has been blocked after multiple consecutive login attempts. We've sent you a notification via your preferred contact method with instructions on how to unblock it.";
 
-/** The same for an address that was wrong about too many accounts. */
+/** The text for an address with too many failures across accounts. */
 export const THROTTLED =
   'We have detected suspicious login behavior and further attempts will be blocked. Please contact the administrator.';
 
@@ -23,12 +23,15 @@ const LOCK_SECONDS = 30 * 86_400;
 
 /** One of the counts that an attempt belongs to. */
 export interface Count extends FailureCounter {
-  /** Failures at which it is full. */
+  /** The number of failures that fills it. */
   most: number;
-  /** Whether a full count blocks, or is only reported. */
+  /** Whether a full count rejects attempts, or is only reported. */
   blocks: boolean;
   refusal: string;
-  /** Whether a full count answers right proofs as wrong ones: a 429 would tell that two names are one account's. */
+  /**
+   * Whether a full count treats right proofs as wrong. A 429 would reveal that two identifiers belong to one
+   * account.
+   */
   isSilent?: boolean;
   onFull(attempt: Attempt): Promise<void>;
 }
@@ -36,8 +39,8 @@ export interface Count extends FailureCounter {
 type Dependencies = Pick<AttemptsDependencies, 'config' | 'onLocked' | 'onThrottled'>;
 
 /**
- * The counts of an attempt.
- * @param known the caller's room, where the account was proved by it before: others' failures are none of its.
+ * Returns the counts of an attempt.
+ * @param known the limit key of a known caller, to whom failures of others do not apply.
  */
 export function countsOf(deps: Dependencies, attempt: Attempt, known: string | undefined): Count[] {
   const settings = protectionSettings(deps.config);
@@ -50,7 +53,7 @@ export function countsOf(deps: Dependencies, attempt: Attempt, known: string | u
   ];
 }
 
-/** The count of the account, from this caller or from all; none where nothing locks it. */
+/** Returns the count of the account from this caller or address; none when the account is not locked for failures. */
 function accountCount(
   { onLocked }: Dependencies,
   { bruteForceProtection: locks }: AttackProtection,
@@ -80,9 +83,9 @@ function accountCount(
 }
 
 /**
- * The count of the account from all who are no known callers of it: guesses that come from many addresses add up. A
- * success does not empty it: the owner's logins are no reason for more guesses of others. Of codes known callers
- * have such a count, too, and no setting switches it off: a code is as good as the number of its guesses is small.
+ * Returns the count of the account from all strangers, which adds up guesses from many addresses. A success does
+ * not clear it: the owner's logins must not allow others more guesses. For codes, known callers have such a count,
+ * too, and no setting switches it off, because a short code is only safe while guesses are few.
  */
 function guessesCount(
   { onLocked }: Dependencies,
@@ -113,8 +116,8 @@ function guessesCount(
 }
 
 /**
- * The counts of an account across all its names, where the connection's users have several: otherwise each name would allow as
- * many guesses again. None for a caller who has proved the account before, and none where no account was found.
+ * Returns the counts of an account across all its identifiers, when users of the connection have several. Otherwise
+ * each identifier would allow as many guesses again. None for a known caller, and none when no account was found.
  */
 function wholeCounts(
   deps: Dependencies,
@@ -131,7 +134,7 @@ function wholeCounts(
   );
 }
 
-/** The count of the address across accounts; none where it is not throttled. */
+/** Returns the count of the address across accounts; none when it is not throttled. */
 function addressCount(
   { onThrottled }: Dependencies,
   { suspiciousIpThrottling: throttling }: AttackProtection,
@@ -152,8 +155,9 @@ function addressCount(
 }
 
 /**
- * By what was typed, not by whom it names: an account whose names share a count would tell that there is one,
- * and a lock that ends when somebody signs up would tell that they did.
+ * Returns the key of an account: a hash of the typed identifier, and not of the user it names. If identifiers of
+ * one account shared a count, the count would reveal that the account exists; and a lock that ended with a sign-up
+ * would reveal that.
  */
 export function accountOf({ connection, identifier }: Pick<Attempt, 'connection' | 'identifier'>): string {
   return sha256(`${connection}\n${nameKey(identifier)}`);

@@ -1,8 +1,8 @@
-// What attack protection declares of itself.
+// The limits and log events of attack protection.
 import type { Declaration } from '../records/declaration.ts';
 import type { Limits } from '../records/limits.ts';
 
-/** Counted with the failures of a login, not by requests. */
+/** Limits that count failed logins, not requests. */
 export const limits = {
   passwordFailures: {
     capacity: 100,

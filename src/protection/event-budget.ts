@@ -1,4 +1,4 @@
-// Limits the log events of unknown users, by address and in all, so that strangers cannot fill the store.
+// Limits the log events of unknown users, by address and in total, so that strangers cannot fill the store.
 
 import type { EventType } from '../records/log-events.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -17,7 +17,7 @@ interface Bounds {
   all: Bucket;
 }
 
-/** For refused requests. */
+/** For rejected requests. */
 const REFUSED: Bounds = {
   address: { capacity: 10, perMinute: 0.1 },
   all: { capacity: 100, perMinute: 1 },
@@ -31,17 +31,20 @@ const ATTEMPTED: Bounds = {
 
 const BOUNDS: Partial<Record<EventType, Bounds>> = { flo: REFUSED, f: REFUSED };
 
-/** Addresses with a bucket at most; an evicted one is still under the total bound. */
+/** How many addresses have a bucket. An evicted address still counts towards the total. */
 const MOST = 10_000;
 
 type Levels = Map<string, { tokens: number; at: number }>;
 
-/** The budget of a process for each event type, by address and in all; events of known users are not limited. */
+/**
+ * Returns the budget of a process for each event type, by address and in total. Events of known users are not
+ * limited.
+ */
 export function createEventBudget(clock: Clock): EventBudget {
   const [ofAddresses, ofAll]: [Levels, Levels] = [new Map(), new Map()];
   const leftOut = new Map<EventType, number>();
   return (event: TenantEvent) => {
-    // Nor are changes, which are made by those who may.
+    // Neither are changes by the Management API, which only authorized callers make.
     if (event.user_id !== undefined || event.type === 'sapi') return { isRecorded: true, leftOut: 0 };
     const { type, ip = '' } = event;
     const { address, all } = BOUNDS[type] ?? ATTEMPTED;

@@ -1,4 +1,4 @@
-// Counters of failed attempts in the store, written only at failures.
+// Counters of failed attempts in the store. They are only written on failures.
 
 import type { FailureRecord } from '../records/protection-state.ts';
 import type { Frozen } from '../records/record.ts';
@@ -8,17 +8,17 @@ import { type Collection, type Store, UniqueKeyError } from '../store/contract.t
 /** A counter and its decay. */
 export interface FailureCounter {
   id: string;
-  /** The account it is about, hashed; none for an address across accounts. */
+  /** The hash of the account; none for an address across accounts. */
   account?: string;
-  /** From where a failure comes, where an administrator is told. */
+  /** The address, which administrators are shown. */
   ip?: string;
-  /** Milliseconds after which one failure is forgotten; `Infinity`: only all at once. */
+  /** Milliseconds after which one failure is forgotten. `Infinity`: they are only forgotten all at once. */
   rate: number;
-  /** Seconds after the last failure until all are forgotten; where there is a rate that says it. */
+  /** Seconds after the last failure until all are forgotten; by default they follow from `rate`. */
   lastsSeconds?: number;
 }
 
-/** Failures that count now: those of the record, less those that time has taken back (a fraction, therefore). */
+/** Returns the failures that count now: those of the record minus those forgotten since. The result is a fraction. */
 export function failuresNow(
   record: Pick<Frozen<FailureRecord>, 'failures' | 'at'> | undefined,
   { rate }: Pick<FailureCounter, 'rate'>,
@@ -28,24 +28,24 @@ export function failuresNow(
 }
 
 interface Failures {
-  /** How many count now. */
+  /** Returns how many failures count now. */
   now(counter: FailureCounter): Promise<number>;
-  /** Counts one more. @returns how many count now. */
+  /** Adds a failure. @returns how many count now. */
   count(counter: FailureCounter): Promise<number>;
-  /** Forgets them. */
+  /** Deletes a counter. */
   forget(id: string): Promise<void>;
-  /** Forgets all of an account. @param account its hash. */
+  /** Deletes all counters of an account. @param account its hash. */
   forgetAllOf(account: string): Promise<void>;
 }
 
-/** Counts at most. */
+/** How many counters are kept. */
 const MOST = 100_000;
 
 /**
- * The counts in a store. Anybody can make one, by a wrong password for a name that nobody has, and a lock lasts for
- * weeks: those that were not added to for longest go first when there are too many. Whoever wants to get rid of one
- * so has to be wrong a hundred thousand times elsewhere, from a thousand addresses a day.
- * @param most how many are kept; those of an earlier run of the process end by themselves.
+ * Returns the counters of a store. Anybody can create one, by a wrong password for any identifier, and a lock lasts
+ * for weeks. When there are too many, those without a recent failure are deleted first. To get rid of a lock this
+ * way takes a hundred thousand failures elsewhere, from a thousand addresses a day.
+ * @param most how many are kept. Counters of earlier runs of the process expire by themselves.
  */
 export function createFailures(store: Store, clock: Clock, most: number = MOST): Failures {
   const failures = store.collection('failures');
@@ -100,7 +100,7 @@ async function countOne(
     await failures.insert(next());
     return 1;
   } catch (thrown) {
-    // A racer came first.
+    // Another process has inserted it first.
     if (!(thrown instanceof UniqueKeyError)) throw thrown;
     return (await failures.update(id, next))?.failures ?? 1;
   }

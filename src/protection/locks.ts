@@ -1,4 +1,4 @@
-// Which accounts are locked and which addresses are throttled, for administrators, who end both.
+// Locked accounts and throttled addresses, for administrators, who can end both.
 import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
@@ -6,7 +6,7 @@ import { accountOf, addressId, guessesId } from './counts.ts';
 import { failuresNow } from './failures.ts';
 import { protectionSettings } from './settings.ts';
 
-/** An account as it is typed at a login. */
+/** An account, by the identifier that is typed at a login. */
 interface LockedAccount {
   /** The connection's name. */
   connection: string;
@@ -14,19 +14,22 @@ interface LockedAccount {
 }
 
 export interface Locks {
-  /** The addresses that an account is locked for; an empty text for a lock of an older release, which does not say. */
+  /**
+   * Returns the addresses that an account is locked for. An empty text stands for a lock of an older release, which
+   * stored no address.
+   */
   lockedFor(account: LockedAccount): Promise<string[]>;
-  /** Whether locks are on. */
+  /** Returns whether brute-force protection blocks accounts. */
   areOn(): boolean;
-  /** Unlocks an account for everybody, whoever was wrong about it. */
+  /** Unlocks an account for all callers. */
   unlock(account: LockedAccount): Promise<void>;
-  /** Whether an address was wrong about too many accounts. */
+  /** Returns whether an address is throttled for failures across accounts. */
   isThrottled(ip: string): Promise<boolean>;
-  /** Lets an address try again. */
+  /** Ends the throttling of an address. */
   release(ip: string): Promise<void>;
 }
 
-/** The locks of a tenant. */
+/** Returns the locks of a tenant. */
 export function createLocks({ store, config, clock }: { store: Store; config: Config; clock: Clock }): Locks {
   const failures = store.collection('failures');
   const forever = { rate: Number.POSITIVE_INFINITY };
@@ -44,7 +47,7 @@ export function createLocks({ store, config, clock }: { store: Store; config: Co
     unlock: async (account) => {
       const hash = accountOf(account);
       await failures.deleteBy('account', hash);
-      // Those that add up from many addresses, too: an administrator knows that it was the owner.
+      // The count of all strangers is cleared, too: an administrator vouches for the owner.
       for (const what of ['password', 'code'] as const) await failures.delete(guessesId(hash, what));
     },
     isThrottled: async (ip) => {

@@ -1,6 +1,6 @@
-// Login tickets: the user has proved who they are before the authorization request is made (cross-origin
-// login, a link in a mail), and the request carries the ticket. It is good in the browser that got it alone:
-// a ticket planted in somebody else's browser would log them in to the planter's account.
+// Login tickets: the user authenticates before the authorization request (cross-origin login, a link in a mail),
+// which then carries the ticket. A ticket is bound to the browser that got it. Otherwise an attacker could send a
+// victim a ticket, and the victim would be logged in to the attacker's account.
 import type { Context } from 'koa';
 import { browserCookie, newBrowserSecret } from '../http/browser-cookie.ts';
 import type { Random } from '../runtime/random.ts';
@@ -10,23 +10,23 @@ import type { Challenges } from './challenges.ts';
 
 const PURPOSE = 'login_ticket';
 
-/** Seconds from the ticket's creation to the request that carries it. */
+/** Seconds from the ticket to the authorization request. */
 const LIFETIME_SECONDS = 120;
 
-/** `None`: the cross-origin login of an application sets it from the application's own site. */
+/** `None`, because a cross-origin login sets the cookie from the application's site. */
 const BROWSER = browserCookie('__Host-gatehouse_ticket', {
   sameSite: 'none',
   ttlSeconds: LIFETIME_SECONDS,
 });
 
 export interface LoginTickets {
-  /** Makes a ticket for a login, good in this browser and for this application. */
+  /** Issues a ticket for a login, bound to this browser and application. */
   issue(ctx: Context, login: Login, clientId: string): Promise<string>;
-  /** Uses a ticket up. @returns the login; undefined when it is not this browser's and application's. */
+  /** Uses a ticket. @returns the login; undefined when the ticket is not bound to this browser and application. */
   redeem(ctx: Context, ticket: string, clientId: string): Promise<Login | undefined>;
 }
 
-/** Login tickets over one-time challenges. */
+/** Returns the login tickets of a tenant. */
 export function createLoginTickets(challenges: Challenges, random: Random): LoginTickets {
   return {
     issue: async (ctx, login, clientId) => {

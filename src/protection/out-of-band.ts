@@ -1,5 +1,5 @@
-// Challenges that are answered out of band: who asks holds a ticket, and the answer comes another way, as a code that
-// was sent somewhere or as somebody's approval.
+// Out-of-band challenges: the caller holds a ticket, and the answer comes another way, as a code that was sent
+// somewhere or as a person's approval.
 import type { ChallengeRecord } from '../records/protection-state.ts';
 import type { Frozen } from '../records/record.ts';
 import { hashSecret } from '../runtime/secrets.ts';
@@ -7,12 +7,12 @@ import { updateWithResult } from '../store/update-with-result.ts';
 import { idOf } from './asked.ts';
 import type { ChallengeRecords, Issued, Met, NewChallenge, Outcome, Prepared } from './challenge-records.ts';
 
-/** A challenge as who holds its ticket, or has to approve it, may know it. */
+/** A challenge, as the holder of its ticket and the person who approves it may see it. */
 export interface OutOfBandChallenge<Data = Met['data']> extends Met<Data> {
   id: string;
-  /** `spent`: it was met, or taken back. */
+  /** `spent`: it was used or revoked. */
   state: 'pending' | 'accepted' | 'rejected' | 'spent';
-  /** Whether a code has to come with the ticket. */
+  /** Whether the ticket needs a code. */
   needsCode: boolean;
   /** Epoch milliseconds. */
   issuedAt: number;
@@ -21,23 +21,23 @@ export interface OutOfBandChallenge<Data = Met['data']> extends Met<Data> {
 }
 
 export interface OutOfBand {
-  /** A ticket that is good with a code of that many decimal digits alone, which goes another way; yet to be kept. */
+  /** Makes a ticket that needs a code of that many decimal digits, sent another way. It is not stored yet. */
   prepareWithCode(challenge: NewChallenge & { digits: number }): Prepared & { code: string };
   /**
-   * Makes a ticket that is good once it was approved; of a subject the newest so many wait, older ones end. `pause`:
-   * milliseconds between two questions whether it was.
+   * Issues a ticket that has to be approved. `most`: how many may wait for a subject; the oldest end when there are
+   * more. `pause`: minimum milliseconds between two polls.
    */
   issueForApproval(challenge: NewChallenge & { most: number; pause?: number }): Promise<Issued>;
-  /** What a ticket is for, and what has become of it, until it expires. */
+  /** Returns what a ticket is for, and its state, until it expires. */
   find<Data = Met['data']>(purpose: string, ticket: string): Promise<OutOfBandChallenge<Data> | undefined>;
-  /** Uses a ticket, with the code where there is one: of any number of racers exactly one is `accepted`. */
+  /** Uses a ticket, with its code if it needs one. Of several concurrent calls exactly one is `accepted`. */
   use(purpose: string, ticket: string, code: string | undefined): Promise<Outcome>;
-  /** What waits for a subject's approval, newest first. */
+  /** Returns what waits for the approval of a subject, newest first. */
   waitingFor<Data = Met['data']>(purpose: string, subject: string): Promise<OutOfBandChallenge<Data>[]>;
   /**
-   * Approves or rejects, once.
-   * @param data JSON, kept beside what was kept before.
-   * @returns false when nothing of the subject's waits under this id.
+   * Approves or rejects a challenge, once.
+   * @param data JSON, added to what is stored with it.
+   * @returns false when no such challenge waits for the subject.
    */
   decide(
     purpose: string,
@@ -46,11 +46,11 @@ export interface OutOfBand {
     state: 'accepted' | 'rejected',
     data?: Readonly<Record<string, unknown>>,
   ): Promise<boolean>;
-  /** Removes a ticket and what is kept of it. @returns true to one of any number of racers. */
+  /** Deletes a ticket. @returns true to one of several concurrent calls. */
   end(purpose: string, ticket: string): Promise<boolean>;
   /**
-   * Removes all tickets of a subject: what waits, and what was answered and not fetched yet.
-   * @param isMeant by what is kept beside one; all of them where it is left out.
+   * Deletes the tickets of a subject, answered or not.
+   * @param isMeant selects them by their data; all by default.
    */
   endAllOf(
     purpose: string,
@@ -59,7 +59,7 @@ export interface OutOfBand {
   ): Promise<void>;
 }
 
-/** The out-of-band challenges among the records. */
+/** Returns the out-of-band challenges of a store. */
 export function outOfBand(records: ChallengeRecords): OutOfBand {
   const { all, prepare, attempt, ofTicket, newTicket, newCode } = records;
   return {

@@ -1,4 +1,4 @@
-// Rate limits as token buckets (docs/operating.md), with the X-RateLimit headers. Counters need not survive a crash.
+// Rate limits as token buckets (docs/operating.md), with the X-RateLimit headers. Counters may be lost in a crash.
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import type { Bucket, Limit, LimitName, Limits } from '../records/limits.ts';
@@ -11,22 +11,22 @@ import { secondsTo } from './bucket.ts';
 import { localCounters, storedCounters, toldCounters } from './counters.ts';
 import { protectionSettings } from './settings.ts';
 
-/** As the contract has it (docs/wire/errors.md). */
+/** The text of the API contract (docs/wire/errors.md). */
 const TOO_MANY =
   'Too many requests. Check the X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset headers.';
 
 export interface RateLimits {
   /**
    * Takes a token and sets the headers.
-   * @param key whose bucket: a user, an e-mail address …
+   * @param key what the bucket is for: a user, an e-mail address …
    * @throws AuthError 429 `too_many_requests` when the bucket is empty.
    */
   take(ctx: Context, name: LimitName, key: string): Promise<void>;
-  /** The same for the bucket of the client's address, with `key` if given. @throws AuthError as `take`. */
+  /** As {@link take}, for the bucket of the client's address, combined with `key` if given. */
   takeFrom(ctx: Context, name: LimitName, key?: string): Promise<void>;
   /** Takes a token without setting headers. @returns whether there was one. */
   spend(name: LimitName, key: string): Promise<boolean>;
-  /** Gives a token back that turned out not to count. */
+  /** Gives a token back. */
   giveBack(name: LimitName, key: string): Promise<void>;
 }
 
@@ -34,14 +34,14 @@ interface RateLimitDependencies {
   store: Store;
   config: Config;
   clock: Clock;
-  /** All that are declared. */
+  /** All declared limits. */
   limits: Limits;
-  /** Those of routes: no request waits for the store for their sake. */
+  /** The limits of routes, which do not wait for the store. */
   ofRoutes: ReadonlySet<string>;
   measures?: Pick<Measures, 'limited'> | undefined;
 }
 
-/** The rate limits of a tenant; sizes are read from its settings at each request. */
+/** Returns the rate limits of a tenant. Their sizes are read from its settings at each request. */
 export function createRateLimits({
   store,
   config,
@@ -58,7 +58,7 @@ export function createRateLimits({
     if (limit === undefined) throw new Error(`a limit that nobody declares: ${name}`);
     return tenantBucket(config, name, limit);
   };
-  /** @param left the tokens left; negative when there was none. */
+  /** Counts a refusal. @param left the tokens left; negative when there was none. */
   const measured = (name: LimitName, left: number): number => {
     if (left < 0) measures?.limited(name);
     return left;
@@ -81,7 +81,7 @@ export function createRateLimits({
   };
 }
 
-/** The bucket of a limit: the tenant's where it sets one, else the default. */
+/** Returns the bucket of a limit: the tenant's if it sets one, otherwise the default. */
 function tenantBucket(config: Config, name: string, limit: Limit): Bucket {
   const { rateLimits, suspiciousIpThrottling } = protectionSettings(config);
   const own = rateLimits[name];

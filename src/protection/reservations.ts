@@ -1,20 +1,21 @@
-// Attempts being verified: guesses sent at once must not all be verified before the first failure is counted.
+// Attempts that are being verified. Guesses that are sent at once must not all be verified before the first failure
+// is counted.
 
-/** Places for attempts under keys. */
+/** Places of attempts under keys. */
 export interface Reservations {
   /**
-   * Takes a place under each of some keys, all or none; waits while one of them has none.
-   * @param look how many more attempts each key allows, those being verified among them; asked again when one has
-   *   ended meanwhile. What it throws is passed on.
-   * @returns what gives the places back.
+   * Takes a place under each key, all or none. Waits while a key has no place left.
+   * @param look returns how many attempts each key allows, including those being verified. It is called again when
+   *   one has ended. Its errors are passed on.
+   * @returns a function that gives the places back.
    */
   take(keys: readonly string[], look: () => Promise<readonly number[]>): Promise<() => void>;
 }
 
-/** Longest time that an attempt holds its place, in case it never ends, milliseconds. */
+/** How long an attempt keeps its place if it is never released, milliseconds. */
 export const LONGEST_TRY = 30_000;
 
-/** The attempts of a key being verified, and those that wait. */
+/** The attempts of a key that are being verified, and those that wait. */
 interface Entry {
   judged: NodeJS.Timeout[];
   waiting: (() => void)[];
@@ -22,7 +23,7 @@ interface Entry {
   ended: number;
 }
 
-/** The entries by key: held, ended and dropped. */
+/** Returns the entries by key, and the functions that change them. */
 function createEntries() {
   const entries = new Map<string, Entry>();
   const drop = (key: string, entry: Entry) => {
@@ -42,7 +43,7 @@ function createEntries() {
     timer.unref();
     entry.judged.push(timer);
   };
-  /** The entries of keys, each with how many of its attempts have ended so far. */
+  /** Returns the entries of keys, each with how many of its attempts have ended so far. */
   const open = (keys: readonly string[]) =>
     keys.map((key) => {
       const entry = entries.get(key) ?? { judged: [], waiting: [], ended: 0 };
@@ -52,7 +53,7 @@ function createEntries() {
   return { entries, open, drop, ended, hold };
 }
 
-/** Reservations of a process that alone has its store. */
+/** Returns reservations for the only process of a store. */
 export function localReservations(): Reservations {
   const { entries, open, drop, ended, hold } = createEntries();
   const release = (key: string): void => {
@@ -72,7 +73,8 @@ export function localReservations(): Reservations {
           for (const { key, entry } of all) drop(key, entry);
           throw thrown;
         }
-        // Looked again when one has ended meanwhile: it may have been wrong. Those that began count by themselves.
+        // An attempt that ended in the meantime may have failed, so the levels are read again. New attempts are in
+        // `judged`.
         if (all.some(({ key, entry, ended: before }) => entry.ended !== before || entries.get(key) !== entry))
           continue;
         const full = all.find(({ entry }, index) => entry.judged.length > (allowed[index] ?? 0) - 1);
@@ -82,7 +84,7 @@ export function localReservations(): Reservations {
             for (const key of keys) release(key);
           };
         }
-        // Nothing is held while waiting: two that wait for each other would both wait for ever.
+        // Nothing is held while waiting, because two attempts that wait for each other would deadlock.
         const freed = new Promise<void>((resolve) => full.entry.waiting.push(resolve));
         for (const { key, entry } of all) drop(key, entry);
         await freed;

@@ -5,10 +5,10 @@ import { type AttackProtection, attackProtectionSchema } from '../records/protec
 import type { TenantFile } from '../records/tenant.ts';
 import type { Config } from '../tenant/config.ts';
 
-/** Parsed once for each version of the tenant's settings, because every request needs it. */
+/** Parsed once for each version of the tenant's settings, because every request needs them. */
 const read = new WeakMap<object, AttackProtection>();
 
-/** The tenant's `attackProtection`; records of older versions get today's defaults. */
+/** Returns the tenant's `attackProtection`. Records of older versions get today's defaults. */
 export function protectionSettings(config: Config): AttackProtection {
   const settings = config.settings();
   const known = read.get(settings);
@@ -18,7 +18,7 @@ export function protectionSettings(config: Config): AttackProtection {
   return parsed;
 }
 
-/** One sentence for each limit of a tenant file that there is none of, so that a misspelt one is not thought to hold. */
+/** Returns a warning for each limit of a tenant file that does not exist, such as a misspelt one. */
 export function unknownLimits(
   { attackProtection }: Pick<TenantFile, 'attackProtection'>,
   limits: Limits,

@@ -1,4 +1,4 @@
-// Attempts being verified by any of several processes.
+// Attempts that are being verified by any of several processes.
 import type { TriesRecord } from '../records/leases.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -6,21 +6,22 @@ import { type Random, systemRandom } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';
 import { LONGEST_TRY, type Reservations } from './reservations.ts';
 
-/** How long somebody who found no place waits, milliseconds; two who met wait differently long. */
+/** Pause before the next look for a place, milliseconds. A random part keeps two processes from colliding again. */
 const LOOK = 20;
 const SPREAD = 60;
 
-/** When a record expired in which no try is left, by whichever clock, epoch seconds. */
+/** The expiry of a record without attempts, epoch seconds: in the past by any clock. */
 const LONG_AGO = 1;
 /**
- * A record that a killed process left tries in stays so long after their end, seconds: the store hides what has expired by a
- * process's own clock, and one that is less ahead than this must not take the tries of others for ended.
+ * How long a record that a killed process left is kept, seconds. The store hides expired records by the clock of
+ * each process; a process whose clock is ahead must not take the attempts of others for ended.
  */
 const KEPT = 366 * 86_400;
 
 /**
- * Reservations of all processes of a store. An attempt takes its place before it asks how many there are: whoever asks
- * later sees it, being verified or counted, so that no two of one too many can both go on.
+ * Returns reservations that all processes of a store share. An attempt takes its place before it reads the counts.
+ * A later attempt therefore sees it, either being verified or counted, so that two attempts cannot both take the
+ * last place.
  */
 export function sharedReservations(
   { store, clock: own }: { store: Store; clock: Clock },
@@ -39,7 +40,7 @@ export function sharedReservations(
       ),
     );
   };
-  /** @returns how many are being verified under each key, this one and those before it. */
+  /** Adds an attempt under each key. @returns how many are being verified there, including this one. */
   const enter = (keys: readonly string[], id: string): Promise<number[]> =>
     Promise.all(
       keys.map(async (key) => {
@@ -57,7 +58,7 @@ export function sharedReservations(
     take: async (keys, look) => {
       for (;;) {
         const id = random(9).toString('base64url');
-        // What cannot be taken back ends by itself.
+        // A place that cannot be given back expires by itself.
         const end = () => leave(keys, id).catch(() => undefined);
         const sizes = await enter(keys, id);
         try {
@@ -67,7 +68,7 @@ export function sharedReservations(
           await end();
           throw thrown;
         }
-        // Nothing is held while waiting: two that wait for each other would both wait for ever.
+        // Nothing is held while waiting, because two attempts that wait for each other would deadlock.
         await end();
         const [spread = 0] = random(1);
         await new Promise((resolve) => setTimeout(resolve, LOOK + (spread / 256) * SPREAD));

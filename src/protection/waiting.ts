@@ -1,12 +1,12 @@
-// Bounds what waits for users who may never come, such as requested login pages: for each address and in all, so that
-// strangers cannot fill the memory.
+// Bounds what waits for users who may never come, such as requested login pages: for each address and in total, so
+// that strangers cannot fill the memory.
 import type { Clock } from '../runtime/clock.ts';
 import { addressKey } from './addresses.ts';
 
 interface WaitingLimits {
-  /** Entries in all. */
+  /** How many entries there may be in total. */
   most: number;
-  /** Entries of an address (IPv6: of a /64). */
+  /** How many entries an address may have (IPv6: a /64). */
   mostOfAddress: number;
   /** Lifetime of an entry, seconds. */
   ttlSeconds: number;
@@ -14,12 +14,12 @@ interface WaitingLimits {
 
 export interface WaitingList {
   /**
-   * Adds an entry; a known one keeps its place.
+   * Adds an entry. A known one keeps its place.
    * @param address where it came from; undefined when unknown.
-   * @returns the entries to evict: the oldest unanswered one, or without such the oldest.
+   * @returns the entries to evict: the oldest unanswered one, or the oldest if there is none.
    */
   add(id: string, address: string | undefined): string[];
-  /** Marks an entry whose user has proved something: it is evicted after unanswered ones. */
+  /** Marks an entry whose user has proved something. It is evicted after unanswered ones. */
   answered(id: string): void;
   /** Removes an entry. */
   done(id: string): void;
@@ -31,7 +31,7 @@ interface Queue {
   answered: Set<string>;
 }
 
-/** An empty list, kept in this process; after a restart the entries expire by themselves. */
+/** Returns an empty list, kept in this process. After a restart the entries expire by themselves. */
 export function createWaitingList(limits: WaitingLimits, clock: Clock): WaitingList {
   const entries = new Map<string, { address: string | undefined; endsAt: number }>();
   const queues = createQueues();
@@ -74,7 +74,7 @@ export function createWaitingList(limits: WaitingLimits, clock: Clock): WaitingL
   };
 }
 
-/** The queue of all entries, and one for each address that has any. */
+/** Returns the queue of all entries, and one for each address that has any. */
 function createQueues() {
   const all: Queue = { unanswered: new Set(), answered: new Set() };
   const ofAddress = new Map<string, Queue>();
@@ -98,8 +98,8 @@ function createQueues() {
 }
 
 /**
- * The entry to evict from a queue: the oldest unanswered one, or without such the oldest. One is enough, because a list
- * grows by one at a time; the new entry, the last unanswered one, is never evicted itself.
+ * Returns the entry to evict from a queue: the oldest unanswered one, or the oldest if there is none. One is
+ * enough, because a list grows by one at a time. The new entry, the last unanswered one, is never evicted itself.
  * @returns undefined when the queue has no more than `most`.
  */
 function oldestBeyond(queue: Queue | undefined, most: number): string | undefined {

@@ -1,9 +1,11 @@
-// What an authenticator says of itself with a new credential (WebAuthn Level 3 §6.5).
+// The attestation of a new credential (WebAuthn Level 3 §6.5).
 
 /**
- * An attestation object with the statement that was asked for: none (§6.5.4, §8.7). To verify another, the certificates in it
- * would be read, and the addresses in those asked for lists of revoked ones: a stranger would choose what this server fetches.
- * @returns undefined where it is no attestation object.
+ * Returns an attestation object without its attestation statement (format `none`, §8.7), which is what the server
+ * asked for. To verify a statement, the library would fetch the revocation lists that its certificates name, so a
+ * stranger would choose what this server fetches (SSRF).
+ * @param encodedObject base64url.
+ * @returns undefined when it is not an attestation object.
  */
 export async function withoutStatement(encodedObject: string): Promise<string | undefined> {
   const { decodeAttestationObject, isoCBOR } = await import('@simplewebauthn/server/helpers');

@@ -1,5 +1,5 @@
-// The two ceremonies of Web Authentication (WebAuthn Level 3 §7): what the browser is asked, and how its answer is
-// verified. What is stored, and what a success is worth, is decided by the caller.
+// The two ceremonies of Web Authentication (WebAuthn Level 3 §7): the options for the browser, and the verification
+// of its answer. The caller decides what is stored, and what a success means.
 import { z } from 'zod';
 import type { Frozen } from '../records/record.ts';
 import type { WebAuthnCredential } from '../records/webauthn.ts';
@@ -7,12 +7,12 @@ import { jsonOf } from '../runtime/json.ts';
 import { withoutStatement } from './attestation.ts';
 import type { RelyingParty } from './relying-party.ts';
 
-/** Where an authenticator is: in the device, or beside it. */
+/** Whether an authenticator is built into the device or separate. */
 export type Attachment = 'platform' | 'cross-platform';
 
 type UserVerification = 'required' | 'preferred' | 'discouraged';
 
-/** A credential as browsers are told of it. */
+/** A credential, as the options for browsers name it. */
 type NamedCredential = Frozen<Pick<WebAuthnCredential, 'credential_id' | 'transports'>>;
 
 /** What a new credential is for. */
@@ -20,26 +20,26 @@ export interface Registration {
   /** 32 random bytes, base64url. */
   challenge: string;
   user: {
-    /** Base64url of at most 64 bytes that say nothing of the person (§14.6.1). */
+    /** The user handle: base64url of at most 64 bytes, without personal data (§14.6.1). */
     handle: string;
-    /** As the authenticator lists it. */
+    /** The name that the authenticator lists. */
     name: string;
   };
-  /** Those that the user has: an authenticator that holds one makes no second. */
+  /** The user's credentials. An authenticator that has one of them creates no other. */
   exclude: readonly NamedCredential[];
   attachment?: Attachment;
-  /** Whether it must be found without a list of credentials (a passkey). */
+  /** Whether it can be used without a list of credentials (a passkey). */
   discoverable: boolean;
   userVerification: UserVerification;
 }
 
-/** Longer than anybody takes to find a key; milliseconds. */
+/** Timeout of a ceremony in milliseconds, longer than anybody takes to find a key. */
 const TIMEOUT = 300_000;
 
 /** ES256, EdDSA and RS256 (RFC 9053 §2, RFC 8812 §2). */
 const ALGORITHMS = [-7, -8, -257];
 
-/** An answer is some kilobytes. */
+/** Maximum length of an answer, which is usually some kilobytes. */
 const LONGEST = 20_000;
 
 const encoded = z
@@ -72,12 +72,12 @@ const assertionAnswer = answer.extend({
 type RegistrationAnswer = z.output<typeof registrationAnswer>;
 export type AssertionAnswer = z.output<typeof assertionAnswer>;
 
-/** What `navigator.credentials.create` gave, as `toJSON` writes it; undefined for anything else. */
+/** Parses the result of `navigator.credentials.create` in the format of `toJSON`; undefined for anything else. */
 export function readRegistration(text: string): RegistrationAnswer | undefined {
   return read(registrationAnswer, text);
 }
 
-/** What `navigator.credentials.get` gave, as `toJSON` writes it; undefined for anything else. */
+/** Parses the result of `navigator.credentials.get` in the format of `toJSON`; undefined for anything else. */
 export function readAssertion(text: string): AssertionAnswer | undefined {
   return read(assertionAnswer, text);
 }
@@ -91,7 +91,7 @@ function read<T>(schema: z.ZodType<T>, text: string): T | undefined {
   }
 }
 
-/** The options of a registration, for `PublicKeyCredential.parseCreationOptionsFromJSON` (§5.1.10). */
+/** Returns the options of a registration, for `PublicKeyCredential.parseCreationOptionsFromJSON` (§5.1.10). */
 export function creationOptions(party: RelyingParty, registration: Registration): object {
   const { challenge, user, exclude, attachment, discoverable, userVerification } = registration;
   return {
@@ -112,8 +112,8 @@ export function creationOptions(party: RelyingParty, registration: Registration)
 }
 
 /**
- * The options of an assertion, for `PublicKeyCredential.parseRequestOptionsFromJSON` (§5.1.11).
- * @param allowed whose credentials may answer; any discoverable one where there is no list.
+ * Returns the options of an assertion, for `PublicKeyCredential.parseRequestOptionsFromJSON` (§5.1.11).
+ * @param allowed the credentials that may answer; without any, a discoverable one may.
  */
 export function requestOptions(
   { id }: RelyingParty,
@@ -135,9 +135,9 @@ function described({ credential_id, transports }: NamedCredential) {
 }
 
 /**
- * Verifies a registration (§7.1). The browser is believed nothing that the server asked for: not the algorithm, not that
- * the user was verified, and, as far as it says so, not where the authenticator is.
- * @returns the credential; undefined when the answer is not good.
+ * Verifies a registration (§7.1). What the server asked for is checked and not taken from the browser: the
+ * algorithm, user verification, and the attachment if the browser states it.
+ * @returns the credential; undefined when the answer is invalid.
  */
 export async function verifyRegistration(
   party: RelyingParty,
@@ -149,12 +149,12 @@ export async function verifyRegistration(
   if (attachment !== undefined && (where ?? attachment) !== attachment) return undefined;
   const attestationObject = await withoutStatement(response.attestationObject);
   if (attestationObject === undefined) return undefined;
-  // Loaded when first needed: most servers verify none for a long time.
+  // Loaded when first needed, which most servers do late or never.
   const { verifyRegistrationResponse } = await import('@simplewebauthn/server');
   const transports = response.transports ?? [];
   const { registrationInfo: info } = await verified(
     verifyRegistrationResponse({
-      // The library's types take no member that is there and undefined.
+      // The library's types reject members that are present but undefined.
       response: { ...answered, response: { ...response, attestationObject, transports } } as never,
       expectedChallenge: challenge,
       expectedOrigin: party.origin,
@@ -177,16 +177,19 @@ export async function verifyRegistration(
 
 /** What an assertion says of its credential. */
 interface Asserted {
-  /** To be kept where it is above what was kept: of any number of racers with one count, one is right. */
+  /**
+   * The signature counter, to be stored if it is higher than the stored one. Of several assertions with one count,
+   * one is valid.
+   */
   signCount: number;
   backedUp: boolean;
-  /** Whether the person proved who they are to the authenticator, by a PIN or a finger. */
+  /** Whether the authenticator verified the user, by a PIN or biometrics. */
   isUserVerified: boolean;
 }
 
 /**
- * Verifies an assertion (§7.2) by the credential that its id names.
- * @returns undefined when it is not good.
+ * Verifies an assertion (§7.2) with the credential that it names.
+ * @returns undefined when it is invalid.
  */
 export async function verifyAssertion(
   party: RelyingParty,
@@ -203,7 +206,7 @@ export async function verifyAssertion(
   };
   const { authenticationInfo: info, verified: isGood = false } = await verified(
     verifyAuthenticationResponse({
-      // The library's types take no member that is there and undefined.
+      // The library's types reject members that are present but undefined.
       response: answered as never,
       expectedChallenge: challenge,
       expectedOrigin: party.origin,
@@ -213,7 +216,7 @@ export async function verifyAssertion(
     }),
   );
   if (!isGood || info === undefined) return undefined;
-  // Whether a credential can be backed up never changes (§6.1.3): another flag is another credential.
+  // Whether a credential can be backed up never changes (§6.1.3), so another flag is not from this credential.
   if ((info.credentialDeviceType === 'multiDevice') !== credential.backup_eligible) return undefined;
   return {
     signCount: info.newCounter,
@@ -223,8 +226,8 @@ export async function verifyAssertion(
 }
 
 /**
- * Whether a page asked that a page of another site had in a frame (§7.1 and §7.2, `crossOrigin` and `topOrigin`): whoever
- * frames it has people press what they do not see.
+ * Returns whether the ceremony ran in a frame of another site (§7.1, §7.2: `crossOrigin` and `topOrigin`), which
+ * allows clickjacking.
  */
 function isFramed({ clientDataJSON }: { clientDataJSON: string }): boolean {
   const data = jsonOf(Buffer.from(clientDataJSON, 'base64url').toString('utf8'));
@@ -232,12 +235,15 @@ function isFramed({ clientDataJSON }: { clientDataJSON: string }): boolean {
   return crossOrigin === true || topOrigin !== undefined;
 }
 
-/** Whether a count may follow what is kept: it rises, or the authenticator never counts (§6.1.1). */
+/**
+ * Returns whether a signature counter may follow the stored one: it has increased, or the authenticator does not
+ * count (§6.1.1).
+ */
 export function isNextCount(kept: number, given: number): boolean {
   return given > kept || (given === 0 && kept === 0);
 }
 
-/** The library throws a plain error at whatever is wrong with an answer, most of which a browser cannot have sent. */
+/** Returns an empty object when the library throws, which it does with a plain error for every invalid answer. */
 async function verified<T extends object>(verification: Promise<T>): Promise<Partial<T>> {
   return verification.catch(() => ({}));
 }

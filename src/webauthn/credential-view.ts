@@ -1,8 +1,8 @@
-// A credential of WebAuthn as applications and administrators are told of it, a passkey or a second factor.
+// A WebAuthn credential, passkey or second factor, as applications and administrators are shown it.
 import type { Frozen } from '../records/record.ts';
 import type { WebAuthnCredential } from '../records/webauthn.ts';
 
-/** What is told: never what would prove it, of which there is nothing here. */
+/** Returns the view of a credential. It contains nothing secret: the private key never leaves the authenticator. */
 export function credentialView(one: Frozen<WebAuthnCredential>) {
   return {
     key_id: one.credential_id,

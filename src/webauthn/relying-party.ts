@@ -1,14 +1,14 @@
-// The relying party (WebAuthn Level 3 §4), and whose pages and apps may answer.
+// The relying party (WebAuthn Level 3 §4), and the origins that may answer it.
 import type { Context } from 'koa';
 import type { Client } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
 
-/** Who asks: the relying party, by a domain and the origins that may answer. */
+/** A relying party: its domain, and the origins that may answer. */
 export interface RelyingParty {
   /** The RP ID: a host name, without a port. */
   id: string;
   origin: string | string[];
-  /** What browsers show. */
+  /** The name that browsers show. */
   name: string;
 }
 
@@ -19,8 +19,8 @@ interface PartyDependencies {
 }
 
 /**
- * The origin of the custom domain that a request was asked by; undefined for our own. A credential answers to one domain
- * alone (§13.4.9): a ceremony keeps it till its end, which may be asked by another.
+ * Returns the origin of the custom domain of a request; undefined for our own domain. A credential is bound to one
+ * domain (§13.4.9), so a ceremony stores the origin: its last request may come by another domain.
  */
 export function customOrigin(
   ctx: Pick<Context, 'host'>,
@@ -31,8 +31,8 @@ export function customOrigin(
 }
 
 /**
- * The relying party where our own pages ask: by our host, whose origin alone may answer.
- * @param at that of a custom domain, where it is asked by one ({@link customOrigin}).
+ * Returns the relying party of our own pages. Only the origin of its host may answer.
+ * @param at the origin of a custom domain ({@link customOrigin}); undefined for our own.
  */
 export function ownRelyingParty(
   { baseUrl, config }: PartyDependencies,
@@ -43,8 +43,9 @@ export function ownRelyingParty(
 }
 
 /**
- * The relying party where an application asks: its pages, by their origins as it has registered them, and its apps, by
- * the certificates that sign them (Android) or our own host (iOS).
+ * Returns the relying party of an application. Its registered web origins may answer, and its apps: Android apps by
+ * the certificates that sign them, iOS apps as our own host.
+ * @param at as for {@link ownRelyingParty}.
  */
 export function relyingPartyFor(
   deps: PartyDependencies,
@@ -56,7 +57,10 @@ export function relyingPartyFor(
   return { ...own, origin: [own.origin, `https://${own.id}`, ...(client.web_origins ?? []), ...apps] };
 }
 
-/** The origin of an Android app, by the fingerprint of its certificate in hexadecimal with colons. */
+/**
+ * Returns the origin of an Android app.
+ * @param fingerprint of its certificate, hexadecimal with colons; anything else gives none.
+ */
 function apkOrigin(fingerprint: unknown): string[] {
   if (typeof fingerprint !== 'string' || !/^([0-9a-f]{2}:){31}[0-9a-f]{2}$/i.test(fingerprint)) return [];
   return [
