@@ -6,7 +6,7 @@
 import type { Context } from 'koa';
 import { bodyObject } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
-import type { Met } from '../protection/challenges.ts';
+import type { VerifiedChallenge } from '../protection/challenges.ts';
 import { isSealed, openValue, SealFault, sealValue } from '../store/sealing/members.ts';
 import { sharedKey } from '../store/shared-secret.ts';
 import { CONSOLE } from './callbacks.ts';
@@ -81,7 +81,7 @@ export async function takeForm(deps: Deps, ctx: Context, here: AtConsole): Promi
 async function opened(
   deps: Deps,
   { administrator: { userId } }: AtConsole,
-  met: Met | undefined,
+  met: VerifiedChallenge | undefined,
 ): Promise<KeptForm | undefined> {
   if (met?.userId !== userId || !isSealed(met.data.form)) return undefined;
   try {

@@ -6,7 +6,7 @@ import type { Random } from '../runtime/random.ts';
 import { hashSecret, isSameSecret, sha256 } from '../runtime/secrets.ts';
 import type { Collection, Store, Write } from '../store/contract.ts';
 import { updateWithResult } from '../store/update-with-result.ts';
-import { askedBy, idOf } from './asked.ts';
+import { idOf, requestedBy } from './challenge-selection.ts';
 
 /** How many wrong tries end a code. */
 const TRIES = 3;
@@ -40,7 +40,7 @@ export interface NewChallenge {
  * A challenge whose secret was presented. `data` is what it was issued with. The same code issues and reads the
  * challenges of a purpose and may name the type of their data, so it is not validated again.
  */
-export interface Met<Data = Frozen<Record<string, unknown>>> {
+export interface VerifiedChallenge<Data = Frozen<Record<string, unknown>>> {
   userId: string | undefined;
   data: Data;
 }
@@ -94,7 +94,7 @@ export interface ChallengeRecords {
   /** Makes a challenge that is not stored yet, without its secret. */
   prepare(challenge: NewChallenge, secrets: Secrets): Pick<Prepared, 'ref' | 'keep'>;
   /** Tries a secret. When the try uses the challenge up, at most one of several concurrent calls is accepted. */
-  attempt(id: string, tried: Try): Promise<{ outcome: Outcome; met: Met | undefined }>;
+  attempt(id: string, tried: Try): Promise<{ outcome: Outcome; met: VerifiedChallenge | undefined }>;
   ofTicket(purpose: string, ticket: string): Promise<Frozen<ChallengeRecord> | undefined>;
 }
 
@@ -164,7 +164,7 @@ async function endOlder(
   { purpose, subject, askers = [] }: NewChallenge,
 ): Promise<void> {
   for (const asker of askers) {
-    const older = askedBy(await all.findBy('subject', idOf(purpose, subject)), asker);
+    const older = requestedBy(await all.findBy('subject', idOf(purpose, subject)), asker);
     await Promise.all(older.filter((one) => one.id !== id).map((one) => all.delete(one.id)));
   }
 }
@@ -195,7 +195,7 @@ function outcomeOf(
 }
 
 /** Returns the part of a record that the holder of its secret gets. */
-export function describe({ user_id: userId, data }: Frozen<ChallengeRecord>): Met {
+export function describe({ user_id: userId, data }: Frozen<ChallengeRecord>): VerifiedChallenge {
   return { userId, data };
 }
 

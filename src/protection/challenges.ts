@@ -9,20 +9,20 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { hashSecret } from '../runtime/secrets.ts';
 import type { Store, Write } from '../store/contract.ts';
-import { askedBy, chosenFor, idOf } from './asked.ts';
 import {
   type ChallengeRecords,
   type ChallengeRef,
   createChallengeRecords,
   describe,
   type Issued,
-  type Met,
   type NewChallenge,
   type Prepared,
+  type VerifiedChallenge,
 } from './challenge-records.ts';
+import { chosenFor, idOf, requestedBy } from './challenge-selection.ts';
 import { type OutOfBand, outOfBand } from './out-of-band.ts';
 
-export type { ChallengeRef, Issued, Met, NewChallenge, Prepared };
+export type { ChallengeRef, Issued, NewChallenge, Prepared, VerifiedChallenge };
 
 /** The format of a ticket: 32 random bytes. It cannot be guessed, so wrong tries are not counted. */
 const TICKET = /^[\w-]{43}$/;
@@ -62,21 +62,32 @@ export interface Challenges extends OutOfBand {
    * the newest of the subject, so that each try is a guess at one code only. Three wrong tries end a code. They are
    * counted separately for the caller that requested it, for each known caller, and for all others together.
    */
-  try(purpose: string, subject: string, secret: string, options: TryOptions): Promise<Met | undefined>;
+  try(
+    purpose: string,
+    subject: string,
+    secret: string,
+    options: TryOptions,
+  ): Promise<VerifiedChallenge | undefined>;
   /** Begins to read what {@link try} needs, for one try. */
   prepare(
     purpose: string,
     subject: string,
     secret: string,
-  ): (options: TryOptions) => Promise<Met | undefined>;
+  ): (options: TryOptions) => Promise<VerifiedChallenge | undefined>;
   /** Returns the unused challenges that a caller with this key has requested. */
-  askedBy(purpose: string, subject: string, asker: string): Promise<Met[]>;
+  requestedBy(purpose: string, subject: string, asker: string): Promise<VerifiedChallenge[]>;
   /** Returns what a ticket is for, without using it. */
-  peekTicket<Data = Met['data']>(purpose: string, ticket: string): Promise<Met<Data> | undefined>;
+  peekTicket<Data = VerifiedChallenge['data']>(
+    purpose: string,
+    ticket: string,
+  ): Promise<VerifiedChallenge<Data> | undefined>;
   /** Stores JSON with a ticket that is not used up, under a name. */
   keepWithTicket(purpose: string, ticket: string, name: string, value: unknown): Promise<void>;
   /** Uses a ticket. Of several concurrent calls exactly one gets it. */
-  spendTicket<Data = Met['data']>(purpose: string, ticket: string): Promise<Met<Data> | undefined>;
+  spendTicket<Data = VerifiedChallenge['data']>(
+    purpose: string,
+    ticket: string,
+  ): Promise<VerifiedChallenge<Data> | undefined>;
   /** Counts a wrong try against a ticket. Too many end it. */
   penalise(purpose: string, ticket: string): Promise<void>;
   /** Deletes a challenge. */
@@ -119,7 +130,7 @@ async function deleteThose(
   await Promise.all(doomed.map(({ id }) => all.delete(id)));
 }
 
-type Codes = Pick<Challenges, 'issueCode' | 'prepareCode' | 'issueDecoy' | 'try' | 'prepare' | 'askedBy'>;
+type Codes = Pick<Challenges, 'issueCode' | 'prepareCode' | 'issueDecoy' | 'try' | 'prepare' | 'requestedBy'>;
 
 function codes(records: ChallengeRecords, random: Random): Codes {
   const { all, attempt, ofTicket, newCode } = records;
@@ -150,8 +161,8 @@ function codes(records: ChallengeRecords, random: Random): Codes {
     },
     try: (purpose, subject, secret, options) => prepare(purpose, subject, secret)(options),
     prepare,
-    askedBy: async (purpose, subject, asker) =>
-      askedBy(await all.findBy('subject', idOf(purpose, subject)), asker)
+    requestedBy: async (purpose, subject, asker) =>
+      requestedBy(await all.findBy('subject', idOf(purpose, subject)), asker)
         .filter(({ spent }) => !spent)
         .map(describe),
   };
@@ -173,7 +184,7 @@ async function tryCode(
   found: readonly Frozen<ChallengeRecord>[],
   secret: string,
   { spend, askers, known }: TryOptions,
-): Promise<Met | undefined> {
+): Promise<VerifiedChallenge | undefined> {
   const open = found.filter(({ spent }) => !spent);
   const { challenge: target, isOwn } = chosenFor(open, askers);
   if (target === undefined) return undefined;
@@ -202,7 +213,7 @@ function tickets({ all, prepare, attempt, ofTicket, newTicket }: ChallengeRecord
       const found = await ofTicket(purpose, ticket);
       return found === undefined || found.spent || found.triesLeft < 1
         ? undefined
-        : (describe(found) as Met<Data>);
+        : (describe(found) as VerifiedChallenge<Data>);
     },
     keepWithTicket: async (purpose, ticket, name, value) => {
       const found = await ofTicket(purpose, ticket);
@@ -214,7 +225,10 @@ function tickets({ all, prepare, attempt, ofTicket, newTicket }: ChallengeRecord
     spendTicket: async <Data>(purpose: string, ticket: string) => {
       const found = await ofTicket(purpose, ticket);
       return (
-        found && ((await attempt(found.id, { secret: ticket, spend: true })).met as Met<Data> | undefined)
+        found &&
+        ((await attempt(found.id, { secret: ticket, spend: true })).met as
+          | VerifiedChallenge<Data>
+          | undefined)
       );
     },
     penalise: async (purpose, ticket) => {

@@ -24,16 +24,16 @@ const MOST = 20_000;
 const EVICTED = 100;
 
 /** Marks an entry as used. @returns the evicted entries: the least recently used of its limit. */
-function touch<T>(rooms: Map<string, Map<string, T>>, name: string, key: string, entry: T): T[] {
-  const room = rooms.get(name) ?? new Map<string, T>();
-  rooms.set(name, room);
-  room.delete(key);
-  room.set(key, entry);
-  if (room.size <= MOST) return [];
+function touch<T>(byLimit: Map<string, Map<string, T>>, name: string, key: string, entry: T): T[] {
+  const ofLimit = byLimit.get(name) ?? new Map<string, T>();
+  byLimit.set(name, ofLimit);
+  ofLimit.delete(key);
+  ofLimit.set(key, entry);
+  if (ofLimit.size <= MOST) return [];
   const evicted: T[] = [];
-  for (const [oldest, its] of room) {
+  for (const [oldest, its] of ofLimit) {
     if (evicted.length === EVICTED) break;
-    room.delete(oldest);
+    ofLimit.delete(oldest);
     evicted.push(its);
   }
   return evicted;
@@ -44,11 +44,11 @@ function touch<T>(rooms: Map<string, Map<string, T>>, name: string, key: string,
  * slow.
  */
 export function localCounters(clock: Clock): Counters {
-  const rooms = new Map<string, Map<string, Level>>();
+  const byLimit = new Map<string, Map<string, Level>>();
   return {
     take: ({ name, key, bucket }, taken) => {
-      const { level, left } = step(bucket, rooms.get(name)?.get(key), { now: clock(), taken });
-      touch(rooms, name, key, level);
+      const { level, left } = step(bucket, byLimit.get(name)?.get(key), { now: clock(), taken });
+      touch(byLimit, name, key, level);
       return Promise.resolve(left);
     },
   };
@@ -57,11 +57,11 @@ export function localCounters(clock: Clock): Counters {
 /** Returns counters in the store, shared by all processes. Their keys are hashed. They are deleted at a restart. */
 export function storedCounters(store: Store, clock: Clock): Counters {
   const limits = store.collection('limits');
-  const rooms = new Map<string, Map<string, string>>();
+  const byLimit = new Map<string, Map<string, string>>();
   return {
     take: async ({ name, key, bucket }, taken) => {
       const id = counterId(name, key);
-      await Promise.all(touch(rooms, name, id, id).map((evicted) => limits.delete(evicted)));
+      await Promise.all(touch(byLimit, name, id, id).map((evicted) => limits.delete(evicted)));
       const now = clock();
       let left = 0;
       const next = (current?: Level) => {
@@ -84,9 +84,9 @@ export function storedCounters(store: Store, clock: Clock): Counters {
 }
 
 /** Interval in milliseconds at which this process shares what it has taken, and learns what others have taken. */
-const TOLD = 250;
+const SYNC_INTERVAL = 250;
 /** How many counters are shared in one interval. */
-const AT_ONCE = 500;
+const SYNC_BATCH = 500;
 
 /** A counter of this process: the level as far as it is known here, and what other processes do not know of yet. */
 interface Known {
@@ -94,7 +94,7 @@ interface Known {
   key: string;
   bucket: Bucket;
   level: Level;
-  untold: number;
+  unsynced: number;
 }
 
 /**
@@ -102,52 +102,52 @@ interface Known {
  * counts for itself, and shares the level with the others once a bucket is half empty. Each process may therefore
  * spend a full bucket once; the refill is shared.
  */
-export function toldCounters(store: Store, clock: Clock): Counters {
+export function syncedCounters(store: Store, clock: Clock): Counters {
   const limits = store.collection('limits');
-  const rooms = new Map<string, Map<string, Known>>();
+  const byLimit = new Map<string, Map<string, Known>>();
   const due = new Set<Known>();
-  let isTelling = false;
-  const tell = async (known: Known): Promise<void> => {
+  let isSyncing = false;
+  const sync = async (known: Known): Promise<void> => {
     const { name, key, bucket } = known;
     const id = counterId(name, key);
-    const untold = known.untold;
-    known.untold = 0;
+    const unsynced = known.unsynced;
+    known.unsynced = 0;
     const now = clock();
     try {
       const { tokens, at } = await limits.upsert(id, (current) => {
         const { level } = step(bucket, current, { now, taken: 0 });
-        const told = { tokens: Math.max(0, level.tokens - untold), at: now };
-        return { id, ...told, expiresAt: endsAt(bucket, told) };
+        const synced = { tokens: Math.max(0, level.tokens - unsynced), at: now };
+        return { id, ...synced, expiresAt: endsAt(bucket, synced) };
       });
       // Tokens may have been taken while the level was being shared.
-      known.level = { tokens: Math.max(0, tokens - known.untold), at };
+      known.level = { tokens: Math.max(0, tokens - known.unsynced), at };
     } catch {
       // Requests report faults of the store. The tokens are shared with the next interval.
-      known.untold += untold;
+      known.unsynced += unsynced;
     }
   };
-  const tellSoon = () => {
-    if (isTelling || due.size === 0) return;
-    isTelling = true;
+  const scheduleSync = () => {
+    if (isSyncing || due.size === 0) return;
+    isSyncing = true;
     setTimeout(async () => {
-      const some = [...due].slice(0, AT_ONCE);
+      const some = [...due].slice(0, SYNC_BATCH);
       for (const one of some) due.delete(one);
-      await Promise.all(some.map(tell));
-      isTelling = false;
-      tellSoon();
-    }, TOLD).unref();
+      await Promise.all(some.map(sync));
+      isSyncing = false;
+      scheduleSync();
+    }, SYNC_INTERVAL).unref();
   };
   return {
     take: async ({ name, key, bucket }, taken) => {
-      const before = rooms.get(name)?.get(key);
+      const before = byLimit.get(name)?.get(key);
       const { level, left } = step(bucket, before?.level, { now: clock(), taken });
-      const known: Known = before ?? { name, key, bucket, level, untold: 0 };
+      const known: Known = before ?? { name, key, bucket, level, unsynced: 0 };
       known.bucket = bucket;
       known.level = level;
-      if (left >= 0) known.untold += taken;
-      for (const gone of touch(rooms, name, key, known)) due.delete(gone);
+      if (left >= 0) known.unsynced += taken;
+      for (const gone of touch(byLimit, name, key, known)) due.delete(gone);
       if (level.tokens < bucket.capacity / 2) due.add(known);
-      tellSoon();
+      scheduleSync();
       return left;
     },
   };

@@ -1,16 +1,11 @@
 // Limits the log events of unknown users, by address and in total, so that strangers cannot fill the store.
 
+import type { Bucket } from '../records/limits.ts';
 import type { EventType } from '../records/log-events.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBudget, TenantEvent } from '../tenant/events.ts';
 import { addressKey } from './addresses.ts';
-
-interface Bucket {
-  /** Events at once. */
-  capacity: number;
-  /** Events regained per minute. */
-  perMinute: number;
-}
+import { type Level, step } from './bucket.ts';
 
 interface Bounds {
   address: Bucket;
@@ -34,7 +29,7 @@ const BOUNDS: Partial<Record<EventType, Bounds>> = { flo: REFUSED, f: REFUSED };
 /** How many addresses have a bucket. An evicted address still counts towards the total. */
 const MOST = 10_000;
 
-type Levels = Map<string, { tokens: number; at: number }>;
+type Levels = Map<string, Level>;
 
 /**
  * Returns the budget of a process for each event type, by address and in total. Events of known users are not
@@ -58,12 +53,11 @@ export function createEventBudget(clock: Clock): EventBudget {
 }
 
 /** Takes one from a bucket. @returns whether there was one. */
-function take(levels: Levels, key: string, { capacity, perMinute }: Bucket, now: number): boolean {
-  const { tokens, at } = levels.get(key) ?? { tokens: capacity, at: now };
-  const level = Math.min(capacity, tokens + ((now - at) * perMinute) / 60_000);
+function take(levels: Levels, key: string, bucket: Bucket, now: number): boolean {
+  const { level, left } = step(bucket, levels.get(key), { now, taken: 1 });
   levels.delete(key);
-  levels.set(key, { tokens: level >= 1 ? level - 1 : level, at: now });
+  levels.set(key, level);
   const [oldest] = levels.keys();
   if (levels.size > MOST && oldest !== undefined) levels.delete(oldest);
-  return level >= 1;
+  return left >= 0;
 }

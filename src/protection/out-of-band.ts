@@ -4,11 +4,18 @@ import type { ChallengeRecord } from '../records/protection-state.ts';
 import type { Frozen } from '../records/record.ts';
 import { hashSecret } from '../runtime/secrets.ts';
 import { updateWithResult } from '../store/update-with-result.ts';
-import { idOf } from './asked.ts';
-import type { ChallengeRecords, Issued, Met, NewChallenge, Outcome, Prepared } from './challenge-records.ts';
+import type {
+  ChallengeRecords,
+  Issued,
+  NewChallenge,
+  Outcome,
+  Prepared,
+  VerifiedChallenge,
+} from './challenge-records.ts';
+import { idOf } from './challenge-selection.ts';
 
 /** A challenge, as the holder of its ticket and the person who approves it may see it. */
-export interface OutOfBandChallenge<Data = Met['data']> extends Met<Data> {
+export interface OutOfBandChallenge<Data = VerifiedChallenge['data']> extends VerifiedChallenge<Data> {
   id: string;
   /** `spent`: it was used or revoked. */
   state: 'pending' | 'accepted' | 'rejected' | 'spent';
@@ -29,11 +36,17 @@ export interface OutOfBand {
    */
   issueForApproval(challenge: NewChallenge & { most: number; pause?: number }): Promise<Issued>;
   /** Returns what a ticket is for, and its state, until it expires. */
-  find<Data = Met['data']>(purpose: string, ticket: string): Promise<OutOfBandChallenge<Data> | undefined>;
+  find<Data = VerifiedChallenge['data']>(
+    purpose: string,
+    ticket: string,
+  ): Promise<OutOfBandChallenge<Data> | undefined>;
   /** Uses a ticket, with its code if it needs one. Of several concurrent calls exactly one is `accepted`. */
   use(purpose: string, ticket: string, code: string | undefined): Promise<Outcome>;
   /** Returns what waits for the approval of a subject, newest first. */
-  waitingFor<Data = Met['data']>(purpose: string, subject: string): Promise<OutOfBandChallenge<Data>[]>;
+  waitingFor<Data = VerifiedChallenge['data']>(
+    purpose: string,
+    subject: string,
+  ): Promise<OutOfBandChallenge<Data>[]>;
   /**
    * Approves or rejects a challenge, once.
    * @param data JSON, added to what is stored with it.

@@ -8,7 +8,7 @@ import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { addressKey } from './addresses.ts';
 import { secondsTo } from './bucket.ts';
-import { localCounters, storedCounters, toldCounters } from './counters.ts';
+import { localCounters, storedCounters, syncedCounters } from './counters.ts';
 import { protectionSettings } from './settings.ts';
 
 /** The text of the API contract (docs/wire/errors.md). */
@@ -51,7 +51,7 @@ export function createRateLimits({
   measures,
 }: RateLimitDependencies): RateLimits {
   const ofAll = storedCounters(store, clock);
-  const ofEach = store.exclusive === true ? localCounters(clock) : toldCounters(store, clock);
+  const ofEach = store.exclusive === true ? localCounters(clock) : syncedCounters(store, clock);
   const countersOf = (name: LimitName) => (ofRoutes.has(name) ? ofEach : ofAll);
   const bucketOf = (name: LimitName): Bucket => {
     const limit = limits[name];

@@ -7,8 +7,8 @@ import type { Store } from '../store/contract.ts';
 import { LONGEST_TRY, type Reservations } from './reservations.ts';
 
 /** Pause before the next look for a place, milliseconds. A random part keeps two processes from colliding again. */
-const LOOK = 20;
-const SPREAD = 60;
+const PAUSE = 20;
+const JITTER = 60;
 
 /** The expiry of a record without attempts, epoch seconds: in the past by any clock. */
 const LONG_AGO = 1;
@@ -29,11 +29,11 @@ export function sharedReservations(
 ): Reservations {
   const tries = store.collection('tries');
   const clock = store.sharedClock ?? own;
-  const leave = async (keys: readonly string[], id: string): Promise<void> => {
+  const removePlaces = async (keys: readonly string[], id: string): Promise<void> => {
     await Promise.all(
       keys.map((key) =>
         tries.update(key, (current) => {
-          const { [id]: _ended, ...judged } = going(current, clock());
+          const { [id]: _ended, ...judged } = inProgress(current, clock());
           const isEmpty = Object.keys(judged).length === 0;
           return { ...current, judged, ...(isEmpty && { expiresAt: LONG_AGO }) };
         }),
@@ -41,14 +41,14 @@ export function sharedReservations(
     );
   };
   /** Adds an attempt under each key. @returns how many are being verified there, including this one. */
-  const enter = (keys: readonly string[], id: string): Promise<number[]> =>
+  const addPlaces = (keys: readonly string[], id: string): Promise<number[]> =>
     Promise.all(
       keys.map(async (key) => {
         const now = clock();
         const until = now + LONGEST_TRY;
         const { judged } = await tries.upsert(key, (current) => ({
           id: key,
-          judged: { ...going(current, now), [id]: until },
+          judged: { ...inProgress(current, now), [id]: until },
           expiresAt: Math.ceil(until / 1000) + KEPT,
         }));
         return Object.keys(judged).length;
@@ -59,8 +59,8 @@ export function sharedReservations(
       for (;;) {
         const id = random(9).toString('base64url');
         // A place that cannot be given back expires by itself.
-        const end = () => leave(keys, id).catch(() => undefined);
-        const sizes = await enter(keys, id);
+        const end = () => removePlaces(keys, id).catch(() => undefined);
+        const sizes = await addPlaces(keys, id);
         try {
           const allowed = await look();
           if (sizes.every((size, index) => size <= (allowed[index] ?? 0))) return () => void end();
@@ -70,13 +70,13 @@ export function sharedReservations(
         }
         // Nothing is held while waiting, because two attempts that wait for each other would deadlock.
         await end();
-        const [spread = 0] = random(1);
-        await new Promise((resolve) => setTimeout(resolve, LOOK + (spread / 256) * SPREAD));
+        const [jitter = 0] = random(1);
+        await new Promise((resolve) => setTimeout(resolve, PAUSE + (jitter / 256) * JITTER));
       }
     },
   };
 }
 
-function going(current: Frozen<TriesRecord> | undefined, now: number): Record<string, number> {
+function inProgress(current: Frozen<TriesRecord> | undefined, now: number): Record<string, number> {
   return Object.fromEntries(Object.entries(current?.judged ?? {}).filter(([, until]) => until > now));
 }

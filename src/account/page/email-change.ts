@@ -4,7 +4,7 @@ import type { Messages } from '../../delivery/messages.ts';
 import { admissionOf, isCurrent } from '../../engine/admission.ts';
 import type { Sessions } from '../../engine/sessions.ts';
 import type { Languages } from '../../http/languages.ts';
-import type { Challenges, Met } from '../../protection/challenges.ts';
+import type { Challenges, VerifiedChallenge } from '../../protection/challenges.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import { UniqueKeyError } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -131,7 +131,7 @@ export async function openChange(
 
 async function validChange(
   deps: EmailChangeDependencies,
-  met: Met<Kept> | undefined,
+  met: VerifiedChallenge<Kept> | undefined,
 ): Promise<OpenChange | undefined> {
   if (met?.userId === undefined) return undefined;
   const kept = met.data;

@@ -4,7 +4,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { Languages } from '../../http/languages.ts';
 import type { Attempts } from '../../protection/attempts.ts';
 import type { Caller, KnownCallers } from '../../protection/callers.ts';
-import type { Challenges, Met } from '../../protection/challenges.ts';
+import type { Challenges, VerifiedChallenge } from '../../protection/challenges.ts';
 import type { Connection, Organization } from '../../records/collections.ts';
 import { databaseOptions, passwordUse } from '../../records/database-options.ts';
 import type { DatabaseOptions } from '../../records/tenant.ts';
@@ -51,7 +51,7 @@ export interface OpenReset {
   home: string;
   connection: Connection;
   options: DatabaseOptions;
-  met: Met;
+  met: VerifiedChallenge;
 }
 
 /**
@@ -87,7 +87,7 @@ export async function openReset(
 }
 
 /** Returns the credential version that a link was issued for; undefined for a link of an older release. */
-function versionOf({ data: { credentialVersion } }: Met): number | undefined {
+function versionOf({ data: { credentialVersion } }: VerifiedChallenge): number | undefined {
   return typeof credentialVersion === 'number' ? credentialVersion : undefined;
 }
 
@@ -187,7 +187,7 @@ export async function resetPassword(
 async function endWhatWasBefore(
   deps: ResetDependencies,
   user: User,
-  { met, isByLink }: { met: Met; isByLink: boolean },
+  { met, isByLink }: { met: VerifiedChallenge; isByLink: boolean },
 ): Promise<void> {
   const { id: userId, email } = user;
   await deps.challenges.revokeAllOf(userId);

@@ -1,12 +1,12 @@
 // An account may have been created with somebody else's e-mail address. When the owner of that address sets a password by a
 // mailed link, whoever created the account loses access to it.
-import type { Met } from '../../protection/challenges.ts';
+import type { VerifiedChallenge } from '../../protection/challenges.ts';
 import type { Write } from '../../store/contract.ts';
 import type { User } from '../../users/user.ts';
 import { ticketOptions } from './ticket-link.ts';
 
 /** Returns whether a link was issued for the user's own address, rather than for that of a linked identity. */
-export function isForOwnAddress({ email }: User, met: Met): boolean {
+export function isForOwnAddress({ email }: User, met: VerifiedChallenge): boolean {
   return met.data.email === email;
 }
 
@@ -14,7 +14,7 @@ export function isForOwnAddress({ email }: User, met: Met): boolean {
  * Returns whether the user of a link may be the owner of the address without having created the account. Not so for a ticket
  * that does not verify the address: whoever created the account may have received it.
  */
-export function mayTakeOver(user: User, met: Met): boolean {
+export function mayTakeOver(user: User, met: VerifiedChallenge): boolean {
   return isForOwnAddress(user, met) && ticketOptions(met)?.marksVerified !== false;
 }
 

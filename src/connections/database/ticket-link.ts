@@ -1,5 +1,5 @@
 // Links to the account pages that an application requests and delivers itself, instead of a mail.
-import type { Challenges, Met } from '../../protection/challenges.ts';
+import type { Challenges, VerifiedChallenge } from '../../protection/challenges.ts';
 import type { AddressKind } from '../../records/identities.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -70,14 +70,14 @@ interface TicketOptions {
 }
 
 /** Returns the options of a ticket; undefined for a link that was mailed. */
-export function ticketOptions({ data }: Met): TicketOptions | undefined {
+export function ticketOptions({ data }: VerifiedChallenge): TicketOptions | undefined {
   return data.ticket as TicketOptions | undefined;
 }
 
 /** Returns the URL that a ticket's page redirects to: its own, else the application's `initiate_login_uri`. */
 export async function ticketTarget(
   config: Pick<Config, 'client'>,
-  met: Met,
+  met: VerifiedChallenge,
 ): Promise<{ url: string; includeEmail: boolean } | undefined> {
   const options = ticketOptions(met);
   if (options === undefined) return undefined;

@@ -1,6 +1,6 @@
 // Verifies an e-mail address by its link.
 import type { Messages } from '../../delivery/messages.ts';
-import type { Challenges, Met } from '../../protection/challenges.ts';
+import type { Challenges, VerifiedChallenge } from '../../protection/challenges.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { User } from '../../users/user.ts';
@@ -22,7 +22,7 @@ export interface VerificationDependencies extends VerifyElsewhereDependencies {
 export async function openVerification(
   deps: VerificationDependencies,
   ticket: string,
-): Promise<{ user: User; met: Met } | undefined> {
+): Promise<{ user: User; met: VerifiedChallenge } | undefined> {
   const met = await deps.challenges.peekTicket(EMAIL_VERIFICATION.purpose, ticket);
   const user = met?.userId === undefined ? undefined : await deps.users.get(met.userId);
   return met === undefined || user === undefined || user.email !== met.data.email ? undefined : { user, met };

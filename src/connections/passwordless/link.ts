@@ -83,18 +83,18 @@ interface FollowedLink {
  */
 export async function isExpected(
   ctx: Context,
-  challenges: Pick<Challenges, 'askedBy'>,
+  challenges: Pick<Challenges, 'requestedBy'>,
   { client, purpose, subject, secret }: FollowedLink,
 ): Promise<boolean> {
   // Fetch Metadata §2.1: not as an image, and not in a frame.
   if (ctx.method !== 'GET' || !['', 'document'].includes(ctx.get('Sec-Fetch-Dest'))) return false;
   const browser = browserOf(ctx);
   const [own = ''] = callerKeys({ ip: ctx.ip, browser });
-  if (browser !== undefined && (await challenges.askedBy(purpose, subject, own)).length > 0) return true;
+  if (browser !== undefined && (await challenges.requestedBy(purpose, subject, own)).length > 0) return true;
   const referrer = URL.parse(ctx.get('Referer'))?.origin ?? '';
   if (isTicket(secret) || !isOriginOf(client, referrer)) return false;
   const [address = ''] = callerKeys({ ip: ctx.ip });
-  return (await challenges.askedBy(purpose, subject, address)).some(({ data }) => data.byPage === true);
+  return (await challenges.requestedBy(purpose, subject, address)).some(({ data }) => data.byPage === true);
 }
 
 /** Returns the path and query of the authorization request with a login ticket. */

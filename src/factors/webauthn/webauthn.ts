@@ -1,6 +1,6 @@
 // Security keys and built-in authenticators (WebAuthn) as second factors. They are given only at the hosted pages,
 // because credentials are bound to our host. Applications that may request passkeys create them at their own pages.
-import type { Met } from '../../protection/challenges.ts';
+import type { VerifiedChallenge } from '../../protection/challenges.ts';
 import type { Frozen } from '../../records/record.ts';
 import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import type { WebAuthnCredential } from '../../records/webauthn.ts';
@@ -116,7 +116,7 @@ async function creationFor(
 /** Returns the relying party that may answer: the pages and apps of the application that asked, or our own pages. */
 async function relyingPartyOf(
   deps: FactorDependencies,
-  { clientId, at: kept }: Met['data'],
+  { clientId, at: kept }: VerifiedChallenge['data'],
 ): Promise<RelyingParty> {
   const at = typeof kept === 'string' ? kept : undefined;
   const client = typeof clientId === 'string' ? await deps.config.client(clientId) : undefined;

@@ -14,7 +14,7 @@ export function idOf(purpose: string, subject: string, asker?: string): string {
 }
 
 /** Returns the challenges that a caller with this key requested. */
-export function askedBy(all: readonly Challenge[], asker: string): Challenge[] {
+export function requestedBy(all: readonly Challenge[], asker: string): Challenge[] {
   return all.filter(({ askers }) => askers?.includes(sha256(asker)) === true);
 }
 
@@ -27,7 +27,7 @@ export function chosenFor(
   keys: readonly string[],
 ): { challenge: Challenge | undefined; isOwn: boolean } {
   for (const key of keys) {
-    const challenge = newest(askedBy(all, key));
+    const challenge = newest(requestedBy(all, key));
     if (challenge !== undefined) return { challenge, isOwn: true };
   }
   return { challenge: newest(all), isOwn: false };
