@@ -1,4 +1,4 @@
-// Processes and databases that are killed while users sign up and refresh: what was answered is there.
+// Processes and databases that are killed while users sign up and refresh: everything that was answered must be there.
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { spaTokens, token, USER } from '../support/flows.ts';
@@ -12,10 +12,10 @@ const tenant = { ...base, ...UNLIMITED };
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A connection that was being given to a process as it was killed is never answered: Node.js keeps it open. */
+/** Node.js leaves a connection open that was being passed to a process when it was killed; it is never answered. */
 const ANSWERED = 30_000;
 
-/** What is awaited, or a failure where it does not come. */
+/** Returns a promise's result, or fails if it takes too long. */
 async function inTime<T>(work: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new Error('there was no answer')), ANSWERED);
@@ -26,11 +26,11 @@ async function inTime<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** Users who sign up, and applications that refresh, again and again. */
+/** Users who sign up, and applications that refresh, repeatedly. */
 function users({ server }: Processes) {
   /** The addresses whose sign-up was answered. */
   const signedUp: string[] = [];
-  /** The refresh tokens that were given and not used. */
+  /** The refresh tokens that were returned and not used yet. */
   const tokens: string[] = [];
   let isOver = false;
   let failed = 0;
@@ -57,7 +57,7 @@ function users({ server }: Processes) {
           continue;
         }
         const used: string = current;
-        // Whether it was used is unknown until there is an answer.
+        // Until there is an answer it is unknown whether the token was used.
         current = undefined;
         const fields = { grant_type: 'refresh_token', client_id: 'spa', refresh_token: used };
         const answer = await inTime(token(createAgent(server), fields));
@@ -90,7 +90,7 @@ async function until(is: () => boolean | Promise<boolean>, seconds = 120): Promi
   throw new Error('it did not come to pass');
 }
 
-/** @throws AssertionError naming what was answered and is not there. */
+/** Checks that everything that was answered exists. @throws AssertionError naming what is missing. */
 async function expectAll(
   processes: Processes,
   work: ReturnType<typeof users>,
@@ -126,7 +126,8 @@ async function expectAll(
     password: USER.password,
   };
   expect((await token(createAgent(server), { ...fields, username: sample })).status).to.equal(200);
-  // Each who signed up was promised a mail; what a killed process held is free a minute and a quarter later, or now.
+  // Each sign-up was promised an e-mail. A delivery held by a killed process is free after a minute and a quarter, or
+  // now.
   if (!isPatient) await processes.freeDeliveries();
   const missing = () => {
     const told = new Set(mail.recipients);
@@ -136,32 +137,32 @@ async function expectAll(
   expect(missing(), 'lost mails').to.deep.equal([]);
   const ids = new Map(mail.messages.map(({ messageId, to }) => [messageId, to?.[0]?.address]));
   const verifications = mail.messages.map(({ to }) => to?.[0]?.address);
-  // One that came twice is the same message: whoever had no other has one id.
+  // A repeated message has the same id, so there is one id for each recipient.
   expect(ids.size).to.equal(new Set(verifications).size);
 }
 
 interface Killed {
   /** How often a process is killed. */
   kills: number;
-  /** How often the database is. */
+  /** How often the database is killed. */
   crashes: number;
-  /** Waits until what a killed process held is free by itself. */
+  /** Waits until what a killed process held expires by itself. */
   isPatient?: boolean;
 }
 
-/** The tests. */
+/** Declares the tests. */
 export function killedUnderLoad({ kills, crashes, isPatient = false }: Killed): void {
   let processes: Processes;
   let work: ReturnType<typeof users> | undefined;
   before(async () => {
     processes = await startProcesses(COUNT, tenant, true);
   });
-  // Those of a test that failed would go on for ever.
+  // Otherwise the traffic of a failed test would never end.
   afterEach(() => work?.end());
   after(() => processes?.stop());
 
-  // First, while all serve: a process that is only starting ends with the database, and is replaced.
-  it(`nothing that was answered is lost when the database is killed ${crashes} times, and no process ends`, async () => {
+  // Runs first, while all processes serve: a process that is still starting ends with the database and is replaced.
+  it(`lose nothing that was answered and end no process when the database is killed ${crashes} times`, async () => {
     await until(() => processes.workers().length === COUNT);
     const before = processes.workers();
     const load = users(processes);
@@ -178,7 +179,7 @@ export function killedUnderLoad({ kills, crashes, isPatient = false }: Killed): 
     expect(processes.workers()).to.deep.equal(before);
   });
 
-  it(`nothing that was answered is lost when a process is killed ${kills} times`, async () => {
+  it(`lose nothing that was answered when a process is killed ${kills} times`, async () => {
     const load = users(processes);
     work = load;
     await until(() => load.signedUp.length > 20);
@@ -187,7 +188,7 @@ export function killedUnderLoad({ kills, crashes, isPatient = false }: Killed): 
       const victim = [first, ...others][i % (others.length + 1)];
       if (victim !== undefined) process.kill(victim, 'SIGKILL');
       const had = load.signedUp.length;
-      // One that ends again and again is replaced after half a minute, and starts while others work.
+      // A process that ends repeatedly is replaced after half a minute, while the others go on serving.
       await until(() => load.signedUp.length > had + 5 && processes.workers().length >= 2, 360);
     }
     await load.end();

@@ -1,4 +1,4 @@
-// As postgres.test.ts, for longer.
+// The tests of postgres.test.ts, for a longer time.
 import { killedUnderLoad } from './killed.ts';
 
 describe('three processes over PostgreSQL, killed again and again', function () {

@@ -1,4 +1,5 @@
-// Three processes over one PostgreSQL: races, and what is left when they or it are killed. Longer: postgres.long.ts.
+// Three processes over one PostgreSQL: races, and the state after they or the database are killed. For longer:
+// postgres.long.ts.
 import { killedUnderLoad } from './killed.ts';
 import { type Processes, startProcesses } from './processes.ts';
 import { oneTimeThings, tenant } from './races.ts';
@@ -6,7 +7,7 @@ import { oneTimeThings, tenant } from './races.ts';
 describe('three processes over PostgreSQL', function () {
   this.timeout(1_200_000);
 
-  describe('let count once what counts once:', () => {
+  describe('racing for what may happen only once', () => {
     let processes: Processes;
     before(async () => {
       processes = await startProcesses(3, tenant);
@@ -15,7 +16,7 @@ describe('three processes over PostgreSQL', function () {
     oneTimeThings(() => ({ ...processes.server, mail: processes.mail }));
   });
 
-  describe('that are killed:', () => {
+  describe('when they or the database are killed', () => {
     killedUnderLoad({ kills: 3, crashes: 2 });
   });
 });

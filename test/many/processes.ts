@@ -1,4 +1,4 @@
-// A server of several processes over a PostgreSQL of its own.
+// A server of several processes over its own PostgreSQL.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,14 +16,14 @@ export interface Processes {
   server: ServerProcess;
   cluster: Cluster;
   mail: TestMailServer;
-  /** The processes that serve. */
+  /** The worker processes. */
   workers(): number[];
-  /** Makes all deliveries due, as if the time of whoever is at one were over. */
+  /** Makes all deliveries due, as if the attempts of other processes had timed out. */
   freeDeliveries(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Starts them. @param count of those that serve. @param durable whether the database survives its own crash. */
+/** Starts the processes. @param count the number of workers. @param durable whether the database survives its own crash. */
 export async function startProcesses(count: number, file: object, durable = false): Promise<Processes> {
   const cwd = mkdtempSync(join(tmpdir(), 'gatehouse-processes-'));
   const mail = await startMailServer();

@@ -1,4 +1,4 @@
-// What counts once does so whichever of several processes it comes to: fifty at once, through one address.
+// What may happen only once does so whichever of several processes is asked: fifty concurrent requests to one address.
 import { expect } from 'chai';
 import { tenant as base, OTP_GRANT } from '../connections/passwordless/tenant.ts';
 import { type Answer, createAgent, readForm } from '../support/agent.ts';
@@ -21,7 +21,7 @@ const MOST_ATTEMPTS = 10;
 const RACERS = 50;
 const WEB = { client_id: 'web', client_secret: 'web-secret' };
 
-/** A tenant whose limits are those of the races, and not of the number of requests. */
+/** A tenant limited by what the races count, not by the number of requests. */
 export const tenant = {
   ...base,
   attackProtection: {
@@ -31,14 +31,14 @@ export const tenant = {
   },
 };
 
-/** Where the processes are, and the mail server of all. */
+/** The address of the processes, and their mail server. */
 interface Place {
   url: string;
   ca: string;
   mail: TestMailServer;
 }
 
-/** Sends fifty at once, each by a browser of its own. */
+/** Sends fifty requests at once, each from its own browser. */
 const race = (send: (racer: number) => Promise<Answer>) =>
   Promise.all(Array.from({ length: RACERS }, (_, racer) => send(racer)));
 const statuses = (answers: readonly Answer[]) =>
@@ -46,12 +46,12 @@ const statuses = (answers: readonly Answer[]) =>
     [...Map.groupBy(answers, ({ status }) => status)].map(([status, all]) => [status, all.length]),
   );
 
-/** The tests, for processes that are there when they run. */
+/** Declares the tests, for processes that exist when the tests run. */
 export function oneTimeThings(about: () => Place): void {
   let people = 0;
   const someone = () => `racer-${++people}@example.test`;
   const agent = () => createAgent(about());
-  /** The newest message to an address, once there are so many. */
+  /** Returns the newest message to an address, once there are `count`. */
   const mailTo = async (address: string, count = 1) => {
     for (const end = performance.now() + PATIENCE; performance.now() < end; ) {
       const found = about().mail.messages.filter(({ to }) => to?.some((one) => one.address === address));
@@ -67,7 +67,7 @@ export function oneTimeThings(about: () => Place): void {
   const byPassword = (username: string, password: string) =>
     token(agent(), { ...WEB, grant_type: 'password', username, password });
 
-  it('an authorization code gives tokens once', async () => {
+  it('exchange an authorization code for tokens once', async () => {
     const { verifier, challenge } = pkce();
     const { code } = responseOf(await logIn(agent(), about(), spaRequest(challenge)));
     const answers = await race(() =>
@@ -82,7 +82,7 @@ export function oneTimeThings(about: () => Place): void {
     expect(statuses(answers)).to.deep.equal({ 200: 1, 400: RACERS - 1 });
   });
 
-  it('a refresh token that rotates gives tokens at most once, and its family ends', async () => {
+  it('accept a rotating refresh token at most once, and then revoke its family', async () => {
     const { refresh_token } = await spaTokens(agent(), about(), { scope: 'openid offline_access' });
     const refresh = (value: string) =>
       token(agent(), { grant_type: 'refresh_token', client_id: 'spa', refresh_token: value });
@@ -93,7 +93,7 @@ export function oneTimeThings(about: () => Place): void {
       expect((await refresh(winner.json().refresh_token)).json().error).to.equal('invalid_grant');
   });
 
-  it('a code by e-mail logs in once, and makes one user', async () => {
+  it('log in with a code by e-mail once, and create one user', async () => {
     const email = someone();
     const started = await agent().request('/passwordless/start', {
       json: { ...WEB, connection: 'email', email, send: 'code' },
@@ -103,23 +103,23 @@ export function oneTimeThings(about: () => Place): void {
     const answers = await race(() =>
       token(agent(), { ...WEB, grant_type: OTP_GRANT, realm: 'email', username: email, otp }),
     );
-    // The others are wrong, or more than may be judged at a time.
+    // The other attempts were refused as wrong, or as too many at a time.
     expect(statuses(answers)[200]).to.equal(1);
     expect(answers.filter(({ status }) => ![200, 403, 429].includes(status))).to.deep.equal([]);
   });
 
-  it('an address is signed up once', async () => {
+  it('sign up an address once', async () => {
     const email = someone();
     const answers = await race(() => signUp(email));
     expect(statuses(answers)).to.deep.equal({ 200: 1, 400: RACERS - 1 });
   });
 
-  it('the link of a password reset sets a password once', async () => {
+  it('set a password with the link of a reset once', async () => {
     const email = someone();
     expect((await signUp(email)).status).to.equal(200);
     await mailTo(email);
     await agent().request('/dbconnections/change_password', { json: { connection: 'users', email } });
-    // Not the next one of anybody: those of the tests before may still come.
+    // By address, because messages of earlier tests may still arrive.
     const link = /https:\S+ticket=[\w-]+/.exec(await mailTo(email, 2))?.[0] ?? '';
     const browser = agent();
     const { action, fields } = readForm(await browser.get(link), 'password');
@@ -133,7 +133,7 @@ export function oneTimeThings(about: () => Place): void {
     expect((await byPassword(email, winner)).status).to.equal(200);
   });
 
-  it('a pushed request is for one browser', async () => {
+  it('accept a pushed request from one browser', async () => {
     const { request_uri } = (
       await agent().request('/oauth/par', { form: { ...webRequest(), ...WEB } })
     ).json();
@@ -142,7 +142,7 @@ export function oneTimeThings(about: () => Place): void {
     expect(answers.filter(({ status }) => status < 400)).to.have.length(1);
   });
 
-  it('of wrong passwords at once no more are judged than an account has, and then it is locked', async () => {
+  it('judge no more concurrent wrong passwords than an account allows, and then lock it', async () => {
     const email = someone();
     expect((await signUp(email)).status).to.equal(200);
     const answers = await race((i) => byPassword(email, `wrong-${i}`));

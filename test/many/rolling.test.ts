@@ -1,4 +1,4 @@
-// Processes that are exchanged one after another, while a device waits for logins to approve.
+// Worker processes that are replaced one after another, while a device waits for logins to approve.
 import { once } from 'node:events';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import https from 'node:https';
@@ -9,7 +9,7 @@ import { UNLIMITED } from '../support/unlimited.ts';
 import { every, until } from '../support/wait-until.ts';
 import { type Processes, startProcesses } from './processes.ts';
 
-describe('processes that are exchanged', () => {
+describe('worker processes that are replaced', () => {
   let processes: Processes;
   let calls: ReturnType<typeof callsOf>;
   let people = 0;
@@ -24,7 +24,7 @@ describe('processes that are exchanged', () => {
     someone: () => `mfa-${people++}@example.test`,
   }));
 
-  /** A device's stream, opened again whenever it ends, as the page does. @returns what it was told, and what went wrong. */
+  /** Reads a device's event stream, reopening it whenever it ends, as the page does. @returns what was received, and the faults. */
   function follow(device: Device) {
     const { url, ca } = processes.server;
     const faults: string[] = [];
@@ -55,7 +55,7 @@ describe('processes that are exchanged', () => {
     };
   }
 
-  it('end the streams of devices in order, lose no login that waits for an approval, and fail no request', async () => {
+  it('end the streams of devices properly, keep logins that wait for approval, and fail no request', async () => {
     const { user, device } = await devices.enrolled();
     const stream = follow(device);
     const challenge = await devices.challenged(user);
@@ -71,7 +71,7 @@ describe('processes that are exchanged', () => {
     const pause = every(20);
     for (; !isExchanged; await pause()) statuses.add((await devices.requests(device)).status);
     await until(() => stream.opened() > before, every(50));
-    // The next process tells it once more.
+    // The next process sends the waiting login again.
     await until(() => stream.text().split(id).length > 2, every(50));
     expect((await devices.answerWith(device, id, 'allow')).status).to.equal(204);
     const done = await calls.verify('oob', challenge);

@@ -1,4 +1,4 @@
-// Several servers over one store, behind one address.
+// Several servers over one store, at one address.
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { header, payload, USER } from '../support/flows.ts';
@@ -24,11 +24,11 @@ describe('several servers over one store', () => {
     await mail?.stop();
   });
 
-  describe('let count once what counts once:', () => {
+  describe('racing for what may happen only once', () => {
     oneTimeThings(() => ({ url: several.url, ca: several.ca, mail }));
   });
 
-  it('see what one of them changes of the tenant with their next request', async () => {
+  it('apply a change that one of them makes to the tenant from their next request on', async () => {
     const login = () =>
       createAgent(several.at(2)).request('/oauth/token', {
         json: { ...WEB, grant_type: 'client_credentials', audience: 'https://unknown.example.test/' },
@@ -44,7 +44,7 @@ describe('several servers over one store', () => {
     expect((await login()).status).to.equal(403);
   });
 
-  it('give the same pseudonym for an address', async () => {
+  it('return the same pseudonym for an address', async () => {
     const start = async (index: number) =>
       (
         await createAgent(several.at(index)).request('/passwordless/start', {
@@ -54,7 +54,7 @@ describe('several servers over one store', () => {
     expect(await start(0)).to.equal(await start(1));
   });
 
-  it('share a limit of requests, once a bucket is half empty', async () => {
+  it('share a rate limit once half of a bucket is used', async () => {
     const own = await startSeveral(2, {
       tenant: { ...tenant, attackProtection: { rateLimits: { token: { capacity: 10, perMinute: 1 } } } },
     });
@@ -62,7 +62,7 @@ describe('several servers over one store', () => {
       const ask = (index: number) =>
         createAgent(own.at(index)).request('/oauth/token', { json: { grant_type: 'client_credentials' } });
       for (let i = 0; i < 10; i++) expect((await ask(0)).status).not.to.equal(429);
-      // The other one has not heard of it yet: what it gives on its own is what one process would.
+      // The other server does not know of these requests yet: it may allow as many as one process would.
       let given = 0;
       while ((await ask(1)).status !== 429) given++;
       expect(given).to.be.at.most(10);
@@ -77,7 +77,7 @@ describe('several servers over one store', () => {
     }
   });
 
-  it('rotate their keys without a moment in which one signs by what another does not publish, by whichever clock', async () => {
+  it('rotate their keys so that none signs with a key that another does not publish, whatever their clocks', async () => {
     const login = async (index: number) =>
       (
         await createAgent(several.at(index)).request('/oauth/token', {
@@ -96,7 +96,7 @@ describe('several servers over one store', () => {
     const before = header(await login(0)).kid;
     let isOver = false;
     const rotations = (async () => {
-      // At once one after the other: the second waits until all have seen the first.
+      // Immediately one after the other: each rotation waits until all servers have seen the previous one.
       for (const wrong of [0, DAY, -DAY])
         await rotateSigningKeys(several.servers[0]!.store, () => Date.now() + wrong);
       isOver = true;

@@ -1,4 +1,4 @@
-// Several writes as one transaction in PostgreSQL, whose statements are sent without waiting for one another.
+// Batches in PostgreSQL: several writes in one transaction, whose statements are sent without waiting for one another.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ describe('a batch in PostgreSQL', () => {
       (error: unknown) => error,
     );
 
-  it('is all or nothing, whichever of its writes fails, and leaves its connection fit for the next', async () => {
+  it('makes all writes or none, whichever of them fails, and leaves its connection usable', async () => {
     await events().insert(event('there', 'before'));
     const throwing = () => {
       throw new TypeError('not this one');
@@ -59,7 +59,7 @@ describe('a batch in PostgreSQL', () => {
     expect(await store().collection('factorChanges').count()).to.equal(0);
   });
 
-  it('loses no change where many change the same records at once, in any order, from several processes', async () => {
+  it('loses no change when several processes change the same records concurrently, in different orders', async () => {
     await Promise.all(['a', 'b', 'c'].map((id) => events().insert(event(id, '0'))));
     const add = (id: string) =>
       ({
@@ -80,7 +80,7 @@ describe('a batch in PostgreSQL', () => {
     expect(counts).to.deep.equal(['45', '45', '45']);
   });
 
-  it('of one write is that write, and refuses as it does', async () => {
+  it('with one write is the same as that write, and throws what it throws', async () => {
     await store().batch([{ collection: 'logs', insert: event('single') }]);
     const again = await failed(store().batch([{ collection: 'logs', insert: event('single') }]));
     expect(again).to.be.instanceOf(UniqueKeyError);

@@ -1,4 +1,4 @@
-// Processes whose machines' clocks are wrong, over one database.
+// Processes with wrong clocks that share one database.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { every, until } from '../support/wait-until.ts';
 
 const HOUR = 3_600_000;
 
-describe('processes over PostgreSQL whose clocks differ', () => {
+describe('processes over PostgreSQL with different clocks', () => {
   let cluster: Cluster;
   let dataDir: string;
   const stores: Record<string, { store: Store; clock: () => number; told: unknown[] }> = {};
@@ -41,7 +41,7 @@ describe('processes over PostgreSQL whose clocks differ', () => {
   const never = () => new Promise<void>(() => {});
   const leasesOf = (name: string) => createLeases({ ...at(name), random: systemRandom });
 
-  /** Those of a process, all of which `attempt` tries. */
+  /** The deliveries of one process, which sends each with `attempt`. */
   function deliveriesOf(name: string, attempt: (text: string) => Promise<void>) {
     const ending = new AbortController();
     const deliveries = createDeliveries({
@@ -63,7 +63,7 @@ describe('processes over PostgreSQL whose clocks differ', () => {
     return { deliveries, prepare, ending };
   }
 
-  it('go by the clock of the database, and say that theirs is another', async () => {
+  it('use the clock of the database, and warn that their own differs', async () => {
     const now = Date.now();
     for (const [name, { store }] of Object.entries(stores))
       expect(store.sharedClock?.(), name).to.be.within(now - 5_000, Date.now() + 5_000);
@@ -78,7 +78,7 @@ describe('processes over PostgreSQL whose clocks differ', () => {
   });
 
   for (const holder of ['right', 'ahead', 'behind'])
-    it(`leave work alone that one is at whose clock is ${holder}, and do it once it is done`, async () => {
+    it(`do no work that a process whose clock is ${holder} is doing, and do it when that has finished`, async () => {
       let end = () => {};
       const begun = Promise.withResolvers<void>();
       const done = leasesOf(holder).ifFree(holder, () => {
@@ -95,7 +95,7 @@ describe('processes over PostgreSQL whose clocks differ', () => {
     });
 
   for (const looking of ['ahead', 'behind'])
-    it(`take what is due and nothing that another process is at, where the clock is ${looking}`, async () => {
+    it(`take due deliveries, and none that another process is sending, when their clock is ${looking}`, async () => {
       const { store } = at('right');
       const slow = deliveriesOf('right', never);
       const held = slow.prepare('held');
@@ -116,7 +116,7 @@ describe('processes over PostgreSQL whose clocks differ', () => {
     });
 
   for (const holder of ['right', 'ahead', 'behind'])
-    it(`let no try in beside one too many that is being judged where the clock is ${holder}`, async () => {
+    it(`count login attempts in progress at a process whose clock is ${holder}, so that no further one is let in`, async () => {
       const key = `account ${holder}`;
       const release = await sharedReservations(at(holder)).take([key], async () => [1]);
       const others = Object.keys(stores).filter((name) => name !== holder);

@@ -1,4 +1,4 @@
-// The way to the database: whom it may lead to, and what is heard on it.
+// Connections to the database: which server they accept, how many there are, and the notifications on them.
 import { chmodSync, chownSync, copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { type Cluster, queryOnce, startCluster } from '../support/postgres.ts';
 import { stopwatch } from '../support/timing.ts';
 import { until } from '../support/wait-until.ts';
 
-describe('a connection to PostgreSQL by TLS', () => {
+describe('a TLS connection to PostgreSQL', () => {
   let directory: string;
   let cluster: Cluster;
   before(async () => {
@@ -41,7 +41,7 @@ describe('a connection to PostgreSQL by TLS', () => {
   };
 
   for (const mode of ['verify-full', 'verify-ca', 'require']) {
-    it(`with sslmode=${mode} goes to a server that proves its name, all of it encrypted, and to no other`, async () => {
+    it(`is encrypted and only made to a server with a verified name, with sslmode=${mode}`, async () => {
       const store = await open(mode, 'own');
       await store.collection('users').count();
       const { rows } = await cluster.query(
@@ -55,7 +55,7 @@ describe('a connection to PostgreSQL by TLS', () => {
     });
   }
 
-  it('is not made where the server has none and TLS is asked for', async () => {
+  it('is refused when the server has no TLS', async () => {
     const plain = await startCluster();
     try {
       const url = `${plain.url()}?sslmode=verify-full`;
@@ -86,7 +86,7 @@ describe('the connections to PostgreSQL', () => {
     return openStore({ dataDir, databaseUrl: url.href, clock: Date.now });
   };
 
-  it('are as many as the address asks for, and no more', async () => {
+  it('are as many as the URL asks for, and no more', async () => {
     const store = await open('connections=4');
     const users = store.collection('users');
     await Promise.all(Array.from({ length: 100 }, (_, i) => users.delete(`nobody-${i}`)));
@@ -97,7 +97,7 @@ describe('the connections to PostgreSQL', () => {
     expect(rows[0].n).to.be.within(4, 4 + 2 + 1);
   });
 
-  it('are refused at start where the database does not give so many, to all or to this user', async () => {
+  it('are refused at start when the database grants fewer, to all users or to this one', async () => {
     expect(String(await rejection(open('connections=25')))).to.match(
       /gives 27 connections, and this process has up to 28/,
     );
@@ -123,7 +123,10 @@ describe('the configuration in PostgreSQL', () => {
     rmSync(dataDir, { recursive: true });
   });
 
-  /** Milliseconds until the second store has heard what the first has written; those of the database count, too. */
+  /**
+   * Returns how many milliseconds it took until the second store noticed a write of the first; the time in the database
+   * counts, too.
+   */
   const heard = async (id: string): Promise<number> => {
     const [one, other] = stores as [Store, Store];
     const [own, before] = [one.revision(), other.revision()];
@@ -137,11 +140,11 @@ describe('the configuration in PostgreSQL', () => {
     return ms;
   };
 
-  it('that another process has written is heard within a second', async () => {
+  it('is known to another process within a second of a write', async () => {
     expect(await heard('rol_1')).to.be.below(1000);
   });
 
-  it('is not hidden by a notification that somebody else has made up', async () => {
+  it('is not hidden by a notification that somebody else has forged', async () => {
     await cluster.query(`CREATE ROLE stranger LOGIN; GRANT CONNECT ON DATABASE postgres TO stranger`);
     const other = stores[1] as Store;
     const { rows } = await cluster.query(
@@ -157,7 +160,7 @@ describe('the configuration in PostgreSQL', () => {
     await heard('rol_hidden');
   });
 
-  it('is not hidden by a write of its own that comes after one whose notification was lost', async () => {
+  it('is not hidden by a write of the process itself after another one whose notification was lost', async () => {
     const other = stores[1] as Store;
     const before = other.revision();
     await cluster.query(
@@ -167,7 +170,7 @@ describe('the configuration in PostgreSQL', () => {
     await until(() => other.revision() >= before + 2);
   });
 
-  it('is heard of, too, where notifications do not arrive, and after connections were lost', async () => {
+  it('is known even when notifications do not arrive, and after connections were lost', async () => {
     await cluster.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'gatehouse'`,
     );

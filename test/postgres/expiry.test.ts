@@ -1,4 +1,4 @@
-// What takes expired records away, where processes' clocks differ.
+// Deletion of expired records by processes with different clocks.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { every, until } from '../support/wait-until.ts';
 
 const DAY = 86_400_000;
 
-describe('what has expired in PostgreSQL', () => {
+describe('expired records in PostgreSQL', () => {
   let cluster: Cluster;
   let dataDir: string;
   before(async () => {
@@ -20,7 +20,7 @@ describe('what has expired in PostgreSQL', () => {
     await cluster.stop();
     rmSync(dataDir, { recursive: true, force: true });
   });
-  /** How long the processes have run, milliseconds. */
+  /** How long the processes have run, in milliseconds. */
   let passed = 0;
   const open = (ahead: number) => {
     const clock = () => Date.now() + ahead + passed;
@@ -33,7 +33,7 @@ describe('what has expired in PostgreSQL', () => {
     });
   };
 
-  it('is taken away by no process whose clock is ahead, as long as the database says that it has not', async () => {
+  it("are not deleted by a process whose clock is ahead before they have expired by the database's clock", async () => {
     const behind = await open(-DAY);
     const seconds = Math.floor(Date.now() / 1000);
     for (const [id, expiresAt] of Object.entries({ over: seconds - 600, good: seconds + 3600 }))
@@ -50,7 +50,7 @@ describe('what has expired in PostgreSQL', () => {
     await ahead.close();
   });
 
-  it('is deleted at once by a process that begins a moment after another, and no later time is left to it than the database has', async () => {
+  it("are deleted at once by a process that starts soon after another, and no time later than the database's is stored for it", async () => {
     const noted = async () =>
       JSON.parse(
         (await cluster.query(`SELECT value FROM gatehouse_meta WHERE name = 'deletion'`)).rows[0]?.value ??

@@ -1,4 +1,4 @@
-// A primary that ends in the middle of a login, and a standby that takes over behind the same address.
+// A primary that ends in the middle of a login, and a standby that takes over at the same address.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ describe('a server whose PostgreSQL fails over', () => {
   let server: TestServer;
   let agent: Agent;
   before(async () => {
-    // What is acknowledged is with both.
+    // Every acknowledged write is on both.
     primary = await startCluster({ durable: true, settings: ['synchronous_standby_names=*'] });
     await primary.halt('fast');
     standby = await startCluster({ durable: true, standbyOf: primary });
@@ -59,12 +59,12 @@ describe('a server whose PostgreSQL fails over', () => {
   const refresh = (refresh_token: string) =>
     token(agent, { grant_type: 'refresh_token', client_id: 'spa', refresh_token });
 
-  it('is told of a standby by name where it is to start at one', async () => {
+  it('refuses to start on a standby, and says so', async () => {
     const opened = openStore({ dataDir, databaseUrl: standby.url(), clock: Date.now });
     expect(String(await rejection(opened))).to.contain('it is a standby');
   });
 
-  it('answers 503 meanwhile, and the login goes on at the standby with all that was acknowledged', async () => {
+  it('answers 503 until the standby has taken over, and then goes on with the login and everything that was acknowledged', async () => {
     const tokens = await spaTokens(agent, server, { scope: 'openid offline_access' });
     const person = createAgent(server);
     const { verifier, challenge } = pkce();
@@ -75,7 +75,7 @@ describe('a server whose PostgreSQL fails over', () => {
     };
     await primary.halt('kill');
     await expectBoth();
-    // The address leads to it before it has taken over.
+    // The address leads to the standby before it has been promoted.
     balancer.to([portOf(standby)]);
     await expectBoth();
     expect((await agent.get('/readyz')).status).to.equal(503);

@@ -1,4 +1,4 @@
-// A database that ends, restarts, or answers no more, under a server with logins under way.
+// A database that stops, restarts or no longer answers, under a server with logins in progress.
 import { expect } from 'chai';
 import pg from 'pg';
 import { type Agent, createAgent } from '../support/agent.ts';
@@ -25,7 +25,8 @@ describe('a server whose PostgreSQL fails', () => {
   let agent: Agent;
   before(async () => {
     cluster = await startCluster({ durable: true });
-    // What waits for a lock is given up soon, so that no test waits as long as in production. Nothing else is: a busy machine is slow.
+    // Only waiting for a lock has a shorter limit than in production, to keep the test short; other limits stay,
+    // because a busy machine is slow.
     server = await startServer({
       tenant,
       env: { DATABASE_URL: `${cluster.url()}?lock_timeout=600&statement_timeout=10000` },
@@ -48,7 +49,7 @@ describe('a server whose PostgreSQL fails', () => {
   const refresh = (refresh_token: string) =>
     token(agent, { grant_type: 'refresh_token', client_id: 'spa', refresh_token });
 
-  it('answers 503 while it is gone, and goes on with what was acknowledged when it is back', async () => {
+  it('answers 503 while the database is down, and then goes on with everything that was acknowledged', async () => {
     const tokens = await spaTokens(agent, server, { scope: 'openid offline_access' });
     const other = createAgent(server);
     const { verifier, challenge } = pkce();
@@ -72,7 +73,7 @@ describe('a server whose PostgreSQL fails', () => {
     expect((await agent.get('/readyz')).status).to.equal(200);
   });
 
-  it('loses nothing that was acknowledged while connections are ended under it', async () => {
+  it('loses nothing that was acknowledged while its connections are terminated', async () => {
     const statuses = new Set<number>();
     const acknowledged: string[] = [];
     let ending = true;
@@ -104,7 +105,7 @@ describe('a server whose PostgreSQL fails', () => {
     ending = false;
     await ended;
     expect([...statuses].filter((status) => ![200, 302, 303, 503].includes(status))).to.deep.equal([]);
-    // The server learns of the last connections that were ended when it uses them, or a moment after.
+    // The server notices the last terminated connections only when it uses them, or a moment later.
     const open = () => authorize(createAgent(server), spaRequest(pkce().challenge));
     await until(async () => {
       const pages = await Promise.all(Array.from({ length: 30 }, open));
@@ -114,7 +115,7 @@ describe('a server whose PostgreSQL fails', () => {
     expect((await spaTokens(createAgent(server), server)).id_token).to.be.a('string');
   });
 
-  it('answers every request in time while the database does not, and works when it does again', async () => {
+  it('answers every request in time while the database does not respond, and works again afterwards', async () => {
     const locker = new pg.Client(cluster.url());
     await locker.connect();
     await locker.query('BEGIN; LOCK TABLE artifacts, clients, limits, logs IN ACCESS EXCLUSIVE MODE');
@@ -126,7 +127,7 @@ describe('a server whose PostgreSQL fails', () => {
     expect((await spaTokens(createAgent(server), server)).id_token).to.be.a('string');
   });
 
-  it('answers what a slow database has no time for 503 and the rest, piles nothing up, and is quick when it is quick again', async () => {
+  it('answers 503 to requests that a slow database has no time for, answers the others, and recovers at once', async () => {
     await cluster.query(`CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN PERFORM pg_sleep(1); RETURN NEW; END $$`);
     await cluster.query(

@@ -1,4 +1,4 @@
-// What another process removes or changes in the moment of its use: between its reading and its writing.
+// Records that another process deletes or changes between a request's read and its write.
 import { expect } from 'chai';
 import pg from 'pg';
 import { membershipId } from '../../src/records/organizations.ts';
@@ -12,7 +12,7 @@ import { type Cluster, startCluster } from '../support/postgres.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { until } from '../support/wait-until.ts';
 
-describe('what another process writes while it is used, over PostgreSQL', () => {
+describe('a request over PostgreSQL, during which another process writes', () => {
   let cluster: Cluster;
   let server: TestServer;
   let calls: ReturnType<typeof callsOf>;
@@ -26,7 +26,10 @@ describe('what another process writes while it is used, over PostgreSQL', () => 
     await cluster.stop();
   });
 
-  /** Writes rows in a transaction that ends when something waits for it: they were read as they were before. */
+  /**
+   * Writes rows in a transaction that commits only when the request waits for it; the request has read the rows as they
+   * were before.
+   */
   async function whileWriting(
     sql: string,
     use: () => Promise<Answer>,
@@ -48,7 +51,7 @@ describe('what another process writes while it is used, over PostgreSQL', () => 
     }
   }
 
-  it('a code that is removed is not taken', async () => {
+  it('does not accept a code that was deleted', async () => {
     const email = 'gone@example.test';
     await calls.agent.request('/passwordless/start', {
       json: { client_id: 'web', client_secret: 'web-secret', connection: 'email', email, send: 'code' },
@@ -61,7 +64,7 @@ describe('what another process writes while it is used, over PostgreSQL', () => 
     expect(used.json().error).to.equal('invalid_grant');
   });
 
-  it('a recovery code that is removed is not taken', async () => {
+  it('does not accept a recovery code that was deleted', async () => {
     const { recoveryCode } = await calls.enrollOtp('mfa-1@example.test');
     const mfa_token = await calls.mfaToken('mfa-1@example.test');
     const used = await whileWriting(`DELETE FROM authenticators WHERE id LIKE 'recovery-code%'`, () =>
@@ -70,7 +73,7 @@ describe('what another process writes while it is used, over PostgreSQL', () => 
     expect(used.status, used.text).to.equal(403);
   });
 
-  it('the code of an authenticator app that is removed is not taken', async () => {
+  it('does not accept the code of an authenticator app that was deleted', async () => {
     const { secret } = await calls.enrollOtp('mfa-2@example.test');
     const mfa_token = await calls.mfaToken('mfa-2@example.test');
     const next = codeOf(secret, Date.now() + 30_000);
@@ -80,7 +83,7 @@ describe('what another process writes while it is used, over PostgreSQL', () => 
     expect(used.status, used.text).to.equal(403);
   });
 
-  it('metadata that an administrator sets stays where an invitation says otherwise', async () => {
+  it('keeps metadata that an administrator has set, instead of those of an invitation', async () => {
     await cluster.query('CREATE DATABASE members');
     const members = await startServer({
       tenant: {

@@ -1,4 +1,4 @@
-// Records read together with those that they name, in one question.
+// Records read together with those that they name, in one query.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { openStore } from '../../src/store/open.ts';
 import { aUser } from '../store/contract.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 
-describe('a record of PostgreSQL and those that it names', () => {
+describe('getWithNamed in PostgreSQL', () => {
   let cluster: Cluster;
   let dataDir: string;
   let store: Store;
@@ -37,7 +37,7 @@ describe('a record of PostgreSQL and those that it names', () => {
     );
   };
 
-  it('come together: a token, its grant and its user, many at once', async () => {
+  it('returns tokens with their grants and users, for many tokens at once', async () => {
     await store.collection('users').insert(aUser('auth0|ada'));
     await store.collection('users').insert(aUser('auth0|bob'));
     await grant('g');
@@ -57,7 +57,7 @@ describe('a record of PostgreSQL and those that it names', () => {
     );
   });
 
-  it('are not there when they have expired, or been removed', async () => {
+  it('leaves out named records that have expired or were deleted', async () => {
     await grant('brief', { expiresAt: now / 1000 + 10 });
     await token('outlives', 'brief', 'auth0|ada');
     await token('expires', 'g', 'auth0|ada', { expiresAt: now / 1000 + 10 });
@@ -69,7 +69,7 @@ describe('a record of PostgreSQL and those that it names', () => {
     expect(await read('outlives')).to.deep.equal(['outlives']);
   });
 
-  it('are known by names with any characters, and one that is too long for an index is left out', async () => {
+  it('finds names with any characters, and leaves out one that is too long for an index', async () => {
     const odd = 'a\n\u0000\u0001\ud800 💧 | % _';
     const long = 'é'.repeat(5000);
     await store.collection('users').insert(aUser(odd));
@@ -79,6 +79,6 @@ describe('a record of PostgreSQL and those that it names', () => {
     await token(odd, oddGrant, odd);
     await token('long', 'none', long);
     expect(await read(odd)).to.deep.equal([odd, ['artifacts', `Grant:${oddGrant}`], ['users', odd]]);
-    expect((await read('long'))?.[0]).to.equal('long');
+    expect(await read('long')).to.deep.equal(['long']);
   });
 });

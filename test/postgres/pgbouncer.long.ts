@@ -1,5 +1,5 @@
-// The store behind a real PgBouncer: needs 1.21 or later on the machine (Debian's package `pgbouncer`), or its path in
-// PGBOUNCER.
+// The store behind a real PgBouncer: needs version 1.21 or later on the machine (Debian's package `pgbouncer`), or its
+// path in PGBOUNCER.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ import { startServer } from '../support/server.ts';
 import { until } from '../support/wait-until.ts';
 
 const PROGRAM = process.env.PGBOUNCER ?? 'pgbouncer';
-/** It refuses to run as root. */
+/** PgBouncer refuses to run as root. */
 const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
 interface Pooler {
@@ -28,7 +28,7 @@ interface Pooler {
   stop(): Promise<void>;
 }
 
-/** Starts a pooler before a cluster. */
+/** Starts a pooler in front of a cluster. */
 async function startPooler(cluster: Cluster, settings: Record<string, string | number>): Promise<Pooler> {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-pgbouncer-'));
   const port = await freePort();
@@ -80,7 +80,7 @@ const MODES = {
 };
 
 for (const [mode, settings] of Object.entries(MODES))
-  describe(`PostgreSQL behind PgBouncer that lends a connection for a ${mode}`, function () {
+  describe(`PostgreSQL behind PgBouncer with pool_mode ${mode}`, function () {
     this.timeout(600_000);
     let cluster: Cluster;
     let pooler: Pooler;
@@ -98,7 +98,7 @@ for (const [mode, settings] of Object.entries(MODES))
       urlOf: (database) => pooler.url(database),
     });
 
-    it('serves logins of several processes, which hear of each other’s changes within a second', async () => {
+    it('serves logins of several processes, which see each other’s changes', async () => {
       const env = { DATABASE_URL: pooler.url(), SECRETS_KEY: '0a1b2c3d'.repeat(8) };
       const [one, other] = [await startServer({ tenant, env }), await startServer({ tenant, env })];
       const tokens = await spaTokens(createAgent(one), one, { scope: 'openid offline_access' });
@@ -118,7 +118,7 @@ for (const [mode, settings] of Object.entries(MODES))
       await other.stop();
     });
 
-    it('is no way to change the key of the secrets, which wants the address of the database itself', async () => {
+    it('refuses to change the key of the secrets, and asks for the address of the database itself', async () => {
       const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-reseal-'));
       await cluster.query('CREATE DATABASE sealed');
       const opened = async () =>
@@ -142,7 +142,7 @@ for (const [mode, settings] of Object.entries(MODES))
       rmSync(dataDir, { recursive: true, force: true });
     });
 
-    it('lets a process make an index while it serves, and end meanwhile', async () => {
+    it('lets a process create an index while it serves, and stop meanwhile', async () => {
       await cluster.query('CREATE DATABASE indexed');
       const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-indexed-'));
       const open = () => openStore({ dataDir, databaseUrl: pooler.url('indexed'), clock: Date.now });
@@ -166,7 +166,7 @@ for (const [mode, settings] of Object.entries(MODES))
       rmSync(dataDir, { recursive: true, force: true });
     });
 
-    it('lets a process start after one that was killed while it brought the schema up', async () => {
+    it('lets a process start after one that was killed while upgrading the schema', async () => {
       await cluster.query('CREATE DATABASE killed');
       const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-killed-'));
       const open = () => openStore({ dataDir, databaseUrl: pooler.url('killed'), clock: Date.now });
@@ -180,7 +180,7 @@ for (const [mode, settings] of Object.entries(MODES))
     });
   });
 
-describe('a PgBouncer that will not do', function () {
+describe('an unsuitable PgBouncer', function () {
   this.timeout(120_000);
   const cases = [
     [
@@ -195,7 +195,7 @@ describe('a PgBouncer that will not do', function () {
     ],
   ] as const;
   for (const [what, settings, message] of cases) {
-    it(`is refused at start: it ${what}`, async () => {
+    it(`is refused at start if it ${what}`, async () => {
       const cluster = await startCluster();
       const pooler = await startPooler(cluster, settings);
       const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-refused-'));

@@ -1,4 +1,4 @@
-// How PostgreSQL finds what is asked of it in tables with many rows: never by reading a table through.
+// How PostgreSQL finds records in large tables: never by a sequential scan.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ import { type Cluster, startCluster } from '../support/postgres.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { softwareKey } from '../support/software-key.ts';
 
-/** Rows of each table; `npm run test:long` has a million where a login looks. */
+/** The number of rows in each table; `npm run test:long` has a million in the tables that a login uses. */
 const ROWS = 3000;
 const MANY = Number(process.env.PLAN_ROWS ?? ROWS);
 const OF_LOGINS = [
@@ -47,7 +47,7 @@ const OF_LOGINS = [
   'logs',
 ];
 
-/** Which have few rows, however many users there are. */
+/** Tables that stay small, however many users there are. */
 const SMALL = ['signingKeys', 'keyChecks'];
 
 const PASSKEY_GRANT = 'urn:okta:params:oauth:grant-type:webauthn';
@@ -106,7 +106,10 @@ const OTHER_WAYS = {
   ],
 };
 
-/** Fills a collection's tables, each record with one value of each of its keys; of what is found in its text one has another. */
+/**
+ * Fills a collection's tables. Each record has its own value of each key; of the fields indexed in the JSON, one record
+ * has a rare value.
+ */
 function filling(name: string, rows: number): string[] {
   const spec = collectionSpecs().find(([one]) => one === name)?.[1];
   if (spec === undefined) return [];
@@ -128,7 +131,7 @@ function filling(name: string, rows: number): string[] {
   const values = [
     `'x|' || n`,
     `json_build_object('id', 'x|' || n${text.join('')})`,
-    // Some will expire, and not yet.
+    // Some rows will expire, but have not yet.
     'CASE WHEN n % 2 = 0 THEN 4e9 + n END',
     ...fields.map(() => `'v' || n`),
     ...(unique ? [slots(spec.unique)] : []),
@@ -146,10 +149,10 @@ function filling(name: string, rows: number): string[] {
   ];
 }
 
-describe('the statements of PostgreSQL', () => {
-  it('are as many as the document on poolers says', () => {
+describe('the statements on PostgreSQL', () => {
+  it('are as many as the documentation on poolers says', () => {
     const texts = collectionSpecs().flatMap(([name, spec]) => Object.values(postgresStatements(name, spec)));
-    // One more asks what has expired.
+    // One more statement asks for expired records.
     const count = texts.filter(({ text }) => text !== '').length + 1;
     const [, kept, there] =
       /max_prepared_statements = (\d+)` \(there are (\d+) statements/.exec(
@@ -160,7 +163,7 @@ describe('the statements of PostgreSQL', () => {
   });
 });
 
-describe(`PostgreSQL with ${MANY} rows where a login looks`, function () {
+describe(`PostgreSQL with ${MANY} rows in the tables that a login uses`, function () {
   this.timeout(1_800_000);
   let cluster: Cluster;
   let client: pg.Client;
@@ -187,7 +190,7 @@ describe(`PostgreSQL with ${MANY} rows where a login looks`, function () {
     rmSync(dataDir, { recursive: true, force: true });
   });
 
-  /** How a statement is carried out whatever its parameters are, in words that all releases of PostgreSQL know. */
+  /** The plan of a statement for any parameters, in words of all releases of PostgreSQL. */
   async function genericPlan(text: string): Promise<string> {
     const parameters = new Set(text.match(/\$\d+/g)).size;
     const given = parameters > 0 ? `(${Array(parameters).fill('NULL').join(', ')})` : '';
@@ -197,13 +200,13 @@ describe(`PostgreSQL with ${MANY} rows where a login looks`, function () {
     return rows.map((row) => row['QUERY PLAN']).join('\n');
   }
 
-  it('finds by an index what each statement is about, whatever its parameters', async () => {
+  it('uses an index for each statement, whatever its parameters', async () => {
     await client.query('SET plan_cache_mode = force_generic_plan');
     const through: string[] = [];
     for (const [name, spec] of collectionSpecs()) {
       if (spec.kept === 'configuration' || SMALL.includes(name)) continue;
       for (const [which, { text }] of Object.entries(postgresStatements(name, spec))) {
-        // Asked by nobody who waits for a login.
+        // No login waits for these statements.
         if (text === '' || which === 'count') continue;
         const plan = await genericPlan(text);
         if (/Seq Scan/.test(plan)) through.push(`${name}.${which}:\n${plan}`);
@@ -217,9 +220,9 @@ describe(`PostgreSQL with ${MANY} rows where a login looks`, function () {
     expect(through.join('\n\n')).to.equal('');
   });
 
-  /** Does something at a server, and looks that no large table was read through meanwhile. */
+  /** Does something at a server and checks that no large table was scanned meanwhile. */
   async function expectNoScan(file: object, work: (server: TestServer) => Promise<void>): Promise<void> {
-    // How many rows there are is an estimate, which changes meanwhile: the tables are chosen once.
+    // The row counts are estimates that change meanwhile, so the tables are chosen once.
     const { rows: large } = await client.query(
       'SELECT relname FROM pg_stat_user_tables WHERE n_live_tup >= $1',
       [ROWS],
@@ -236,11 +239,11 @@ describe(`PostgreSQL with ${MANY} rows where a login looks`, function () {
     const before = await scans();
     await work(server);
     await server.stop();
-    // What a connection has counted is told when it ends.
+    // A connection reports its statistics when it ends.
     expect(await scans()).to.deep.equal(before);
   }
 
-  it('reads no such table through for a login, an exchange, a refresh and a look at the profile', async () => {
+  it('scans no large table for a login, a code exchange, a refresh and userinfo', async () => {
     await expectNoScan(OTHER_WAYS, async (server) => {
       const agent = createAgent(server);
       const tokens = await spaTokens(agent, server, { scope: 'openid offline_access' });
@@ -255,7 +258,7 @@ describe(`PostgreSQL with ${MANY} rows where a login looks`, function () {
     });
   });
 
-  it('nor with an Action, which each login and refresh waits for and leaves its record', async () => {
+  it('scans no large table for an Action, which each login and refresh runs and records', async () => {
     const managed = await startManaged(OTHER_WAYS, dataDir, { DATABASE_URL: cluster.url() });
     const claim = `api.idToken.setCustomClaim('https://example.test/runs', event.stats.logins_count > 0);`;
     const code = `exports.onExecutePostLogin = async (event, api) => { ${claim} };`;
@@ -272,7 +275,7 @@ describe(`PostgreSQL with ${MANY} rows where a login looks`, function () {
     });
   });
 
-  it('nor for a passkey, a code by mail, an organization, or the page of an account', async () => {
+  it('scans no large table for a passkey, a code by e-mail, an organization, or the account page', async () => {
     await expectNoScan(OTHER_WAYS, async (server) => {
       const agent = createAgent(server);
       const key = softwareKey();
@@ -302,7 +305,7 @@ describe(`PostgreSQL with ${MANY} rows where a login looks`, function () {
     });
   });
 
-  it('nor for tokens that are bound to a key, and a session that is handed over', async () => {
+  it('scans no large table for sender-constrained tokens and session transfer', async () => {
     await expectNoScan(OTHER_WAYS, async (server) => {
       const agent = createAgent(server);
       const prover = await createProver();
@@ -340,7 +343,7 @@ describe(`PostgreSQL with ${MANY} rows where a login looks`, function () {
     });
   });
 
-  it('pages through the users and the log, sorted and by what they are found by, without reading all', async () => {
+  it('pages through users and the log, sorted and filtered, without reading all rows', async () => {
     const scans = async () => {
       const { rows } = await client.query(
         `SELECT relname, seq_scan FROM pg_stat_user_tables WHERE relname IN ('users', 'users_index', 'logs')`,
@@ -362,7 +365,7 @@ describe(`PostgreSQL with ${MANY} rows where a login looks`, function () {
     expect(await scans()).to.deep.equal(before);
   });
 
-  it('finds in the log by address, application and connection, rare or not, and reads few other events', async () => {
+  it('searches the log by address, application and connection, frequent or rare, reading few other events', async () => {
     const read = async () => {
       const { rows } = await client.query(
         `SELECT coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) AS n FROM pg_stat_user_tables WHERE relname = 'logs'`,
@@ -377,7 +380,8 @@ describe(`PostgreSQL with ${MANY} rows where a login looks`, function () {
       ['connection', 'ip'],
     ] as const) {
       for (const equals of ['rare', 'common']) {
-        // As the console and the Management API ask; together with another, and from a time on.
+        // The queries of the console and the Management API, also combined with another filter and from a point in
+        // time.
         const is = { field, equals };
         const both = { all: [is, { field: field2, equals }, { field: 'id', from: 'x|1' }] };
         for (const sort of [

@@ -60,7 +60,7 @@ describe('the key of a store in PostgreSQL', () => {
     await store.close();
   };
 
-  it('is changed from one setting to another, and the former opens nothing any more', async () => {
+  it('changes from one setting to another, and the former key opens nothing any more', async () => {
     const keys = await fill(one);
     await resealDatabase(source(other, one));
     await expectAll(keys, other);
@@ -69,7 +69,7 @@ describe('the key of a store in PostgreSQL', () => {
     expect(String(await rejection(resealDatabase(source(one))))).to.match(/none of SECRETS_KEY/);
   });
 
-  it('is made anew in its file, and goes from the file to a setting', async () => {
+  it('is replaced in its file, and moves from the file to a setting', async () => {
     const keys = await fill();
     await resealDatabase(source());
     await expectAll(keys);
@@ -78,7 +78,7 @@ describe('the key of a store in PostgreSQL', () => {
     expect(String(await rejection(open()))).to.match(/secrets.key is missing/);
   });
 
-  it('goes to a setting also where the file of the one before was not put in its place in time', async () => {
+  it('moves to a setting even if an interrupted command had not moved the new key to its place', async () => {
     const keys = await fill();
     const file = keyFile(dataDir);
     renameSync(file, newFile(file));
@@ -87,7 +87,7 @@ describe('the key of a store in PostgreSQL', () => {
     expect(String(await rejection(open()))).to.match(/secrets.key is missing/);
   });
 
-  it('stays what it is where a record cannot be opened, and while a server uses the database', async () => {
+  it('does not change while a server uses the database, or when a record cannot be opened', async () => {
     const keys = await fill(one);
     const store = await open(one);
     await store.collection('users').count();
@@ -114,7 +114,7 @@ describe('the key of a store in PostgreSQL', () => {
     await expectAll(keys, one);
   });
 
-  it('that is lost for good is given up with what it sealed, and nothing else', async () => {
+  it('can be given up when it is lost, with what it sealed and nothing else', async () => {
     const keys = await fill(one);
     const { records, members } = await resetDatabase(source(other));
     expect(records).to.equal(keys.length);
@@ -129,7 +129,7 @@ describe('the key of a store in PostgreSQL', () => {
     expect(await resetDatabase(source(other))).to.deep.equal({ records: 0, members: 0 });
   });
 
-  it('is not what `repair` is for: it says in a sentence that it mends files, and that a backup mends a database', async () => {
+  it('cannot be repaired by `gatehouse repair`, which says that it repairs files and that a database needs a backup', async () => {
     const host = { env: { DATABASE_URL: url, DATA_DIR: dataDir } } as unknown as Parameters<typeof repair>[0];
     const refused = String(await rejection(repair(host)));
     expect(refused).to.match(/works on the files of the embedded store.*restored from its backup/);

@@ -1,4 +1,4 @@
-// How a database comes to the present schema, and which are refused.
+// How a database gets the present schema, and which databases are refused.
 import { createSecretKey } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -51,7 +51,7 @@ describe('the schema of a PostgreSQL database', () => {
   };
 
   for (const file of readdirSync(SCHEMAS)) {
-    it(`is brought up from ${file.replace('.json', '')}, with the data in it, once`, async () => {
+    it(`is upgraded from ${file.replace('.json', '')} with its data, once`, async () => {
       const url = await emptyDatabase();
       await execute(url, JSON.parse(readFileSync(new URL(file, SCHEMAS), 'utf8')));
       const warnings: object[] = [];
@@ -78,7 +78,7 @@ describe('the schema of a PostgreSQL database', () => {
     });
   }
 
-  it('is made once where many processes start at the same time', async () => {
+  it('is created once when many processes start at the same time', async () => {
     const url = await emptyDatabase();
     const stores = await Promise.all(Array.from({ length: 4 }, () => open(url)));
     await stores[0]?.collection('users').insert(aUser('auth0|1'));
@@ -86,7 +86,7 @@ describe('the schema of a PostgreSQL database', () => {
     for (const store of stores) await store.close();
   });
 
-  it('follows a collection that has other keys, fields and sealed members than before', async () => {
+  it('follows a collection whose keys, fields and sealed members have changed', async () => {
     const url = await emptyDatabase();
     const store = await open(url);
     await store.collection('users').insert(aUser('auth0|1', 'ada@example.com'));
@@ -120,7 +120,7 @@ describe('the schema of a PostgreSQL database', () => {
     expect(rows[0].data).to.contain('sealed').and.not.contain('"open"');
   });
 
-  it('has the values of an index that is new added to the keys that there are, while others read', async () => {
+  it('gets the values of a new index without rewriting existing keys, while others read', async () => {
     const url = await emptyDatabase();
     const store = await open(url);
     const login = { last_login: '2026-11-20T09:00:00.000Z' };
@@ -136,7 +136,7 @@ describe('the schema of a PostgreSQL database', () => {
     const reader = new pg.Client(url);
     reader.on('error', () => undefined);
     await reader.connect();
-    // Ended by the database, it can commit no more.
+    // If the upgrade waited for this reader, the database would end it, and its COMMIT below would fail.
     await reader.query(`SET idle_in_transaction_session_timeout = '20s'`);
     await reader.query('BEGIN; SELECT FROM users');
     const newer = await open(url);
@@ -155,7 +155,7 @@ describe('the schema of a PostgreSQL database', () => {
     expect(rows).to.deep.equal([{ value: '2026-11-21' }]);
   });
 
-  it('is given an index by one process, while others write; one that was begun and not finished is made again', async () => {
+  it('gets an index from one process while others write, and again where its creation was interrupted', async () => {
     const url = await emptyDatabase();
     const first = await open(url);
     const event = (id: string, ip: string) => ({ id, type: 's', date: '2026-11-22T00:00:00.000Z', ip });
@@ -192,20 +192,20 @@ describe('the schema of a PostgreSQL database', () => {
     expect(again).to.deep.equal([]);
   });
 
-  it('lets a server end that makes an index, which the next one makes anew, and one that does not, whatever time it takes and whatever ends it', async () => {
+  it('lets a server stop while it creates an index, which another then creates, whatever delays or ends the creation', async () => {
     const url = await emptyDatabase();
     await (await open(url)).close();
     const client = new pg.Client(url);
     await client.connect();
     await client.query('DROP INDEX logs_by_ip');
-    // As poolers need it, which take no time-outs from a connection.
+    // As with poolers, which do not accept time limits for a connection.
     for (const limit of ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'])
       await client.query(`ALTER DATABASE d${databases} SET ${limit} = '250ms'`);
-    // Who writes to the table holds up the index as long as they like.
+    // A transaction that writes to the table blocks the index as long as it likes.
     await client.query('BEGIN; LOCK TABLE logs IN ROW EXCLUSIVE MODE');
     const errors: object[] = [];
     const maker = await open(url, [], errors);
-    // Of another connection: a transaction sees what is under way as it was.
+    // On another connection, because a transaction sees statements under way as they were at its start.
     const other = new pg.Client(url);
     await other.connect();
     await other.query('SET statement_timeout = 0');
@@ -230,9 +230,9 @@ describe('the schema of a PostgreSQL database', () => {
     expect(errors).to.deep.equal([]);
     expect(await making()).to.deep.equal(first);
     await maker.close();
-    // The next one may have begun by now.
+    // The other server may have begun by now.
     expect(await making()).to.not.include(first[0]);
-    // What the database ends, as when it fails over, is begun again.
+    // Creation is started again after the database ended it, as in a failover.
     await other.query('SELECT pg_terminate_backend($1)', await begun());
     await client.query('ROLLBACK');
     await client.end();
@@ -245,7 +245,7 @@ describe('the schema of a PostgreSQL database', () => {
     expect(errors).to.deep.equal([]);
   });
 
-  it('is given its indexes beside another schema of the database, which it neither waits for nor ends', async () => {
+  it('gets its indexes beside another schema of the database, without waiting for it or cancelling its statements', async () => {
     const url = await emptyDatabase();
     await execute(url, ['CREATE SCHEMA one', 'CREATE SCHEMA "Two"']);
     const one = `${url}?options=-csearch_path%3Done`;
@@ -286,7 +286,7 @@ describe('the schema of a PostgreSQL database', () => {
     expect(errors).to.deep.equal([]);
   });
 
-  it('of a newer release is refused, in a sentence', async () => {
+  it('is refused when it is of a newer release, with a clear message', async () => {
     const url = await emptyDatabase();
     await (await open(url)).close();
     const cases = [
@@ -311,13 +311,13 @@ describe('the schema of a PostgreSQL database', () => {
     await (await open(url)).close();
   });
 
-  it('of another program is refused', async () => {
+  it('is refused when it belongs to another program', async () => {
     const url = await emptyDatabase();
     await execute(url, ['CREATE TABLE users (id int)']);
     expect(String(await rejection(open(url)))).to.match(/tables of another program/);
   });
 
-  it('that takes no writes is refused, in a sentence that says what to do, whether it was ever used', async () => {
+  it('is refused when it is read-only, with a message that says what to do, whether it was used before or not', async () => {
     const url = await emptyDatabase();
     const readOnly = `${url}?options=${encodeURIComponent('-c default_transaction_read_only=on')}`;
     const expected = /takes no writes: it is a standby.*primary.*pg_dump/;
@@ -335,11 +335,11 @@ describe('the schema of a PostgreSQL database', () => {
     expect(readdirSync(dataDir).filter((name) => name.startsWith('a-backup'))).to.deep.equal([]);
   });
 
-  it('stays as it was where a change fails halfway', async () => {
+  it('is unchanged when an upgrade fails halfway', async () => {
     const url = await emptyDatabase();
     const statements: string[] = JSON.parse(readFileSync(new URL('1.json', SCHEMAS), 'utf8'));
     await execute(url, statements);
-    // The text of a record that cannot be read stops the rewriting of the collections.
+    // A record that cannot be read stops the rewriting of the collections.
     await execute(url, [`INSERT INTO logs (id, data, indexes) VALUES ('x', '{"id":7}', '{}')`]);
     expect(await rejection(open(url))).to.be.instanceOf(Error);
     const { rows } = await cluster.query(`SELECT count(*)::int AS n FROM users_index`, `d${databases}`);

@@ -37,7 +37,7 @@ describe('a server on PostgreSQL', () => {
   });
   after(() => cluster.stop());
 
-  it('logs a user in, and knows the tokens after a restart', async () => {
+  it('logs a user in, and accepts the tokens after a restart', async () => {
     const first = await start();
     const tokens = await spaTokens(createAgent(first), first, { scope: 'openid offline_access' });
     expect(tokens.id_token).to.be.a('string');
@@ -51,9 +51,9 @@ describe('a server on PostgreSQL', () => {
     expect(refreshed.status).to.equal(200);
   });
 
-  it('asks the database once for a profile, and for a refresh once before it writes all at once', async () => {
+  it('queries the database once for userinfo, and once for a refresh before it sends all writes together', async () => {
     const count = countStore();
-    // What the process asks now and then is nobody's request.
+    // Periodic queries of the process belong to no request.
     const asked = () =>
       count
         .trips()
@@ -74,7 +74,7 @@ describe('a server on PostgreSQL', () => {
     expect(asked()).to.deep.equal(['artifacts.getWithNamed', 'batch(artifacts)']);
   });
 
-  it('shares codes between processes: of two that exchange one, one gets tokens', async () => {
+  it('shares codes between processes: of two that exchange one, only one gets tokens', async () => {
     const [one, other] = [await start(), await start()];
     const { verifier, challenge } = pkce();
     const { code } = responseOf(await logIn(createAgent(one), one, spaRequest(challenge)));
@@ -90,7 +90,7 @@ describe('a server on PostgreSQL', () => {
     expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, 400]);
   });
 
-  it('refuses to start with another key than the other processes have', async () => {
+  it('refuses to start with another key than the other processes', async () => {
     await start();
     const other = SECRETS_KEY.replaceAll('0', '1');
     const refused = await startServer({ tenant, env: { ...env, SECRETS_KEY: other } }).then(
@@ -100,7 +100,7 @@ describe('a server on PostgreSQL', () => {
     expect(refused).to.match(/^SECRETS_KEY is another key than the secrets in the database are sealed with/);
   });
 
-  it('refuses to start on a database that it cannot reach, and quotes no password', async () => {
+  it('refuses to start on an unreachable database, without quoting the password', async () => {
     const refused = await startServer({
       tenant,
       env: { ...env, DATABASE_URL: 'postgres://user:hidden@127.0.0.1:1/none' },

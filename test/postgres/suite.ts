@@ -1,5 +1,5 @@
-// Runs the tests that it is given, or all, over PostgreSQL: `npm run test:postgres [files]`. The server is the one that
-// TEST_DATABASE_URL names, whose user may create databases, or one of its own from npm.
+// Runs the given test files, or all, over PostgreSQL: `npm run test:postgres [files]`. The server is the one in
+// TEST_DATABASE_URL, whose user must be able to create databases, or one that npm has installed.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -35,7 +35,7 @@ try {
   rmSync(dataDir, { recursive: true, force: true });
 }
 
-/** What mocha is to run: as `npm test` where nothing is given. */
+/** The arguments for mocha: as in `npm test` if none are given. */
 function files(): string[] {
   const arguments_ = process.argv.slice(2);
   if (arguments_.length > 0) return arguments_;

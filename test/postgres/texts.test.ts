@@ -1,4 +1,4 @@
-// What PostgreSQL takes less of than JSON and the other engine: characters, and the length of what an index holds.
+// Limits of PostgreSQL that JSON and the embedded store do not have: some characters, and the length of index entries.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ describe('texts in PostgreSQL', () => {
     '\u001a',
   ];
 
-  it('come back as they were, in a record, its id and its keys, and are found', async () => {
+  it('are returned unchanged in a record, its id and its keys, and can be searched for', async () => {
     const users = store.collection('users');
     for (const text of nasty) {
       const id = `auth0|${text}`;
@@ -56,7 +56,7 @@ describe('texts in PostgreSQL', () => {
     expect(await users.count()).to.equal(0);
   });
 
-  it('are told apart where they differ in nothing else', async () => {
+  it('are distinguished when they differ only in special characters', async () => {
     const users = store.collection('users');
     for (const text of nasty) await users.insert(aUser(text, text));
     for (const text of nasty) {
@@ -70,7 +70,7 @@ describe('texts in PostgreSQL', () => {
     for (const text of nasty) expect(await users.delete(text)).to.equal(true);
   });
 
-  it('that are longer than an index takes are kept whole, found, and unique', async () => {
+  it('that are too long for an index are stored completely, found, and unique', async () => {
     const [users, identities] = [store.collection('users'), store.collection('identities')];
     const long = (end: string) =>
       `${Array.from({ length: 4000 }, (_, n) => (n * 7919).toString(36)).join('')}${end}`;
