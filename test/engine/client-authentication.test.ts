@@ -20,8 +20,8 @@ import { createTrail } from '../../src/runtime/trail.ts';
 import { createSigning } from '../../src/signing/signing.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { createEvents } from '../../src/tenant/events.ts';
+import { NO_CERTIFICATES, NO_DELEGATED_LOGINS, NO_SECOND_FACTOR } from '../support/engine-stubs.ts';
 import { tenant } from '../support/flows.ts';
-import { NO_CERTIFICATES, NO_DELEGATED_LOGINS, NO_SECOND_FACTOR } from '../support/second-factor.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const keys = generateKeyPairSync('rsa', {

@@ -5,8 +5,8 @@ import { nameField } from '../../src/connections/name-field.ts';
 import {
   accessibilityFaults,
   BY_COLOUR,
-  bringAxe,
   faultsInAllLooks,
+  injectAxe,
   type Judged,
   NARROWEST,
   sidewaysScroll,
@@ -64,7 +64,7 @@ describe('the pages', () => {
     before(async function visits() {
       // Colours must not be in transition to the other scheme while they are checked.
       await undrawnIn({ locale: 'de', colorScheme: 'light', reducedMotion: 'reduce' }, async (page) => {
-        await bringAxe(page);
+        await injectAxe(page);
         page.on('console', (message) => said.push(message.text()));
         page.on('pageerror', (error) => said.push(String(error)));
         page.on('request', (request) => origins.add(new URL(request.url()).origin));
@@ -110,7 +110,7 @@ describe('the pages', () => {
       it(`keep their contrast: ${colorScheme}, ${primary} on ${page_background}`, async () => {
         site.setTenant({ branding: { colors: { primary, page_background } } });
         await undrawnIn({ colorScheme }, async (page) => {
-          await bringAxe(page);
+          await injectAxe(page);
           for (const path of ['/login-choices', '/signup-failed', '/account', '/home']) {
             await page.goto(site.url + path);
             expect(await accessibilityFaults(page, BY_COLOUR), path).to.deep.equal([]);

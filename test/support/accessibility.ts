@@ -1,5 +1,5 @@
-// What axe says of a page. Its own driver reads its source anew, and opens one page more, each time that it is asked;
-// here it is put into a document once and asked as often as the colours or the width change.
+// Accessibility checks of pages with axe. Its own driver loads axe's source again and opens another page for each
+// check; here axe is put into a document once, and run again when the colours or the width change.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { AxeBuilder } from '@axe-core/playwright';
@@ -8,20 +8,20 @@ import type { Page } from 'playwright-core';
 const driver = createRequire(import.meta.url).resolve('@axe-core/playwright');
 const SOURCE = readFileSync(createRequire(driver).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** The rules of axe whose outcome depends on the colours. */
+/** The rules of axe that depend on colours. */
 export const BY_COLOUR = ['color-contrast', 'link-in-text-block'];
-/** And on the layout. */
+/** The rules that also depend on the layout. */
 const BY_LAYOUT = [...BY_COLOUR, 'target-size', 'scrollable-region-focusable', 'meta-viewport'];
 
 export const WIDE = { width: 1280, height: 860 };
 const PHONE = { width: 375, height: 740 };
-/** The narrowest that pages are made for (WCAG 2.2, 1.4.10). */
+/** The narrowest width that pages support (WCAG 2.2, 1.4.10). */
 export const NARROWEST = { width: 320, height: 640 };
 
-/** By scheme, the texts whose colours axe has found no fault of, as {@link TEXTS} has them. */
+/** For each color scheme, the combinations of {@link TEXTS} in which axe has found no fault. */
 export type Judged = Record<'light' | 'dark', Set<string>>;
 
-/** What the texts of a page are shown in: their colours, size and weight, what is around them, and all grounds below them. */
+/** Returns how each text of a page is displayed: its colours, size and weight, its parent's, and all backgrounds below it. */
 const TEXTS = `(() => {
   const grounds = new Map([[null, '']]);
   const groundsOf = (element) => {
@@ -45,11 +45,11 @@ const TEXTS = `(() => {
 })()`;
 
 /**
- * The faults of a page that is shown light and wide, in a browser of reduced motion: as it is, dark, and on a phone in
- * both schemes. The markup stays as it is: only what a scheme or a width changes is looked at again, and the colours where a
- * text is shown in some that were not looked at before.
- * @param look called for each, before axe is.
- * @param judged what was looked at on other pages of the same styles.
+ * Returns the faults of a page that is displayed in light colours and wide, with reduced motion: as it is, dark, and at
+ * phone width in both schemes. The markup does not change, so each further check covers only what depends on scheme or
+ * width, and colours only in combinations not checked before.
+ * @param look called with the name of each display before axe runs.
+ * @param judged what was checked on other pages with the same styles.
  */
 export async function faultsInAllLooks(
   page: Page,
@@ -77,12 +77,12 @@ export async function faultsInAllLooks(
   return faults;
 }
 
-/** Puts axe into whatever a page goes to from now on: it need not be sent, and its source read, for each. */
-export function bringAxe(page: Page): Promise<unknown> {
+/** Loads axe into every page that is opened from now on, so that its source is not sent and parsed again. */
+export function injectAxe(page: Page): Promise<unknown> {
   return page.addInitScript({ content: SOURCE });
 }
 
-/** How much further a page goes than it is wide, pixels. */
+/** Returns by how many pixels a page is wider than its window. */
 export function sidewaysScroll(page: Page): Promise<number> {
   return page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 }
@@ -93,12 +93,12 @@ interface Results {
 }
 
 /**
- * The faults of a page as it is shown now, each with its elements. What axe cannot see through, nobody has checked the
- * contrast of: that is one, too.
- * @param rules to check; axe's own choice unless said otherwise.
+ * Returns the faults of a page as displayed, each with its elements. Text whose contrast axe could not determine counts
+ * as a fault, too.
+ * @param rules the rules to check, by default axe's own selection.
  */
 export async function accessibilityFaults(page: Page, rules?: string[]): Promise<string[]> {
-  // The driver knows how to look into frames.
+  // Only the driver supports frames.
   const { violations, incomplete } = await (page.frames().length > 1 ? byDriver : inPage)(page, rules);
   const unseen = incomplete.filter(({ id }) => id === 'color-contrast');
   return [...violations, ...unseen].map(({ id, nodes }) => `${id}: ${nodes.map((n) => n.html).join(' ')}`);

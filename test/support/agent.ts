@@ -6,9 +6,9 @@ export interface Answer {
   status: number;
   headers: Record<string, string | string[] | undefined>;
   text: string;
-  /** The `Location` header, made absolute; empty without one. */
+  /** The `Location` header as an absolute URL; empty without one. */
   location: string;
-  /** The body as JSON. @throws SyntaxError when it is none. */
+  /** Parses the body as JSON. @throws SyntaxError when it is not JSON. */
   json(): Record<string, any>; // any: a test reads what it expects, and fails on anything else
 }
 
@@ -34,11 +34,11 @@ interface Cookie {
   path: string;
 }
 
-/** Connections are kept: a TLS handshake takes longer than most answers. */
+/** Keeps connections open: a TLS handshake takes longer than most answers. */
 const SECURE = new https.Agent({ keepAlive: true });
 const PLAIN = new http.Agent({ keepAlive: true });
 
-/** @param server where it goes (`url`) and whom it trusts (`ca`, PEM). */
+/** @param server its address (`url`) and the CA to trust (`ca`, PEM). */
 export function createAgent(server: { url: string; ca: string }): Agent {
   const jar = new Map<string, Cookie>();
   const request = async (path: string, options: AgentRequest = {}): Promise<Answer> => {
@@ -74,7 +74,7 @@ export function createAgent(server: { url: string; ca: string }): Agent {
   };
 }
 
-/** Sends a request, and once more where the server closed the connection that was kept before it came. */
+/** Sends a request, and again if the server had closed the kept connection before the request arrived. */
 function exchange(
   url: URL,
   options: { method: string; headers: Record<string, string> },
@@ -119,7 +119,7 @@ function keep(jar: Map<string, Cookie>, line: string, url: URL): void {
   else jar.set(`${name} ${path}`, { name, value: rest.join('='), path });
 }
 
-/** The fields of the first form on a page that has `field`, and where it posts. */
+/** Returns the fields of the first form on a page that has the field `field`, and the form's action. */
 export function readForm(page: Answer, field?: string): { action: string; fields: Record<string, string> } {
   for (const [, tag = '', inside = ''] of page.text.matchAll(/<form([^>]*)>([\s\S]*?)<\/form>/g)) {
     const fields: Record<string, string> = {};

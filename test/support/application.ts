@@ -1,4 +1,4 @@
-// A browser application for tests: a page of an origin of its own, with the script of an SDK.
+// A browser application for tests: a page with its own origin and the script of an SDK.
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import { createRequire } from 'node:module';
@@ -13,7 +13,7 @@ interface Application {
   stop(): void;
 }
 
-/** Starts one; every path but the script's is the page. */
+/** Starts one; it answers every path with the page, except the script's. */
 async function startApplication(script: string | Buffer): Promise<Application> {
   const server = http.createServer((request, response) => {
     const isScript = request.url === '/sdk.js';
@@ -27,7 +27,7 @@ async function startApplication(script: string | Buffer): Promise<Application> {
   };
 }
 
-/** The applications of a tenant, with the browser application at an origin. */
+/** Returns the applications of a tenant, with the browser application at an origin. */
 export function clientsAt<C extends { client_id: string }>(clients: readonly C[], origin: string): C[] {
   return clients.map((client) =>
     client.client_id === 'spa'
@@ -36,7 +36,7 @@ export function clientsAt<C extends { client_id: string }>(clients: readonly C[]
   );
 }
 
-/** auth0-js as it is published for browsers. */
+/** The browser build of auth0-js. */
 export function auth0Js(): Buffer {
   const manifest = createRequire(import.meta.url).resolve('auth0-js/package.json');
   return readFileSync(join(dirname(manifest), 'dist/auth0.min.js'));
@@ -46,15 +46,15 @@ interface ApplicationPage {
   server: TestServer;
   origin: string;
   context: BrowserContext;
-  /** The application, anew for each test. */
+  /** The application in a new state for each test. */
   page: Page;
 }
 
 /**
- * Has an application and a server for the tests of the suite it is called in, with the application open in a browser.
+ * Starts an application and a server for the tests of the suite, with the application open in a browser.
  * @param options.script of the SDK.
- * @param options.tenant for the application at an origin.
- * @returns what a test has, while it runs.
+ * @param options.tenant returns the tenant for the application's origin.
+ * @returns what a test uses, while it runs.
  */
 export function openApplication(options: {
   script(): string | Buffer;

@@ -1,4 +1,4 @@
-// The ways in that a browser has: each takes an authorization request to its end, back at the application.
+// Logins in a browser, each from an authorization request until the redirect to the application.
 import { type Agent, type Answer, readForm } from './agent.ts';
 import { authorize, follow, logIn, USER, WEB_CALLBACK } from './flows.ts';
 import { nextMessageTo } from './inbox.ts';
@@ -11,7 +11,7 @@ interface Server {
   dataDir: string;
 }
 
-/** Parameters of an authorization request. */
+/** The parameters of an authorization request. */
 type Request = Record<string, string>;
 
 /** Opens a request's hosted page. */
@@ -19,12 +19,12 @@ export async function openPage(agent: Agent, server: Server, request: Request): 
   return follow(agent, await authorize(agent, request), server.url);
 }
 
-/** By a password at the hosted page. */
+/** Logs in with a password on the hosted page. */
 export function byPassword(agent: Agent, server: Server, request: Request, email = USER.email) {
   return logIn(agent, server, request, { email, password: USER.password });
 }
 
-/** By signing up at the hosted page. */
+/** Signs up on the hosted page. */
 export async function bySignUp(agent: Agent, server: Server, request: Request, email: string) {
   const page = await openPage(agent, server, { ...request, screen_hint: 'signup' });
   const { action, fields } = readForm(page, 'email');
@@ -32,7 +32,7 @@ export async function bySignUp(agent: Agent, server: Server, request: Request, e
   return follow(agent, await agent.request(action, { form }), server.url);
 }
 
-/** By a code, at the hosted page of a passwordless connection. */
+/** Logs in with a code on the hosted page of a passwordless connection. */
 export async function byCode(
   agent: Agent,
   server: Server,
@@ -48,7 +48,7 @@ export async function byCode(
   return follow(agent, await agent.request(action, { form: { ...fields, code } }), server.url);
 }
 
-/** By the link of a mail, in the browser that asked for it at a page of the web application. */
+/** Logs in with the link in an e-mail, in the browser that requested it on a page of the web application. */
 export async function byLink(
   agent: Agent,
   server: Server,
@@ -64,7 +64,7 @@ export async function byLink(
   return follow(agent, await agent.get(pathname + search), server.url);
 }
 
-/** A login ticket for credentials, by the application's own page. */
+/** Returns a login ticket for credentials, as the application's own login page requests it. */
 export async function ticketFor(agent: Agent, origin: string, credentials: object): Promise<string> {
   const answer = await agent.request('/co/authenticate', {
     json: { client_id: 'spa', ...credentials },
@@ -74,7 +74,7 @@ export async function ticketFor(agent: Agent, origin: string, credentials: objec
   return answer.json().login_ticket;
 }
 
-/** The waiting request that a hosted page is of. */
+/** Returns the uid of the waiting request that a hosted page belongs to. */
 export function uidOf(page: Answer): string {
   const uid = /\/u\/([\w-]{21,})/.exec(page.text)?.[1];
   if (uid === undefined) throw new Error(`not a hosted page:\n${page.text}`);

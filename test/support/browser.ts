@@ -1,4 +1,4 @@
-// A real Chromium for tests, from npm alone: @sparticuz/chromium's binary, driven by playwright-core.
+// A real Chromium for tests, installed by npm only: the binary of @sparticuz/chromium, driven by playwright-core.
 import { execFile } from 'node:child_process';
 import { createHash, X509Certificate } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -11,9 +11,9 @@ import { promisify } from 'node:util';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium } from 'playwright-core';
 import { PATIENCE } from './wait-until.ts';
 
-/** Quiet, and no network of its own: whatever reaches out must be what the test does. */
+/** No background traffic: every request must be caused by the test. */
 const SWITCHES = [
-  // Root, as in CI containers, has no sandbox.
+  // The sandbox does not work as root, as in CI containers.
   '--no-sandbox',
   '--disable-dev-shm-usage',
   '--disable-gpu',
@@ -25,13 +25,13 @@ const SWITCHES = [
   '--no-first-run',
   '--no-pings',
   '--font-render-hinting=none',
-  // Pages live for seconds here: what compiles their scripts once more, to run faster, takes more time than it saves.
+  // Pages live for seconds, so optimized recompilation of scripts takes more time than it saves.
   '--js-flags=--no-turbofan --no-maglev',
-  // Names but those of the machine itself do not resolve.
+  // Only names of this machine resolve.
   '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1, EXCLUDE [::1]',
 ];
 
-/** What a test has of the browser: contexts, which share nothing with those of others. */
+/** A test's share of the browser: contexts that share nothing with those of other tests. */
 export interface TestBrowser {
   newContext(options?: BrowserContextOptions): Promise<BrowserContext>;
   /** Closes the contexts that were opened here. */
@@ -39,8 +39,8 @@ export interface TestBrowser {
 }
 
 /**
- * It draws no frame that it is not told to, and none tells it. Styles and layout are worked out when a script asks for them, as
- * ever; drawing a page takes as much of a processor as all else. Browsers of macOS cannot do it.
+ * Draws no frames unless asked to, and nothing asks. Styles and layout are still computed when a script needs them;
+ * drawing a page takes as much processor time as everything else. Not available on macOS.
  */
 const UNDRAWN = process.platform === 'darwin' ? [] : ['--enable-begin-frame-control'];
 
@@ -48,12 +48,12 @@ const UNDRAWN = process.platform === 'darwin' ? [] : ['--enable-begin-frame-cont
 const browsers = new Map<string, Promise<Browser>>();
 
 /**
- * A browser, started once per process and certificate; it ends with the process, or by {@link closeBrowsers}. On
+ * Returns a browser, started once per process and certificate; it ends with the process or by {@link closeBrowsers}. On
  * systems other than Linux, CHROMIUM_PATH names the browser to use.
- * @param ca a certificate (PEM) to trust wherever it is in a chain, of the test server's CA say: by its
- *   public key, so that all others are checked as ever.
- * @param draws whether pages are drawn: for pages that are only asked for styles and layout they need not be. Where they are
- *   not, nothing can be clicked: that waits for a frame.
+ * @param ca a certificate (PEM), such as the test server's CA, whose public key is trusted anywhere in a chain; all
+ * other certificates are checked as usual.
+ * @param draws whether pages are drawn. Pages that are only examined for styles and layout need not be, but nothing can
+ * be clicked then, because a click waits for a frame.
  */
 export async function launchBrowser(ca?: string, { draws = true } = {}): Promise<TestBrowser> {
   const switches = [
@@ -91,13 +91,13 @@ export async function closeBrowsers(): Promise<void> {
   for (const browser of started) await (await browser).close();
 }
 
-/** SHA-256 of a certificate's public key (SPKI, DER), base64: how Chromium's switch names it. */
+/** Returns the SHA-256 of a certificate's public key (SPKI, DER) in base64, as Chromium's switch expects it. */
 function publicKeyHash(pem: string): string {
   const spki = new X509Certificate(pem).publicKey.export({ type: 'spki', format: 'der' });
   return createHash('sha256').update(spki).digest('base64');
 }
 
-/** The package's own configuration looks for the font in places of its own. */
+/** The package's own configuration looks for the font in other directories. */
 const FONTS_FILE = 'gatehouse-fonts.conf';
 
 function fontsConfiguration(home: string): string {
@@ -116,9 +116,9 @@ async function installation(): Promise<Installation> {
   const home = await unpacked();
   const executablePath = join(home, 'chromium');
   const env: Record<string, string> = {};
-  // A bare machine has no fonts; the package brings one.
+  // A minimal machine has no fonts; the package brings one.
   if (!existsSync('/etc/fonts/fonts.conf')) env.FONTCONFIG_FILE = join(home, 'fonts', FONTS_FILE);
-  // Nor NSS and the like. Those of the system go first: they fit its C library.
+  // Nor libraries such as NSS. The system's own come first because they match its C library.
   if (await lacksLibraries(executablePath)) {
     const libraries = [process.env.LD_LIBRARY_PATH, join(home, 'al2023', 'lib')];
     env.LD_LIBRARY_PATH = libraries.filter(Boolean).join(':');
@@ -127,8 +127,8 @@ async function installation(): Promise<Installation> {
 }
 
 /**
- * The directory of this version's unpacked binary, made once a machine and user. Two test runs may start
- * at the same time: each unpacks for itself, and the first to finish is kept.
+ * Returns the directory of this version's unpacked binary, created once per machine and user. If two test runs start
+ * together, each unpacks the binary, and the first to finish is kept.
  */
 async function unpacked(): Promise<string> {
   const entry = fileURLToPath(import.meta.resolve('@sparticuz/chromium'));
@@ -148,7 +148,7 @@ async function unpacked(): Promise<string> {
   return home;
 }
 
-/** The package unpacks into the system's temporary directory; for this once, that is ours. */
+/** The package unpacks into the system's temporary directory, which is therefore set to ours meanwhile. */
 async function unpackInto(directory: string, bin: string): Promise<void> {
   const { default: binary, inflate } = await import('@sparticuz/chromium');
   const before = process.env.TMPDIR;

@@ -1,24 +1,24 @@
-// A package of CommonJS modules as one script for a browser: some SDKs are published without one, and a bundler
-// is a lot to bring for joining files.
+// Joins a package of CommonJS modules into one script for a browser: some SDKs are published without one, and this
+// avoids a bundler as a dependency.
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire, isBuiltin } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 
 const REQUIRE = /\brequire\(\s*(?:'([^'\n]+)'|"([^"\n]+)")\s*\)/g;
-/** Nothing, as a module: what a package says a browser does without, and what only Node.js has. */
+/** An empty module, for what a package says a browser does not need, and for what only Node.js has. */
 const EMPTY = 'empty';
 
 interface Module {
   id: number;
   source: string;
-  /** The id of each module that it requires, by the name that it does so by. */
+  /** The ids of the modules that it requires, by the name in `require`. */
   requires: Record<string, number>;
 }
 
 /**
- * Joins the modules that a package's own entry leads to.
- * @param name of the installed package; or several by names of the page's, which then share what they require.
- * @param global the name that the page finds the package's exports by.
+ * Joins the modules that a package's entry requires.
+ * @param name the installed package; or several, by the names for the page, which then share their dependencies.
+ * @param global the global variable with the package's exports.
  */
 export function bundle(name: string | Readonly<Record<string, string>>, global: string): string {
   const modules = new Map<string, Module>();
@@ -63,10 +63,10 @@ function sourceOf(file: string): string {
   return file.endsWith('.json') ? `module.exports=${text}` : text;
 }
 
-/** @returns undefined where it is not installed: a package may try to load what it does without. */
+/** Returns undefined if it is not installed: a package may try to load an optional module. */
 function resolveFrom(file: string, wanted: string): string | undefined {
   if (file === EMPTY) return undefined;
-  // A package of that name goes before Node's own module: `events`, for one, is both.
+  // A package takes precedence over Node's own module of the same name, for example `events`.
   const name = isBuiltin(wanted) ? `${wanted}/` : wanted;
   let found: string;
   try {
@@ -75,7 +75,7 @@ function resolveFrom(file: string, wanted: string): string | undefined {
     return isBuiltin(wanted) ? EMPTY : undefined;
   }
   const { directory, manifest } = packageOf(found);
-  // Node.js takes the ES module of a package that is published as both; its `main` is CommonJS.
+  // Node.js would take the ES module of a package that has both; its `main` is CommonJS.
   if (found.endsWith('.mjs')) return join(directory, manifest.main ?? 'index.js');
   const { main = 'index.js', browser = {} } = manifest;
   const replaced = Object.entries(typeof browser === 'string' ? { [main]: browser } : browser);
@@ -86,7 +86,7 @@ function resolveFrom(file: string, wanted: string): string | undefined {
 interface Manifest {
   name?: string;
   main?: string;
-  /** What browsers take instead of a file; `false` for nothing. */
+  /** What browsers use instead of a file; `false` for nothing. */
   browser?: Record<string, string | false> | string;
 }
 

@@ -1,4 +1,4 @@
-// An application's callback: what matters is that the browser is sent there.
+// An application's callback; tests only need the browser to be redirected there.
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';

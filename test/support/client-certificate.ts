@@ -1,4 +1,4 @@
-// Certificates of clients, as an application makes its own or an authority signs them.
+// Certificates of clients, self-signed by an application or signed by an authority.
 import 'reflect-metadata';
 import { randomBytes, type webcrypto, X509Certificate } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
@@ -11,7 +11,7 @@ export interface TestCertificate {
   certificate: X509Certificate;
   /** `x5t#S256`: SHA-256 in base64url. */
   thumbprint: string;
-  /** To sign others with. */
+  /** For signing other certificates. */
   authority: Authority;
 }
 
@@ -26,12 +26,12 @@ const DAY = 86_400_000;
 interface Made {
   /** RFC 4514, `CN=client` by default. */
   subject?: string;
-  /** Itself by default. */
+  /** The issuer; self-signed by default. */
   issuer?: Authority;
   /** Milliseconds from now. */
   from?: number;
   to?: number;
-  /** Extended key usages by OID; none where nothing is said. */
+  /** Extended key usages by OID; none by default. */
   usages?: string[];
   isAuthority?: boolean;
 }
@@ -39,7 +39,7 @@ interface Made {
 export const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2';
 export const SERVER_AUTH = '1.3.6.1.5.5.7.3.1';
 
-/** Makes one. */
+/** Creates a certificate. */
 export async function clientCertificate({
   subject = 'CN=client',
   issuer,

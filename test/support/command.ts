@@ -1,10 +1,10 @@
-// Runs the `gatehouse` command's subcommands in this process: one of its own takes half a second of processor time to load
-// them anew. That `src/cli.ts` gives them its process is shown by those that run it (`process.ts`).
+// Runs subcommands of `gatehouse` in this process, because a new process needs half a second of processor time to load
+// them. Tests that use `process.ts` cover that `src/cli.ts` runs them in a process.
 import { Readable, Writable } from 'node:stream';
 import { runCommand as run } from '../../src/commands.ts';
 
 interface CommandOptions {
-  /** What paths in arguments and settings are relative to. */
+  /** The directory that relative paths in arguments and settings start from. */
   cwd: string;
   args: readonly string[];
   env?: Record<string, string>;
@@ -12,7 +12,7 @@ interface CommandOptions {
   input?: string;
 }
 
-/** Runs a command to its end. One at a time: a process has one working directory. */
+/** Runs a command to its end. Only one at a time, because a process has one working directory. */
 export async function runCommand({ cwd, args, env = {}, input = '' }: CommandOptions) {
   const [stdout, stderr] = [collect(), collect()];
   let ended: number | undefined;

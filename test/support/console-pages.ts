@@ -1,14 +1,14 @@
-// Every page of the console that a link leads to, one of each kind: found as a person would, from the overview on.
+// All pages of the console that links lead to, one for each route, found by following links from the overview.
 import { consoleRoutes } from '../../src/console/feature.ts';
 import { addressOf } from '../../src/http/routes.ts';
 
-/** A page that was found: the address of its route, and one that it has. */
+/** A page that was found: the pattern of its route, and its path. */
 export interface FoundPage {
   route: string;
   path: string;
 }
 
-/** Which route a path is of: with the fewest parameters, as the router takes it. */
+/** Returns the route that a path belongs to: the one with the fewest parameters, as in the router. */
 function routeFinder(): (path: string) => string | undefined {
   const routes = Object.keys(consoleRoutes)
     .filter((key) => key.startsWith('GET '))
@@ -18,7 +18,7 @@ function routeFinder(): (path: string) => string | undefined {
   return (path) => routes.find(({ test }) => test.test(path))?.path;
 }
 
-/** Addresses of the console that a page links to, without what is after `#`. */
+/** Returns the addresses in the console that a page links to, without fragments. */
 export function linksOf(html: string): string[] {
   return [...html.matchAll(/<a [^>]*href="(\/console[^"#]*)/g)].map(([, href = '']) =>
     href.replaceAll('&amp;', '&'),
@@ -27,8 +27,8 @@ export function linksOf(html: string): string[] {
 
 /**
  * Follows the links of pages, to one page of each route.
- * @param open gives the HTML of a path; undefined where there is no page, which is another try for its route.
- * @param begin where to look first, beside the overview.
+ * @param open returns the HTML of a path; undefined if there is no page, and another path is then tried for the route.
+ * @param begin paths to open first, beside the overview.
  */
 export async function findPages(
   open: (path: string) => Promise<string | undefined>,

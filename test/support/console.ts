@@ -1,4 +1,4 @@
-// How tests come to the console: a server with one administrator of each role, and a browser or an agent of each.
+// Access to the console for tests: a server with one administrator of each role, and logged-in agents and browsers.
 import type { Page } from 'playwright-core';
 import { addAdministrator } from '../../src/console/administrators/members.ts';
 import { type AdministratorRole, ROLES } from '../../src/records/administrators.ts';
@@ -7,19 +7,19 @@ import { follow, tenant } from './flows.ts';
 import { startServer, type TestServer } from './server.ts';
 
 export const PASSWORD = 'Console-Horse-1';
-/** The address of the administrator with a role. */
+/** Returns the e-mail address of the administrator with a role. */
 export const addressOf = (role: AdministratorRole) => `${role}@console.example.test`;
 
-/** An administrator at the console. */
+/** A logged-in administrator. */
 export interface ConsoleAgent {
   agent: Agent;
-  /** Opens a page, and logs in where that is asked for. */
+  /** Opens a page, logging in where it is required. */
   get(path: string, headers?: Record<string, string>): Promise<Answer>;
-  /** Sends a form, with the token of the session's pages; redirects are not followed. */
+  /** Sends a form with the CSRF token of the session's pages; does not follow redirects. */
   post(path: string, form?: Record<string, string> | [string, string][]): Promise<Answer>;
 }
 
-/** Starts a server, by default of the tenant of most tests, with an administrator of each role. */
+/** Starts a server with an administrator of each role, by default for the tenant that most tests use. */
 export async function startConsole(
   options: Partial<Parameters<typeof startServer>[0]> = {},
 ): Promise<TestServer> {
@@ -28,7 +28,7 @@ export async function startConsole(
   return server;
 }
 
-/** Makes an administrator of each role. */
+/** Creates an administrator of each role. */
 export async function addAdministrators(server: TestServer): Promise<void> {
   for (const role of ROLES) {
     const made = { email: addressOf(role), name: `The ${role}`, password: PASSWORD, role };
@@ -36,7 +36,7 @@ export async function addAdministrators(server: TestServer): Promise<void> {
   }
 }
 
-/** Logs an administrator in, to the overview. */
+/** Logs an administrator in and opens the overview. */
 export async function openConsole(
   server: TestServer,
   role: AdministratorRole = 'owner',
@@ -44,9 +44,9 @@ export async function openConsole(
   const agent = createAgent(server);
   const get = async (path: string, headers: Record<string, string> = {}): Promise<Answer> => {
     const page = await follow(agent, await agent.get(path, headers), server.url);
-    // A member of a page's model that shadows the page itself: a browser would take neither its styles nor its scripts.
+    // A member of a page's model must not replace the layout's `nonce` or `lang`: browsers would refuse its scripts and styles.
     if (/ nonce=""|<html lang=""/.test(page.text)) throw new Error(`${path} has no nonce`);
-    // Pages of the console have fields for passwords, too.
+    // Other pages of the console have password fields, too.
     if (!page.text.includes('name="password"') || page.text.includes('name="console-token"')) return page;
     return follow(agent, await submitPassword(agent, page, role), server.url);
   };
@@ -70,7 +70,7 @@ async function submitPassword(agent: Agent, page: Answer, role: AdministratorRol
   return agent.request(action, { form });
 }
 
-/** Logs an administrator in with a real browser, which shows the page at `path` then. */
+/** Logs an administrator in with a real browser and opens the page at `path`. */
 export async function openConsolePage(
   page: Page,
   server: TestServer,

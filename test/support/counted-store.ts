@@ -1,4 +1,4 @@
-// A store that counts the round trips of what is durable: what a request asks of it one after another.
+// A store that counts round trips to durable collections: what a request must wait for, one after another.
 import { setImmediate } from 'node:timers/promises';
 import { type CollectionName, collections } from '../../src/records/collections.ts';
 import type { Store } from '../../src/store/contract.ts';
@@ -8,17 +8,17 @@ import type { StoreOptions } from '../../src/store/store-options.ts';
 interface StoreCount {
   /** Opens the store that is counted. */
   open(options: StoreOptions): Promise<Store>;
-  /** Begins to count anew. */
+  /** Resets the count. */
   reset(): void;
-  /** The round trips since, each as the operations that were under way together. */
+  /** The round trips since the reset; each is the list of operations that were under way together. */
   trips(): readonly (readonly string[])[];
 }
 
-/** Log streams look for themselves, beside whatever request there is. */
+/** Reads of log streams, which happen independently of requests, are not counted. */
 const isOfLogStreams = (name: string, [index, value]: readonly unknown[]) =>
   name === 'documents.findBy' && index === 'kind' && value === 'log-stream';
 
-/** Counts: an operation that starts while none is under way begins a round trip; a batch is one operation. */
+/** Counts an operation: one that starts while none is under way begins a round trip; a batch is one operation. */
 export function countStore(): StoreCount {
   let trips: string[][] = [];
   let underWay = 0;
@@ -32,7 +32,8 @@ export function countStore(): StoreCount {
       try {
         return await method(...parameters);
       } finally {
-        // As long as any database takes: what is answered at once would be over before what is asked beside it began.
+        // Delays the answer by a turn, as a real database would: otherwise the operation would end before others sent
+        // with it begin.
         await setImmediate();
         underWay -= 1;
       }
@@ -43,8 +44,8 @@ export function countStore(): StoreCount {
       const wrapped = new Map(
         Object.entries(collections).map(([name, { kept }]) => {
           const collection = store.collection(name as CollectionName);
-          // Log events are written beside a request, which does not wait for them, and deliveries removed beside one;
-          // a delivery that a request waits for is written in a batch.
+          // Requests do not wait for writes of log events and for the removal of deliveries. A delivery that a request
+          // waits for is written in a batch.
           if (kept === 'memory' || name === 'logs' || name === 'deliveries') return [name, collection];
           const methods = Object.entries(collection).map(([method, run]) => [
             method,

@@ -3,7 +3,7 @@ import type { Users } from '../../src/users/users.ts';
 
 type NewUser = Parameters<Users['create']>[0];
 
-/** A new user of a database, as `Users.create` takes one. @param user their addresses, and what else is known of them. */
+/** Returns a new user of a database connection, as `Users.create` takes it. @param user the addresses and other properties. */
 export function databaseUser({
   connection,
   email,

@@ -1,18 +1,18 @@
-// A DNS server on loopback that knows the TXT records it is told (RFC 1035 §4).
+// A DNS server on loopback that answers the given TXT records (RFC 1035 §4).
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 
 export interface TestDns {
   /** For the setting DNS_SERVERS. */
   address: string;
-  /** Names in lower case, each with its texts. */
+  /** The texts by name, in lower case. */
   records: Map<string, string[]>;
   stop(): void;
 }
 
 const TXT = 16;
 
-/** Starts one, which knows no name. */
+/** Starts one without records. */
 export async function startDns(): Promise<TestDns> {
   const records = new Map<string, string[]>();
   const socket = createSocket('udp4');
@@ -33,7 +33,7 @@ function answer(query: Buffer, records: ReadonlyMap<string, string[]>): Buffer {
   const isText = query.readUInt16BE(at + 1) === TXT;
   const found = (isText && records.get(labels.join('.').toLowerCase())) || [];
   const header = Buffer.from(query.subarray(0, 12));
-  // An answer, of a server that recurses; NXDOMAIN where there is nothing.
+  // Returns an answer of a recursive server; NXDOMAIN if there is no record.
   header.writeUInt16BE(found.length > 0 ? 0x8180 : 0x8183, 2);
   header.writeUInt16BE(1, 4);
   header.writeUInt16BE(found.length, 6);
@@ -44,7 +44,7 @@ function answer(query: Buffer, records: ReadonlyMap<string, string[]>): Buffer {
 function textRecord(text: string): Buffer {
   const data = Buffer.concat([Buffer.from([text.length]), Buffer.from(text, 'latin1')]);
   const head = Buffer.alloc(12);
-  // The name of the question, by a pointer to it.
+  // A compression pointer to the name in the question.
   head.writeUInt16BE(0xc00c, 0);
   head.writeUInt16BE(TXT, 2);
   head.writeUInt16BE(1, 4);

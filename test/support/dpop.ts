@@ -1,15 +1,15 @@
-// Proofs of DPoP (RFC 9449 §4), also such as no library makes.
+// Proofs of DPoP (RFC 9449 §4), including invalid ones that no library creates.
 import { createHash, generateKeyPairSync, type JsonWebKey, type KeyObject, randomUUID } from 'node:crypto';
 import { calculateJwkThumbprint, type JWK, SignJWT } from 'jose';
 
-/** What a proof has in place of what it should have; undefined leaves it out. */
+/** Members that replace those of a correct proof; undefined leaves a member out. */
 export interface ProofOver {
   header?: Record<string, unknown>;
   payload?: Record<string, unknown>;
-  /** Of the token that it accompanies. */
+  /** The access token that the proof accompanies. */
   accessToken?: string;
   nonce?: string;
-  /** Signs in place of the key. */
+  /** The private key to sign with instead of the right one. */
   signer?: KeyObject;
 }
 
@@ -20,7 +20,7 @@ export interface Prover {
   proof(method: string, url: string, over?: ProofOver): Promise<string>;
 }
 
-/** Somebody with a key of their own. */
+/** A client with its own key. */
 export async function createProver(curve = 'P-256', alg = 'ES256'): Promise<Prover> {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: curve });
   const jwk = publicKey.export({ format: 'jwk' }) as JWK;
@@ -43,7 +43,7 @@ export async function createProver(curve = 'P-256', alg = 'ES256'): Promise<Prov
   };
 }
 
-/** The `ath` of a token (§4.2). */
+/** Returns the `ath` of a token (RFC 9449 §4.2). */
 export function athOf(accessToken: string): string {
   return createHash('sha256').update(accessToken).digest('base64url');
 }

@@ -1,5 +1,5 @@
-// An edge network in front of the server (docs/mtls.md): it ends TLS, asks clients for certificates, and
-// says in headers what came of it.
+// A reverse proxy in front of the server (docs/mtls.md): it terminates TLS, requests client certificates, and passes
+// the result on in headers.
 import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
@@ -9,9 +9,9 @@ import type { TLSSocket } from 'node:tls';
 export interface Edge {
   /** Its public origin. */
   url: string;
-  /** Where requests go on to: a port of loopback. */
+  /** The port on loopback that requests are forwarded to. */
   target: number;
-  /** Whether it lets through what its clients wrote under the names of its own headers. */
+  /** Whether it forwards its clients' own headers with the names that it uses itself. */
   isCareless: boolean;
   stop(): void;
 }
@@ -19,14 +19,14 @@ export interface Edge {
 interface EdgeOptions {
   cert: string;
   key: string;
-  /** Whose certificates it trusts, PEM. */
+  /** The CA whose client certificates it accepts, PEM. */
   clientCa: string;
   apiKey: string;
 }
 
 const OWN = ['cname-api-key', 'client-certificate', 'client-certificate-ca-verified'];
 
-/** Starts one; its target is set before it is asked. */
+/** Starts one; set `target` before the first request. */
 export async function startEdge({ cert, key, clientCa, apiKey }: EdgeOptions): Promise<Edge> {
   const edge: Edge = { url: '', target: 0, isCareless: false, stop: () => void server.close() };
   const server = https.createServer(
@@ -71,7 +71,7 @@ export async function startEdge({ cert, key, clientCa, apiKey }: EdgeOptions): P
   return edge;
 }
 
-/** A `fetch` that shows a certificate, as SDKs are given one. @param trust PEM. */
+/** Returns a `fetch` that presents a client certificate, as passed to SDKs. @param trust PEM. */
 export function fetchWith(trust: string, certificate?: { cert: string; key: string }): typeof fetch {
   return async (input, init) => {
     const asked = new Request(input, init);

@@ -1,8 +1,8 @@
-// For a tool in a process of its own (`--import`): its short waits, by which it spares a hosted service, take a tenth of
-// the time. Time limits of requests stay as they are.
+// For a tool in a separate process (`--import`): makes its short waits, meant for the rate limits of a hosted service,
+// ten times shorter. Time limits of requests stay as they are.
 const FACTOR = 10;
 const SHORT = 5000;
-/** The tick by which `fetch` counts its time limits: made quicker, a connection had one second of a loaded machine. */
+/** The tick with which `fetch` measures its time limits: made faster, a connection would have only one second on a busy machine. */
 const TICK_OF_FETCH = 499;
 
 const { now } = Date;

@@ -1,6 +1,7 @@
-// For a tool in a process of its own (`--import`): servers close connections that are not used for five seconds, and on a
-// loaded machine the tool stands still for longer between two requests, so that it writes to one that is closed. Nobody
-// has read that request: it is sent again, once. Of another fault the tool would say "fetch failed" alone.
+// For a tool in a separate process (`--import`). Servers close connections that are idle for five seconds; on a busy
+// machine the tool pauses for longer than that between requests, and then writes to a closed connection. The server has
+// not read such a request, so it is sent again, once. Other errors are printed, because the tool would only say "fetch
+// failed".
 const ask = globalThis.fetch;
 
 globalThis.fetch = async (input, init) => {

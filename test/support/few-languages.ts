@@ -1,5 +1,6 @@
-// For the deploy tool in a process of its own (`--import`): its schema spells out the texts of every prompt and screen for each
-// language that the hosted service has, 8 MB, whose compilation takes most of a run. Those of the sample tenant show the same.
+// For the deploy tool in a separate process (`--import`): its schema contains the texts of every prompt and screen in
+// each language of the hosted service, 8 MB, and compiling it takes most of the time. The languages of the sample
+// tenant are enough for the tests.
 import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.resolve('auth0-deploy-cli'));

@@ -1,4 +1,4 @@
-// What tests do over and over: ask for an authorization, log in at the hosted page, exchange the code.
+// The common steps of tests: request an authorization, log in on the hosted page, exchange the code.
 import { createHash, randomBytes } from 'node:crypto';
 import { type Agent, type Answer, readForm } from './agent.ts';
 
@@ -7,13 +7,13 @@ export const WEB_CALLBACK = 'http://localhost:3001/callback';
 export const THIRD_CALLBACK = 'https://third.example.test/callback';
 export const API = 'https://api.example.test/';
 
-/** The user that the test tenant starts with. */
+/** The first user of the test tenant. */
 export const USER = { email: 'ada@example.test', password: 'Correct-Horse-1' };
 
-/** The tenant that engine and login tests run against, in the tenant file's vocabulary. */
+/** The tenant of the tests of engine and login, in the tenant file's vocabulary. */
 export const tenant = {
   tenant: { friendly_name: 'Test tenant', default_directory: 'users' },
-  // Tests log the same user in over and over; the limit itself is tested in test/protection.
+  // Tests log in the same user many times; the limit itself is tested in test/protection.
   attackProtection: { rateLimits: { login: { capacity: 10_000, perMinute: 10_000 } } },
   clients: [
     {
@@ -149,7 +149,7 @@ export function pkce(): { verifier: string; challenge: string } {
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') };
 }
 
-/** The SPA's parameters for a code with PKCE; `over` replaces or, with undefined, removes. */
+/** Returns the SPA's parameters for a code with PKCE; `over` replaces parameters, or removes those that are undefined. */
 export function spaRequest(
   challenge: string,
   over: Record<string, string | undefined> = {},
@@ -167,7 +167,7 @@ export function spaRequest(
   });
 }
 
-/** The web application's parameters for a code. */
+/** Returns the web application's parameters for a code. */
 export function webRequest(over: Record<string, string | undefined> = {}): Record<string, string> {
   return defined({
     client_id: 'web',
@@ -189,7 +189,7 @@ export function authorize(agent: Agent, params: Record<string, string>): Promise
   return agent.get(`/authorize?${new URLSearchParams(params)}`);
 }
 
-/** Follows redirects for as long as they stay on the server; the answer that leads away or is a page. */
+/** Follows redirects within the server; returns the first answer that is a page or redirects elsewhere. */
 export async function follow(agent: Agent, answer: Answer, url: string): Promise<Answer> {
   let current = answer;
   for (let hops = 0; current.status >= 300 && current.status < 400 && hops < 10; hops++) {
@@ -199,7 +199,7 @@ export async function follow(agent: Agent, answer: Answer, url: string): Promise
   return current;
 }
 
-/** Asks for an authorization, logs in at the hosted page, and follows back to the application. */
+/** Requests an authorization, logs in on the hosted page, and follows redirects to the application. */
 export async function logIn(
   agent: Agent,
   server: { url: string },
@@ -210,7 +210,7 @@ export async function logIn(
   return submitLogin(agent, server, page, user);
 }
 
-/** Fills in the login page and follows where it leads. */
+/** Submits the login page and follows redirects. */
 export async function submitLogin(
   agent: Agent,
   server: { url: string },
@@ -224,7 +224,7 @@ export async function submitLogin(
   return follow(agent, posted, server.url);
 }
 
-/** The response parameters in a redirect: of the query and of the fragment. */
+/** Returns the response parameters of a redirect, from its query and fragment. */
 export function responseOf(answer: Answer): Record<string, string> {
   const { searchParams, hash } = new URL(answer.location);
   return { ...Object.fromEntries(searchParams), ...Object.fromEntries(new URLSearchParams(hash.slice(1))) };
@@ -234,7 +234,7 @@ export function token(agent: Agent, fields: Record<string, string | undefined>):
   return agent.request('/oauth/token', { json: defined(fields) });
 }
 
-/** The access token that a login of the web application ended with: in the response, or for its code. */
+/** Returns the access token of a web application's login, from the response or in exchange for its code. */
 export async function accessTokenOf(
   agent: Agent,
   { access_token, code }: Record<string, string>,
@@ -250,7 +250,7 @@ export async function accessTokenOf(
   return answer.json().access_token;
 }
 
-/** Logs the SPA in and exchanges its code. */
+/** Logs in to the SPA and exchanges its code. */
 export async function spaTokens(
   agent: Agent,
   server: { url: string },
@@ -269,13 +269,13 @@ export async function spaTokens(
   return answer.json();
 }
 
-/** A JWT's payload, unverified. */
+/** Returns a JWT's payload without verifying it. */
 export function payload(jwt: string): Record<string, any> {
   // any: as above
   return JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString('utf8'));
 }
 
-/** A JWT's header. */
+/** Returns a JWT's header. */
 export function header(jwt: string): Record<string, unknown> {
   return JSON.parse(Buffer.from(jwt.split('.')[0] ?? '', 'base64url').toString('utf8'));
 }

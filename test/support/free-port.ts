@@ -1,8 +1,8 @@
-// A port that nobody listens on, for a server whose address others must know before it starts.
+// A free port, for a server whose address must be known before it starts.
 import { once } from 'node:events';
 import net from 'node:net';
 
-/** @returns a port of the system's choosing, on this machine. */
+/** Returns a port of this machine that the system chose and nothing listens on. */
 export async function freePort(): Promise<number> {
   const server = net.createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

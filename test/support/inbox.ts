@@ -1,4 +1,4 @@
-// What was sent to people: the development outbox keeps each message as a file.
+// The messages sent to users: the development outbox stores each as a file.
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { aMoment, PATIENCE } from './wait-until.ts';
@@ -14,7 +14,7 @@ interface Received {
   at: string;
 }
 
-/** What was read: a message does not change, and is asked for often. */
+/** The messages that were read; they do not change and are read often. */
 const known = new Map<string, Received>();
 
 async function readOnce(file: string): Promise<Received> {
@@ -23,7 +23,7 @@ async function readOnce(file: string): Promise<Received> {
   return message;
 }
 
-/** The messages to an address, newest first. */
+/** Returns the messages to an address, newest first. */
 export async function messagesTo(server: { dataDir: string }, to: string): Promise<Received[]> {
   const directory = join(server.dataDir, 'outbox');
   const files = (await readdir(directory).catch(() => [])).filter((file) => file.endsWith('.json'));
@@ -37,8 +37,8 @@ export async function messagesTo(server: { dataDir: string }, to: string): Promi
 }
 
 /**
- * The newest message to an address, once there are `count` of them: mail in the background takes its time.
- * @param having counts messages with a link, or with a code, or that are as it says, alone.
+ * Returns the newest message to an address, once there are `count`: messages are sent in the background.
+ * @param having counts only messages with a link, with a code, or for which it returns true.
  */
 export async function nextMessageTo(
   server: { dataDir: string },

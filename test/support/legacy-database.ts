@@ -1,4 +1,4 @@
-// A database of users elsewhere, asked over HTTP, and scripts of a connection that ask it.
+// An external user database with an HTTP API, and the scripts of a connection that access it.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import bcrypt from 'bcryptjs';
@@ -16,18 +16,18 @@ interface LegacyUser {
 export interface LegacyDatabase {
   url: string;
   users: Map<string, LegacyUser>;
-  /** The paths that were asked for so far. */
+  /** The paths that were requested so far. */
   seen: string[];
-  /** What was written so far: method and path, and the body. */
+  /** The writes so far: method and path, and the body. */
   writes: [string, Record<string, unknown>][];
-  /** In place of its answers, until it is set to undefined. */
+  /** Answers instead of the database until it is set to undefined. */
   misbehave: ((response: http.ServerResponse) => void) | undefined;
-  /** Makes a user there. */
+  /** Creates a user in it. */
   add(email: string, password: string, more?: Partial<LegacyUser>): LegacyUser;
   stop(): Promise<unknown>;
 }
 
-/** Starts one, on a port of the system's choosing. It answers those alone who have its key. */
+/** Starts one on a port that the system chooses. It refuses requests without its API key. */
 export async function startLegacyDatabase(): Promise<LegacyDatabase> {
   const users = new Map<string, LegacyUser>();
   const seen: string[] = [];
@@ -54,7 +54,7 @@ export async function startLegacyDatabase(): Promise<LegacyDatabase> {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   let count = 0;
-  /** Carries a write out. @returns status and body of the answer. */
+  /** Makes a write. @returns the status and body of the answer. */
   const write = (
     what: string,
     { name, user, body }: { name: string; user: LegacyUser | undefined; body: Record<string, any> },
@@ -92,10 +92,10 @@ export async function startLegacyDatabase(): Promise<LegacyDatabase> {
   });
 }
 
-/** What the database knows its askers by; a secret of the connection. */
+/** The API key of the database; a secret in the connection's configuration. */
 export const KEY = 'key-of-the-old-database';
 
-/** The options of a connection whose users move here from there. */
+/** Returns the options of a connection whose users move here from the database. */
 export function movingOptions({ url }: LegacyDatabase, scripts: Record<string, string> = {}) {
   return {
     passwordPolicy: 'good',
@@ -140,7 +140,7 @@ const GET_USER = `async function getByEmail(email, callback) {
   callback(null, { user_id: user.id, email: user.email, email_verified: user.email_verified, name: user.name });
 }`;
 
-/** The options of a connection whose users are and stay there. */
+/** Returns the options of a connection whose users stay in the database. */
 export function elsewhereOptions({ url }: LegacyDatabase, scripts: Record<string, string | null> = {}) {
   return {
     passwordPolicy: 'good',

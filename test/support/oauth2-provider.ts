@@ -1,9 +1,9 @@
-// An OAuth 2.0 provider that a connection is for: it lets anybody in as whom the test says, and can behave badly.
+// An OAuth 2.0 provider for connections: it logs in whichever user the test sets, and can misbehave.
 import { createHash, randomUUID } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** How a token or profile endpoint answers. */
+/** The answer of a token or profile endpoint. */
 export type Misbehaviour = (response: http.ServerResponse, request: SeenRequest) => void;
 
 export interface SeenRequest {
@@ -17,24 +17,24 @@ export interface SeenRequest {
 
 export interface OAuth2Provider {
   url: string;
-  /** Who logs in next: what the profile endpoint says of them. */
+  /** The next user: the answer of the profile endpoint. */
   user: Record<string, unknown>;
-  /** What the token endpoint adds to its answer, or has in place of it. */
+  /** Members that the token endpoint adds to its answer or replaces. */
   tokenAnswer: Record<string, unknown>;
-  /** Whether its answer is a form that its page posts, as OpenID providers may answer. */
+  /** Whether it answers authorization requests with an auto-submitted form, as OpenID providers may. */
   postsAnswer: boolean;
-  /** In place of the endpoint, until it is set to undefined. */
+  /** Answers instead of the endpoint until it is set to undefined. */
   token: Misbehaviour | undefined;
   profile: Misbehaviour | undefined;
   seen: SeenRequest[];
-  /** What it has given; rotated, so that the last one alone is good. */
+  /** The refresh tokens it has issued; with rotation only the last one is valid. */
   refreshTokens: string[];
-  /** The last request at a path. */
+  /** Returns the last request to a path. */
   last(path: string): SeenRequest;
   stop(): Promise<void>;
 }
 
-/** Starts one, on a port of the system's choosing. */
+/** Starts one on a port that the system chooses. */
 export async function startProvider(): Promise<OAuth2Provider> {
   const codes = new Map<string, Record<string, string>>();
   const seen: SeenRequest[] = [];
@@ -133,7 +133,7 @@ export function json(response: http.ServerResponse, body: unknown, status = 200)
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
-/** A script that asks a provider's profile endpoint, as most that are published do. */
+/** A script that requests a provider's profile endpoint, like most published ones. */
 export function profileScript(url: string): string {
   return `function fetchUserProfile(accessToken, context, callback) {
     request.get({ url: '${url}/userinfo', headers: { Authorization: 'Bearer ' + accessToken } }, (err, resp, body) => {
@@ -146,7 +146,7 @@ export function profileScript(url: string): string {
   }`;
 }
 
-/** The options of a connection to a provider. */
+/** Returns the options of a connection to a provider. */
 export function optionsFor(provider: { url: string }, more: object = {}): Record<string, unknown> {
   return {
     authorizationURL: `${provider.url}/authorize`,

@@ -1,44 +1,44 @@
-// An OpenID provider that a test has wholly in its hands: what it publishes, signs and answers.
+// An OpenID provider that a test controls completely: its metadata, signatures and answers.
 import { createHash, randomUUID } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import { json } from './oauth2-provider.ts';
 
-/** A key that signs. */
+/** A signing key. */
 export interface SigningKey {
   kid: string;
   alg: string;
   privateKey: CryptoKey | Uint8Array;
-  /** As it is published. */
+  /** The public key as published. */
   jwk: JWK;
 }
 
 export interface OpenIdProvider {
   url: string;
-  /** Members of the discovery document, beside or in place of its own. */
+  /** Members of the discovery document, added to or replacing its own. */
   document: Record<string, unknown>;
-  /** What the ID token says, beside or in place of what is right. */
+  /** Claims of the ID token, added to or replacing the correct ones. */
   claims: Record<string, unknown>;
-  /** What the userinfo endpoint says. */
+  /** The answer of the userinfo endpoint. */
   userInfo: Record<string, unknown>;
-  /** Beside or in place of the token endpoint's own answer. */
+  /** Members added to or replacing the token endpoint's own answer. */
   answer: Record<string, unknown>;
-  /** What is published. */
+  /** The published keys. */
   keys: SigningKey[];
-  /** What signs; the first of the keys by default. */
+  /** The key that signs; by default the first one. */
   signer: SigningKey | undefined;
-  /** In place of an endpoint. */
+  /** Answers that replace an endpoint's own. */
   instead: Record<string, ((response: http.ServerResponse) => void) | undefined>;
-  /** Requests by path. */
+  /** The requests by path. */
   seen: { path: string; form: Record<string, string>; headers: http.IncomingHttpHeaders }[];
   count(path: string): number;
-  /** An ID token for a request. */
+  /** Returns an ID token for a request. */
   sign(more: Record<string, unknown>): Promise<string>;
   stop(): Promise<void>;
 }
 
-/** Makes a key. */
+/** Creates a key. */
 export async function signingKey(kid: string, alg = 'RS256'): Promise<SigningKey> {
   const { publicKey, privateKey } = await generateKeyPair(alg);
   return { kid, alg, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' } };
@@ -46,7 +46,7 @@ export async function signingKey(kid: string, alg = 'RS256'): Promise<SigningKey
 
 const hash = (text: string) => createHash('sha256').update(text).digest();
 
-/** Starts one, on a port of the system's choosing. */
+/** Starts one on a port that the system chooses. */
 export async function startOpenIdProvider(key: SigningKey): Promise<OpenIdProvider> {
   const codes = new Map<string, Record<string, string>>();
   const server = http.createServer();

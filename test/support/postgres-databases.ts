@@ -1,14 +1,14 @@
-// Where TEST_DATABASE_URL names a server of PostgreSQL, servers that tests start keep their store there, each data
-// directory in a database of its own; otherwise they have the embedded store.
+// If TEST_DATABASE_URL is set, servers that tests start use that PostgreSQL server, with a database for each data
+// directory; otherwise they use the embedded store.
 import { hash } from 'node:crypto';
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { copyDatabase, queryOnce } from './postgres.ts';
 
-/** The database that others are copies of, with ready-made keys, and the directory of what goes with it. */
+/** The database that others are copied from, with ready-made keys, and the data directory that belongs to it. */
 export const TEMPLATE = 'gatehouse_template';
 
-/** The address of a database of the server. */
+/** Returns the URL of a database on the server. */
 export function databaseUrl(server: string, database: string): string {
   const url = new URL(server);
   url.pathname = `/${database}`;
@@ -21,7 +21,7 @@ export interface TestDatabase {
 }
 
 /**
- * The database that belongs to a data directory, which is filled as after a first start unless it was used before.
+ * Returns the database of a data directory, filled as after a first start unless it exists already.
  * @param ready whether it has ready-made keys
  */
 export async function databaseFor(

@@ -1,4 +1,4 @@
-// A PostgreSQL of this process's own, from the programs that npm installs.
+// A PostgreSQL server of this process, from the programs that npm installs.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,35 +9,35 @@ import pg from 'pg';
 import { freePort } from './free-port.ts';
 import { SCRATCH } from './scratch-directory.ts';
 
-/** A cluster that runs. */
+/** A running cluster. */
 export interface Cluster {
-  /** The address of a database in it. */
+  /** Returns the URL of a database in it. */
   url(database?: string): string;
-  /** Where its data is. */
+  /** Its data directory. */
   data: string;
   /** Runs a statement in a database. */
   query(sql: string, database?: string): Promise<pg.QueryResult>;
-  /** Ends the server at once, as a failing machine does, and starts it again. */
+  /** Kills the server, as a failing machine would, and starts it again. */
   restart(mode?: 'fast' | 'immediate' | 'kill'): Promise<void>;
-  /** Ends the server; `start` starts it again. */
+  /** Stops the server; `start` starts it again. */
   halt(mode?: 'fast' | 'immediate' | 'kill'): Promise<void>;
   start(): Promise<void>;
-  /** Ends it and removes its data. */
+  /** Stops it and deletes its data. */
   stop(): Promise<void>;
 }
 
-/** PostgreSQL refuses to run as root: then it runs as nobody. */
+/** PostgreSQL refuses to run as root, so it then runs as nobody. */
 const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 const password = 'test';
 const SIGNALS = { fast: 'SIGINT', immediate: 'SIGQUIT', kill: 'SIGKILL' } as const;
-/** Durable as in production where a test says so; others need no disk. */
+/** Durable as in production if a test asks for it; other tests need no disk. */
 const SWIFT = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'];
 
 /**
  * Starts a server with a database `postgres`.
- * @param options.durable whether what is acknowledged survives its crash
- * @param options.onDisk not in memory, where there is room
- * @param options.standbyOf a cluster that was halted in order: it is copied, and followed once it runs again
+ * @param options.durable whether acknowledged writes survive its crash
+ * @param options.onDisk not in memory, so that there is space
+ * @param options.standbyOf a cluster that was stopped cleanly: the new one is a copy, and follows it once it runs again
  */
 export async function startCluster({
   durable = false,
@@ -104,7 +104,7 @@ export async function startCluster({
     query: (sql, database) => queryOnce(url(database), sql),
     async restart(mode) {
       await halt(mode);
-      // Processes that outlive a killed server have its memory for a moment more.
+      // The child processes of a killed server keep its shared memory for a moment.
       for (let tries = 1; ; tries++) {
         try {
           return await start();
@@ -125,7 +125,7 @@ export async function startCluster({
 let programs: ReturnType<typeof binaries> | undefined;
 let template: string | undefined;
 
-/** The data of a new cluster, made once per process: that takes longer than a server needs to start with a copy. */
+/** The data of a new cluster, created once per process: creating it takes longer than starting a server on a copy. */
 function makeTemplate(initdb: string): string {
   const directory = mkdtempSync(join(SCRATCH, 'gatehouse-postgres-new-'));
   process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
@@ -137,7 +137,7 @@ function makeTemplate(initdb: string): string {
   return data;
 }
 
-/** Runs one statement by a connection of its own. */
+/** Runs one statement on a separate connection. */
 export async function queryOnce(url: string, sql: string): Promise<pg.QueryResult> {
   const client = new pg.Client(url);
   await client.connect();
@@ -148,7 +148,7 @@ export async function queryOnce(url: string, sql: string): Promise<pg.QueryResul
   }
 }
 
-/** Makes a database as a copy of another one's files, which is quicker than by the log; PostgreSQL 14 knows no other way. */
+/** Copies a database by its files, which is faster than through the log; PostgreSQL 14 has no other method. */
 export async function copyDatabase(url: string, name: string, template: string): Promise<void> {
   const copy = `CREATE DATABASE ${name} TEMPLATE ${template}`;
   await queryOnce(url, `${copy} STRATEGY file_copy`).catch((thrown: unknown) => {
@@ -158,8 +158,8 @@ export async function copyDatabase(url: string, name: string, template: string):
 }
 
 /**
- * The programs, where the user that runs them can read them: those that npm installs, or of another version in the
- * directory that POSTGRES_PROGRAMS names (the one that has `bin` in it).
+ * Returns the programs, in a place where the server's user can read them: those that npm installs, or another version
+ * in the directory named by POSTGRES_PROGRAMS (the one that contains `bin`).
  */
 function binaries(): { initdb: string; postgres: string } {
   const installed = process.env.POSTGRES_PROGRAMS ?? fromNpm();

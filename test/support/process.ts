@@ -1,4 +1,4 @@
-// Runs the server as people do: a process of its own, spoken to over its own TLS.
+// Runs the server as users do: in its own process, accessed over its own TLS.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ export interface ServerProcess {
   ca: string;
   /** All lines of its log so far. */
   lines: string[];
-  /** Waits for a line of its log; one that was there before counts, too. */
+  /** Waits for a line of its log; a line that was logged before counts, too. */
   line(is: (line: string) => boolean): Promise<string>;
   /** Sends a signal and waits for the end. @returns the exit code, or the signal that ended it. */
   end(signal: NodeJS.Signals): Promise<number | string>;
@@ -26,21 +26,21 @@ export const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 interface RunOptions {
   cwd: string;
   env?: Record<string, string>;
-  /** What to run: the server as it is built unless said otherwise. */
+  /** The program to run, by default the bundled server. */
   command?: string[];
-  /** In a process group of its own, as a terminal starts commands. */
+  /** Whether it runs in its own process group, as commands in a terminal do. */
   detached?: boolean;
-  /** Makes its keys and certificates itself, as at any first start. */
+  /** Whether it creates its keys and certificates itself, as at any first start. */
   ownKeys?: boolean;
 }
 
-/** The environment of a process: what it needs of this one's, and what is given. */
+/** Returns the environment of a process: what it needs of this one's, and the given variables. */
 export function environment(env: Record<string, string> = {}): NodeJS.ProcessEnv {
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   return { PATH, HOME, NODE_COMPILE_CACHE, ...env };
 }
 
-/** Starts a server and waits until it listens. @throws Error with what it said when it ends before. */
+/** Starts a server and waits until it listens. @throws Error with its output when it ends before. */
 export async function runServer({
   cwd,
   env,

@@ -1,6 +1,6 @@
-// Names that no claim of a tenant's own may have: those of the protocol, and what may be read as one of them.
+// Names that a custom claim must not have: those of the protocol, and names that clients may read as one of them.
 
-/** As they are. */
+/** The names themselves. */
 const OF_THE_PROTOCOL =
   `sub iss aud exp nbf iat jti nonce azp auth_time acr amr act may_act at_hash c_hash s_hash sid scope scp
   client_id cnf typ events gty permissions org_id org_name authorization_details updated_at jwk x5t#S256 vot __proto__
@@ -8,7 +8,7 @@ const OF_THE_PROTOCOL =
     .split(/\s+/)
     .filter(Boolean);
 
-/** As readers take them that know no capitals, also of an `i` without its dot, spaces, widths, or characters that show nothing. */
+/** Variants for clients that ignore case, the dot of an `i`, spaces, widths, or invisible characters. */
 const LOOK_ALIKES = [
   ...['Sub', 'SCOPE', 'Org_Id', 'X5T#S256', '__PROTO__'],
   ...['sub ', ' aud', '\tiss', 's ub', 'acr\n', 'amr\u00a0'],

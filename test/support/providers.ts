@@ -1,4 +1,4 @@
-// A server that sends its messages by providers: a mail server and Twilio's API, as doubles.
+// A server that sends messages through providers: doubles of a mail server and of Twilio's API.
 import { startServer, type TestServer } from './server.ts';
 import { startMailServer, type TestMailServer } from './smtp.ts';
 import { startTwilio, type TestTwilio, TWILIO } from './twilio.ts';
@@ -10,7 +10,7 @@ export interface WithProviders {
   stop(): Promise<void>;
 }
 
-/** Starts the doubles, and a server that sends by them. */
+/** Starts the doubles, and a server that uses them. */
 export async function startWithProviders(
   tenant: object,
   options: { patience?: number } = {},

@@ -1,4 +1,4 @@
-// Bytes as they are on a TLS connection: for what no HTTP client would send.
+// Raw bytes on a TLS connection, for requests that no HTTP client would send.
 import { once } from 'node:events';
 import tls from 'node:tls';
 import { stopwatch } from './timing.ts';
@@ -7,11 +7,11 @@ import { PATIENCE } from './wait-until.ts';
 interface RawConnection {
   socket: tls.TLSSocket;
   send(bytes: string | Buffer): void;
-  /** What has come back so far. */
+  /** What was received so far. */
   text(): string;
-  /** Resolves with all that came when the server has closed its side, or with an error when it does not in time. */
+  /** Resolves with everything received when the server has closed the connection; rejects if it does not in time. */
   closed(withinMs: number): Promise<string>;
-  /** Resolves once what came has the text. */
+  /** Resolves once what was received contains the text. */
   has(text: string | RegExp, withinMs: number): Promise<string>;
   end(): void;
 }
@@ -46,7 +46,7 @@ export async function connect(server: { url: string; ca: string }): Promise<RawC
         if (time() > withinMs) tooLate();
         else finish(() => resolve(text()));
       };
-      // A busy machine takes longer.
+      // Long enough for a busy machine.
       const late = setTimeout(tooLate, withinMs + PATIENCE);
       const finish = (then: () => void) => {
         clearTimeout(late);

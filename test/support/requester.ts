@@ -1,4 +1,4 @@
-// Many requests, each just as it is spelled, over a few connections that are kept.
+// A client for many requests, each sent exactly as given, over a few kept connections.
 import https from 'node:https';
 import { tenant } from './flows.ts';
 import { startServer, type TestServer } from './server.ts';
@@ -19,7 +19,7 @@ export interface Requester {
   close(): void;
 }
 
-/** A client without cookies. */
+/** Returns a client without cookies. */
 export function createRequester(server: { url: string; ca: string }): Requester {
   const agent = new https.Agent({ keepAlive: true, maxSockets: 8 });
   const { port } = new URL(server.url);
@@ -55,11 +55,7 @@ export function createRequester(server: { url: string; ca: string }): Requester 
   };
 }
 
-/**
- * Has a server that refuses nothing for being asked too often, and a client of it, for the tests of the suite it is
- * called in.
- * @returns both, while a test runs.
- */
+/** Starts a server without rate limits, and a client of it, for the tests of the suite. @returns both, while a test runs. */
 export function unlimitedServer(): () => { server: TestServer; requester: Requester } {
   let server: TestServer;
   let requester: Requester;

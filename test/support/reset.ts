@@ -1,21 +1,21 @@
-// A password reset, as the owner of the address does it: the mail, its link, the form.
+// A password reset by the owner of the address: the e-mail, its link, the form.
 import { createAgent, readForm } from './agent.ts';
 import { messagesTo, nextMessageTo } from './inbox.ts';
 
-/** Everything up to the form of the new password. @returns sends it. */
+/** Makes all steps up to the form for the new password. @returns a function that sends the form. */
 export async function prepareReset(
   server: { url: string; ca: string; dataDir: string },
   email: string,
   connection = 'users',
 ) {
-  // Of a sign-up, another mail may be on its way.
+  // After a sign-up, another message may still arrive.
   const isReset = ({ link }: { link?: string }) => link?.includes('/u/reset-password?') === true;
   const before = (await messagesTo(server, email)).filter(isReset).length;
   await createAgent(server).request('/dbconnections/change_password', { json: { connection, email } });
   return resetForm(server, (await nextMessageTo(server, email, before + 1, isReset)).link ?? '');
 }
 
-/** The form of a link to a new password, in a browser of its own. @returns sends it. */
+/** Opens the form behind a reset link in a new browser. @returns a function that sends it. */
 export async function resetForm(server: { url: string; ca: string }, link: string) {
   const agent = createAgent(server);
   const { pathname, search } = new URL(link);
@@ -23,7 +23,7 @@ export async function resetForm(server: { url: string; ca: string }, link: strin
   return (password: string) => agent.request(action, { form: { ...fields, password, repeat: password } });
 }
 
-/** Sets a new password. @throws Error when it was not taken. */
+/** Sets a new password. @throws Error when it was refused. */
 export async function resetPassword(
   server: { url: string; ca: string; dataDir: string },
   email: string,

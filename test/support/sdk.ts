@@ -1,4 +1,4 @@
-// Runs test/e2e/sdk-client.ts and calls what it offers.
+// Runs test/e2e/sdk-client.ts and calls its functions.
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
@@ -15,7 +15,7 @@ interface Reply {
   error?: { name: string; message: string; code?: string; cause?: object };
 }
 
-/** @param caFile the CA that the process trusts, beside the well-known ones. */
+/** @param caFile the CA that the process trusts, beside the public ones. */
 export async function startSdkProcess(caFile: string): Promise<SdkProcess> {
   const child = fork(fileURLToPath(new URL('../e2e/sdk-client.ts', import.meta.url)), {
     env: { ...process.env, NODE_EXTRA_CA_CERTS: caFile },

@@ -1,4 +1,4 @@
-// Starts a whole server in this process, on a port of the system's choosing, with a directory of its own.
+// Starts a whole server in this process, on a port that the system chooses, with its own directory.
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -18,7 +18,7 @@ import { SPARE_THREADS } from './spare-threads.ts';
 import { fillDataDir } from './template.ts';
 import { PATIENCE } from './wait-until.ts';
 
-/** Hashes that cost next to nothing: most tests are not about them. */
+/** Cheap password hashes, because most tests are not about them. */
 export const CHEAP: HashCost = { memoryCost: 64, timeCost: 1 };
 
 /** Settings that decide which certificates a server has. */
@@ -26,41 +26,41 @@ const OF_CERTIFICATES = ['BASE_URL', 'HOST', 'TLS'];
 
 export interface TestServer extends Running {
   url: string;
-  /** Its `url` by the port at which it listens, where its `BASE_URL` names another. */
+  /** Its `url` with the port on which it listens, if its `BASE_URL` has another one. */
   localUrl: string;
   issuer: string;
   caFile: string;
   /** The CA's certificate, PEM. */
   ca: string;
   dataDir: string;
-  /** What was logged so far. */
+  /** Returns what was logged so far. */
   logged(): string;
-  /** Moves time forward, milliseconds. */
+  /** Moves time forward, in milliseconds. */
   tick(ms: number): void;
 }
 
-/** For scripts that never end: they end soon. */
+/** Short limits, for tests of scripts that never end. */
 export const SHORT_SCRIPTS: Waits = { scriptCpu: 1_000 };
 
 export interface TestServerOptions {
   /** In the tenant file's vocabulary. */
   tenant: object;
   env?: Record<string, string>;
-  /** Hashes as a server in production does. */
+  /** Whether password hashes cost as much as in production. */
   realHashes?: boolean;
-  /** Kept when the server stops, and used again; otherwise a new one, with ready-made keys. */
+  /** A data directory that is kept when the server stops; by default a new one, with ready-made keys. */
   dataDir?: string;
-  /** Makes its keys and certificates itself, as at any first start. */
+  /** Whether it creates its keys and certificates itself, as at any first start. */
   ownKeys?: boolean;
-  /** One that costs next to nothing otherwise. */
+  /** By default a cheap one. */
   hasher?: Hasher;
-  /** In place of pauses; they take no time by default. */
+  /** Replaces pauses; by default they take no time. */
   pause?: (ms: number) => Promise<void>;
-  /** How long a request waits to hear what became of its message: with a busy machine, too, unless that is the point. */
+  /** How long a request waits for the delivery of its message; by default long enough for a busy machine. */
   patience?: number;
-  /** How long is waited for what a busy machine does late: as long as it takes, unless that is the point. */
+  /** Time limits for work that a busy machine does late; by default generous. */
   waits?: Waits;
-  /** Opens another store than the embedded one. */
+  /** Opens another store instead of the embedded one. */
   open?: typeof openStore;
 }
 
@@ -71,7 +71,7 @@ function localUrl({ baseUrl, port }: Running['settings']): string {
   return url.origin;
 }
 
-/** Starts a server; `stop` also removes its data, unless it was given a directory. */
+/** Starts a server. `stop` also deletes its data, unless it was given a directory. */
 export async function startServer({
   tenant,
   env = {},
@@ -115,7 +115,7 @@ export async function startServer({
     ...(open && { open }),
     spareThreads: SPARE_THREADS,
     hasher: hasher ?? createHasher(realHashes === true ? {} : { cost: CHEAP }),
-    // Nobody waits for what a message would wait for; time is the test's.
+    // No time passes for retries and pauses; the test controls the time.
     pause,
     patience,
     waits: { signature: PATIENCE, scriptThread: PATIENCE, search: PATIENCE, ...waits },
@@ -142,8 +142,8 @@ export async function startServer({
 }
 
 /**
- * Starts a server with its tenant file and its data in a folder, as `runServer` has them, and in this process: for what
- * goes on beside a server, or with the data that one has left.
+ * Starts a server with its tenant file and data in a folder, as `runServer` does, but in this process; for what runs
+ * beside a server, or uses the data that one has left.
  */
 export async function serveFolder(cwd: string, env: Record<string, string> = {}): Promise<TestServer> {
   const tenantFile = join(cwd, env.TENANT_FILE ?? 'config/tenant.yaml');
@@ -154,6 +154,6 @@ export async function serveFolder(cwd: string, env: Record<string, string> = {})
   const dataDir = join(cwd, env.DATA_DIR ?? 'data');
   if (!existsSync(dataDir)) await fillDataDir(dataDir, true);
   const tenant = parse(readFileSync(tenantFile, 'utf8'));
-  // The store is in that folder also where those of other tests are in a database.
+  // The store is in that folder even if other tests use a database.
   return startServer({ tenant, dataDir, env: { DATABASE_URL: '', ...env, DATA_DIR: dataDir } });
 }

@@ -1,7 +1,7 @@
-// What mocha calls around a run.
+// Called by mocha around a run.
 import { closeBrowsers } from './browser.ts';
 
-/** Where tests run in processes of their own (`--parallel`), the browsers end with those. */
+/** When tests run in several processes (`--parallel`), the browsers end with those processes. */
 export async function mochaGlobalTeardown(): Promise<void> {
   await closeBrowsers();
 }

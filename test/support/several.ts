@@ -1,4 +1,4 @@
-// Several servers over one store behind one address, in this process: what one keeps for itself the others do not have.
+// Several servers over one store at one address, in this process: none sees what another keeps in memory.
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import net, { type AddressInfo } from 'node:net';
@@ -9,7 +9,7 @@ import { openStore } from '../../src/store/open.ts';
 import { startServer, type TestServer } from './server.ts';
 import { fillDataDir } from './template.ts';
 
-/** Passes each connection on to the next of some ports. */
+/** Distributes connections over some ports in turn. */
 export async function startBalancer(): Promise<{
   port: number;
   to(ports: readonly number[]): void;
@@ -45,7 +45,7 @@ export async function startBalancer(): Promise<{
   };
 }
 
-/** An embedded store that several may open; it says of itself that others have it, too. */
+/** Returns a function that opens one embedded store for several servers; the store says that it is shared. */
 export async function sharedStore(): Promise<{
   store: Store;
   open: typeof openStore;
@@ -69,7 +69,7 @@ export interface Several {
   url: string;
   ca: string;
   servers: readonly TestServer[];
-  /** One of them, by its own address. */
+  /** Returns one of them, with its own address. */
   at(index: number): { url: string; ca: string };
   store: Store;
   stop(): Promise<void>;
@@ -89,7 +89,7 @@ export async function startSeveral(
     servers.push(await startServer({ ...options, env, open: shared.open }));
   }
   balancer.to(servers.map(({ settings }) => settings.port));
-  // Each has a certificate of its own authority.
+  // Each has a certificate of its own CA.
   const ca = servers.map((one) => one.ca).join('\n');
   return {
     url,

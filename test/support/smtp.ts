@@ -1,4 +1,4 @@
-// A real mail server on this machine: takes messages, or refuses them the way it is told.
+// A real mail server on this machine, which accepts messages or refuses them as told.
 import type { AddressInfo } from 'node:net';
 import PostalMime, { type Email } from 'postal-mime';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
@@ -7,23 +7,20 @@ export interface TestMailServer {
   port: number;
   /** As `SMTP_URL` has it. */
   url: string;
-  /** The messages taken so far, parsed, oldest first. */
+  /** The messages accepted so far, parsed, oldest first. */
   messages: Email[];
-  /** The envelopes' recipients, as the server was told them. */
+  /** The recipients in the envelopes. */
   recipients: string[];
-  /**
-   * What becomes of the messages to come: taken, refused with a code, left without an answer, or left without
-   * one until `release`.
-   */
+  /** What happens to further messages: accept them, refuse them with a code, never answer, or answer only after `release`. */
   behave(how: 'accept' | 'silence' | 'hold' | { code: number; times?: number }): void;
-  /** Takes the messages that are held, or refuses them with a code. */
+  /** Accepts the held messages, or refuses them with a code. */
   release(code?: number): void;
   /** How many messages were offered. */
   offered(): number;
   stop(): Promise<void>;
 }
 
-/** Starts a mail server on a free port; in the clear unless `options` say otherwise. */
+/** Starts a mail server on a free port; without TLS by default. */
 export async function startMailServer(options: SMTPServerOptions = {}): Promise<TestMailServer> {
   const messages: Email[] = [];
   const recipients: string[] = [];
@@ -60,7 +57,7 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
     },
   });
   server.on('error', () => {
-    // A client that goes away in the middle; the test sees what became of its message.
+    // A client that disconnects; the test sees what happened to its message.
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.server.address() as AddressInfo;

@@ -1,5 +1,5 @@
-// A well-known provider, made of data: its token endpoint gives a token to whoever has the right code, and its profile
-// endpoint and those below it answer what the test says.
+// A social provider made of data: its token endpoint issues a token for the right code, and its profile endpoint and
+// the paths below return what the test sets.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json, type SeenRequest } from './oauth2-provider.ts';
@@ -8,15 +8,15 @@ export type Answer = object | string | ((request: SeenRequest) => { status: numb
 
 export interface SocialProvider {
   url: string;
-  /** By path; `/token` has an answer of its own where none is here. */
+  /** Answers by path; `/token` has an answer of its own if there is none here. */
   answers: Record<string, Answer>;
   seen: SeenRequest[];
-  /** The last request at a path. */
+  /** Returns the last request to a path. */
   last(path: string): SeenRequest;
   stop(): Promise<void>;
 }
 
-/** Starts one, on a port of the system's choosing. */
+/** Starts one on a port that the system chooses. */
 export async function startSocialProvider(): Promise<SocialProvider> {
   const seen: SeenRequest[] = [];
   const answers: Record<string, Answer> = {};

@@ -1,4 +1,4 @@
-// An authenticator in software, which answers as its test wants.
+// An authenticator in software, whose answers the test controls.
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { isoCBOR } from '@simplewebauthn/server/helpers';
 
@@ -11,10 +11,10 @@ const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString(
 const sha256 = (text: string) => createHash('sha256').update(text).digest();
 
 /**
- * The answer to a registration, as `toJSON` writes it.
+ * Returns the answer to a registration in the form of `toJSON`.
  * @param asked the options of `navigator.credentials.create`.
- * @param origin the page's.
- * @param statement what is said of the authenticator; nothing by default.
+ * @param origin the page's origin.
+ * @param statement the attestation statement; none by default.
  */
 export function newCredential(
   asked: { challenge: string; rp: { id: string } },
@@ -32,7 +32,7 @@ export function newCredential(
     [-3, point(y)],
   ];
   const id = randomBytes(16);
-  // Somebody was there and verified, and a credential is attached.
+  // Flags: user present, user verified, attested credential data included.
   const flags = Buffer.from([0x45, 0, 0, 0, 0]);
   const key = Buffer.from(isoCBOR.encode(new Map(entries)));
   const authData = Buffer.concat([
@@ -60,20 +60,20 @@ export function newCredential(
   };
 }
 
-/** What an answer says in place of the truth. */
+/** What an answer says instead of the truth. */
 export interface Said {
   origin?: string;
-  /** The host that the authenticator was asked by. */
+  /** The host that requested it (the RP ID). */
   rpId?: string;
   challenge?: string;
   type?: 'webauthn.get' | 'webauthn.create';
-  /** WebAuthn Level 3 §6.1: 1 somebody was there, 4 they were verified. */
+  /** Flags (WebAuthn Level 3 §6.1): 1 user present, 4 user verified. */
   flags?: number;
   count?: number;
-  /** Of a page in a frame: whether one above it is of another origin, and which is at the top. */
+  /** For a page in a frame: whether an ancestor has another origin, and the top one's origin. */
   crossOrigin?: boolean;
   topOrigin?: string;
-  /** Whose the credential is. */
+  /** The user handle of the credential. */
   userHandle?: string;
 }
 
@@ -81,7 +81,7 @@ type CoseKey = Map<number, number | Uint8Array>;
 
 const bytes = (value = '') => new Uint8Array(Buffer.from(value, 'base64url'));
 
-/** A key pair, its public half as COSE has it (RFC 9053 §7), and the hash of its signatures. */
+/** Returns a key pair with its public key in COSE (RFC 9053 §7) and the hash of its signatures. */
 function keysOf(alg: 'ES256' | 'ES384' | 'EdDSA' | 'RS256') {
   if (alg === 'RS256') {
     const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -119,8 +119,8 @@ function keysOf(alg: 'ES256' | 'ES384' | 'EdDSA' | 'RS256') {
 }
 
 /**
- * An authenticator with one discoverable credential, whose owner has it say what the test wants.
- * @param aaguid of its make, in hexadecimal with hyphens; none by default.
+ * Returns an authenticator with one discoverable credential, which answers as the test says.
+ * @param aaguid its model, in hexadecimal with hyphens; none by default.
  */
 export function softwareKey(alg: Parameters<typeof keysOf>[0] = 'ES256', aaguid = '') {
   const { privateKey, cose, hash } = keysOf(alg);
@@ -160,7 +160,7 @@ export function softwareKey(alg: Parameters<typeof keysOf>[0] = 'ES256', aaguid 
     response,
   });
   return {
-    /** The answer to a registration. */
+    /** Returns the answer to a registration. */
     create: (
       asked: { challenge: string; rp: { id: string }; user: { id: string } },
       origin: string,
@@ -178,7 +178,7 @@ export function softwareKey(alg: Parameters<typeof keysOf>[0] = 'ES256', aaguid 
       const attestationObject = text(Buffer.from(isoCBOR.encode(object as never)));
       return answer({ clientDataJSON: text(client), attestationObject });
     },
-    /** The answer to a login. */
+    /** Returns the answer to a login. */
     get: (asked: { challenge: string; rpId: string }, origin: string, said: Said = {}): object => {
       const { head, client } = dataOf(asked, asked.rpId, origin, said, 'webauthn.get');
       const authenticatorData = head(0);

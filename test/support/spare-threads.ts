@@ -1,9 +1,9 @@
-// Threads that the servers of a process use one after the other: to start one takes as much of a processor as a third of a
-// server, and no test is about it but those of the threads themselves.
+// Worker threads that the servers of a process reuse: starting one takes a third of the processor time of a server's
+// start, and only the tests of the threads themselves are about it.
 import type { Worker } from 'node:worker_threads';
 import type { SpareThreads } from '../../src/runtime/spare-threads.ts';
 
-/** Of one kind; further ones are ended. */
+/** The maximum number kept of each kind; further ones are ended. */
 const MOST = 4;
 
 const spare = new Map<string, Worker[]>();

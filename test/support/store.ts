@@ -1,4 +1,4 @@
-// The store of a data directory beside the servers that have it: embedded, or in the database of the tests.
+// Opens the store of a server's data directory: the embedded one, or that in the tests' database.
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Store } from '../../src/store/contract.ts';
@@ -9,7 +9,7 @@ import { databaseFor } from './postgres-databases.ts';
 
 const server = process.env.TEST_DATABASE_URL;
 
-/** Opens the store that a server of {@link startServer} with this directory has, or had. */
+/** Opens the store that a server of {@link startServer} with this directory uses or used. */
 export async function openStoreOf(options: StoreOptions): Promise<Store> {
   if (server === undefined) return openStore(options);
   const { url } = await databaseFor(server, options.dataDir, { ready: false, tls: false });
@@ -17,8 +17,9 @@ export async function openStoreOf(options: StoreOptions): Promise<Store> {
 }
 
 /**
- * A test of the files that the embedded store has, or of what it alone is quick enough for. `it` is asked for at each call:
- * with `--parallel` mocha makes another for each file, and the one of an earlier file in this process adds tests that never run.
+ * A test of the embedded store's files, or of what only the embedded store is fast enough for. `it` is looked up at
+ * each call: with `--parallel` mocha makes a new one for each file, and tests added to that of an earlier file never
+ * run.
  */
 export function itInFiles(title: string, test: () => Promise<void>): void {
   (server === undefined ? it : it.skip)(title, test);
@@ -29,11 +30,11 @@ export function describeInFiles(title: string, group: () => void): void {
   (server === undefined ? describe : describe.skip)(title, group);
 }
 
-/** All that a server of {@link startServer} keeps: the texts of its files, and of the rows of its database. */
+/** Returns everything that a server of {@link startServer} keeps: the texts of its files and of the rows of its database. */
 export async function keptBy({ dataDir }: { dataDir: string }): Promise<string[]> {
   const entries = await readdir(dataDir, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  // What is replaced meanwhile is gone under its name.
+  // A file may be replaced while it is read.
   const texts = await Promise.all(files.map((file) => readFile(file, 'latin1').catch(() => '')));
   return server === undefined ? texts : [...texts, ...(await rowsOf(server, dataDir))];
 }

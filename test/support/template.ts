@@ -1,5 +1,5 @@
-// A data directory as after a first start, made once per process: keys and certificates take longer to make than all
-// else of a start, and no test but those of the making is about them.
+// A data directory as after a first start, created once per process: creating keys and certificates takes longer than
+// the rest of a start, and few tests are about it.
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensureSigningKeys } from '../../src/signing/keys.ts';
@@ -9,7 +9,7 @@ import { SCRATCH } from './scratch-directory.ts';
 
 let template: Promise<string> | undefined;
 
-/** Puts ready-made signing keys, and with `tls` the local CA and its certificate, into an empty data directory. */
+/** Puts ready-made signing keys and, with `tls`, the local CA and its certificate into an empty data directory. */
 export async function fillDataDir(directory: string, tls: boolean): Promise<void> {
   template ??= makeTemplate();
   const from = await template;

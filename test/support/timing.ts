@@ -1,7 +1,7 @@
-// How long things take, on a machine that has other things to do.
+// Measures durations on a machine that also does other work.
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** How long each thread of a process was ready to run and did not, nanoseconds; empty where the system does not say. */
+/** Returns how long each thread of a process was ready to run but waited, in nanoseconds; empty if the system does not say. */
 function waits(pid: number): Map<string, number> {
   const tasks = `/proc/${pid}/task`;
   const found = new Map<string, number>();
@@ -9,12 +9,12 @@ function waits(pid: number): Map<string, number> {
     for (const thread of readdirSync(tasks))
       found.set(thread, Number(readFileSync(`${tasks}/${thread}/schedstat`, 'utf8').split(' ')[1]));
   } catch {
-    // Another system, or the process has ended.
+    // Not Linux, or the process has ended.
   }
   return found;
 }
 
-/** Begins to count what processes wait for a processor. @returns what gives it so far, milliseconds. */
+/** Starts to measure how long processes wait for a processor. @returns a function that returns the time so far, in milliseconds. */
 function countWaits(pids: readonly number[]): () => number {
   const begin = new Map(pids.flatMap((pid) => [...waits(pid)]));
   const last = new Map<string, number>();
@@ -25,9 +25,9 @@ function countWaits(pids: readonly number[]): () => number {
 }
 
 /**
- * How long something takes, without what the machine was busy with others: on one that is idle, all of the time.
- * @param others processes that have a part in it, too.
- * @returns what gives the time so far, milliseconds.
+ * Measures a duration without the time in which the machine was busy with other work; on an idle machine, all of it.
+ * @param others processes that take part in the work.
+ * @returns a function that returns the time so far, in milliseconds.
  */
 export function stopwatch(...others: number[]): () => number {
   const waited = countWaits([process.pid, ...others]);
@@ -35,10 +35,10 @@ export function stopwatch(...others: number[]): () => number {
   return () => performance.now() - began - waited();
 }
 
-/** Runs something. @returns how long that took by the {@link stopwatch}, milliseconds. */
+/** Runs something. @returns how long it took by the {@link stopwatch}, in milliseconds. */
 export async function took(run: () => Promise<unknown>, ...others: number[]): Promise<number> {
   const time = stopwatch(...others);
-  // A process that ends takes its counts along.
+  // The counts of a process are lost when it ends.
   const timer = others.length === 0 ? undefined : setInterval(time, 50);
   await run();
   clearInterval(timer);
@@ -46,10 +46,9 @@ export async function took(run: () => Promise<unknown>, ...others: number[]): Pr
 }
 
 /**
- * Runs both in turns, so that whatever else the machine does delays both, and compares what the quick ones took: those
- * that nothing came between.
- * Each gives, untimed, what is to be timed.
- * @returns how many times as long as the second the first takes.
+ * Runs two works alternately, so that other load affects both, and compares their lower quartiles. Each function prepares
+ * without being timed and returns what is timed.
+ * @returns how many times longer the first takes than the second.
  */
 export async function timesAsLong(
   first: () => Promise<() => Promise<unknown>>,
@@ -58,7 +57,7 @@ export async function timesAsLong(
 ): Promise<number> {
   const times: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round++) {
-    // Neither always comes after the other.
+    // Alternates which one comes first.
     const order = round % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const);
     for (const which of order) {
       const run = await [first, second][which]?.();

@@ -1,21 +1,21 @@
-// A double of Twilio's Messages API, and of its account: checks what a request must have, and answers as it is told.
+// A double of Twilio's Messages API and account: it checks requests and answers as told.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Its state, the status by which it is refused, or an answer that is no account. */
+/** The account's state, the status that refuses it, or an answer that is not an account. */
 type Account = string | number | { text: string };
 
 export interface TestTwilio {
   url: string;
-  /** The parameters of the messages taken so far. */
+  /** The parameters of the messages accepted so far. */
   messages: Record<string, string>[];
-  /** What becomes of the messages to come; `times` as long as that, then they are taken. */
+  /** What happens to further messages; with `times` for that many, after which they are accepted. */
   behave(
     how: 'accept' | 'silence' | { status: number; code?: number; message?: string; times?: number },
   ): void;
-  /** What the account is from now on. */
+  /** Sets the state of the account. */
   setAccount(as: Account): void;
-  /** How many requests came. */
+  /** How many requests arrived. */
   asked(): number;
   stop(): Promise<void>;
 }

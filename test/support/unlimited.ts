@@ -1,4 +1,4 @@
-// A tenant that refuses nothing for being asked too often.
+// A tenant without rate limits.
 import { LIMITS } from '../../src/features.ts';
 
 const [capacity, perMinute] = [1_000_000, 1_000_000];

@@ -1,18 +1,18 @@
-// Logins at a provider elsewhere, as a browser goes through them.
+// Logins at an external provider, as a browser goes through them.
 import { type Agent, type Answer, createAgent } from './agent.ts';
 import { authorize, follow, responseOf, webRequest } from './flows.ts';
 import type { TestServer } from './server.ts';
 
-/** A login that has gone to its provider. */
+/** A login whose browser has been sent to its provider. */
 export interface AtProvider {
   agent: Agent;
-  /** Where the authorization endpoint sent the browser. */
+  /** The URL to which the authorization endpoint redirected the browser. */
   at: URL;
-  /** What the provider sends the browser back to; empty where it does not. */
+  /** The URL to which the provider redirects the browser; empty if it does not. */
   back: string;
 }
 
-/** Asks for an authorization by a connection, and goes to the provider. */
+/** Requests an authorization by a connection, and goes to the provider. */
 export async function toProvider(
   server: TestServer,
   more: Record<string, string> = {},
@@ -23,12 +23,12 @@ export async function toProvider(
   return { agent, at: new URL(answer.location), back: gone.headers.get('location') ?? '' };
 }
 
-/** Comes back from the provider, and goes on to the application or the next page. */
+/** Returns from the provider, to the application or the next page. */
 export async function fromProvider(server: TestServer, { agent, back }: AtProvider): Promise<Answer> {
   return follow(agent, await agent.get(back), server.url);
 }
 
-/** A whole login. @returns what the application is told. */
+/** Makes a whole login. @returns the response parameters that the application gets. */
 export async function logInUpstream(
   server: TestServer,
   more: Record<string, string> = {},
@@ -37,7 +37,7 @@ export async function logInUpstream(
   return responseOf(await fromProvider(server, await toProvider(server, more, agent)));
 }
 
-/** The descriptions of the failed logins that were recorded. */
+/** Returns the descriptions of the failed logins in the log. */
 export async function failedLogins(server: TestServer): Promise<string[]> {
   const { records } = await server.store
     .collection('logs')

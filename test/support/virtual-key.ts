@@ -1,9 +1,10 @@
-// Chromium's virtual authenticators (WebAuthn), as a user's own device or a key that is plugged in.
+// Chromium's virtual authenticators (WebAuthn): the user's own device, or a security key.
 import type { CDPSession } from 'playwright-core';
 
 /**
- * Plugs in an authenticator that verifies its owner and keeps passkeys, and asks nobody; `WebAuthn.enable` comes before.
- * @param transport `internal`: of the device itself. @param over other options of the protocol.
+ * Adds an authenticator that verifies its user, stores passkeys, and does not prompt; call `WebAuthn.enable` first.
+ * @param transport `internal`: in the device itself.
+ * @param over other options of the protocol.
  * @returns its id.
  */
 export async function plugInKey(

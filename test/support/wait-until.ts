@@ -1,4 +1,4 @@
-// How long tests wait for what must come. It judges nothing: a machine that is busy takes its time.
+// How long tests wait for an expected event. It is not a requirement: a busy machine is slow.
 
 /** Milliseconds. */
 export const PATIENCE = 60_000;
@@ -7,9 +7,9 @@ export const PATIENCE = 60_000;
 const MOMENT = 4;
 
 /**
- * Waits until something is so, of which nothing tells.
- * @param pause waits a moment before it is looked at again.
- * @throws Error when it does not come to pass.
+ * Waits until a condition holds that no event announces.
+ * @param pause waits before the condition is checked again.
+ * @throws Error when it does not come true in time.
  */
 export async function until(
   is: () => boolean | Promise<boolean>,
@@ -21,12 +21,12 @@ export async function until(
   throw new Error('it did not come to pass');
 }
 
-/** A pause before something is looked at again: looking all the time keeps a processor from what is waited for. */
+/** A pause before something is checked again: checking continuously would take the processor from what is waited for. */
 export function aMoment(): Promise<unknown> {
   return new Promise((resolve) => setTimeout(resolve, MOMENT));
 }
 
-/** A pause for what asks other processes, milliseconds. */
+/** Returns a pause for checks that query other processes, in milliseconds. */
 export function every(ms: number): () => Promise<unknown> {
   return () => new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -1,11 +1,11 @@
-// What an engine is given that has neither MFA nor logins for other protocols.
+// Stubs for an engine without MFA, actions, other protocols and client certificates.
 
 import type { Actions } from '../../src/actions/actions.ts';
 import type { OwnCallbacks } from '../../src/engine/own-callbacks.ts';
 import type { SecondFactor } from '../../src/engine/second-factor.ts';
 import { clientCertificates } from '../../src/tls/client-certificates.ts';
 
-/** Demands nothing of anybody. */
+/** A second factor that is never required. */
 export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[] } = {
   secondFactor: {
     isDemanded: async () => false,
@@ -25,7 +25,7 @@ export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[]
   acrValues: [],
 };
 
-/** Asks for no login itself. */
+/** Without external logins and actions. */
 export const NO_DELEGATED_LOGINS: {
   ownCallbacks: OwnCallbacks;
   checkRequest: () => Promise<void>;
@@ -51,5 +51,5 @@ export const NO_DELEGATED_LOGINS: {
   checkRequest: async () => {},
 };
 
-/** An engine whose clients prove nothing by certificates. */
+/** Without client certificates. */
 export const NO_CERTIFICATES = { certificates: clientCertificates(Date.now) };
