@@ -1,11 +1,11 @@
-// Keeps the import rules of the design: who may know whom.
+// Checks the import rules of the design: which parts of the source may import which others.
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { cruise, type ICruiseResult } from 'dependency-cruiser';
 
 /**
- * The house from top to bottom: what stands in a line imports only what is in lines below it, types included, and
- * of its own line nothing but itself. A file stands for itself, a folder for all that is in it.
+ * The map from top to bottom: each part imports only from lines below it, types included, and not from others in its
+ * line. A file stands for itself, a folder for everything in it.
  */
 const LAYERS: string[][] = [
   ['main.js', 'cli.ts', 'testing'],
@@ -51,11 +51,11 @@ const LAYERS: string[][] = [
   ['runtime'],
 ];
 
-/** Where a function is longer than 50 lines; at most five. The reason stands above it. */
+/** The files with functions of more than 50 lines; at most five. Each function has its reason above it. */
 const LONG = ['src/server.ts', 'src/store/memory/collection.ts', 'src/store/sql/collection.ts'];
 
 const pathOf = (name: string) => `^src/${name}${/\.[jt]s$/.test(name) ? '$' : '/'}`.replaceAll('.', '\\.');
-/** Only one place may import the package. */
+/** Packages that only one place may import, with the pattern of that place. */
 const owned: [string, string][] = [
   ['oidc-provider', '^src/engine/'],
   ['lowdb', '^src/store/lowdb'],
@@ -118,7 +118,7 @@ describe('the architecture', () => {
     result = output as ICruiseResult;
   });
 
-  it('is what the cruiser sees: every module, resolved', () => {
+  it('has every module resolved by dependency-cruiser', () => {
     expect(result.summary.totalCruised).to.be.above(30);
     const lost = result.modules.flatMap(({ source, dependencies }) =>
       dependencies
@@ -130,7 +130,7 @@ describe('the architecture', () => {
     expect(engine?.dependencies.map(({ module }) => module)).to.include('oidc-provider');
   });
 
-  it('has a place for everything', () => {
+  it('gives every file and folder of src a line in the map', () => {
     const names = new Set(
       result.modules
         .map(({ source }) => source.split('/'))
@@ -145,7 +145,7 @@ describe('the architecture', () => {
     expect(broken).to.deep.equal([]);
   });
 
-  it('loads the server where it serves alone: not for a command, nor in the process that starts workers', () => {
+  it('loads the server only in the process that serves: not for a command, nor where workers are started', () => {
     const reached = new Set<string>();
     const follow = (source: string): void => {
       if (reached.has(source)) return;
@@ -161,7 +161,7 @@ describe('the architecture', () => {
     expect([...reached].filter((source) => source.includes('oidc-provider'))).to.deep.equal([]);
   });
 
-  it('loads on an older Node.js what says that it is one, and nothing else', () => {
+  it('reports an old Node.js by loading only what runs on it', () => {
     const dependencies = result.modules.find(({ source }) => source === 'src/cli.ts')?.dependencies ?? [];
     const before = dependencies.filter(({ dynamic }) => !dynamic).map(({ resolved }) => resolved);
     expect(before).to.have.members(['module', 'src/node-version.ts']);
@@ -177,8 +177,9 @@ describe('the architecture', () => {
     expect(named.sort()).to.deep.equal(LONG);
   });
 
-  it('has no tests that never run: what test files share asks mocha for `it` at each call', () => {
-    // With `--parallel` mocha makes another `it` for each file; one that was kept adds tests to a file that is over.
+  it('has no tests that never run: what test files share calls the global `it` at each use', () => {
+    // With `--parallel`, mocha makes a new `it` for each file. A test that is registered with a kept one joins a file
+    // that is already over.
     const folder = new URL('.', import.meta.url);
     const kept = readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
@@ -190,7 +191,7 @@ describe('the architecture', () => {
     expect(kept).to.deep.equal([]);
   });
 
-  it('has no name of a feature in the engine: what is theirs is passed in', () => {
+  it('names no feature in the engine: features are passed in', () => {
     const folder = new URL('../src/engine/', import.meta.url);
     const named = readdirSync(folder).flatMap((file) =>
       readFileSync(new URL(file, folder), 'utf8')

@@ -1,11 +1,11 @@
-// Keeps CONTRIBUTING.md and docs/wire true: the files and tests that they name exist.
+// Checks CONTRIBUTING.md and docs/wire: the files and tests that they name exist.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 
 const ROOT = new URL('../', import.meta.url);
 const pages = readdirSync(new URL('docs/wire/', ROOT)).filter((name) => name.endsWith('.md'));
 const read = (path: string) => readFileSync(new URL(path, ROOT), 'utf8');
-/** Without what a string literal may spell otherwise. */
+/** Returns a text without the characters that a string literal may escape. */
 const plain = (text: string) => text.replaceAll(/['’\\]/g, '');
 
 describe('CONTRIBUTING.md', () => {

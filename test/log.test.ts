@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import { expect } from 'chai';
 import { createLog } from '../src/runtime/log.ts';
 
-/** What is written for one entry of the log. */
+/** Returns the JSON line that is written for a log entry. */
 function logged(entry: object): string {
   let text = '';
   const destination = new Writable({
@@ -30,14 +30,14 @@ describe('the log', () => {
     'id_token',
     'code',
   ]) {
-    it(`has no ${name}, at the top or within`, () => {
+    it(`leaves out ${name}, at the top and nested`, () => {
       const text = logged({ [name]: 'LEAK', a: { [name]: 'LEAK', b: { [name]: 'LEAK', kept: 'kept' } } });
       expect(text).not.to.contain('LEAK');
       expect(text).to.contain('kept').and.contain('"msg":"said"');
     });
   }
 
-  it('has no secret in a list, nor in what all lines of a part of the server say', () => {
+  it('leaves out secrets in lists and in the fields of a child logger', () => {
     expect(logged({ list: [{ token: 'LEAK', kept: 'kept' }, 'kept'] }))
       .to.contain('"list":[{"token":"[secret]","kept":"kept"},"kept"]')
       .and.not.contain('LEAK');
@@ -47,13 +47,13 @@ describe('the log', () => {
     expect(lines.join('')).to.contain('"part":"mail"').and.not.contain('LEAK');
   });
 
-  it('changes nothing of what it is given', () => {
+  it('does not change the objects that it is given', () => {
     const entry = { a: { password: 'LEAK', b: 1 } };
     expect(logged(entry)).not.to.contain('LEAK');
     expect(entry).to.deep.equal({ a: { password: 'LEAK', b: 1 } });
   });
 
-  it('has of an error its words and causes, and nothing else that it carries', () => {
+  it('writes only messages, stacks and causes of an error', () => {
     const error = Object.assign(new Error('outer', { cause: new Error('inner') }), { session: 'LEAK' });
     expect(logged({ err: error }))
       .to.contain('outer')

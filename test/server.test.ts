@@ -24,7 +24,7 @@ describe('the server', () => {
 
   describe('discovery', () => {
     for (const path of ['openid-configuration', 'oauth-authorization-server']) {
-      it(`is at /.well-known/${path}, for any origin`, async () => {
+      it(`serves /.well-known/${path} to any origin`, async () => {
         const answer = await agent().get(`/.well-known/${path}`, { origin: 'https://anywhere.example' });
         expect(answer.status).to.equal(200);
         expect(answer.headers['content-type']).to.contain('application/json');
@@ -58,7 +58,7 @@ describe('the server', () => {
       });
     }
 
-    it('promises no endpoint that is not there', async () => {
+    it('names only endpoints that exist', async () => {
       const document = (await agent().get('/.well-known/openid-configuration')).json();
       for (const [name, url] of Object.entries(document).filter(([key]) => key.endsWith('_endpoint'))) {
         const { status } = await agent().request(new URL(String(url)).pathname, { form: {} });
@@ -85,7 +85,7 @@ describe('the server', () => {
       });
 
     for (const path of ['/oauth/token', '/oauth/revoke', '/userinfo', '/dbconnections/signup']) {
-      it(`may call ${path} when they are an application's`, async () => {
+      it(`may call ${path} if they belong to an application`, async () => {
         const answer = await preflight(path, 'http://localhost:5173');
         expect(answer.status).to.equal(204);
         expect(answer.headers).to.include({
@@ -95,7 +95,7 @@ describe('the server', () => {
         expect(answer.headers['access-control-allow-headers']).to.contain('auth0-client');
       });
 
-      it(`may not call ${path} when they are nobody's`, async () => {
+      it(`may not call ${path} if they belong to no application`, async () => {
         for (const origin of [
           'https://evil.example',
           'null',
@@ -108,7 +108,7 @@ describe('the server', () => {
       });
     }
 
-    it('cannot read the answer to a request without preflight either', async () => {
+    it('cannot read the answer to a request without preflight', async () => {
       const answer = await agent().request('/oauth/token', {
         form: {
           grant_type: 'client_credentials',
@@ -123,7 +123,7 @@ describe('the server', () => {
   });
 
   describe('security headers', () => {
-    it('are on pages: framed by nobody, no foreign scripts', async () => {
+    it('of pages forbid framing and foreign scripts', async () => {
       const page = await follow(agent(), await authorize(agent(), spaRequest(pkce().challenge)), server.url);
       const any = await agent().get('/');
       for (const answer of [page, any]) {
@@ -135,17 +135,17 @@ describe('the server', () => {
       }
     });
 
-    it('are on answers that are no pages', async () => {
+    it('are set on answers other than pages', async () => {
       const answer = await agent().get('/.well-known/jwks.json');
       expect(answer.headers).to.include({ 'x-content-type-options': 'nosniff' });
       expect(answer.headers['content-security-policy']).to.contain("default-src 'none'");
     });
 
-    it("leave localhost's other ports alone: no HSTS", async () => {
+    it('do not set HSTS for localhost, which would affect its other ports', async () => {
       expect((await agent().get('/healthz')).headers).not.to.have.property('strict-transport-security');
     });
 
-    it('let the login form lead to the application that asked', async () => {
+    it('let the login form redirect to the application', async () => {
       const browser = agent();
       const page = await follow(browser, await authorize(browser, webRequest()), server.url);
       expect(page.headers['content-security-policy']).to.match(
@@ -163,7 +163,7 @@ describe('the server', () => {
       return { browser, path, form: { _csrf: csrf, username: USER.email, password: USER.password } };
     };
 
-    it('work with their token', async () => {
+    it('are accepted with their token', async () => {
       const { browser, path, form } = await loginPage();
       expect((await browser.request(path, { form })).status).to.equal(302);
     });
@@ -182,7 +182,7 @@ describe('the server', () => {
       });
     }
 
-    it('are refused in a browser that did not ask for the page', async () => {
+    it('are refused in a browser that did not request the page', async () => {
       const { path, form } = await loginPage();
       const answer = await agent().request(path, { form });
       expect(answer.status).to.equal(400);
@@ -190,18 +190,18 @@ describe('the server', () => {
     });
   });
 
-  it('answers health and readiness', async () => {
+  it('answers health and readiness probes', async () => {
     expect((await agent().get('/healthz')).json()).to.deep.equal({ status: 'ok' });
     expect((await agent().get('/readyz')).json()).to.deep.equal({ status: 'ok' });
   });
 
-  it('says 404 for what it does not have', async () => {
+  it('answers 404 for unknown paths', async () => {
     expect((await agent().get('/nowhere')).status).to.equal(404);
     expect((await agent().get('/u/nobody')).status).to.equal(400);
     expect((await agent().get('/assets/../package.json')).status).to.equal(404);
   });
 
-  it('keeps events of logins and failures, and no secret in events or log', async () => {
+  it('records events of logins and failures, without secrets in events or log', async () => {
     const browser = agent();
     const tokens = await spaTokens(browser, server, { scope: 'openid offline_access' });
     await token(agent(), {
@@ -238,7 +238,7 @@ describe('the server', () => {
     }
   });
 
-  it('runs beside another tenant in one process without sharing anything', async () => {
+  it('shares nothing with another tenant in the same process', async () => {
     const other = await startServer({
       tenant: { ...tenant, tenant: { ...tenant.tenant, friendly_name: 'Other' } },
     });

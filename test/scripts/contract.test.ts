@@ -1,8 +1,8 @@
-// What a script is, how it is called, and how it answers.
+// The contract of a script: its forms, its arguments, and its answers.
 import { expect } from 'chai';
 import { PROFILE, type Provider, startProvider, startSandbox } from './support.ts';
 
-/** Ten scripts as they are published, each of another form; `URL_` is the provider's. */
+/** Ten published scripts, each of another form; `URL_` is the provider's address. */
 const PUBLISHED: Record<string, string> = {
   'an anonymous function with request.get': `function(accessToken, ctx, cb) {
     request.get('URL_/userinfo', { headers: { 'Authorization': 'Bearer ' + accessToken } }, function(e, r, b) {
@@ -105,7 +105,7 @@ describe('a script', () => {
   });
   const at = (source: string) => source.replaceAll('URL_', provider.url);
 
-  describe('is', () => {
+  describe('is accepted as', () => {
     for (const [form, source] of Object.entries(PUBLISHED)) {
       it(form, async () => {
         const outcome = await sandbox.run(at(source));
@@ -119,7 +119,7 @@ describe('a script', () => {
       });
     }
 
-    it('what getLogoutUrl and others are named, too', async () => {
+    it('a function of another name, such as getLogoutUrl', async () => {
       const source =
         'function getLogoutUrl(query, callback) { callback(null, "https://x/?r=" + query.returnTo) }';
       const outcome = await sandbox.run(source, { entry: 'getLogoutUrl', args: [{ returnTo: 'y' }] });
@@ -131,14 +131,14 @@ describe('a script', () => {
       ['no function', '({ user_id: 1 })', /no function fetchUserProfile/],
       ['nothing', '  ', /no function fetchUserProfile/],
     ] as const) {
-      it(`not ${what}`, async () => {
+      it(`a script, and rejected with ${what}`, async () => {
         const { failure } = await sandbox.run(source);
         expect(failure).to.include({ kind: 'syntax' });
         expect(failure?.message).to.match(message);
       });
     }
 
-    it('at most 102,400 characters', async () => {
+    it('a text of at most 102,400 characters', async () => {
       const source = 'function(a,c,cb){cb(null,1)}';
       const fill = (length: number) => `${source}//${'x'.repeat(length - source.length - 2)}`;
       expect(await sandbox.run(fill(102_400))).to.include({ result: 1 });
@@ -146,7 +146,7 @@ describe('a script', () => {
     });
   });
 
-  describe('is given', () => {
+  describe('gets', () => {
     it('the access token, the context and a callback', async () => {
       const context = {
         access_token: 'token',
@@ -170,7 +170,7 @@ describe('a script', () => {
       expect(outcome.result).to.equal('v');
     });
 
-    it('no module but the shims: the error names it', async () => {
+    it('no module except those of the sandbox: the error names a missing one', async () => {
       for (const name of ['fs', 'node:child_process', 'left-pad', '@scope/x@1.0.0', '../runtime', 'fetch']) {
         const { failure } = await sandbox.run(`function(a,c,cb) { require('${name}') }`);
         expect(failure).to.include({ kind: 'script', name: 'Error' });
@@ -212,7 +212,7 @@ describe('a script', () => {
       ['never, when a promise of its own is lost', 'new Promise(() => {})', { kind: 'unanswered' }],
     ];
     for (const [how, body, expected] of answers) {
-      it(`${how}: a failure`, async () => {
+      it(`${how}, which is a failure`, async () => {
         const { failure, result } = await sandbox.run(at(`function(a, c, cb) { ${body} }`));
         expect(result).to.equal(undefined);
         expect(failure).to.include(expected);
@@ -267,7 +267,7 @@ describe('a script', () => {
     });
   });
 
-  it('prints any text as it is', async () => {
+  it('prints any text unchanged', async () => {
     const texts = [
       '',
       ';',

@@ -1,17 +1,20 @@
-// The escape suite over every kind of script: whatever the trigger, a hostile script gets nothing out and leaves nothing behind,
-// and what it was to decide is refused.
+// The escape suite for every kind of script: with every trigger, a hostile script gets nothing out, leaves nothing
+// behind, and what it was to decide is refused.
 import diagnostics from 'node:diagnostics_channel';
 import { expect } from 'chai';
 import { KINDS, type Kind, SECRET } from './kinds.ts';
 import { startSandbox } from './support.ts';
 
 const MIB = 1024 * 1024;
-/** Milliseconds of the processor: for what is to meet that limit, and for what is to meet another before. */
+/**
+ * Limits of processor time, milliseconds: for scripts that must exceed it, and for those that must exceed another limit
+ * first.
+ */
 const CPU_MS = { loops: 50, others: 5_000 };
 
 /**
- * What a script does, and what is told of why it failed. Of how the engine itself is ended, as `escape.test.ts` tries it in all
- * ways, one kind of each sort is enough: that each has the limits is shown by the others.
+ * Bodies of scripts that fail, and the expected reason. Those that end the engine itself (`isOfEngine`) run for one
+ * kind of each sort; `escape.test.ts` tries them in all ways.
  */
 const FAILING: Record<string, { body: string; why: RegExp; isOfEngine?: true }> = {
   'loops without end': { body: 'for (;;);', why: /the processor/ },
@@ -49,10 +52,10 @@ const FAILING: Record<string, { body: string; why: RegExp; isOfEngine?: true }> 
   },
 };
 
-/** One of each sort, which is the first word of a kind's name. */
+/** One kind of each sort, by the first word of its name. */
 const SORTS = new Map([...KINDS].reverse().map((kind) => [kind.name.split(' ')[0], kind]));
 
-/** Addresses that no script reaches, unless the operator opened them. */
+/** Addresses that no script may reach, unless the operator allows them. */
 const CLOSED = [
   'http://127.0.0.1/',
   'http://[::1]/',
@@ -63,12 +66,12 @@ const CLOSED = [
   'http://[::ffff:127.0.0.1]/',
 ];
 
-describe('every kind of script', () => {
+describe('every kind of script:', () => {
   let sandbox: ReturnType<typeof startSandbox>;
   let forLoops: ReturnType<typeof startSandbox>;
   before(() => {
     const limits = { wallMs: 60_000, graceMs: 50, memoryBytes: 32 * MIB };
-    // One thread for each: what a run leaves behind is found by the next.
+    // One thread for each, so that the next run finds what a run leaves behind.
     const start = (cpuMs: number) => startSandbox({ limits: { ...limits, cpuMs }, threads: 1, allow: [] });
     sandbox = start(CPU_MS.others);
     forLoops = start(CPU_MS.loops);
@@ -79,7 +82,7 @@ describe('every kind of script', () => {
 
   for (const kind of KINDS) {
     describe(kind.name, () => {
-      it('runs, where it does what it may', async () => {
+      it('runs when it does nothing forbidden', async () => {
         const { result, told } = await run(kind, "answer('fine');");
         expect(told).to.match(/^(\[\])?$/);
         expect(result).not.to.equal(null);
@@ -88,7 +91,7 @@ describe('every kind of script', () => {
       const isOfSort = [...SORTS.values()].includes(kind);
       for (const [what, { body, why, isOfEngine }] of Object.entries(FAILING)) {
         if (isOfEngine && !isOfSort) continue;
-        it(`is refused where it ${what}`, async () => {
+        it(`is refused when it ${what}`, async () => {
           const isLoop = why.source.includes('the processor');
           const { result, told } = await run(kind, body, isLoop ? forLoops : sandbox);
           expect(result).to.equal(undefined);
@@ -114,7 +117,7 @@ describe('every kind of script', () => {
         expect(({} as { left?: unknown }).left).to.equal(undefined);
       });
 
-      it('prints no more than its share', async () => {
+      it('prints no more than its limit', async () => {
         await run(
           kind,
           "for (let n = 0; n < 3000; n++) console.log(''); console.log('y'.repeat(1e6)); answer('');",
@@ -122,7 +125,7 @@ describe('every kind of script', () => {
         expect(printed().length).to.be.below(250_000);
       });
 
-      it('reaches no address that others may not', async () => {
+      it('cannot reach forbidden addresses', async () => {
         const sockets: unknown[] = [];
         const onSocket = (message: unknown) => void sockets.push(message);
         diagnostics.subscribe('net.client.socket', onSocket);
@@ -136,7 +139,7 @@ describe('every kind of script', () => {
         expect(sockets).to.deep.equal([]);
       });
 
-      it('tells its secrets neither in what it prints nor in what it fails with', async () => {
+      it('does not reveal its secrets in what it prints or in its failure', async () => {
         const { told } = await run(
           kind,
           `console.log('it is', secret, { secret }, encodeURIComponent(secret));

@@ -1,4 +1,4 @@
-// Scripts that want out, or want everything: nothing gets out, they end at their limits, and others go on.
+// Hostile scripts: they cannot leave the sandbox, they end at their limits, and other scripts go on.
 import diagnostics from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import { expect } from 'chai';
@@ -9,17 +9,17 @@ import { type Provider, startProvider, startSandbox } from './support.ts';
 const MIB = 1024 * 1024;
 /** A busy machine gives a script its share of the processor late. */
 const LIMITS = { wallMs: 60_000, cpuMs: 400, graceMs: 100, memoryBytes: 32 * MIB };
-/** Others are answered within that, or before a script has ended, whatever it does. Milliseconds. */
+/** Other scripts must be answered within this time, or before the hostile one has ended, milliseconds. */
 const MEANWHILE = 1_000;
 
 describe('a hostile script', () => {
   let provider: Provider;
   let sandbox: ReturnType<typeof startSandbox>;
-  /** For scripts that do nothing until their time is over. */
+  /** For scripts that idle until their time is over. */
   let hasty: ReturnType<typeof startSandbox>;
-  /** For scripts that end at another limit, however long a busy machine takes to bring them there. */
+  /** For scripts that exceed another limit, however long that takes on a busy machine. */
   let roomy: ReturnType<typeof startSandbox>;
-  /** For scripts that use the processor until they are ended: each takes all that it may. */
+  /** For scripts that use the processor until they are ended; each uses its full limit. */
   let brief: ReturnType<typeof startSandbox>;
   before(async () => {
     provider = await startProvider({
@@ -42,9 +42,9 @@ describe('a hostile script', () => {
   });
   const script = (body: string) => `function (token, context, cb) { ${body} }`;
 
-  /** Runs it, with an innocent script beside it. @returns its outcome. */
+  /** Runs a hostile script and an innocent one beside it. @returns the outcome of the hostile one. */
   const beside = async (body: string, one = sandbox) => {
-    // Two threads that wait: what is measured is not how long a busy machine takes to start one.
+    // Two idle threads, so that the time to start one on a busy machine is not measured.
     const waits = 'async () => new Promise((resolve) => setTimeout(resolve, 20, 1))';
     await Promise.all([one.run(waits, { of: 'a' }), one.run(waits, { of: 'b' })]);
     let isOver = false;
@@ -54,7 +54,7 @@ describe('a hostile script', () => {
     const time = stopwatch();
     const innocent = await one.run(script('cb(null, { user_id: 1 })'), { of: 'innocent' });
     expect(innocent.result).to.deep.equal({ user_id: 1 });
-    // A busy machine may take longer for both; the innocent one has not waited for the other.
+    // A busy machine may take longer for both, but the innocent script has not waited for the other.
     if (isOver) expect(time()).to.be.below(MEANWHILE);
     return outcome;
   };
@@ -82,14 +82,14 @@ describe('a hostile script', () => {
       'arguments.callee.caller.arguments.callee.constructor("return process")()',
     ];
     for (const chain of chains) {
-      it(`by ${chain}`, async () => {
+      it(`through ${chain}`, async () => {
         const { failure, result } = await sandbox.run(`async ${script(`cb(null, typeof (await ${chain}))`)}`);
         expect(result).to.equal(undefined);
         expect(failure).to.include({ kind: 'script' });
       });
     }
 
-    it('by a name', async () => {
+    it('through a name', async () => {
       const names = [
         'process',
         'WebAssembly',
@@ -118,7 +118,7 @@ describe('a hostile script', () => {
       expect(result).to.deep.equal([]);
     });
 
-    it('by an import', async () => {
+    it('through an import', async () => {
       for (const name of [
         'fs',
         'node:fs',
@@ -134,7 +134,7 @@ describe('a hostile script', () => {
       expect((await sandbox.run('async () => import.meta.url')).failure).to.include({ kind: 'syntax' });
     });
 
-    it('in errors: neither paths nor frames of ours', async () => {
+    it('in errors, which have neither paths nor frames of the server', async () => {
       const { result } = await sandbox.run(
         script(
           'try { crypto.createHmac("sha256", {}) .digest() } catch (e) { cb(null, e.message + e.stack) }',
@@ -161,7 +161,7 @@ describe('a hostile script', () => {
       'Object.freeze(globalThis)',
       'globalThis.fetchUserProfile = (a, c, cb) => cb(null, "evil")',
     ];
-    // One thread: what is left by one is found by the next.
+    // One thread, so that the next run finds what a run leaves behind.
     let alone: ReturnType<typeof startSandbox>;
     before(() => {
       alone = startSandbox({ limits: LIMITS, threads: 1 });
@@ -184,7 +184,7 @@ describe('a hostile script', () => {
       });
     }
 
-    it('whatever the runs before did: fifty, each another way', async () => {
+    it('after fifty runs, each with another pollution', async () => {
       const ways = [
         'cb(null, 1)',
         'throw new Error("no")',
@@ -202,7 +202,7 @@ describe('a hostile script', () => {
       expect(used.memoryBytes).to.equal(16 * MIB);
     });
 
-    it('and does not begin with the same numbers', async () => {
+    it('and gets other random numbers than the run before', async () => {
       const source =
         'async () => [Math.random(), crypto.randomUUID(), crypto.randomBytes(8).toString("hex")]';
       const runs = [];
@@ -213,7 +213,7 @@ describe('a hostile script', () => {
       expect(new Set(many.result as number[]).size).to.equal(1000);
     });
 
-    it('in this process: a result is data', async () => {
+    it('in this process, because a result is only data', async () => {
       const source =
         'cb(null, JSON.parse(\'{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"toJSON":1}\'))';
       const { result } = await sandbox.run(script(source));
@@ -225,7 +225,7 @@ describe('a hostile script', () => {
     });
   });
 
-  describe('ends at its limits, and others are answered meanwhile:', () => {
+  describe('is stopped at its limits, while others are answered:', () => {
     const bombs: [string, string, ScriptFailureKind[]][] = [
       ['a loop', 'for (;;);', ['cpu']],
       [
@@ -331,7 +331,7 @@ describe('a hostile script', () => {
       expect(JSON.stringify(large.printed).length).to.be.below(100_200);
     });
 
-    it('more than ten requests: the eleventh is not made', async () => {
+    it('more than ten requests, of which the eleventh is not made', async () => {
       const before = provider.seen.length;
       const { failure, used } = await beside(
         `
@@ -347,7 +347,7 @@ describe('a hostile script', () => {
       expect(provider.seen.length - before).to.be.at.most(20);
     });
 
-    it('a request that is too large, in its body or its headers', async () => {
+    it('a request whose body or headers are too large', async () => {
       for (const options of [
         'body: "x".repeat(1048577), method: "POST"',
         'headers: { a: "x".repeat(65536) }',
@@ -357,7 +357,7 @@ describe('a hostile script', () => {
       }
     });
 
-    it('what it does after it answered is not done', async () => {
+    it('work after its answer', async () => {
       const before = provider.seen.length;
       const after = `request.get('${provider.url}/echo'); fetch('${provider.url}/echo'); setTimeout(() => fetch('${provider.url}/echo'), 1); for (;;);`;
       const { result } = await beside(`cb(null, 1); ${after}`);
@@ -366,7 +366,7 @@ describe('a hostile script', () => {
       expect(provider.seen.length).to.equal(before);
     });
 
-    it('many at once: one connection does not have all threads', async () => {
+    it('many runs of one connection, which does not get all threads', async () => {
       const bombs = Array.from({ length: 8 }, () => brief.run(script('for (;;);'), { of: 'hostile' }));
       const outcome = await beside('cb(null, 1)', brief);
       expect((await Promise.all(bombs)).map(({ failure }) => failure?.kind)).to.deep.equal(
@@ -375,7 +375,7 @@ describe('a hostile script', () => {
       expect(outcome.result).to.equal(1);
     });
 
-    it('many that wait: one connection does not have all places, and others are not behind all of it', async () => {
+    it('many waiting runs of one connection, which does not get all places of the queue', async () => {
       const narrow = startSandbox({ limits: { ...LIMITS, cpuMs: 30_000 } });
       let ended = 0;
       const crowd = Array.from({ length: 520 }, async () => {
@@ -388,13 +388,13 @@ describe('a hostile script', () => {
       await narrow.stop();
       expect(innocent.result).to.equal(2);
       const turnedAway = (await Promise.all(crowd)).filter((kind) => kind === 'busy').length;
-      // All but 250 are turned away at once; of those that waited, the most were behind it.
+      // All but 250 were rejected at once. Most of those that waited were behind the other connection.
       expect(turnedAway).to.be.at.least(520 - 251);
       expect(before).to.be.below(520 - 150);
     });
   });
 
-  describe('reaches no address that others may not', () => {
+  describe('cannot reach forbidden addresses:', () => {
     const sockets: Socket[] = [];
     const onSocket = (message: unknown) => void sockets.push((message as { socket: Socket }).socket);
     let narrow: ReturnType<typeof startSandbox>;
@@ -403,7 +403,7 @@ describe('a hostile script', () => {
       narrow = startSandbox({
         limits: LIMITS,
         allow: ['127.0.0.1'],
-        // The first answer is an address that is open, each later one is not.
+        // The first answer is an allowed address, each later one is not.
         lookup: async (host) => [
           {
             address: host === 'inside.example' ? '10.0.0.1' : asked++ === 0 ? '127.0.0.1' : '127.0.0.2',
@@ -432,7 +432,7 @@ describe('a hostile script', () => {
       'file:///etc/passwd',
       'http://8.8.8.8/',
     ]) {
-      it(`not ${address}, by any client`, async () => {
+      it(`${address}, with any client`, async () => {
         const source = script(`
           const tell = (work) => Promise.resolve(work).then(() => 'reached', (e) => e.code ?? e.name);
           Promise.all([
@@ -444,7 +444,7 @@ describe('a hostile script', () => {
       });
     }
 
-    it('not by a redirect', async () => {
+    it('through a redirect', async () => {
       for (const path of ['/inside', '/other']) {
         const { failure } = await narrow.run(
           script(`fetch('${provider.url}${path}').then(() => cb(null, 1), cb)`),
@@ -454,7 +454,7 @@ describe('a hostile script', () => {
       expect(sockets).to.have.length(2);
     });
 
-    it('not by a name whose address changes', async () => {
+    it('through a name whose address changes', async () => {
       const { port } = new URL(provider.url);
       const source = `async () => {
         const first = (await fetch('http://rebinding.example:${port}/echo')).status;
@@ -464,7 +464,7 @@ describe('a hostile script', () => {
     });
   });
 
-  it('gives no result where it sees to it that it is no JSON', async () => {
+  it('gives no result when it makes the result invalid JSON', async () => {
     const source = script(`
       const real = Array.prototype[Symbol.iterator];
       const isWritten = (one) => one.length === 1 && one[0] === '"x"';
@@ -474,14 +474,14 @@ describe('a hostile script', () => {
     expect(failure).to.deep.equal({ kind: 'script', name: 'TypeError', message: 'the result is no JSON' });
   });
 
-  it('is turned away where no thread can be started', async () => {
+  it('is rejected as busy when no thread can be started', async () => {
     const without = startSandbox({ limits: { memoryBytes: 65_536 } });
     const runs = await Promise.all([1, 2, 3].map(() => without.run(script('cb(null, 1)'))));
     expect(runs.map(({ failure }) => failure?.kind)).to.deep.equal(['busy', 'busy', 'busy']);
     await without.stop();
   });
 
-  it('is turned away when the server ends', async () => {
+  it('is rejected as busy when the server stops', async () => {
     const ending = startSandbox();
     const running = ending.run(script('setTimeout(() => cb(null, 1), 1e6)'));
     await new Promise((resolve) => setImmediate(resolve));

@@ -1,4 +1,5 @@
-// Every kind of script that a tenant can have, each run by what runs it in the server: the escape suite goes over all of them.
+// Every kind of script that a tenant can have, run by the server's own code for it. The escape suite runs over all of
+// them.
 import { createActions } from '../../src/actions/actions.ts';
 import { askAction } from '../../src/actions/ask.ts';
 import { METHODS } from '../../src/actions/commands.ts';
@@ -9,22 +10,22 @@ import { continueEntry, TRIGGER_ENTRIES, type Trigger } from '../../src/records/
 import type { Connection } from '../../src/records/collections.ts';
 import type { Scripts } from '../../src/scripts/scripts.ts';
 
-/** What was given to the script, and is to be read nowhere. */
+/** The secret that scripts are given, which must not appear anywhere. */
 export const SECRET = 'a "secret" of the tenant';
 
-/** What became of a run. */
+/** The outcome of a run. */
 export interface Ran {
-  /** What the server goes on with, where the script did not fail. */
+  /** The result that the server uses, if the script did not fail. */
   result?: unknown;
-  /** All that is told of a failure, in answers and in the log. */
+  /** Everything that answers and the log say about a failure. */
   told: string;
 }
 
 export interface Kind {
   name: string;
-  /** Its text. @param body statements that end by `answer(text)`, or in any other way. */
+  /** Returns the source of a script. @param body statements that call `answer(text)`, or end in any other way. */
   source(body: string): string;
-  /** Runs it. @returns with a result where it did not fail. */
+  /** Runs a script. @returns its outcome, with a result where it did not fail. */
   run(scripts: Scripts, source: string): Promise<Ran>;
 }
 
@@ -39,7 +40,7 @@ const connection = (options: object) =>
     enabled_clients: [],
   }) as unknown as Connection;
 
-/** Collects what is told of failures. */
+/** Collects what is reported about failures. */
 async function watched(work: (events: { record(event: object): void }) => Promise<unknown>): Promise<Ran> {
   const told: unknown[] = [];
   try {
@@ -154,7 +155,7 @@ const actionKind = (trigger: Trigger): Kind => ({
 
 const execution = () => ({ id: 'e', runs: () => () => {}, end: () => {} });
 
-/** Runs the action of a trigger; of `rules` a rule in its place. */
+/** Runs the action of a trigger; with `rules`, a rule. */
 function runActions(
   scripts: Scripts,
   events: { record(event: object): void },
@@ -212,7 +213,7 @@ const continuing: Kind = {
   },
 };
 
-/** All of them: a trigger that is added is among them by itself. */
+/** All kinds. New triggers are included automatically. */
 export const KINDS: readonly Kind[] = [
   connectionKind('fetchUserProfile', 'token, context'),
   connectionKind('getLogoutUrl', 'query'),

@@ -1,4 +1,4 @@
-// What is remembered of scripts that may share a thread.
+// The record of scripts that may share a thread.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
@@ -9,8 +9,8 @@ const MIB = 1024 * 1024;
 const little = { result: 'null', used: { cpuMs: 1, memoryBytes: 1, requests: 1 } } as unknown as JobOutcome;
 const script = (source: string, of = 'acme', entry = 'login') => scriptKey([{ of, entry, source }]);
 
-describe('the memory of light scripts', () => {
-  it('knows each by its whole text, its name and its function, and no other by them', () => {
+describe('the record of light scripts', () => {
+  it('knows each script by its source, its function and what it belongs to', () => {
     const light = createLightScripts();
     for (let runs = 0; runs < 3; runs++) light.note(script('a b'), [little]);
     expect(light.has(script('a b'))).to.equal(true);
@@ -20,7 +20,7 @@ describe('the memory of light scripts', () => {
     expect(light.has(script('a b'))).to.equal(false);
   });
 
-  it('keeps no text of them', () => {
+  it('does not keep the source of a script alive', () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const used = () => {
@@ -31,7 +31,7 @@ describe('the memory of light scripts', () => {
     const before = used();
     for (let one = 0; one < 60; one++) light.note(script(`/* ${one} */`.padEnd(MIB, ' ')), [little]);
     expect(used() - before).to.be.lessThan(20 * MIB);
-    // It is needed until then.
+    // The record must be alive until here.
     expect(light.has(script('another'))).to.equal(false);
   });
 });

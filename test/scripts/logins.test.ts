@@ -1,5 +1,5 @@
-// Scripts in logins: a limit that one exceeds is a failed login and an event, others log in meanwhile, and developers see
-// what it printed.
+// Logins with scripts: a script that exceeds a limit fails its login with a log event, others log in meanwhile, and
+// developers see what it printed.
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { tenant } from '../support/flows.ts';
@@ -16,7 +16,7 @@ const SCRIPTS = {
   closed: 'console.warn("closed since", 2020); cb(new UnauthorizedError("The account is closed."))',
 };
 
-describe('a login by a script', () => {
+describe('a login with a script', () => {
   let provider: OAuth2Provider;
   let server: TestServer;
   const tenantWith = (url: string) => ({
@@ -49,7 +49,7 @@ describe('a login by a script', () => {
     ['requests', 'access_denied', /made more than 10 requests/],
     ['closed', 'unauthorized', /^The account is closed.$/],
   ] as const) {
-    it(`fails by ${name}: the application is told, and an event says so`, async () => {
+    it(`that exceeds the limit of ${name} fails, and the application and the log are told`, async () => {
       const told = await logInUpstream(server, { connection: name });
       expect(told).to.include({ error });
       expect(told.error_description).to.match(description);
@@ -57,7 +57,7 @@ describe('a login by a script', () => {
     });
   }
 
-  it('fails by a loop, and others log in within a second meanwhile', async () => {
+  it('that loops fails, while others log in within a second', async () => {
     let isOver = false;
     const looping = logInUpstream(server, { connection: 'loop' }).finally(() => {
       isOver = true;
@@ -71,13 +71,13 @@ describe('a login by a script', () => {
       if (!isOver) meanwhile++;
     }
     expect(meanwhile).to.be.above(0);
-    // One that gives the script less than a quarter of a processor ends it by the clock.
+    // A machine that gives the script less than a quarter of a processor ends it by the elapsed time.
     expect((await looping).error_description).to.match(
       /used the processor for more than 2000 ms|did not answer within 20000 ms/,
     );
   });
 
-  it('is shown to developers, with what it printed, as a page and as data', async () => {
+  it('is shown to developers, with what the script printed, as a page and as JSON', async () => {
     await logInUpstream(server, { connection: 'closed' });
     const agent = createAgent(server);
     const shown = (await agent.get('/dev/scripts.json?connection=closed')).json();

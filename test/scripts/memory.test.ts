@@ -1,4 +1,4 @@
-// What scripts may take of the memory of the process, all together.
+// The memory that all scripts together may take of the process.
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { SCRIPT_LIMITS } from '../../src/scripts/limits.ts';
@@ -10,19 +10,19 @@ const MIB = 1024 * 1024;
 const THREADS = 5;
 
 describe('the memory of scripts', () => {
-  it('is a third of the machine’s: with less of it fewer run at once', () => {
+  it("is at most a third of the machine's, so fewer run at once where there is less", () => {
     const threads = (mib: number) => threadsWithin(mib * MIB, SCRIPT_LIMITS);
     expect([128, 512, 768, 1024, 2048, 4096, 65_536].map(threads)).to.deep.equal([2, 2, 4, 5, 10, 16, 16]);
   });
 
-  it('has a bound in the thread that they share: those that find no room there run by themselves', async () => {
+  it('is bounded in the shared thread, and scripts that find no room there run in threads of their own', async () => {
     let waiting: ServerResponse[] = [];
     let most = 0;
     const provider = await startProvider({
       '/held': (_request, response) => {
         waiting.push(response);
         most = Math.max(most, waiting.length);
-        // Those that come together are answered together.
+        // Requests that come together are answered together.
         if (waiting.length === 1)
           setTimeout(() => {
             const all = waiting;
@@ -45,7 +45,7 @@ describe('the memory of scripts', () => {
       return most;
     };
     try {
-      // More than there are threads: they share one.
+      // More than there are threads, so they share one.
       await until(async () => (await all(6, 0)) === 6);
       expect(await all(24, 12)).to.be.lessThan(16);
     } finally {
@@ -54,9 +54,9 @@ describe('the memory of scripts', () => {
     }
   });
 
-  it('is given back when one that needed much of it has ended', async () => {
+  it('is given back when a script that needed much of it has ended', async () => {
     const sandbox = startSandbox({ threads: THREADS });
-    // They wait for one another, so that each has a thread.
+    // They wait for each other, so that each has a thread.
     const all = (mib: number) =>
       Promise.all(
         Array.from({ length: THREADS }, (_, n) =>

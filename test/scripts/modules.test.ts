@@ -1,14 +1,14 @@
-// What scripts find: globals and modules.
+// The globals and modules of scripts.
 import { generateKeyPairSync } from 'node:crypto';
 import bcrypt from 'bcryptjs';
 import { expect } from 'chai';
 import { exportJWK, importPKCS8, jwtVerify, SignJWT } from 'jose';
 import { type Provider, startProvider, startSandbox } from './support.ts';
 
-/** PBKDF2 of `password` and `salt` by HMAC-SHA-1, 2 iterations, 20 bytes (RFC 6070 §2). */
+/** PBKDF2 of `password` and `salt` with HMAC-SHA-1, 2 iterations, 20 bytes (RFC 6070 §2). */
 const RFC6070 = 'ea6c014dc72d6f8ccd1ed92ace1d41f0d8de8957';
 
-describe('a script finds', () => {
+describe('a script can use', () => {
   let provider: Provider;
   let sandbox: ReturnType<typeof startSandbox>;
   const pairs = {
@@ -32,7 +32,7 @@ describe('a script finds', () => {
   });
   const result = (body: string, globals: object = {}) =>
     sandbox.result(body, { globals: { URL_: provider.url, ...globals } });
-  /** What each expression gives. */
+  /** Returns the value of each expression. */
   const gives =
     (cases: [string, unknown][], prelude = '') =>
     async () => {
@@ -200,7 +200,7 @@ describe('a script finds', () => {
     ]),
   );
 
-  it('hmacs as Node computes them, and signatures that Node verifies', async () => {
+  it('HMACs as Node computes them, and signatures that Node verifies', async () => {
     const { createHmac, verify } = await import('node:crypto');
     const found = await result(
       `return [crypto.createHmac('sha1', 'key').update('x').digest('hex'),
@@ -215,7 +215,7 @@ describe('a script finds', () => {
     expect(found[2]).to.equal(true);
   });
 
-  it('jsonwebtoken, which makes and checks the tokens of others', async () => {
+  it('jsonwebtoken, to issue and verify tokens', async () => {
     const key = await importPKCS8(privatePem('RS256'), 'RS256');
     const token = await new SignJWT({ sub: 'u' })
       .setProtectedHeader({ alg: 'RS256', kid: 'k1' })
@@ -242,7 +242,7 @@ describe('a script finds', () => {
         given: token,
         pem: privatePem('RS256'),
         pub: publicPem('RS256'),
-        // The public key taken for the secret of an HMAC.
+        // The public key used as the secret of an HMAC.
         forged: await new SignJWT({ sub: 'admin' })
           .setProtectedHeader({ alg: 'HS256' })
           .sign(Buffer.from(publicPem('RS256'))),
@@ -385,7 +385,7 @@ describe('a script finds', () => {
       ).to.equal('Bearer t');
     });
 
-    it('has get, post, put, delete and defaults, each with its own ways to be called', async () => {
+    it('has get, post, put, delete and defaults, with all of their signatures', async () => {
       const found = await result(`
         const done = (run) => new Promise((r) => run((e, resp, b) => r(b && [b.method, b.body])));
         const base = request.defaults({ baseUrl: URL_, json: true });
@@ -407,7 +407,7 @@ describe('a script finds', () => {
       ]);
     });
 
-    it('gives text without json, Buffers with encoding null, and follows redirects of GET alone', async () => {
+    it('returns text without json and Buffers with encoding null, and follows redirects of GET only', async () => {
       expect(
         await echo('URL_ + "/text"', '[typeof b, b, resp.statusCode, resp.statusMessage]'),
       ).to.deep.equal(['string', 'not { json', 200, 'OK']);
@@ -534,7 +534,7 @@ describe('a script finds', () => {
     });
   });
 
-  it('the clients of http and https, whose answers are events', async () => {
+  it('the clients of http and https, whose responses emit events', async () => {
     const found = await result(`
       const ask = (module, ...given) => new Promise((resolve, reject) => {
         const { body, ...how } = given[given.length - 1];

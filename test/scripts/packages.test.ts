@@ -1,4 +1,4 @@
-// npm packages that an operator has put into a folder, and that actions require; nothing outside of that folder.
+// npm packages in a folder of the operator that actions require; nothing outside of that folder is read.
 import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -8,7 +8,7 @@ import { startSandbox } from './support.ts';
 
 describe('packages of actions', () => {
   const sandbox = startSandbox();
-  /** For what never ends. */
+  /** For packages that never finish. */
   const hasty = startSandbox({ limits: { cpuMs: 200 } });
   let folder: string;
   let directory: string;
@@ -29,7 +29,7 @@ describe('packages of actions', () => {
   const packages = ({ scripts } = sandbox) => createPackages({ directory, scripts });
   const names = (code: string) =>
     [...code.matchAll(/require\('((?:@[^/']+\/)?[^/']+)/g)].map(([, name = '']) => name);
-  /** What an action's code answers, with what it requires listed. */
+  /** Returns what an action's code answers, with its packages listed. */
   const run = async (code: string, dependencies = names(code)): Promise<unknown> => {
     const files = await packages().filesOf({ name: 'test', code: `async () => {${code}}`, dependencies });
     return sandbox.result(code, { files });
@@ -37,7 +37,7 @@ describe('packages of actions', () => {
   const faultOf = (code: string, dependencies = names(code), by = sandbox) =>
     packages(by).faultOf({ name: 'test', code, dependencies });
 
-  it('are CommonJS, with files and packages of their own', async () => {
+  it('may be CommonJS, with files and packages of their own', async () => {
     await put({
       'plain/package.json': '{ "main": "./lib" }',
       'plain/lib/index.js': `const own = require('./own'); exports.said = [own, require('other').name, require('../data.json').a, __filename, typeof process.env.NODE_ENV];`,
@@ -55,7 +55,7 @@ describe('packages of actions', () => {
     expect(said).to.deep.equal([['own', 'nested', 1, '/plain/lib/index.js', 'string'], 'outer', 2]);
   });
 
-  it('are ECMAScript modules', async () => {
+  it('may be ECMAScript modules', async () => {
     await put({
       'esm/package.json':
         '{ "type": "module", "exports": { ".": { "node": "./no.js", "import": "./main.js" }, "./sub/*": "./parts/*.js" } }',
@@ -95,7 +95,7 @@ describe('packages of actions', () => {
     ]);
   });
 
-  it('are those that people use', async () => {
+  it('include popular ones', async () => {
     for (const name of [
       'ms',
       'dayjs',
@@ -150,7 +150,7 @@ describe('packages of actions', () => {
     ]);
   });
 
-  it('that are not there, or cannot be used here, are named', async () => {
+  it('are named in the fault when they are missing or cannot be used in the sandbox', async () => {
     await put({
       'native/package.json': '{}',
       'native/index.js': `require('fs').readFileSync('/etc/passwd');`,
@@ -172,7 +172,7 @@ describe('packages of actions', () => {
     expect(await faultOf(`require('endless')`, ['endless'], hasty)).to.match(
       /endless cannot be loaded: it used the processor/,
     );
-    // What the sandbox has itself needs no package.
+    // A module of the sandbox needs no package.
     expect(await faultOf(`require('axios')`)).to.equal(undefined);
     expect(
       await createPackages({ directory: join(folder, 'none'), scripts: sandbox.scripts }).faultOf({
@@ -183,7 +183,7 @@ describe('packages of actions', () => {
     ).to.match(/^the package x is not/);
   });
 
-  it('never come from outside of the folder', async () => {
+  it('are never read from outside of the folder', async () => {
     await writeFile(join(folder, 'secret.js'), `module.exports = 'secret';`);
     await mkdir(join(folder, 'away'));
     await writeFile(join(folder, 'away', 'package.json'), '{}');
@@ -230,7 +230,7 @@ describe('packages of actions', () => {
     expect(await run(`return require('a');`)).to.equal('a and b');
   });
 
-  it('are bounded in size', async () => {
+  it('are limited in size', async () => {
     await put({ 'large/package.json': '{}', 'large/index.js': `//${'x'.repeat(2 * 1024 * 1024)}` });
     expect(await faultOf(`require('large')`)).to.match(/larger than 2097152 bytes in 1000 files/);
     await put({
@@ -241,7 +241,7 @@ describe('packages of actions', () => {
     expect(await faultOf(`require('many')`)).to.match(/1000 files/);
   });
 
-  it('are looked for in a script in time that grows as its length does', async () => {
+  it('are found in a script in time that is linear in its length', async () => {
     await put({ 'plain/package.json': '{ "main": "./index" }', 'plain/index.js': '' });
     const found = async (code: string) => [
       ...((await packages().filesFor(code))?.get('')?.links.keys() ?? []),
@@ -251,7 +251,7 @@ describe('packages of actions', () => {
     expect(await found(`${requires}${';'.repeat(1_000_000)}x`)).to.deep.equal([]);
   });
 
-  it('leave nothing behind for the next run, and see nothing of Node', async () => {
+  it('leave nothing behind for the next run, and have no access to Node', async () => {
     await put({
       'sticky/package.json': '{}',
       'sticky/index.js': `globalThis.seen = (globalThis.seen || 0) + 1; module.exports = [globalThis.seen, typeof process.binding, typeof process.mainModule, typeof require.resolve];`,

@@ -1,5 +1,5 @@
-// Scripts that ask nobody and need next to nothing run in one thread, one right after the other: nobody finds anything of another,
-// and what one does is not at the expense of others.
+// Scripts that make no requests and need little processor time run in one thread, one right after the other. None can
+// observe or delay another.
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { createOutbound } from '../../src/http/outbound.ts';
@@ -21,7 +21,7 @@ describe('quick scripts', () => {
   const held: ServerResponse[] = [];
   before(async () => {
     provider = await startProvider({ '/held': (_request, response) => void held.push(response) });
-    // One that waits has the only thread there is for those that run by themselves.
+    // A script that waits holds the only thread for scripts that run alone.
     sandbox = startSandbox({ limits: LIMITS, threads: 1 });
   });
   after(async () => {
@@ -29,7 +29,7 @@ describe('quick scripts', () => {
     await provider.stop();
   });
 
-  /** Runs `work` while there is no thread for what runs by itself. */
+  /** Runs `work` while the only thread for scripts that run alone is in use. */
   const whileHeld = async <T>(work: () => Promise<T>): Promise<T> => {
     const source = `async function () { await fetch('${provider.url}/held'); }`;
     const waiting = sandbox.run(source, { of: 'one that waits' });
@@ -43,7 +43,7 @@ describe('quick scripts', () => {
   };
   const args = (context: object) => ({ args: ['token', context] });
 
-  /** A script that is run with various contexts, once it runs beside others. */
+  /** Returns a function that runs a script with various contexts, once it runs in the shared thread. */
   const quickly = async (body: string) => {
     const source = `async function (token, context) {
       if (context.nothing) return 'nothing';
@@ -60,7 +60,7 @@ describe('quick scripts', () => {
     return run;
   };
 
-  it('have each what is their own, and leave nothing to others', async () => {
+  it('get their own arguments and results, and leave nothing behind for others', async () => {
     const run = await quickly(`
       const before = [typeof seen, {}.left, [1].map((x) => x + 1)[0], JSON.parse('2'), Math.random()];
       globalThis.seen = context.n;
@@ -85,7 +85,7 @@ describe('quick scripts', () => {
     });
   });
 
-  it('go on by themselves where one asks: what it sends is sent once', async () => {
+  it('continue in a thread of their own when one makes a request, which is sent once', async () => {
     const run = await quickly(`
       console.log('asks');
       const init = { method: 'POST', body: 'x' };
@@ -97,7 +97,7 @@ describe('quick scripts', () => {
       expect(provider.seen.filter(({ url }) => url === `/echo?quick${n}`)).to.have.length(1);
   });
 
-  it('end each at its own limits, and others are answered', async () => {
+  it('end at their own limits while others are answered', async () => {
     const bombs: [bomb: string, ...kinds: string[]][] = [
       ['for (;;) await 0;', 'cpu'],
       ['return new Array(1e9) + "";', 'cpu', 'memory'],
@@ -109,7 +109,7 @@ describe('quick scripts', () => {
     const run = await quickly(`const [bomb] = context.bomb ?? [];
       ${bombs.map(([bomb]) => `if (bomb === ${JSON.stringify(bomb)}) { ${bomb} }`).join('\n')}
       return 'done';`);
-    // One that was in the way of others runs by itself from then on: those that are not come first.
+    // A script that kept others from running runs alone from then on, so those that do not come first.
     for (const bomb of bombs.toReversed()) {
       const [first, one, ...others] = await Promise.all([run({}), run({ bomb }), run({}), run({})]);
       expect(one?.failure?.kind, bomb[0]).to.be.oneOf(bomb.slice(1));
@@ -117,7 +117,7 @@ describe('quick scripts', () => {
     }
   });
 
-  it('others go on where one does not let go of the processor, which is known then', async () => {
+  it('continue when one of them blocks the thread, which then runs alone', async () => {
     for (const bomb of ['for (;;);', 'return new Array(1e9) + "";']) {
       const run = await quickly(`if (context.bomb) { ${bomb} }\nreturn 'done';`);
       const [first, one, ...others] = await Promise.all([run({}), run({ bomb: true }), run({}), run({})]);
@@ -126,7 +126,7 @@ describe('quick scripts', () => {
     }
   });
 
-  it('may wait for a moment, and take more than beside others', async () => {
+  it('may wait for a moment, and may use more in a thread of their own', async () => {
     const run = await quickly(`
       if (context.memory) return new Uint8Array(22e6).length;
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -137,7 +137,7 @@ describe('quick scripts', () => {
     expect(outcomes.map(({ result }) => result)).to.deep.equal(['done', 22e6, 'done']);
   });
 
-  it('run in turn there, too', async () => {
+  it('run in turn in the shared thread, too', async () => {
     const inTurn = () =>
       sandbox.scripts.runAll({
         passing: { methods: ['tell'], most: 20 },
@@ -158,7 +158,7 @@ describe('quick scripts', () => {
   });
 });
 
-describe('the memory of quick scripts', () => {
+describe('the record of quick scripts', () => {
   const outcome = (used: object) =>
     ({ result: 'null', used: { cpuMs: 0.3, wallMs: 1, memoryBytes: 1, requests: 0, ...used } }) as JobOutcome;
   const after = (...used: object[]) => {
@@ -168,15 +168,15 @@ describe('the memory of quick scripts', () => {
   };
   const thrice = [{}, {}, {}];
 
-  it('has those that were quick three times in a row', () => {
+  it('accepts scripts that were quick three times in a row', () => {
     expect(after({}, {})).to.equal(false);
     expect(after(...thrice)).to.equal(true);
     expect(after({}, {}, { cpuMs: 1.5 }, {})).to.equal(false);
-    // Once it is one, a slow moment of the machine makes no difference.
+    // Once a script is known as quick, one slow run on a busy machine makes no difference.
     expect(after(...thrice, { cpuMs: 1.5 })).to.equal(true);
   });
 
-  it('has none that computes, asks, waits, or needs memory; and none again that was in the way of others', () => {
+  it('does not accept scripts that compute, make requests, wait or need memory, and never again those that kept others from running', () => {
     for (const used of [{ cpuMs: 5 }, { requests: 1 }, { wallMs: 200 }, { memoryBytes: 20 * MIB }])
       expect(after(...thrice, used), JSON.stringify(used)).to.equal(false);
     const light = createLightScripts();
@@ -187,8 +187,8 @@ describe('the memory of quick scripts', () => {
   });
 });
 
-describe('those who share a thread', () => {
-  it('are accused of a run that has begun before the one before it was heard of', () => {
+describe('the runs in a shared thread', () => {
+  it('are matched to their script even before the outcomes of earlier runs have arrived', () => {
     const said: ToThread[] = [];
     const guests = createGuests({
       outbound: createOutbound({ rules: outboundRules([]) }),

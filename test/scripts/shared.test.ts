@@ -1,5 +1,4 @@
-// Scripts that share a thread: one runs while others wait, nobody finds anything of another, and what one does is not at the expense
-// of others.
+// Scripts that share a thread: one runs while others wait for their requests. None can observe or delay another.
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import type { ScriptOutcome } from '../../src/scripts/scripts.ts';
@@ -8,13 +7,13 @@ import { type Provider, startProvider, startSandbox } from './support.ts';
 
 const MIB = 1024 * 1024;
 const LIMITS = { wallMs: 60_000, cpuMs: 400, memoryBytes: 32 * MIB };
-/** Of one key at once, in threads of their own: half of the threads. */
+/** How many of one key may run at once in threads of their own: half of the threads. */
 const ALONE = 2;
 
 describe('scripts that share a thread', () => {
   let provider: Provider;
   let sandbox: ReturnType<typeof startSandbox>;
-  /** Those that wait for others to come. */
+  /** Responses to scripts that are held back until others have come. */
   let gathered: ServerResponse[] = [];
   let holds = false;
   const held: ServerResponse[] = [];
@@ -42,7 +41,7 @@ describe('scripts that share a thread', () => {
   });
   const seen = (path: string) => provider.seen.filter(({ url }) => url.startsWith(path)).length;
 
-  /** A script that is run with various contexts, once it shares a thread. */
+  /** Returns a function that runs a script with various contexts, once it shares a thread. */
   const sharing = async (body: string, one = sandbox) => {
     const source = `async function (token, context) {
       const ask = async (path, init) => (await fetch('${provider.url}' + path, init)).text();
@@ -50,7 +49,7 @@ describe('scripts that share a thread', () => {
       ${body}
     }`;
     const run = (context: object) => one.run(source, { args: ['token', context] });
-    // More than may run in threads of their own are there at the same time.
+    // At the same time there are more than may run in threads of their own.
     await until(async () => {
       const outcomes = await Promise.all(Array.from({ length: ALONE + 1 }, () => run({ gather: true })));
       return outcomes.every(({ result }) => result === 'shared');
@@ -58,7 +57,7 @@ describe('scripts that share a thread', () => {
     return run;
   };
 
-  it('have each what is their own', async () => {
+  it('get their own arguments and results', async () => {
     const run = await sharing(`
       globalThis.seen = (globalThis.seen ?? []).concat(context.n);
       Object.prototype.left = context.n;
@@ -80,7 +79,7 @@ describe('scripts that share a thread', () => {
     expect(numbers.size).to.equal(40);
   });
 
-  it('leave nothing to those after them in the same sandbox', async () => {
+  it('leave nothing behind for the next run in the same sandbox', async () => {
     const run = await sharing(`
       if (context.spoil) {
         globalThis.left = 1; Array.prototype.map = () => 'evil'; JSON.parse = () => 'evil';
@@ -98,9 +97,9 @@ describe('scripts that share a thread', () => {
     }
   });
 
-  /** Five that wait for an answer that does not come, and one beside them that does not let go of the processor. */
+  /** Runs five scripts that wait for an answer which never comes, and one beside them that blocks the thread. */
   const beside = async (bomb: string) => {
-    // Another text each time: one that was in the way of others is not beside them again.
+    // Another source each time, because a script that blocked the thread does not share one again.
     const run = await sharing(`
       // ${Math.random()}
       if (context.bomb) { ${bomb} }
@@ -111,7 +110,7 @@ describe('scripts that share a thread', () => {
     holds = true;
     const others = Promise.all(Array.from({ length: 5 }, () => run({})));
     await Promise.race([until(() => seen('/held') >= before + 5, every(20)), every(10_000)()]);
-    // Whoever asked before is not answered: they end only where they are begun again.
+    // The earlier requests are never answered, so the scripts can only end where they were begun again.
     holds = false;
     const { failure } = await run({ bomb: true });
     return { failure, others };
@@ -130,27 +129,27 @@ describe('scripts that share a thread', () => {
     ['a regular expression', 'return /^(a+)+$/.test("a".repeat(40) + "b");'],
   ];
   for (const [what, bomb] of bombs) {
-    it(`others go on where one does not let go of the processor, by ${what}`, async () => {
+    it(`continue when one of them blocks the thread with ${what}`, async () => {
       const { failure, others } = await beside(bomb);
       expect(failure).to.include({ kind: 'cpu' });
       await goOn(others);
     });
   }
 
-  it('others are begun again where one cannot be made to let go of the processor', async () => {
+  it('are begun again in other threads when one of them cannot be stopped', async () => {
     await until(async () => {
       const { failure, others } = await beside('return new Array(1e9) + "";');
       expect(failure?.kind, failure?.message).to.be.oneOf(['cpu', 'memory']);
       const areOver = await Promise.race([others.then(() => true), every(20_000)().then(() => false)]);
-      // On a busy machine some may not have been in the thread that is shared.
+      // On a busy machine some may not have been in the shared thread.
       await goOn(others);
       return areOver;
     });
   });
 
-  it('end each at its own limits, and others go on', async () => {
+  it('end at their own limits while others continue', async () => {
     for (const kind of ['output', 'requests', 'memory', 'cpu']) {
-      // Another text for each: one that needs much is not beside others again.
+      // Another source for each, because a script that needs much does not share a thread again.
       const run = await sharing(`
         // ${kind}
         if (context.memory) { const all = []; for (;;) all.push(new Uint8Array(1e6)); }
@@ -175,7 +174,7 @@ describe('scripts that share a thread', () => {
     }
   });
 
-  it('may take more memory and time by themselves than beside others', async () => {
+  it('may use more memory and time in a thread of their own', async () => {
     const run = await sharing(`
       if (context.memory) try { return new Uint8Array(22e6).length; } catch { return 'less'; }
       const until = Date.now() + context.ms;
@@ -185,7 +184,7 @@ describe('scripts that share a thread', () => {
     expect(outcomes.map(({ result }) => result)).to.deep.equal([22e6, 'done', 'done']);
   });
 
-  it('that would change something elsewhere run by themselves: nothing is sent twice', async () => {
+  it('run in a thread of their own when they send other than safe requests, and send nothing twice', async () => {
     const run = await sharing(`
       await ask('/echo?' + context.n);
       return ask('/echo?post' + context.n, { method: context.method, body: 'x' });`);
@@ -198,7 +197,7 @@ describe('scripts that share a thread', () => {
     }
   });
 
-  it('that are sent away go on by themselves: those of them that have ended do not run again', async () => {
+  it('that are dismissed continue in a thread of their own, without repeating the jobs that have ended', async () => {
     await (await sharing('return 1;'))({});
     const source = `async (index, round, method) => {
       const path = '${provider.url}/echo?away' + index + round;
@@ -225,11 +224,11 @@ describe('scripts that share a thread', () => {
     for (const round of rounds) expect(seen(`/echo?away0${round}`), round).to.equal(1);
   });
 
-  it('that are sent away have no more time than others', async () => {
+  it('that are dismissed get no more time than others', async () => {
     const wallMs = 2_000;
     const hasty = startSandbox({ limits: { ...LIMITS, wallMs }, threads: 2 * ALONE });
     try {
-      // Where it is not beside others it ends in time.
+      // In a thread of its own it ends in time.
       await until(async () => {
         const run = await sharing(
           `
@@ -247,7 +246,7 @@ describe('scripts that share a thread', () => {
     }
   });
 
-  it('may ask for anything: what is no request is an error of theirs', async () => {
+  it('may send anything as a request: an invalid one is an error of theirs', async () => {
     const run = await sharing(`
       if (context.spoil) JSON.stringify = () => context.spoil;
       try { await ask('/echo'); } catch (error) { return 'refused'; }
@@ -265,7 +264,7 @@ describe('scripts that share a thread', () => {
     }
   });
 
-  it('run in turn there, too', async () => {
+  it('run in turn in the shared thread, too', async () => {
     const run = await sharing('return 1;');
     expect((await run({})).result).to.equal(1);
     const source = `async (index) => {

@@ -1,4 +1,4 @@
-// What a run leaves in the memory of its sandbox: nothing, looked at byte by byte.
+// What a run leaves behind in the memory of its sandbox: nothing, compared byte by byte.
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -16,13 +16,13 @@ const SECRET = 'a-secret-of-one-run-alone';
 describe('the memory of a sandbox', () => {
   let wasmModule: WebAssembly.Module;
   const pages = createPages();
-  /** What scripts answered. */
+  /** What the scripts answered. */
   const answers: unknown[] = [];
   before(async () => {
     wasmModule = await moduleLoader()();
   });
 
-  /** A sandbox, and its memory. */
+  /** Makes a sandbox, and returns its memory, too. */
   const make = async () => {
     const { Memory } = WebAssembly;
     let memory: WebAssembly.Memory | undefined;
@@ -80,7 +80,7 @@ describe('the memory of a sandbox', () => {
     ],
     ['made it grow', 'globalThis.all = Array.from({ length: 60000 }, (_, n) => secret + n)'],
   ];
-  it('is, after each run, what it was before, whatever the run did', async () => {
+  it('is restored after each run, whatever the run did', async () => {
     const { sandbox, bytes } = await make();
     const before = Buffer.from(bytes());
     for (const [what, body] of bodies) {
@@ -95,20 +95,20 @@ describe('the memory of a sandbox', () => {
       ).to.equal(true);
     }
     expect(bytes().length).to.be.greaterThan(before.length);
-    // And the next one runs as ever.
+    // The next run works as before.
     const { called, ...other } = await make();
     for (const one of [sandbox, other.sandbox]) expect(start(one, 'callback(null, 1)')).to.equal(undefined);
     expect(called).to.include('succeed');
   });
 
-  it('is not used again once it has become large', async () => {
+  it('is not reused once it has become large', async () => {
     const { sandbox } = await make();
     start(sandbox, 'globalThis.all = Array.from({ length: 200000 }, (_, n) => secret.repeat(2) + n)');
     expect(sandbox.memoryBytes()).to.be.greaterThan(16 * MIB);
     expect(sandbox.reset()).to.equal(false);
   });
 
-  it('is not damaged where it is collected while a function that is not strict reads its arguments', async () => {
+  it('is not corrupted when garbage is collected while a sloppy function reads its arguments', async () => {
     const { sandbox } = await make();
     const bodies: [string, string][] = [
       ['parameters', 'function f(a, b) { const given = arguments; work(); return given.length + given[1] }'],
@@ -147,7 +147,7 @@ describe('the memory of a sandbox', () => {
     }
   });
 
-  it('is left alone where the engine in it is another version', () => {
+  it('is left alone when the engine is of another version', () => {
     const memory = new WebAssembly.Memory({ initial: 1, maximum: 1 });
     const words = new Uint32Array(memory.buffer);
     const runtime = 1024;
@@ -173,20 +173,20 @@ describe('the memory of a sandbox', () => {
     expect([...words.subarray(4096 / 4 + 54, 4096 / 4 + 60)]).to.deep.equal([9, 7, 3, 0, 0, 0]);
   });
 
-  it('takes what only cycles hold back, however many there are', async () => {
+  it('reuses what only cycles refer to, however many there are', async () => {
     const { sandbox } = await make();
     answers.length = 0;
-    // By far more than there is memory for.
+    // Far more than the memory could hold.
     const cycles = 'let n = 0; for (; n < 600000; n++) { const x = { n }; x.x = x; } callback(null, n)';
     start(sandbox, cycles);
     expect(answers).to.deep.equal(['600000']);
     expect(sandbox.reset()).to.equal(true);
   });
 
-  it('has a stack that no depth of a script uses up', async () => {
+  it('has a stack that no recursion of a script can exhaust', async () => {
     const { sandbox, bytes } = await make();
     const before = Buffer.from(bytes());
-    // Between the constants and what the engine has used of it.
+    // Between the constants and the used end of the stack.
     const free = before.indexOf(Buffer.alloc(256 * 1024));
     const deep = ['f() + 1', '[2, 1].sort(f)', "'a'.replace(/a/, f)", "(0, eval)('{'.repeat(50000))"];
     const each = deep.map(
@@ -202,11 +202,11 @@ describe('the memory of a sandbox', () => {
     expect(free).to.be.greaterThan(0);
   });
 
-  it('is laid out anew only in the engine that is known', () => {
+  it('is laid out anew only in the known version of the engine', () => {
     const file = import.meta.resolve('@jitl/quickjs-ng-wasmfile-release-sync/wasm');
     const engine = readFileSync(fileURLToPath(file));
     expect(withLessMemory(engine).length).to.equal(engine.length);
-    // Where its heap begins, as the constants have it.
+    // The address of its heap, as the constants hold it.
     const heap = engine.lastIndexOf(Buffer.from([0x70, 0x86, 0x51]));
     const other = Buffer.from(engine);
     other[heap] = 0x71;
@@ -215,7 +215,7 @@ describe('the memory of a sandbox', () => {
     for (const one of [other, twice]) expect(() => withLessMemory(one)).to.throw('another version');
   });
 
-  it('is brought back wherever it was changed', () => {
+  it('is restored wherever it was changed', () => {
     const memory = new WebAssembly.Memory({ initial: 8, maximum: 16 });
     Buffer.from(memory.buffer).fill(7, 100, 70_000);
     const before = Buffer.from(Buffer.from(memory.buffer));

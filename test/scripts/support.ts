@@ -1,4 +1,4 @@
-// A sandbox for tests, and a provider of profiles on this machine that scripts ask.
+// A sandbox for tests, and a provider of profiles on this machine that scripts request.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createOutbound, type ResolvedAddress } from '../../src/http/outbound.ts';
@@ -16,14 +16,14 @@ interface Seen {
 
 export interface Provider {
   url: string;
-  /** Requests so far. */
+  /** The requests so far. */
   seen: Seen[];
   stop(): Promise<unknown>;
 }
 
 export const PROFILE = { sub: '248289761001', name: 'Jane Doe', email: 'jane@example.test' };
 
-/** Answers `/userinfo` to the token `token`; `/echo` with the request; others as their path says. */
+/** Answers `/userinfo` for the token `token`, `/echo` with the request, and other paths as their names say. */
 export async function startProvider(
   more: Record<string, (request: http.IncomingMessage, response: http.ServerResponse) => void> = {},
 ): Promise<Provider> {
@@ -67,7 +67,7 @@ interface SandboxOptions {
   threads?: number;
 }
 
-/** A sandbox; runs `fetchUserProfile(token, context, callback)` unless told otherwise. */
+/** Starts a sandbox; it runs `fetchUserProfile(token, context, callback)` unless told otherwise. */
 export function startSandbox({ limits, allow = LOOPBACK_RANGES, lookup, threads }: SandboxOptions = {}) {
   const outbound = createOutbound({ rules: outboundRules(allow), ...(lookup && { lookup }) });
   const scripts = createScripts({
@@ -75,7 +75,7 @@ export function startSandbox({ limits, allow = LOOPBACK_RANGES, lookup, threads 
     clock: Date.now,
     keepsLog: true,
     limits: { ...SCRIPT_LIMITS, ...limits },
-    // A thread takes its time to start on a busy machine.
+    // On a busy machine a thread takes its time to start.
     waitMs: PATIENCE,
     ...(threads !== undefined && { threads }),
   });
@@ -84,7 +84,7 @@ export function startSandbox({ limits, allow = LOOPBACK_RANGES, lookup, threads 
   return {
     scripts,
     run,
-    /** The result of `body` as that of a function (token, context, callback). @throws Error when there is none. */
+    /** Returns the result of `body` as that of a function (token, context, callback). @throws Error when it fails. */
     result: async (body: string, more: Partial<ScriptRun> = {}): Promise<any> => {
       const outcome = await run(`async function (token, context) { ${body} }`, more);
       if (outcome.failure !== undefined)

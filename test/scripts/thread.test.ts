@@ -1,4 +1,4 @@
-// A thread that several runs share, as the process speaks to it.
+// A thread that several runs share, driven by messages as the process sends them.
 import { expect } from 'chai';
 import { SCRIPT_LIMITS } from '../../src/scripts/limits.ts';
 import type { FromThread, Job } from '../../src/scripts/messages.ts';
@@ -14,8 +14,8 @@ const job = (body: string): Job => ({
 });
 const passing = { methods: ['tell'], most: 20 };
 
-describe('a thread of several runs', () => {
-  it('goes on with none of those that are dropped, however far they have come', async () => {
+describe('a shared thread', () => {
+  it('ends all runs that are dropped, however far they have come', async () => {
     const { worker, say, hear } = openWorker({
       wasmModule: await moduleLoader()(),
       limits: SCRIPT_LIMITS,
@@ -37,7 +37,7 @@ describe('a thread of several runs', () => {
       const prints = `setInterval(() => console.log('still there'), 5)`;
       say({ type: 'run', run: 1, jobs: [job(without), job(prints), job(without)], passing });
       await second;
-      // Said by one who has not heard yet that the second has begun.
+      // The sender does not know yet that the second run has begun.
       say({ type: 'drop', run: 1, last: 3 });
       const other = hears((message) => message.type === 'outcome' && message.run === 4);
       heard.length = 0;

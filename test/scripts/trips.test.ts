@@ -1,4 +1,4 @@
-// Scripts that run one after the other without coming back between: each still knows nothing of those before it.
+// Scripts that run one after the other in one call of a thread. Each still knows nothing of those before it.
 import { expect } from 'chai';
 import type { ScriptOutcome } from '../../src/scripts/scripts.ts';
 import { type Provider, startProvider, startSandbox } from './support.ts';
@@ -6,7 +6,7 @@ import { type Provider, startProvider, startSandbox } from './support.ts';
 const MIB = 1024 * 1024;
 const LIMITS = { cpuMs: 30_000, memoryBytes: 32 * MIB };
 
-/** A result with which the next one may begin. */
+/** A result after which the next script may begin. */
 const told = (value: string) => `[{ method: 'tell', args: [${value}] }]`;
 
 describe('scripts that run in turn', () => {
@@ -21,7 +21,7 @@ describe('scripts that run in turn', () => {
     await provider.stop();
   });
 
-  /** Runs functions of a callback that are called with their index. */
+  /** Runs functions that are called with a callback and their index. */
   const inTurn = (bodies: readonly string[], passing = ['tell', 'show'], of = 'turn') =>
     sandbox.scripts.runAll({
       passing: { methods: passing, most: 20 },
@@ -37,7 +37,7 @@ describe('scripts that run in turn', () => {
   const tells = (value: string) => `cb(null, ${told(value)})`;
   const said = (value: unknown) => [{ method: 'tell', args: [value] }];
 
-  it('all run, each with what it is called with', async () => {
+  it('all run, each with its own arguments', async () => {
     const outcomes = await inTurn([tells('index'), tells('index'), 'cb(null, "last")']);
     expect(results(outcomes)).to.deep.equal([said(0), said(1), 'last']);
   });
@@ -63,23 +63,23 @@ describe('scripts that run in turn', () => {
     ],
   ];
   for (const [what, body] of endings) {
-    it(`the next does not begin after ${what}`, async () => {
+    it(`stop before the next one after ${what}`, async () => {
       const before = provider.seen.length;
       const asks = `request.get('${provider.url}/echo', () => cb(null, 1))`;
       const outcomes = await inTurn([tells('1'), body, asks]);
       expect(outcomes).to.have.length(2);
-      // The thread that ran them has gone on to others meanwhile.
+      // The thread that ran them has been used by others meanwhile.
       expect(results(await inTurn(['cb(null, 2)']))).to.deep.equal([2]);
       expect(provider.seen.length).to.equal(before);
     });
   }
 
-  it('the next does not begin where its text is too long, and may be asked for by itself', async () => {
+  it('stop before one whose source is too long, which may run alone', async () => {
     const outcomes = await inTurn([tells('1'), `/* ${'x'.repeat(102_400)} */`]);
     expect(results(outcomes)).to.deep.equal([said(1)]);
   });
 
-  it('none finds what those before it left: names, prototypes, modules, what was prepared', async () => {
+  it('find nothing that earlier ones left: names, prototypes, modules, prepared objects', async () => {
     const leaves = `
       globalThis.left = 1; Object.prototype.left = 1; Array.prototype.push = () => 'left';
       JSON.stringify = ((before) => (x) => before(x))(JSON.stringify); JSON.stringify.left = 1;
@@ -94,7 +94,7 @@ describe('scripts that run in turn', () => {
     expect(results(outcomes)).to.deep.equal([said(0), said(nothing), said(2), said(nothing)]);
   });
 
-  it('none is called by timers, promises, or answers that those before it waited for', async () => {
+  it('are not called by timers, promises or answers of earlier ones', async () => {
     const leaves = `
       setTimeout(() => console.log('timer'), 1); setInterval(() => console.log('interval'), 1);
       Promise.resolve().then(() => {}).then(() => console.log('promise'));
@@ -111,7 +111,7 @@ describe('scripts that run in turn', () => {
     expect(second?.printed).to.deep.equal([]);
   });
 
-  it('each begins with its own limits, and what one prints is not in what another printed', async () => {
+  it('begin with their own limits, and have only their own output', async () => {
     const asks = `
       console.log('run ' + index);
       let left = 9;
@@ -126,7 +126,7 @@ describe('scripts that run in turn', () => {
     expect(outcomes.map(({ used }) => used.requests)).to.deep.equal([9, 9, 0]);
   });
 
-  it('one that made the memory grow, or was cut off in a call, leaves the next as it was', async () => {
+  it('are not affected by an earlier one that grew the memory or was cut off in a call', async () => {
     const grows = `const x = new Uint8Array(${20 * MIB}).fill(7); ${tells('x.length')}`;
     const looks = `
       const bytes = new Uint8Array(${18 * MIB});
@@ -139,7 +139,7 @@ describe('scripts that run in turn', () => {
     expect(second?.result).to.deep.equal(['undefined', 42]);
   });
 
-  it('none has the random numbers of another', async () => {
+  it('get other random numbers than earlier ones', async () => {
     const random = tells(
       `[Math.random(), crypto.randomUUID(), crypto.randomBytes(8).toString('hex')].join()`,
     );
@@ -150,7 +150,7 @@ describe('scripts that run in turn', () => {
     expect(new Set(numbers.map((one) => one.split(',')[0])).size).to.equal(15);
   });
 
-  it('fifty at once, each with other arguments, see their own and no others', async () => {
+  it('get their own arguments when fifty run at once', async () => {
     const keeps = `globalThis.seen = (globalThis.seen ?? []).concat(mine); ${tells('seen.join()')}`;
     const asks = `request.get('${provider.url}/echo?' + mine, (e, r, body) =>
       cb(null, [mine, JSON.parse(body).url.split('?')[1], typeof seen].join()))`;
@@ -164,7 +164,7 @@ describe('scripts that run in turn', () => {
     );
   });
 
-  it('one that has to be ended by force ends those after it, and others run', async () => {
+  it('end with one that has to be terminated, while other scripts run', async () => {
     const hasty = startSandbox({ limits: { ...LIMITS, cpuMs: 400 }, threads: 4 });
     try {
       const run = (source: string) => ({ of: 'turn', source, entry: 'run', args: [] });

@@ -1,4 +1,4 @@
-// The watch over a thread: what it computes counts, and what it waits for a processor does not.
+// The watch over a thread counts processor time, and not the time in which the thread waits for a processor.
 import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 import { watchOver } from '../../src/scripts/watch.ts';
@@ -10,7 +10,7 @@ describe('the watch over a thread', () => {
   const workers: Worker[] = [];
   afterEach(() => Promise.all(workers.splice(0).map((worker) => worker.terminate())));
 
-  /** Watches one that does this without end, and never comes back to its event loop. */
+  /** Watches a thread that runs a statement without end, and never returns to its event loop. */
   const watched = async (work: string) => {
     const worker = new Worker(
       `const one = new Int32Array(new SharedArrayBuffer(4));
@@ -30,7 +30,7 @@ describe('the watch over a thread', () => {
     return { worker, told, stop, busy: () => worker.performance.eventLoopUtilization(busySince).active };
   };
 
-  it('tells of one that has used too much of the processor', async () => {
+  it('reports a thread that has used too much processor time', async () => {
     const { worker, told, stop } = await watched('');
     await told;
     stop();
@@ -38,15 +38,15 @@ describe('the watch over a thread', () => {
     expect((user + system) / 1000).to.be.at.least(MOST);
   });
 
-  it('tells nothing of one that is busy and has no processor, however long', async () => {
-    // As it is with one that others keep from the processor: it waits, and is not idle.
+  it('does not report a thread that is busy without a processor, however long', async () => {
+    // As when other threads use the processor: it waits, and is not idle.
     const { worker, told, stop, busy } = await watched('Atomics.wait(one, 0, 0, 20);');
     let isTold = false;
     void told.then(() => {
       isTold = true;
     });
     await until(() => busy() >= 4 * MOST, every(20));
-    // Answered after what the watch has asked.
+    // Answered after the request of the watch.
     await worker.cpuUsage();
     stop();
     expect(isTold).to.equal(false);
