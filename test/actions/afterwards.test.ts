@@ -1,4 +1,5 @@
-// Actions that nobody waits for are kept in the store until they have run: a process that ends loses none, and no two run one.
+// Actions that run after the response are stored until they have run: none is lost when a process ends, and no two
+// processes run the same one.
 import { expect } from 'chai';
 import type { Actions } from '../../src/actions/actions.ts';
 import { createAfterwards, type Told } from '../../src/actions/afterwards.ts';
@@ -11,17 +12,17 @@ import type { Store } from '../../src/store/contract.ts';
 import { openMemoryStore } from '../../src/store/memory/store.ts';
 
 const TRIGGER = 'post-user-registration';
-/** Longer than any run may be another process's. */
+/** Longer than the lease of another process. */
 const LATER = 10 * 60_000;
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-describe('actions that nobody waits for', () => {
+describe('actions that run after the response', () => {
   let now: number;
   let store: Store;
   let begun: string[];
   let dropped: string[];
   let ends: AbortController[];
-  /** What becomes of a run. */
+  /** What happens to a run. */
   let behave: (name: string) => Promise<void>;
   beforeEach(() => {
     now = Date.now();
@@ -36,7 +37,7 @@ describe('actions that nobody waits for', () => {
     await store.close();
   });
 
-  /** One process. */
+  /** Makes one process. */
   function process(readEvent: (name: string) => Promise<object> = async (name) => ({ name })) {
     const ending = new AbortController();
     ends.push(ending);
@@ -67,7 +68,7 @@ describe('actions that nobody waits for', () => {
     const prepared = (name: string) => afterwards.prepare({ trigger: TRIGGER, of: name, about: {} });
     return {
       deliveries,
-      /** Kept, and never begun: the process ends before. */
+      /** Stores a run and never begins it, as a process that ends before. */
       keep: (name: string) => afterwards.keep(prepared(name)),
       run: async (name: string) => {
         const run = prepared(name);
@@ -83,7 +84,7 @@ describe('actions that nobody waits for', () => {
     throw new Error('it did not come to pass');
   };
 
-  it('run two at once, in order, and are gone when they have run', async () => {
+  it('run two at once and in order, and are removed afterwards', async () => {
     const gate = Promise.withResolvers<void>();
     behave = () => gate.promise;
     const { run } = process();
@@ -97,7 +98,7 @@ describe('actions that nobody waits for', () => {
     expect(begun).to.deep.equal(names);
   });
 
-  it('that fail are not run again: they may have done half of what they do', async () => {
+  it('are not run again after a failure, because they may have done half of their work', async () => {
     behave = async () => {
       throw new AuthError(403, 'access_denied', 'It failed.');
     };
@@ -111,7 +112,7 @@ describe('actions that nobody waits for', () => {
     expect(dropped).to.deep.equal([]);
   });
 
-  it('that a process has kept and not begun are run by one of ten others', async () => {
+  it('are run by one of ten other processes when the one that stored them has not begun', async () => {
     const { keep } = process();
     await keep('a');
     await keep('b');
@@ -121,7 +122,7 @@ describe('actions that nobody waits for', () => {
     expect(begun.toSorted()).to.deep.equal(['a', 'b']);
   });
 
-  it('that a process is at are no other’s, until it has had more time than they may take', async () => {
+  it('are left to the process that works on them until its time is over', async () => {
     behave = () => (begun.length === 1 ? new Promise(() => {}) : Promise.resolve());
     await process().run('slow');
     await until(() => begun.length === 1);
@@ -135,7 +136,7 @@ describe('actions that nobody waits for', () => {
     expect(begun).to.deep.equal(['slow', 'slow']);
   });
 
-  it('whose event cannot be made are tried again, and then given up with a word in the log', async () => {
+  it('are tried again when their event cannot be made, and then given up with a log event', async () => {
     let reads = 0;
     const { run } = process(async (name) => {
       if (name === 'never' || ++reads < 3) throw new Error('the store is away');
@@ -149,7 +150,7 @@ describe('actions that nobody waits for', () => {
     expect(dropped).to.deep.equal(['their event could not be made']);
   });
 
-  it('are kept with what they tell of', async () => {
+  it('are stored in the same write as what they report', async () => {
     const told: Told<string> = { trigger: TRIGGER, of: 'x', about: {} };
     await process().keep(told.of);
     const { records } = await store.collection('deliveries').list({ limit: 10 });

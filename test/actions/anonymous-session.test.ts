@@ -1,4 +1,5 @@
-// A visitor who logs in or signs up: actions are told what their application noted of them, by a ticket for that request.
+// A visitor who logs in or signs up: actions get the metadata that their application had stored in the anonymous
+// session, through a ticket of that request.
 import { expect } from 'chai';
 import { startManaged } from '../management/support.ts';
 import { createAgent, readForm } from '../support/agent.ts';
@@ -25,7 +26,7 @@ const tenant = {
   clients: base.clients.map((one) => ({ ...one, anonymous_sessions: { active: one.client_id !== 'third' } })),
 };
 
-describe('the anonymous session of who logs in', () => {
+describe('the anonymous session of a user who logs in', () => {
   let server: TestServer;
   before(async () => {
     server = await startManaged(tenant);
@@ -72,18 +73,18 @@ describe('the anonymous session of who logs in', () => {
     return claimOf(opened, await submitLogin(opened.agent, server, opened.page, USER));
   };
 
-  it('is told to actions by a ticket of half a minute, which stands in no event itself', async () => {
+  it('is given to actions through a ticket that is valid for half a minute and in no event', async () => {
     const { id, session, ticket, rest } = await visitor();
     expect(rest).to.deep.equal({ token_type: 'N_A', expires_in: 30 });
     const opened = await page({ anon_transfer_token: ticket });
-    // The login may take its time.
+    // The login itself may take longer.
     server.tick(60_000);
     const said = await claimOf(opened, await submitLogin(opened.agent, server, opened.page, USER));
     expect(said.visitor).to.deep.equal({ user_id: id, metadata: { cart: 'c-1' } });
     expect(said.asked).not.to.contain(ticket).and.not.contain(session);
   });
 
-  it('is told once, in time, and for its own application; a login goes on without it', async () => {
+  it('is given once, in time, and for its own application; without it the login continues', async () => {
     const first = await visitor();
     const tickets = await Promise.all([1, 2].map(() => logIn({ anon_transfer_token: first.ticket })));
     expect(tickets.filter(({ visitor: told }) => told !== 'none')).to.have.length(1);
@@ -96,7 +97,7 @@ describe('the anonymous session of who logs in', () => {
       expect((await logIn({ anon_transfer_token: bad })).visitor).to.equal('none');
   });
 
-  it('is told before a new user is made', async () => {
+  it('is given before a new user is created', async () => {
     const { ticket } = await visitor();
     for (const [email, more, cart] of [
       ['with-cart@example.test', { anon_transfer_token: ticket }, 'c-1'],
@@ -110,7 +111,7 @@ describe('the anonymous session of who logs in', () => {
     }
   });
 
-  it('has a ticket for its application alone, and none without a session', async () => {
+  it('has a ticket for its application only, and none without a session', async () => {
     const { session } = await visitor();
     const refusal = async (client: string, json: object) => {
       const answer = await post(client, { audience: TRANSFER, ...json });

@@ -1,4 +1,5 @@
-// What is bound to a trigger runs there: an action that never would is not taken, or what it was to keep out would come in.
+// The bindings of a trigger. A binding to an action that would never run is refused, because its operator relies on
+// what it denies.
 import { expect } from 'chai';
 import { startManaged } from '../management/support.ts';
 import { tenant } from '../support/flows.ts';
@@ -34,7 +35,7 @@ describe('the bindings of a trigger', () => {
       ({ action }: { action: { name: string } }) => action.name,
     );
 
-  it('take no action that was never deployed, and none of another trigger: all stays as it was', async () => {
+  it('reject an action that was never deployed or has another trigger, and stay as they were', async () => {
     const [draft, other, good] = [
       await make('Draft'),
       await make('Other', 'credentials-exchange'),
@@ -53,7 +54,7 @@ describe('the bindings of a trigger', () => {
     expect(await bound()).to.deep.equal(['Draft', 'Good']);
   });
 
-  it('are named by the action’s name or id, or as they are bound already; each by what it says it is', async () => {
+  it('accept the name or the id of an action, and the id of a present binding', async () => {
     const first = await make('First');
     const second = await make(first);
     await deploy(first);
@@ -69,7 +70,7 @@ describe('the bindings of a trigger', () => {
       expect((await bind({ type, value: 'nobody' })).status).to.equal(400);
   });
 
-  it('show each action as it is now, have no secrets of their own, and are of triggers that there are', async () => {
+  it('show each action as it is now, have no secrets of their own, and reject unknown triggers', async () => {
     const id = await make('Shown');
     await deploy(id);
     await bind({ type: 'action_id', value: id });

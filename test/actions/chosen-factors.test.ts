@@ -1,5 +1,5 @@
-// Second factors that an action names, where there are several, where the user has them already, and in a browser that they
-// had remembered.
+// Second factors that an action names: several to choose from, those that the user has already, and remembered
+// browsers.
 import { expect } from 'chai';
 import { callsOf, codeOf, tenant } from '../factors/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
@@ -80,7 +80,7 @@ describe('second factors of an action', () => {
     });
     return payload(got.json().id_token);
   };
-  /** Types a code, and goes where that leads. */
+  /** Enters a code and follows the response. */
   const give = async (agent: Agent, page: Answer, code: string, more: Record<string, string> = {}) => {
     const { action: to, fields } = readForm(page, 'code');
     const answer = await agent.request(to, { form: { ...fields, code, ...more } });
@@ -88,7 +88,7 @@ describe('second factors of an action', () => {
   };
   const next = (secret: string, steps = 1) => codeOf(secret, Date.now() + steps * 30_000);
 
-  it('are chosen from, where any of several will do; where the user has but one it is asked for', async () => {
+  it('are offered as a choice where any of several will do, and asked for directly where the user has only one', async () => {
     const email = 'mfa-11@example.test';
     const { secret } = await callsOf(server).enrollOtp(email, 'leeway');
     const agent = createAgent(server);
@@ -104,19 +104,19 @@ describe('second factors of an action', () => {
     expect(readForm(one, 'code').action).to.contain('/mfa/otp');
   });
 
-  it('that are to be enrolled and are had already are given, and the login goes on', async () => {
+  it('are asked for instead of enrolled when the user has them already', async () => {
     const email = 'mfa-12@example.test';
     const { secret } = await callsOf(server).enrollOtp(email, 'leeway');
     const agent = createAgent(server);
     const page = await asking(agent, email, 'enroll otp');
     expect(readForm(page, 'code').action).to.contain('/mfa/');
-    // Not without it.
+    // A silent request does not pass without it.
     const silent = await authorize(agent, webRequest({ prompt: 'none', 'ext-ask': 'enroll otp' }));
     expect(responseOf(silent)).to.have.property('error');
     expect((await claims(agent, await give(agent, page, next(secret))))[`${NS}methods`]).to.include('mfa');
   });
 
-  it('that are to be enrolled beside another one are, when that was given', async () => {
+  it('are enrolled in addition to another one after that was given', async () => {
     const email = 'mfa-13@example.test';
     const { secret } = await callsOf(server).enrollOtp(email, 'leeway');
     const agent = createAgent(server);
@@ -130,7 +130,7 @@ describe('second factors of an action', () => {
     const done = await give(agent, typed, code);
     const told = await claims(agent, done);
     expect(told[`${NS}factors`]).to.include.members(['email', 'otp']);
-    // A session that had one before may be in other hands by now: one of them is given first.
+    // The session may be in other hands by now, so a factor of before is required first.
     const request = webRequest({ scope: 'openid', 'ext-ask': 'enroll phone' });
     const later = await follow(agent, await authorize(agent, request), server.url);
     expect(later.text).to.contain('/mfa/').and.not.contain('/mfa/phone');
@@ -138,7 +138,7 @@ describe('second factors of an action', () => {
     expect(around.status).to.equal(400);
   });
 
-  it('are not asked for in a remembered browser where all that ask for one allow that, and only there', async () => {
+  it('are not asked for in a remembered browser if all actions that ask for one allow that', async () => {
     const email = 'mfa-14@example.test';
     const { secret } = await callsOf(server).enrollOtp(email, 'leeway');
     const agent = createAgent(server);

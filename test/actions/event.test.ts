@@ -1,4 +1,4 @@
-// What actions are told, as published: members that scripts rely on are there in every kind of login.
+// The event of actions, as published: the members that scripts rely on are present in every kind of login.
 import { expect } from 'chai';
 import { tenant as base, callsOf, codeOf, factors, OTP_GRANT } from '../factors/tenant.ts';
 import { startManaged } from '../management/support.ts';
@@ -49,7 +49,7 @@ describe('the event of actions', () => {
     expect((await createAgent(server).request('/dbconnections/signup', { json })).status).to.equal(200);
   };
 
-  it('counts the login that it is told of, whatever way it comes', async () => {
+  it('counts the login that it is about, with every grant', async () => {
     await signUp('counted@example.test');
     expect((await byPassword('counted@example.test')).stats).to.deep.equal({ logins_count: 1 });
     expect((await byPassword('counted@example.test')).stats).to.deep.equal({ logins_count: 2 });
@@ -76,7 +76,7 @@ describe('the event of actions', () => {
     expect(request.body).not.to.have.property('refresh_token');
   });
 
-  it('says which APIs an application may have refresh tokens for', async () => {
+  it('lists the APIs that an application may have refresh tokens for', async () => {
     const policies = [{ audience: API, scope: ['read:things'] }];
     const refreshing = { rotation_type: 'rotating', expiration_type: 'expiring', policies };
     const set = await managed(server, 'PATCH', '/clients/web', { refresh_token: refreshing });
@@ -103,7 +103,7 @@ describe('the event of actions', () => {
     expect(tokens.access_token).not.to.contain('urn:gatehouse');
   });
 
-  it('says of a login in the browser which one it is in the log, its language, and when its session began', async () => {
+  it('has the id of a browser login in the log, its language, and when its session began', async () => {
     const tokens = await spaTokens(createAgent(server), server, {
       audience: API,
       ui_locales: 'de en',
@@ -120,7 +120,7 @@ describe('the event of actions', () => {
     expect((await ask({ grant_type: 'client_credentials' })).transaction).not.to.have.property('id');
   });
 
-  it('names how the user has proved who they are in the published words', async () => {
+  it('names authentication methods by their published names', async () => {
     const namesOf = ({
       authentication,
     }: {

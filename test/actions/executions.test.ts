@@ -1,4 +1,4 @@
-// What is kept of runs of actions, by processes that have one store.
+// The records of runs of actions, by processes that share a store.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ describe('executions', () => {
     await rm(directory, { recursive: true });
   });
 
-  /** As one process has them. */
+  /** Makes the executions of one process. */
   const opened = () => {
     const background = createBackground(createLog('silent'));
     const { newId, begin } = createExecutions({
@@ -42,7 +42,7 @@ describe('executions', () => {
     return record?.results.map(({ action_name }) => action_name);
   };
 
-  it('of one turn are all kept, those of one id together', async () => {
+  it('of one turn of the event loop are all recorded, and those with one id together', async () => {
     const { newId, run, flush } = opened();
     const id = newId();
     const ids = [run('first', id), run('another'), run('second', id), run('third', id)];
@@ -51,7 +51,7 @@ describe('executions', () => {
     expect(await kept(ids[1] ?? '')).to.deep.equal(['another']);
   });
 
-  it('are kept as well where another process has gone on with one whose id was given here', async () => {
+  it('are recorded when another process has continued one whose id was made here', async () => {
     const [here, there] = [opened(), opened()];
     const id = here.newId();
     there.run('there', id);

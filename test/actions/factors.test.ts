@@ -1,4 +1,4 @@
-// Second factors that an action names: one of them is given before the next action runs, in this very request.
+// Second factors that an action names: one of them is required before the next action runs, in the same request.
 import { expect } from 'chai';
 import { callsOf, codeOf, tenant } from '../factors/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
@@ -67,14 +67,14 @@ describe('second factors that an action names', () => {
     return payload(got.json().id_token);
   };
 
-  it('are asked of who has them, also by an open session; what ran before does not run again', async () => {
+  it('are asked of users who have them, with an open session, too, and earlier actions do not run again', async () => {
     const calls = callsOf(server);
     const email = 'mfa-1@example.test';
     const { secret } = await calls.enrollOtp(email, 'leeway');
     const agent = createAgent(server);
     const page = await logIn(agent, server, webRequest({ scope: 'openid' }), { ...USER, email });
     const form = readForm(page, 'code');
-    // Neither by another form of the page, nor silently, is there a way around it.
+    // Neither another form of the page nor a silent request avoids it.
     const around = await agent.get(form.action.replace(/\/mfa\/.*$/, '/mfa/recovery-code'));
     expect(around.status).to.equal(400);
     const silent = await authorize(agent, webRequest({ prompt: 'none' }));
@@ -86,12 +86,12 @@ describe('second factors that an action names', () => {
     });
     const told = await claims(agent, await follow(agent, given, server.url));
     expect(told[`${NS}told`]).to.deep.equal([1, true]);
-    // Another request asks anew.
+    // Another request asks again.
     const again = await follow(agent, await authorize(agent, webRequest()), server.url);
     expect(readForm(again, 'code').action).to.contain('/mfa/');
   });
 
-  it('are enrolled by who has none', async () => {
+  it('are enrolled by users who have none', async () => {
     const agent = createAgent(server);
     const page = await logIn(agent, server, webRequest({ scope: 'openid' }), {
       ...USER,

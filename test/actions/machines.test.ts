@@ -1,4 +1,4 @@
-// Actions of credentials-exchange: tokens of applications for themselves.
+// Actions of credentials-exchange: tokens that applications get for themselves.
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -33,7 +33,7 @@ describe('actions of credentials-exchange', () => {
     const { body } = await ask(more);
     return payload(body.access_token);
   };
-  /** An action with a body. */
+  /** Makes an action from a body. */
   const action = (body: string) =>
     `exports.onExecuteCredentialsExchange = async (event, api) => {\n${body}\n};`;
 
@@ -57,7 +57,7 @@ describe('actions of credentials-exchange', () => {
     });
   });
 
-  it('know what the application says for them, and no secret of it', async () => {
+  it('get the parameters of the request, without secrets', async () => {
     await bindActions(server, TRIGGER, {
       code: action(`api.accessToken.setCustomClaim('${NS}said', event.request.body);`),
     });
@@ -66,7 +66,7 @@ describe('actions of credentials-exchange', () => {
     expect(said).not.to.have.any.keys('client_secret', 'other');
   });
 
-  it('refuse a token, with their reason; those after are not run', async () => {
+  it('deny a token with their reason, after which no action runs', async () => {
     await bindActions(
       server,
       TRIGGER,
@@ -79,7 +79,7 @@ describe('actions of credentials-exchange', () => {
     expect(await actionFailures(server)).to.deep.equal([]);
   });
 
-  it('say which scopes the token has, within the client grant', async () => {
+  it('set the scopes of the token within the client grant', async () => {
     await managed(server, 'PATCH', `/resource-servers/${encodeURIComponent(API)}`, {
       scopes: ['read:things', 'write:things', 'drop:things'].map((value) => ({ value })),
     });
@@ -110,7 +110,7 @@ describe('actions of credentials-exchange', () => {
     expect((await ask()).status).to.equal(403);
   });
 
-  it('never set a claim of the protocol: it is refused and logged', async () => {
+  it('cannot set a claim of the protocol, which is logged', async () => {
     await bindActions(server, TRIGGER, {
       code: action(`
         for (const claim of ${JSON.stringify(PROTOCOL_CLAIMS)})
@@ -124,7 +124,7 @@ describe('actions of credentials-exchange', () => {
     expect((await actionFailures(server)).join('\n')).to.match(/sub is a claim of the protocol's own/);
   });
 
-  it('that fail or take too long give no token, and an event says why', async () => {
+  it('deny the token when they fail or take too long, and an event says why', async () => {
     for (const [body, why] of [
       [`throw new Error('The database is down.');`, /script: The database is down/],
       ['for (;;);', /cpu: it used the processor/],
@@ -142,7 +142,7 @@ describe('actions of credentials-exchange', () => {
     }
   });
 
-  it('that may fail by their binding are left out then', async () => {
+  it('are skipped when they fail and their binding makes them optional', async () => {
     await bindActions(
       server,
       TRIGGER,
@@ -157,7 +157,7 @@ describe('actions of credentials-exchange', () => {
     expect(said).not.to.have.property(`${NS}half`);
   });
 
-  it('are not run as drafts: what was deployed last is', async () => {
+  it('run as they were deployed last, not as drafts', async () => {
     const set = (value: string) => action(`api.accessToken.setCustomClaim('${NS}version', '${value}');`);
     const [id] = await bindActions(server, TRIGGER, { code: set('first') });
     await managed(server, 'PATCH', `/actions/actions/${id}`, { code: set('second') });
@@ -168,7 +168,7 @@ describe('actions of credentials-exchange', () => {
     expect(await claims()).not.to.have.property(`${NS}version`);
   });
 
-  it('have their secrets, which nobody else reads', async () => {
+  it('get their secrets, which no API returns', async () => {
     const secret = 'very-secret-9f1c';
     const [id] = await bindActions(server, TRIGGER, {
       code: action(`
@@ -196,7 +196,7 @@ describe('actions of credentials-exchange', () => {
     }
   });
 
-  it('keep text for each other, and nothing else outlives a run', async () => {
+  it('can cache text for each other, and nothing else outlives a run', async () => {
     await bindActions(server, TRIGGER, {
       code: action(`
         globalThis.count = (globalThis.count ?? 0) + 1;
@@ -208,7 +208,7 @@ describe('actions of credentials-exchange', () => {
     expect((await claims())[`${NS}counts`]).to.deep.equal([1, 1]);
   });
 
-  it('keep text for a quarter of an hour, or for the shorter of the times that they say', async () => {
+  it('can cache text for a quarter of an hour, or for a shorter time', async () => {
     await bindActions(server, TRIGGER, {
       code: action(`
         const minutes = (options) => {
@@ -222,7 +222,7 @@ describe('actions of credentials-exchange', () => {
     expect((await claims())[`${NS}minutes`]).to.deep.equal([15, 1, 2, 1440, 'error']);
   });
 
-  it('keep no more text than a little, and none for actions of another trigger', async () => {
+  it('can cache a little text, and none for actions of another trigger', async () => {
     await bindActions(server, TRIGGER, {
       code: action(`
         for (let n = 0; n < 25; n++) api.cache.set('key ' + n, 'kept');

@@ -1,4 +1,5 @@
-// Actions of custom-email-provider and custom-phone-provider: they bring a tenant's e-mails and text messages by a provider of its own.
+// Actions of custom-email-provider and custom-phone-provider: they send a tenant's e-mails and text messages with a
+// provider of its own.
 import { expect } from 'chai';
 import { callsOf, tenant } from '../factors/tenant.ts';
 import { startManaged } from '../management/support.ts';
@@ -10,7 +11,7 @@ import type { TestServer } from '../support/server.ts';
 import { until } from '../support/wait-until.ts';
 import { actionFailures, bindActions, eventsOf, managed, printed } from './support.ts';
 
-/** As published: another try for faults of the provider, none for what it refuses. */
+/** As published: `retry` for faults of the provider, `drop` for what it refuses. */
 const sending = (entry: string) => `exports.${entry} = async (event, api) => {
   const { secrets, ...told } = event;
   const response = await fetch(secrets.GATEWAY, {
@@ -25,7 +26,7 @@ const sending = (entry: string) => `exports.${entry} = async (event, api) => {
 const MAIL = sending('onExecuteCustomEmailProvider');
 const PHONE = sending('onExecuteCustomPhoneProvider');
 
-describe('actions that bring messages by a provider of the tenant', () => {
+describe('actions that send messages with a provider of the tenant', () => {
   let server: TestServer;
   let gateway: Provider;
   let calls: ReturnType<typeof callsOf>;
@@ -73,7 +74,7 @@ describe('actions that bring messages by a provider of the tenant', () => {
     (await eventsOf(server, type)).map(({ description }) => description);
 
   describe('of e-mails', () => {
-    it('have all of the message, and no link that they print is shown', async () => {
+    it('get the whole message, and a link that they print is hidden', async () => {
       await bindMail('/echo');
       await reset();
       await until(async () => gateway.seen.length > 0);
@@ -90,7 +91,7 @@ describe('actions that bring messages by a provider of the tenant', () => {
       expect(notification.html).to.include('reset-password');
       expect(user).to.include({ email: USER.email });
       expect(of.id).to.be.a('string');
-      // The link is good, and nobody reads it but the provider.
+      // The link works, and only the provider has read it.
       expect((await createAgent(server).get(new URL(link).pathname + new URL(link).search)).status).to.equal(
         200,
       );
@@ -100,7 +101,7 @@ describe('actions that bring messages by a provider of the tenant', () => {
         if (value.length >= 16) expect(shown + server.logged()).not.to.include(value);
     });
 
-    it('know that a message to nobody of ours is to that address', async () => {
+    it('get an address without a user for a message to somebody who has no account', async () => {
       await bindMail('/echo');
       const email = 'somebody-new@example.test';
       const json = {
@@ -119,7 +120,7 @@ describe('actions that bring messages by a provider of the tenant', () => {
       expect(event.connection).to.include({ name: 'email', strategy: 'email' });
     });
 
-    it('do not begin so late that the message could be brought by another process at the same time', async () => {
+    it('do not begin so late that another process could send the message at the same time', async () => {
       const secrets = { GATEWAY: `${gateway.url}/for-half-a-minute` };
       const one = { code: MAIL, secrets };
       await bindActions(server, 'custom-email-provider', one, one);
@@ -130,7 +131,7 @@ describe('actions that bring messages by a provider of the tenant', () => {
       expect(gateway.seen).to.have.length(1);
     });
 
-    it('leave no part of a link in the log where their reason is cut', async () => {
+    it('leave no part of a link in the log when their reason is cut', async () => {
       const code = `exports.onExecuteCustomEmailProvider = async (event, api) => {
         const link = /https:\\S+reset-password\\?\\S+/.exec(event.notification.text.replaceAll('https://', 'https:'))[0];
         await fetch(event.secrets.GATEWAY, { method: 'POST', body: JSON.stringify({ link }) });
@@ -146,7 +147,7 @@ describe('actions that bring messages by a provider of the tenant', () => {
       expect(reasons.join() + server.logged()).not.to.include(value.slice(0, 12));
     });
 
-    it('are asked again after `retry`, with the same message', async () => {
+    it('are run again after `retry`, with the same message', async () => {
       failures = 0;
       await bindMail('/busy-once');
       await reset();
@@ -159,7 +160,7 @@ describe('actions that bring messages by a provider of the tenant', () => {
       expect(second.notification).to.deep.equal(first.notification);
     });
 
-    it('give a message up by `drop`, with the reason in the log', async () => {
+    it('give a message up with `drop`, and their reason is in the log', async () => {
       await bindMail('/nothing');
       await reset();
       await until(async () => (await descriptionsOf('fcpr')).includes('refused: 404'));
@@ -177,7 +178,7 @@ describe('actions that bring messages by a provider of the tenant', () => {
         'exports.onExecuteCustomEmailProvider = async (e, api) => { api.access.deny("no"); };',
       ],
     ] as const) {
-      it(`that ${what} have sent nothing, also where the binding would go on`, async () => {
+      it(`that ${what} have sent nothing, even where the binding is optional`, async () => {
         await bindMail('/echo', code, { on_error: 'continue' });
         const before = (await descriptionsOf('fcpr')).length;
         await reset();
@@ -187,7 +188,7 @@ describe('actions that bring messages by a provider of the tenant', () => {
       });
     }
 
-    it('bring nothing where the provider is another, or switched off', async () => {
+    it('do not run where the tenant has another provider, or it is switched off', async () => {
       await bindMail('/echo');
       const set = (body: object) => managed(server, 'PATCH', '/emails/provider', body);
       expect((await set({ enabled: false })).status).to.equal(200);
@@ -202,7 +203,7 @@ describe('actions that bring messages by a provider of the tenant', () => {
   });
 
   describe('of text messages', () => {
-    it('have all of the message; the code is good', async () => {
+    it('get the whole message, whose code works', async () => {
       await bindPhone('/echo');
       const phone = '+16505550901';
       const { mfa_token, answer } = await enroll('mfa-1@example.test', phone);
@@ -230,7 +231,7 @@ describe('actions that bring messages by a provider of the tenant', () => {
       expect(await messagesTo(server, phone)).to.deep.equal([]);
     });
 
-    it('that drop a message have sent nothing: the application is told, without the reason, and no log has the code', async () => {
+    it('that drop a message have sent nothing: the application learns it without the reason, and no log has the code', async () => {
       await bindPhone('/nothing');
       const { answer } = await enroll('mfa-2@example.test', '+16505550902');
       expect(answer.status).to.equal(503);
@@ -240,7 +241,7 @@ describe('actions that bring messages by a provider of the tenant', () => {
       expect(server.logged()).not.to.include(event.notification.code);
     });
 
-    it('give way to one of send-phone-message', async () => {
+    it('do not run where send-phone-message has an action', async () => {
       await bindPhone('/echo');
       const code = sending('onExecuteSendPhoneMessage').replaceAll(
         'event.notification',

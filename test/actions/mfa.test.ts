@@ -1,4 +1,5 @@
-// A second factor that an action asks for is given once, where the login is; the actions run again and know of it.
+// A second factor that an action asks for is given once, during the login. The actions run again, and their event has
+// it.
 import { expect } from 'chai';
 import { callsOf, codeOf, tenant } from '../factors/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
@@ -40,7 +41,7 @@ describe('a second factor that an action asks for', () => {
   });
   after(() => server.stop());
 
-  it('is given at the pages, once for the session; the actions know of it', async () => {
+  it('is given at the pages, once for the session, and is in the event of the actions', async () => {
     const calls = callsOf(server);
     const user = 'mfa-1@example.test';
     const { secret } = await calls.enrollOtp(user, 'leeway');
@@ -71,7 +72,7 @@ describe('a second factor that an action asks for', () => {
     expect(responseOf(silent)).to.have.property('code');
   });
 
-  it('is given at the token endpoint, with the token that the refusal has', async () => {
+  it('is given at the token endpoint, with the token of the error', async () => {
     const calls = callsOf(server);
     const user = 'mfa-2@example.test';
     const { secret } = await calls.enrollOtp(user, 'leeway');

@@ -1,4 +1,4 @@
-// Modules that actions share: what runs is the version that an action names, as it was published.
+// Modules that actions share: an action runs with the version of a module that it names, as it was published.
 import { expect } from 'chai';
 import { managementClient, startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
@@ -34,7 +34,7 @@ describe('modules of actions', () => {
     managed(server, 'POST', '/actions/modules', { name, code, publish: true, ...more }).then(
       ({ body }) => body,
     );
-  /** An action that uses modules, deployed and bound. */
+  /** Makes an action that uses modules, deploys it and binds it. */
   const use = async (value: string, ...modules: object[]) => {
     const [id = ''] = await bindActions(server, TRIGGER, { code: action(value) });
     const patched = await managed(server, 'PATCH', `/actions/actions/${id}`, { modules });
@@ -44,7 +44,7 @@ describe('modules of actions', () => {
     return id;
   };
 
-  it('are required by name, with their own secrets, and may require one another', async () => {
+  it('are required by name, have their own secrets, and may require each other', async () => {
     const secret = 'of-the-module-7c1e';
     await module(
       'greeting',
@@ -57,7 +57,7 @@ describe('modules of actions', () => {
     const refs = ['greeting', 'shout'].map((module_name) => ({ module_name, module_version_number: 1 }));
     await use(`require('actions:shout').shout(event.client.name)`, ...refs);
     expect(await said()).to.equal(`HELLO MACHINE ${secret.length}`);
-    // No secret of another, and nothing that the action does not name.
+    // No secrets of others, and no module that the action does not name.
     await use(`[typeof event.secrets.KEY, require('actions:greeting').KEY, typeof actions]`, ...refs);
     expect(await said()).to.deep.equal(['undefined', null, 'undefined']);
     await use(`require('actions:shout')`, refs[0] ?? {});
@@ -67,7 +67,7 @@ describe('modules of actions', () => {
     expect(everything).to.contain('KEY').and.not.contain(secret);
   });
 
-  it('that throw while they load are loaded anew the next time: nobody gets half of one', async () => {
+  it('are loaded again after they threw, so that none is used half loaded', async () => {
     const half = `exports.half = true; throw new Error('not today'); exports.whole = true;`;
     await module('half', half);
     await module('outer', `exports.begun = true; require('actions:half'); exports.done = true;`);
@@ -80,7 +80,7 @@ describe('modules of actions', () => {
     expect(await said()).to.deep.equal(['not today', 'not today']);
   });
 
-  it('run in the version that is named, whatever becomes of the draft', async () => {
+  it('run in the named version, whatever happens to the draft', async () => {
     const { id, latest_version: first } = await module('number', 'module.exports = 1;');
     expect(first).to.include({ version_number: 1 });
     await use(`require('actions:number')`, { module_id: id, module_version_id: first.id });
@@ -93,12 +93,12 @@ describe('modules of actions', () => {
     expect(await said()).to.equal(1);
     await use(`require('actions:number')`, { module_name: 'number', module_version_number: 2 });
     expect(await said()).to.equal(2);
-    // Nothing has changed since: there is no third.
+    // Nothing has changed since, so there is no third version.
     const { body: again } = await managed(server, 'POST', `/actions/modules/${id}/versions`);
     expect(again.id).to.equal(second.id);
   });
 
-  it('that are not there, or not in that version, are refused with the action; those in use stay', async () => {
+  it('are refused with the action when they or their version do not exist, and cannot be deleted while in use', async () => {
     const { id } = await module('number', 'module.exports = 1;');
     const draft = await managed(server, 'POST', '/actions/modules', { name: 'draft', code: '' });
     for (const reference of [
@@ -117,13 +117,13 @@ describe('modules of actions', () => {
     const actionId = await use('1', { module_id: id });
     expect((await managed(server, 'DELETE', `/actions/modules/${id}`)).status).to.equal(409);
     await managed(server, 'PATCH', `/actions/actions/${actionId}`, { modules: [] });
-    // What is deployed still has it.
+    // The deployed version of the action still uses it.
     expect((await managed(server, 'DELETE', `/actions/modules/${id}`)).status).to.equal(409);
     await managed(server, 'POST', `/actions/actions/${actionId}/deploy`);
     expect((await managed(server, 'DELETE', `/actions/modules/${id}`)).status).to.equal(204);
   });
 
-  it('are what the published client makes, publishes, rolls back and lists', async () => {
+  it('can be made, published, rolled back and listed with the published client', async () => {
     const { modules } = managementClient(server).actions;
     const { id = '' } = await modules.create({ name: 'shared', code: 'module.exports = 1;' });
     expect(await modules.get(id)).to.include({ all_changes_published: false, latest_version_number: 0 });
@@ -151,7 +151,7 @@ describe('modules of actions', () => {
     ]);
   });
 
-  it('come with the tenant file, and one that is not published there is refused', async () => {
+  it('can be in the tenant file, which is refused when one is not published there', async () => {
     await server.stop();
     const actions = [
       {

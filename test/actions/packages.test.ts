@@ -47,7 +47,7 @@ describe('npm packages of actions', () => {
   };
   const PADDING = `module.exports = (text, length) => text.padStart(length, '-');`;
 
-  it('are bundled when it is deployed; one that is missing or unfit is named, and nothing is deployed', async () => {
+  it('are bundled at deployment, which names a missing or unfit one and fails', async () => {
     const of = await start();
     const made = await managed(of, 'POST', '/actions/actions', {
       name: 'Padding',
@@ -75,7 +75,7 @@ describe('npm packages of actions', () => {
     expect((await managed(of, 'POST', `${path}/deploy`)).status).to.equal(400);
   });
 
-  it('that are missing at the start are told in the log, and the action fails', async () => {
+  it('are named in the log when they are missing at the start, and the action fails', async () => {
     const filed = {
       actions: [
         {
@@ -99,7 +99,7 @@ describe('npm packages of actions', () => {
     expect(again.logged()).not.to.contain('cannot run');
   });
 
-  it('are those that rules require, which list none', async () => {
+  it('can be required by rules, which list none', async () => {
     await install(PADDING);
     const script = (name: string) => `function (user, context, callback) {
       context.accessToken['${CLAIM}'] = require('${name}')('x', 3);

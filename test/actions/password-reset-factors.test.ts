@@ -1,4 +1,5 @@
-// An action of password-reset-post-challenge asks for a second factor: whoever has the mail alone sets no password.
+// An action of password-reset-post-challenge asks for a second factor, so that the mail alone is not enough to set a
+// password.
 import { expect } from 'chai';
 import { callsOf, codeOf, tenant } from '../factors/tenant.ts';
 import { startManaged } from '../management/support.ts';
@@ -34,7 +35,7 @@ describe('a second factor at a password reset', () => {
       })),
     );
   const link = async (email = EMAIL) => {
-    // The mail that tells of the factor that was added has no link, and comes when it comes.
+    // The mail about the added factor has no link, and may arrive at any time.
     const before = (await messagesTo(server, email)).filter((one) => one.link !== undefined).length;
     const json = { connection: 'users', email };
     await createAgent(server).request('/dbconnections/change_password', { json });
@@ -52,7 +53,7 @@ describe('a second factor at a password reset', () => {
   };
   const isNew = async () => (await callsOf(server).login(EMAIL, { password: NEW })).status === 200;
 
-  it('is asked for, and given before the form is shown; later actions are told', async () => {
+  it('is asked for before the form is shown, and later actions learn of it', async () => {
     await bind(
       `api.authentication.challengeWith({ type: 'otp' });`,
       `console.log('methods ' + event.authentication.methods.map(({ name }) => name));`,
@@ -68,7 +69,7 @@ describe('a second factor at a password reset', () => {
     expect(await isNew()).to.equal(true);
   });
 
-  it('is what the user chooses of several; a recovery code is replaced, and shown', async () => {
+  it('can be chosen from several; a recovery code is replaced, and shown', async () => {
     await bind(
       `api.authentication.challengeWithAny([{ type: 'otp' }, { type: 'recovery-code' }, { type: 'phone' }]);`,
     );
@@ -85,7 +86,7 @@ describe('a second factor at a password reset', () => {
     expect(await isNew()).to.equal(true);
   });
 
-  it('is asked for once by several actions that take it, and again by one that does not', async () => {
+  it('is asked for once by several actions that accept it, and again by one that does not', async () => {
     const otp = `api.authentication.challengeWith({ type: 'otp' });`;
     await bind(otp, otp, `api.authentication.challengeWith({ type: 'recovery-code' });`);
     const agent = createAgent(server);
@@ -93,7 +94,7 @@ describe('a second factor at a password reset', () => {
     expect(next.text).to.contain(`${PAGES}/recovery-code`).and.not.contain('name="password"');
   });
 
-  it('is gone round by nobody: by no form of before, no way back, no other browser, no other link', async () => {
+  it('cannot be avoided by an earlier form, the way back, another browser or another link', async () => {
     const url = await link();
     const agent = createAgent(server);
     const before = await agent.get(url);
@@ -104,18 +105,18 @@ describe('a second factor at a password reset', () => {
       const answer = await follow(agent, await agent.get(path), server.url);
       expect(answer.text, path).not.to.contain('name="password"');
     }
-    // The page is this browser's, and so is what comes of it.
+    // The page and what follows it belong to this browser.
     const stranger = createAgent(server);
     expect((await stranger.get(PAGES)).status).to.equal(400);
     const form = readForm(asked, 'code');
     const elsewhere = await stranger.request(form.action, { form: { ...form.fields, code: later() } });
     expect(elsewhere.status).to.be.within(400, 403);
-    // Another user's link in the same browser asks for that user's.
+    // Another user's link in the same browser asks for that user's factor.
     expect((await agent.get(await link(OTHER))).status).to.equal(403);
     expect(await isNew()).to.equal(false);
   });
 
-  it('is due to each who is asked: what somebody brought for an earlier question answers no later one', async () => {
+  it('is due for each request: one that was given for an earlier request does not count', async () => {
     const away = `api.redirect.sendUserTo('https://verify.example.test/id');`;
     await bind(away, `api.authentication.challengeWith({ type: 'otp' });`);
     const url = await link();
@@ -124,7 +125,7 @@ describe('a second factor at a password reset', () => {
     const left = await first.get(url);
     const back = await first.get(`/continue?state=${stateOf(left)}`);
     const leftToo = await second.get(url);
-    // Both were sent away. Whichever of them comes to the factor, the other has only been away.
+    // Both browsers were redirected. Whichever comes to the factor, the other has only been redirected.
     await first.get(back.location);
     const backToo = await second.get(`/continue?state=${stateOf(leftToo)}`);
     for (const agent of [second, first]) {
@@ -134,7 +135,7 @@ describe('a second factor at a password reset', () => {
     }
   });
 
-  it('of each kind that is asked for is given: of two, none stands for the other', async () => {
+  it('is asked for with each type that is required: one does not stand for another', async () => {
     await bind(
       `api.authentication.challengeWith({ type: 'otp' });`,
       `api.authentication.challengeWith({ type: 'recovery-code' });`,
@@ -155,18 +156,18 @@ describe('a second factor at a password reset', () => {
     expect(end.text).not.to.contain('name="password"');
   });
 
-  it('given once opens one form: the pages are over then', async () => {
+  it('opens one form, after which the pages are over', async () => {
     await bind(`api.authentication.challengeWith({ type: 'otp' });`);
     const agent = createAgent(server);
     const url = await link();
     const page = await give(agent, await open(agent, url), later());
     expect((await agent.get(PAGES)).status).to.equal(400);
-    // Whoever opens the link again is asked again.
+    // The link asks again when it is opened again.
     expect((await open(createAgent(server), url)).text).not.to.contain('name="password"');
     expect((await set(agent, page)).status).to.equal(200);
   });
 
-  it('does not help who is refused after it', async () => {
+  it('does not help a user whom an action denies afterwards', async () => {
     await bind(`api.authentication.challengeWith({ type: 'otp' });`, `api.access.deny('Please call us.');`);
     const agent = createAgent(server);
     const done = await give(agent, await open(agent, await link()), later());
@@ -175,7 +176,7 @@ describe('a second factor at a password reset', () => {
     expect((await eventsOf(server, 'fcp')).at(-1)).to.include({ description: 'Please call us.' });
   });
 
-  it('of a user who has none, or none of those named, refuses the reset', async () => {
+  it('refuses the reset of a user who has none, or none of the named ones', async () => {
     await bind(`api.authentication.challengeWith({ type: 'phone' });`);
     for (const email of [EMAIL, OTHER, USER.email]) {
       const refused = await createAgent(server).get(await link(email));

@@ -1,4 +1,4 @@
-// Actions of password-reset-post-challenge: whoever has the link of a reset sets no password before they allow it.
+// Actions of password-reset-post-challenge: the link of a reset alone does not set a password before they allow it.
 import { expect } from 'chai';
 import { startManaged } from '../management/support.ts';
 import { type Answer, createAgent, readForm } from '../support/agent.ts';
@@ -81,19 +81,19 @@ describe('actions of password-reset-post-challenge', () => {
     expect((await eventsOf(server, 'fcp'))[0]).to.include({
       description: 'Please call us about this account.',
     });
-    // A form of before it was bound, without a proof, and with one that is none.
+    // A form from before the action was bound, without a proof, and with an invalid one.
     for (const proof of ['', 'A'.repeat(43)]) {
       const posted = await set(agent, before, { proof });
       expect(posted.status).to.equal(303);
       expect((await agent.get(posted.location)).status).to.equal(403);
     }
     expect(await isNew()).to.equal(false);
-    // The link is still good when they think otherwise.
+    // The link still works when the actions allow it later.
     await bind('');
     expect((await set(agent, await agent.get(url))).status).to.equal(200);
   });
 
-  it('are asked of each browser: what one was allowed is no other’s', async () => {
+  it('are asked in each browser: what one was allowed does not count in another', async () => {
     await bind(`if (event.request.user_agent === 'thief') api.access.deny('No.');`);
     const url = await link();
     const scanner = createAgent(server);
@@ -111,7 +111,7 @@ describe('actions of password-reset-post-challenge', () => {
     expect((await set(own, page)).status).to.equal(200);
   });
 
-  it('are told which second factors the user has; one that asks for another refuses the reset', async () => {
+  it('get the second factors of the user, and refuse the reset when they ask for another', async () => {
     await bind(`console.log('has ' + JSON.stringify(event.user.enrolledFactors));`);
     await createAgent(server).get(await link());
     await printed(server, 'has []');
@@ -126,7 +126,7 @@ describe('actions of password-reset-post-challenge', () => {
     expect(await isNew()).to.equal(false);
   });
 
-  it('that fail refuse the reset', async () => {
+  it('refuse the reset when they fail', async () => {
     const url = await link();
     for (const body of [
       `throw new Error('The desk is closed.');`,
@@ -140,14 +140,14 @@ describe('actions of password-reset-post-challenge', () => {
     expect(await isNew()).to.equal(false);
   });
 
-  it('run for no HEAD, which mail scanners send', async () => {
+  it('do not run for HEAD, which mail scanners send', async () => {
     await bind(`console.log('was run');`);
     const url = await link();
     expect((await createAgent(server).request(url, { method: 'HEAD' })).status).to.equal(200);
     expect(await printed(server)).not.to.contain('was run');
   });
 
-  it('send the user elsewhere, who comes back in the same browser, once', async () => {
+  it('redirect the user, who comes back in the same browser, once', async () => {
     await bind(
       `api.transaction.setMetadata('case', 7);
        const session_token = api.redirect.encodeToken({ secret: event.secrets.SHARED, payload: { why: 'reset' } });
@@ -162,7 +162,7 @@ describe('actions of password-reset-post-challenge', () => {
     expect(away.origin + away.pathname).to.equal('https://verify.example.test/id');
     expect(away.searchParams.get('session_token')).to.be.a('string');
     const state = away.searchParams.get('state') ?? '';
-    // Not before they are back, and in no other browser.
+    // Not before the user is back, and in no other browser.
     const back = (who: typeof agent, passed: string) => who.get(`/continue?state=${state}&passed=${passed}`);
     expect((await back(createAgent(server), 'yes')).status).to.equal(400);
     const returned = await back(agent, 'yes');
@@ -178,7 +178,7 @@ describe('actions of password-reset-post-challenge', () => {
     expect(await isNew()).to.equal(true);
   });
 
-  it('refuse the user who is back with the wrong answer', async () => {
+  it('refuse a user who comes back with the wrong answer', async () => {
     await bind(
       `api.redirect.sendUserTo('https://verify.example.test/id');`,
       `if (event.request.query.passed !== 'yes') api.access.deny('You were not recognised.');`,

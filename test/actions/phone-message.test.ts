@@ -1,4 +1,4 @@
-// Actions of send-phone-message: they bring the codes of second factors, and what they fail to bring is good for nothing.
+// Actions of send-phone-message: they send the codes of second factors. A code that was not sent is not valid.
 import { expect } from 'chai';
 import { callsOf, tenant } from '../factors/tenant.ts';
 import { startManaged } from '../management/support.ts';
@@ -15,7 +15,7 @@ const NOT_SENT = {
   error: 'temporarily_unavailable',
   error_description: 'The message could not be sent. Try again in a few minutes.',
 };
-/** As operators write it: by the API of a gateway. */
+/** As operators write it, with the API of a gateway. */
 const SEND = `exports.onExecuteSendPhoneMessage = async (event, api) => {
   const { action, code, message_type, recipient, text } = event.message_options;
   const sent = await fetch(event.secrets.GATEWAY, {
@@ -57,7 +57,7 @@ describe('actions of send-phone-message', () => {
       json: { client_id: 'web', client_secret: 'web-secret', connection: 'sms', phone_number },
     });
 
-  it('bring the code of an enrolment and of each login, and no provider does', async () => {
+  it('send the code of an enrolment and of each login in place of the provider', async () => {
     await bind('/echo');
     const [email, phone] = [someone(), '+16505550801'];
     const { mfa_token, answer } = await enroll(email, phone);
@@ -95,7 +95,7 @@ describe('actions of send-phone-message', () => {
     ['may fail by their binding', '/nothing', { on_error: 'continue' }],
     ['never end', '/nothing', { code: 'exports.onExecuteSendPhoneMessage = async () => { for (;;); };' }],
   ] as const) {
-    it(`that ${what} have sent nothing: no code is good, and nothing is enrolled`, async () => {
+    it(`that ${what} have sent nothing: no code is valid, and nothing is enrolled`, async () => {
       await bind(path, more);
       const email = someone();
       const { answer } = await enroll(email, '+16505550802');
@@ -104,22 +104,22 @@ describe('actions of send-phone-message', () => {
         const open = await server.store.collection('challenges').findBy('user', user?.id ?? '');
         return open.filter(({ boundCode, spent }) => boundCode !== undefined && !spent);
       };
-      // An action may take longer than the answer waits: what it fails at is taken back then.
+      // An action may take longer than the response waits. A code that it fails to send is revoked then.
       if (answer.status === 503) expect(answer.json()).to.deep.equal(NOT_SENT);
       await until(async () => (await kept()).length === 0);
       expect((await actionFailures(server)).length).to.be.above(0);
       expect((await eventsOf(server, 'gd_send_sms')).length).to.equal(0);
       expect((await eventsOf(server, 'fn')).length).to.equal(1);
-      // Once: it may have been sent before it failed.
+      // Once, because the message may have been sent before the action failed.
       expect(gateway.seen.length).to.be.below(2);
     });
   }
 
-  it('bring codes of passwordless logins where there is no SMS provider', async () => {
+  it('send codes of passwordless logins where there is no SMS provider', async () => {
     await bind('/echo');
     const phone = '+16505550803';
     expect((await startBySms(server, phone)).status).to.equal(200);
-    // An action may take longer than the answer waits.
+    // An action may take longer than the response waits.
     for (const end = performance.now() + 20_000; sent().length === 0 && performance.now() < end; )
       await aMoment();
     expect(sent()[0]).to.include({ action: 'passwordless', recipient: phone });

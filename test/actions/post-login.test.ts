@@ -1,4 +1,4 @@
-// Actions of post-login: whatever way a user came, they have run before there are tokens.
+// Actions of post-login: with every way to log in they run before there are tokens.
 import { expect } from 'chai';
 import { startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
@@ -61,7 +61,7 @@ describe('actions of post-login', () => {
     api.idToken.setCustomClaim('${NS}plan', event.user.app_metadata.plan);
     api.accessToken.setCustomClaim('${NS}by', event.transaction.protocol);`;
 
-  it('give tokens claims after a login in the browser, and set them anew at a refresh', async () => {
+  it('set claims after a login in the browser, and again at a refresh', async () => {
     await bind(CLAIMS);
     const tokens = await spaTokens(createAgent(server), server, {
       scope: 'openid offline_access',
@@ -75,14 +75,14 @@ describe('actions of post-login', () => {
     expect(payload(again.body.id_token)).not.to.have.property(`${NS}plan`);
   });
 
-  it('give them to tokens of a password', async () => {
+  it('set claims of tokens of the password grant', async () => {
     await bind(CLAIMS);
     const { body } = await password();
     expect(payload(body.id_token)).to.include({ [`${NS}plan`]: 'gold' });
     expect(payload(body.access_token)).to.include({ [`${NS}by`]: 'oauth2-password' });
   });
 
-  it('never set claims of the protocol', async () => {
+  it('cannot set claims of the protocol', async () => {
     await bind(`for (const claim of ${JSON.stringify(PROTOCOL_CLAIMS)}) {
       api.idToken.setCustomClaim(claim, 'evil'); api.accessToken.setCustomClaim(claim, 'evil'); }
       api.idToken.setCustomClaim('email_verified', 'evil'); api.idToken.setCustomClaim('Email_Verified', 'evil');`);
@@ -92,7 +92,7 @@ describe('actions of post-login', () => {
     for (const claim of PROTOCOL_CLAIMS) expect(said).to.contain(`a claim: ${claim} `);
   });
 
-  it('set as much as a token has room for, and what is more is left out and logged', async () => {
+  it('set as many claims as a token has room for, and further ones are left out and logged', async () => {
     const set = (name: string, length: number) =>
       `for (const of of [api.idToken, api.accessToken]) of.setCustomClaim('${NS}${name}', 'x'.repeat(${length}));`;
     await bind(set('first', 40_000), set('second', 48_000), set('third', 40_000), set('fourth', 10));
@@ -104,7 +104,7 @@ describe('actions of post-login', () => {
     expect((await actionFailures(server)).join()).to.contain(`${NS}third would make more than`);
   });
 
-  it('that ask for what is nested too deep fail as others do: nothing is half done, and no answer is an error of ours', async () => {
+  it('fail with 403 and no effect when what they ask for is nested too deep', async () => {
     for (const call of [
       `api.idToken.setCustomClaim('${NS}deep', deep)`,
       `api.accessToken.setCustomClaim('${NS}deep', deep)`,
@@ -126,7 +126,7 @@ describe('actions of post-login', () => {
     );
   });
 
-  it('name claims and metadata as they like, and change nothing else by a name', async () => {
+  it('may use any names for claims and metadata, without changing anything else', async () => {
     await bind(`for (const name of ['__proto__', 'constructor', 'toString', 's\u0443b'])
         for (const token of [api.idToken, api.accessToken]) token.setCustomClaim(name, { sub: 'evil', admin: true });
       api.user.setAppMetadata('__proto__', { plan: 'evil' });
@@ -142,13 +142,13 @@ describe('actions of post-login', () => {
     expect(payload((await password()).body.id_token)[`${NS}plan`]).to.equal('gold');
   });
 
-  it('take back no second factor that another one, or the tenant, asks for', async () => {
+  it('cannot revoke the demand for a second factor of another action or of the tenant', async () => {
     await bind(`api.multifactor.enable('any');`, `api.multifactor.enable('none');`);
     const { status, body } = await password();
     expect({ status, error: body.error }).to.deep.equal({ status: 403, error: 'mfa_required' });
   });
 
-  it('deny a login by password, in the browser, by an open session, and at a refresh', async () => {
+  it('deny a login by password, in the browser, with an open session, and at a refresh', async () => {
     const agent = createAgent(server);
     const { refresh_token } = await spaTokens(agent, server, { scope: 'openid offline_access' });
     await bind(`api.access.deny('Not from ' + event.client.name + '.');`);
@@ -164,12 +164,12 @@ describe('actions of post-login', () => {
     const { status, body } = await password();
     expect(status).to.equal(403);
     expect(body).to.deep.equal({ error: 'access_denied', error_description: 'Not from Web app.' });
-    // The token that was refused was not used up.
+    // The refresh token that was refused is not used up.
     await bind('');
     expect((await refresh(refresh_token)).status).to.equal(200);
   });
 
-  it('refuse a login by a validation error, and know the roles of the user', async () => {
+  it('refuse a login with a validation error, and get the roles of the user', async () => {
     const { body: made } = await managed(server, 'POST', '/roles', { name: 'Keeper', description: 'Keeps' });
     const { sub } = payload((await password()).body.id_token);
     await managed(server, 'POST', `/users/${encodeURIComponent(sub)}/roles`, { roles: [made.id] });
@@ -192,7 +192,7 @@ describe('actions of post-login', () => {
     });
   });
 
-  it('say no secret of theirs, whatever they refuse a login with', async () => {
+  it('reveal no secret in what they refuse a login with', async () => {
     const refusing = async (body: string) => {
       const code = `exports.onExecutePostLogin = async (event, api) => { const { KEY } = event.secrets; ${body} };`;
       await bindActions(server, TRIGGER, { code, secrets: { KEY: 'a-secret-"of"-it', MODE: 'is' } });
@@ -209,14 +209,14 @@ describe('actions of post-login', () => {
       .and.not.match(/a-secret-/);
   });
 
-  it('that fail end a login', async () => {
+  it('end a login when they fail', async () => {
     await bind('event.nothing.deep;');
     expect((await password()).status).to.equal(403);
     const answer = responseOf(await logIn(createAgent(server), server, webRequest()));
     expect(answer).to.include({ error: 'access_denied' }).and.not.have.property('code');
   });
 
-  it('keep metadata of a first login, which the next action and the next login know', async () => {
+  it('store metadata at a first login, which the next action and the next login get', async () => {
     await bind(
       `if (event.user.app_metadata.since === undefined) api.user.setAppMetadata('since', event.stats.logins_count);
        api.user.setAppMetadata('plan', null); api.user.setUserMetadata('theme', { dark: true });`,
@@ -231,7 +231,7 @@ describe('actions of post-login', () => {
     expect(body.user_metadata).to.deep.equal({ theme: { dark: true } });
   });
 
-  it('keep no more metadata of a user than a million characters, however many logins add to it', async () => {
+  it('store at most a million characters of metadata of a user, over any number of logins', async () => {
     const { id } = (await server.users.findInConnection({ name: 'users' }, USER.email)) ?? { id: '' };
     await server.users.update(id, {}, () => ({ user_metadata: { text: 'x'.repeat(990_000) } }));
     await bind(`api.user.setAppMetadata('part' + Object.keys(event.user.app_metadata).length, 'x'.repeat(6000));
@@ -246,14 +246,14 @@ describe('actions of post-login', () => {
     expect((await actionFailures(server)).join()).to.match(
       /^An action of post-login was refused metadata of a user of more than 1000000 characters\.$/,
     );
-    // What was set otherwise, of any size, can be taken away.
+    // Larger metadata that was set by other means can be removed.
     await server.users.update(id, {}, () => ({ user_metadata: { text: 'x'.repeat(1_100_000), more: 1 } }));
     await bind(`api.user.setUserMetadata('more', null);`);
     await password();
     expect(Object.keys((await server.users.get(id))?.user_metadata ?? {})).to.deep.equal(['text']);
   });
 
-  it('keep the metadata that logins at once set, and what the Management API sets meanwhile', async () => {
+  it('store the metadata of concurrent logins, and keep what the Management API sets meanwhile', async () => {
     await bind(`const key = 'k' + Math.random();
       api.user.setAppMetadata(key, true); api.idToken.setCustomClaim('${NS}key', key);`);
     const { sub } = payload((await password()).body.id_token);
@@ -270,7 +270,7 @@ describe('actions of post-login', () => {
 
   it('that ask for a second factor get one, or there are no tokens', async () => {
     await bind(`if (event.client.client_id === 'web') api.multifactor.enable('any');`);
-    // The tenant has no factors: nobody could give one.
+    // The tenant has no factors, so nobody could give one.
     const none = responseOf(await logIn(createAgent(server), server, webRequest()));
     expect(none).to.include({ error: 'access_denied' }).and.not.have.property('code');
     const set = await managed(server, 'PUT', '/guardian/factors/otp', { enabled: true });
@@ -280,14 +280,14 @@ describe('actions of post-login', () => {
     expect(asked.location).not.to.contain('code=');
     const page = await follow(agent, asked, server.url);
     expect(page.location + page.text).to.match(/mfa/);
-    // Neither the session that is open now nor a silent request goes around it.
+    // Neither the open session nor a silent request avoids it.
     const silent = await authorize(agent, webRequest({ prompt: 'none' }));
     expect(responseOf(silent)).to.include({ error: 'login_required' });
     const { status, body } = await password();
     expect(status).to.equal(403);
     expect(body.error).to.equal('mfa_required');
     expect(body).to.have.property('mfa_token');
-    // Others are not asked.
+    // Users of other applications are not asked.
     const { challenge } = pkce();
     expect(responseOf(await logIn(createAgent(server), server, spaRequest(challenge)))).to.have.property(
       'code',

@@ -1,5 +1,5 @@
-// Accounts are linked while a login waits for its user, who is somewhere else: whose the identity is that was logged in with
-// is looked at again when the login goes on, and nothing that was found out before counts for it.
+// Accounts are linked while a login waits for its user, who was redirected. The owner of the identity is determined
+// again when the login continues, and earlier results do not count.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
@@ -80,7 +80,7 @@ describe('accounts that are linked while a login waits', () => {
     expect(answer.status, answer.text).to.equal(200);
     return payload(answer.json().id_token);
   };
-  /** Whom a silent request finds in a browser. */
+  /** Returns the user whom a silent request finds in a browser. */
   const silent = async (agent: Agent) => responseOf(await authorize(agent, webRequest({ prompt: 'none' })));
 
   const bindSender = () =>
@@ -94,7 +94,7 @@ describe('accounts that are linked while a login waits', () => {
       };`,
     });
 
-  it('by somebody else: the user logs in again, as the one that they are now', async () => {
+  it('by somebody else make the user log in again, as the one that they are now', async () => {
     await bindSender();
     const agent = createAgent(server);
     const state = await away(agent);
@@ -106,7 +106,7 @@ describe('accounts that are linked while a login waits', () => {
     expect(claims.sub).to.equal(ids[USER.email]);
   });
 
-  it('and parted again: the login of before is over', async () => {
+  it('and unlinked again end the waiting login', async () => {
     await bindSender();
     const agent = createAgent(server);
     const state = await away(agent);
@@ -117,7 +117,7 @@ describe('accounts that are linked while a login waits', () => {
     expect(await silent(agent)).to.include({ error: 'login_required' });
   });
 
-  it('to somebody else than the action names: nobody is let in', async () => {
+  it('to another user than the action names let nobody in', async () => {
     await bindSender();
     const agent = createAgent(server);
     const state = await away(agent);
@@ -127,7 +127,7 @@ describe('accounts that are linked while a login waits', () => {
     expect(claims.sub).to.equal(ids[THIRD]);
   });
 
-  it('by an action, when the user is back: the login goes on as the named one', async () => {
+  it('by an action after the redirect let the login continue as the named user', async () => {
     await bindActions(server, 'post-login', {
       code: `exports.onExecutePostLogin = async (event, api) => {
         if (event.user.user_id === '${ids[OTHER.email]}') api.redirect.sendUserTo('https://link.example.test/');
@@ -142,7 +142,7 @@ describe('accounts that are linked while a login waits', () => {
     expect((await idToken(agent, done)).sub).to.equal(ids[USER.email]);
   });
 
-  it('by an action, before another one sends the user away: who is sent is the named one', async () => {
+  it('by an action before another one redirects let the named user be redirected', async () => {
     await bindActions(
       server,
       'post-login',

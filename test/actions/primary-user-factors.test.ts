@@ -1,5 +1,5 @@
-// A second factor is its user's: where an action has a login go on as the user whom the identity was linked to, it is theirs
-// that counts, and not the one that was given before.
+// A second factor belongs to its user. Where an action continues a login as the user whom the identity was linked to,
+// that user's factor is required, not the one that was given before.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
@@ -24,7 +24,7 @@ import { bindActions, managed } from './support.ts';
 const OTHER = { email: 'mfa-1@example.test', password: USER.password };
 const PRIMARY = 'mfa-2@example.test';
 
-/** Who asks for a second factor: everybody's policy, or the action alone. */
+/** What asks for a second factor: the tenant's policy, or the action alone. */
 const WAYS = [
   { by: 'the tenant', asks: '', policies: ['all-applications'] },
   { by: 'the action', asks: `api.multifactor.enable('any');`, policies: [] },
@@ -36,7 +36,7 @@ const WAYS = [
 ];
 
 for (const { by, asks, policies } of WAYS)
-  describe(`the second factor of a primary user, where ${by} asks for one`, () => {
+  describe(`the second factor of a primary user, where ${by} asks for one,`, () => {
     let server: TestServer;
     let helper: Server;
     const secrets: Record<string, string> = {};
@@ -121,7 +121,7 @@ for (const { by, asks, policies } of WAYS)
     });
   });
 
-describe('the second factor of a primary user, for which one action asks after another has linked', () => {
+describe('the second factor of a primary user, when an action asks for one after another action has linked,', () => {
   let server: TestServer;
   let helper: Server;
   const secrets: Record<string, string> = {};
@@ -170,7 +170,7 @@ describe('the second factor of a primary user, for which one action asks after a
   };
   const silent = async (agent: Agent) => responseOf(await authorize(agent, webRequest({ prompt: 'none' })));
 
-  it('is theirs: that of the one who is gone does not do', async () => {
+  it('must be theirs: that of the linked user does not count', async () => {
     const agent = createAgent(server);
     const page = await logIn(agent, server, webRequest({ scope: 'openid' }), OTHER);
     const wrong = await give(agent, page, OTHER.email);
@@ -187,7 +187,7 @@ describe('the second factor of a primary user, for which one action asks after a
   });
 
   for (const bound of [true, false])
-    it(`lets nobody in whose identity was parted from them meanwhile, with actions ${bound ? 'bound' : 'bound no more'}`, async () => {
+    it(`lets nobody in whose identity was unlinked meanwhile, with actions ${bound ? 'bound' : 'bound no more'}`, async () => {
       const agent = createAgent(server);
       const page = await logIn(agent, server, webRequest({ scope: 'openid' }), OTHER);
       const at = `/users/${encodeURIComponent(ids[PRIMARY] ?? '')}/identities/auth0/${identity(OTHER.email)}`;
@@ -201,8 +201,8 @@ describe('the second factor of a primary user, for which one action asks after a
     });
 });
 
-describe('the second factor of a primary user, whom an action names between the pages and the tokens', () => {
-  it('is asked for: the pages asked for that of the other', async () => {
+describe('the second factor of a primary user, whom an action names between the pages and the tokens,', () => {
+  it('is asked for, although the pages asked for that of the other user', async () => {
     const users = [
       { ...USER, connection: 'users', email_verified: true },
       { email: PRIMARY, password: USER.password, connection: 'users', email_verified: true },

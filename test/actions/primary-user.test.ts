@@ -1,5 +1,4 @@
-// An action that links accounts says whose login it is from then on: of the user whom the identity was linked to, and of nobody
-// else.
+// An action that links accounts sets the user of the login: the one whom the identity was linked to, and no other.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
@@ -104,7 +103,7 @@ describe('an action that sets the primary user', () => {
       scope: 'openid',
     });
 
-  it('is followed in the browser: the session is that user’s, and the metadata', async () => {
+  it("is followed in the browser: session and metadata are that user's", async () => {
     const agent = createAgent(server);
     const done = await logIn(agent, server, webRequest(staff), OTHER);
     const { code } = responseOf(done);
@@ -124,7 +123,7 @@ describe('an action that sets the primary user', () => {
     expect(payload(answer.json().id_token).sub).to.equal(ids[USER.email]);
   });
 
-  it('is refused where the identity was not linked, or to somebody else', async () => {
+  it('is refused where the identity was not linked, or to another user', async () => {
     const lies: (typeof link)[] = [
       async () => undefined,
       // The other way round.
@@ -152,12 +151,12 @@ describe('an action that sets the primary user', () => {
     expect(done.location).not.to.contain('code=');
   });
 
-  it('lets nobody in whom the primary user could not: one who is blocked, or lacks a second factor', async () => {
+  it('lets nobody in as a primary user who is blocked or lacks a second factor', async () => {
     await managed(server, 'PATCH', `/users/${encodeURIComponent(ids[USER.email] ?? '')}`, { blocked: true });
     const done = await logIn(createAgent(server), server, webRequest(staff), OTHER);
     expect(responseOf(done)).to.include({ error: 'unauthorized' });
     expect((await password()).json().error).to.equal('unauthorized');
-    // Nor is anything written of whom they were not let in as.
+    // Nothing is written to the user as whom they were not let in.
     const { body } = await managed(server, 'GET', `/users/${encodeURIComponent(ids[USER.email] ?? '')}`);
     expect(body.app_metadata ?? {}).to.deep.equal({});
   });

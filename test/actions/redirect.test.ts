@@ -1,5 +1,5 @@
-// An action of post-login sends the user elsewhere and goes on when they are back: in the same browser, once, and only
-// while the login still holds.
+// An action of post-login redirects the user and continues when they are back: in the same browser, once, and only
+// while the login is still valid.
 import { createHmac } from 'node:crypto';
 import { expect } from 'chai';
 import { startManaged } from '../management/support.ts';
@@ -24,7 +24,7 @@ const FORM = 'https://forms.example.test/terms';
 const SECRET = 'a-secret-that-the-form-knows-too';
 const tenant = { ...base, users: [{ ...USER, email_verified: true }, ...base.users.slice(1)] };
 
-/** Sends the user away, and takes what the form says of them. */
+/** Redirects the user, and accepts what the form says about them. */
 const ASKS = `
   exports.onExecutePostLogin = async (event, api) => {
     if (event.user.app_metadata.terms === 'accepted') return;
@@ -58,7 +58,7 @@ function signed(claims: object, secret = SECRET, alg = 'HS256'): string {
   return `${body}.${createHmac('sha256', secret).update(body).digest('base64url')}`;
 }
 
-describe('an action that sends the user elsewhere', () => {
+describe('an action that redirects the user', () => {
   let server: TestServer;
   let ids: string[];
   beforeEach(async () => {
@@ -68,14 +68,14 @@ describe('an action that sends the user elsewhere', () => {
   });
   afterEach(() => server.stop());
 
-  /** Logs in, and is sent to the form. */
+  /** Logs in, and is redirected to the form. */
   const away = async (agent: Agent, over: Record<string, string> = {}) => {
     const sent = await logIn(agent, server, webRequest(over));
     expect(sent.location, sent.text).to.match(/^https:\/\/forms\.example\.test\/terms\?from=here&/);
     const { state = '', session_token = '' } = responseOf(sent);
     return { state, told: payload(session_token), session_token };
   };
-  /** What the form says of the user. */
+  /** What the form says about the user. */
   const answer = (
     { state, told }: { state: string; told: Record<string, unknown> },
     over: Record<string, unknown> = {},
@@ -98,7 +98,7 @@ describe('an action that sends the user elsewhere', () => {
     return payload(got.json().id_token);
   };
 
-  it('goes on where it was, with what came back; those before it do not run again, those after it do', async () => {
+  it("continues where it was, with the user's answer: earlier actions do not run again, later ones do", async () => {
     const agent = createAgent(server);
     const sent = await away(agent);
     expect(sent.told).to.include({ iss: 'localhost', email: USER.email });
@@ -109,13 +109,13 @@ describe('an action that sends the user elsewhere', () => {
     expect(claims[`${NS}before`]).to.equal(true);
     expect(claims[`${NS}continued`]).to.deep.equal(['GET', true]);
     expect(claims[`${NS}after`]).to.deep.equal([1, 1, 'accepted', ['pwd', FORM]]);
-    // Kept with the user, and known of the session: nobody is asked again.
+    // Stored with the user and in the session: the user is not asked again.
     const again = await follow(agent, await authorize(agent, webRequest()), server.url);
     const later = await idToken(agent, again);
     expect(later[`${NS}after`]).to.deep.equal([1, 2, 'accepted', ['pwd', FORM]]);
   });
 
-  it('takes what is posted back', async () => {
+  it('accepts an answer that is posted', async () => {
     const agent = createAgent(server);
     const sent = await away(agent);
     const form = { state: sent.state, answer: signed(answer(sent)) };
@@ -136,7 +136,7 @@ describe('an action that sends the user elsewhere', () => {
     });
   });
 
-  it('believes no token that is of another state, another user, too old, or signed otherwise', async () => {
+  it('rejects a token with another state or user, one that is too old, and one that is signed otherwise', async () => {
     const now = Math.floor(Date.now() / 1000);
     const lies: ((sent: Awaited<ReturnType<typeof away>>) => string)[] = [
       (sent) => signed(answer(sent, { state: 'another' })),
@@ -146,7 +146,7 @@ describe('an action that sends the user elsewhere', () => {
       (sent) => signed(answer(sent, { exp: undefined })),
       (sent) => signed(answer(sent), 'another-secret'),
       (sent) => signed(answer(sent), SECRET, 'none'),
-      // What the action itself gave the form.
+      // The token that the action itself gave to the form.
       (sent) => sent.session_token,
       () => '',
     ];
@@ -158,7 +158,7 @@ describe('an action that sends the user elsewhere', () => {
     }
   });
 
-  it('takes a state once, of any number of racers from one', async () => {
+  it('accepts a state once, from any number of concurrent requests one', async () => {
     const agent = createAgent(server);
     const sent = await away(agent);
     const path = `/continue?${new URLSearchParams({ state: sent.state, answer: signed(answer(sent)) })}`;
@@ -173,10 +173,10 @@ describe('an action that sends the user elsewhere', () => {
     for (const used of [path, back]) expect((await agent.get(used)).status).to.equal(400);
   });
 
-  it('takes a state in no other browser, and leaves it to its own', async () => {
+  it('rejects a state in another browser, and leaves it valid in its own', async () => {
     const [agent, other] = [createAgent(server), createAgent(server)];
     const [sent, others] = [await away(agent), await away(other)];
-    // Planted in the browser of a victim, by a link; or fetched by who has only seen it.
+    // Planted in the browser of a victim by a link, or requested by somebody who has only seen it.
     for (const stranger of [other, createAgent(server)]) {
       const planted = await comeBack(stranger, sent.state, signed(answer(sent)));
       expect(planted.status).to.equal(400);
@@ -187,7 +187,7 @@ describe('an action that sends the user elsewhere', () => {
     await idToken(other, await comeBack(other, others.state, signed(answer(others))));
   });
 
-  it('is over when the user is blocked, the session has ended, or the password was changed meanwhile', async () => {
+  it('ends the login when the user was blocked, the session has ended, or the password was changed meanwhile', async () => {
     const endings: [name: string, end: (agent: Agent, sub: string) => Promise<unknown>][] = [
       ['logout', (agent) => agent.get('/v2/logout')],
       ['password', (_, sub) => managed(server, 'PATCH', `/users/${sub}`, { password: 'Another-Horse-2' })],
@@ -208,7 +208,7 @@ describe('an action that sends the user elsewhere', () => {
     }
   });
 
-  it('answers no callback that the application has no more', async () => {
+  it('ends the login when the application has removed its callback', async () => {
     const agent = createAgent(server);
     const sent = await away(agent);
     await managed(server, 'PATCH', '/clients/web', { callbacks: ['http://localhost:3001/other'] });
@@ -217,7 +217,7 @@ describe('an action that sends the user elsewhere', () => {
     expect(done.location).not.to.contain('code=');
   });
 
-  it('begins anew when other actions are bound meanwhile: what they deny is denied', async () => {
+  it('begins anew when other actions are bound meanwhile, and what they deny is denied', async () => {
     const agent = createAgent(server);
     const sent = await away(agent);
     const patched = await managed(server, 'PATCH', `/actions/actions/${ids[0]}`, {
@@ -229,14 +229,14 @@ describe('an action that sends the user elsewhere', () => {
     expect(done).to.include({ error: 'access_denied', error_description: 'Closed.' });
   });
 
-  it('tells a silent request that the user would have to go elsewhere', async () => {
+  it('lets a silent request fail with interaction_required', async () => {
     const agent = createAgent(server);
     await away(agent);
     const silent = await authorize(agent, webRequest({ prompt: 'none' }));
     expect(responseOf(silent)).to.include({ error: 'interaction_required' });
   });
 
-  it('that asks for it where there is no browser ends the request', async () => {
+  it('ends a request without a browser', async () => {
     const answer = await token(createAgent(server), {
       grant_type: 'password',
       client_id: 'web',
@@ -250,7 +250,7 @@ describe('an action that sends the user elsewhere', () => {
     expect((await actionFailures(server)).join()).to.contain('redirect.sendUserTo');
   });
 
-  it('sends users to no address that is none, or could be read on the way', async () => {
+  it('cannot redirect to an invalid address, or to one that could be read on the network', async () => {
     const addresses = ['/relative', 'javascript:alert(1)', 'http://forms.example.test/', 'data:text/html,x'];
     for (const address of [...addresses, 'https://user:secret@forms.example.test/']) {
       await bindActions(server, 'post-login', {
@@ -262,7 +262,7 @@ describe('an action that sends the user elsewhere', () => {
     }
   });
 
-  it('that would show a form ends the login, and the log says what to do instead', async () => {
+  it('ends the login when it would show a form, and the log says what to do instead', async () => {
     const code = `exports.onExecutePostLogin = async (event, api) => api.prompt.render('ap_form');`;
     await bindActions(server, 'post-login', { code });
     const done = await logIn(createAgent(server), server, webRequest());
@@ -272,7 +272,7 @@ describe('an action that sends the user elsewhere', () => {
     );
   });
 
-  it('that has no way to go on, ends the login when the user is back', async () => {
+  it('ends the login when the user is back and it has no continuation', async () => {
     await bindActions(server, 'post-login', {
       code: `exports.onExecutePostLogin = async (event, api) => {
         if (api.redirect.canRedirect()) api.redirect.sendUserTo('http://localhost:9/'); };`,
@@ -281,7 +281,7 @@ describe('an action that sends the user elsewhere', () => {
     const { state = '' } = responseOf(await logIn(agent, server, webRequest()));
     const done = await comeBack(agent, state, 'x');
     expect(responseOf(done)).to.include({ error: 'access_denied' });
-    // It may ask first whether the user can go anywhere.
+    // It may check first whether a redirect is possible.
     const silent = await authorize(agent, webRequest({ prompt: 'none' }));
     expect(responseOf(silent)).to.have.property('code');
   });

@@ -1,5 +1,5 @@
-// Actions around new users and new passwords: a sign-up is refused before anything is written, whatever way it comes, and
-// those that are told afterwards hold nobody up.
+// Actions for registrations and password changes. A sign-up is refused before anything is written, with every way to
+// sign up; actions that run afterwards delay nobody.
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { OTP_GRANT, tenant as passwordless } from '../connections/passwordless/tenant.ts';
@@ -25,7 +25,7 @@ const tenant = {
   },
 };
 
-describe('actions around new users', () => {
+describe('actions around registrations', () => {
   let server: TestServer;
   let count = 0;
   beforeEach(async () => {
@@ -84,7 +84,7 @@ describe('actions around new users', () => {
 
   const DENY = `api.access.deny('no_signups', 'Only for <b>members</b>.');`;
 
-  it('refuse a sign-up by the API in their words, and nothing is written', async () => {
+  it('refuse a sign-up at the API with their message, and nothing is written', async () => {
     await bind(BEFORE, DENY, `throw new Error('was run');`);
     const email = fresh();
     const { status, body } = await signUp(email);
@@ -96,27 +96,27 @@ describe('actions around new users', () => {
       statusCode: 400,
     });
     expect(await usersWith(email)).to.deep.equal([]);
-    // The reason is for the log alone.
+    // The reason is for the log only.
     expect(JSON.stringify(body)).not.to.contain('no_signups');
     const [event] = await eventsOf(server, 'fs');
     expect(event).to.include({ description: 'no_signups', user_name: email, connection: 'users' });
     expect(await actionFailures(server)).to.deep.equal([]);
   });
 
-  it('refuse a sign-up at the page, which shows their words as text', async () => {
+  it('refuse a sign-up at the page, which shows their message as text', async () => {
     await bind(BEFORE, DENY);
     const email = fresh();
     const page = await signUpByPage(email);
     expect(page.status).to.equal(400);
     expect(page.text).to.contain('Only for &lt;b&gt;members&lt;/b&gt;.').and.not.contain('<b>members</b>');
     expect(await usersWith(email)).to.deep.equal([]);
-    // A reason without a message is told nobody.
+    // A reason without a message is shown to nobody.
     await bind(BEFORE, `api.access.deny('their address is on the list');`);
     expect((await signUpByPage(email)).text).not.to.contain('on the list');
     expect(JSON.stringify((await signUp(email)).body)).not.to.contain('on the list');
   });
 
-  it('refuse a user who has proved an address for the first time, and let those in who were there', async () => {
+  it('refuse a user who has verified an address for the first time, and let existing users in', async () => {
     const email = fresh();
     const first = await logInByCode(email);
     expect(first.status).to.equal(200);
@@ -128,7 +128,7 @@ describe('actions around new users', () => {
       body: { error: 'access_denied', error_description: 'Only for <b>members</b>.' },
     });
     expect(await usersWith(other)).to.deep.equal([]);
-    // By the page, too.
+    // At the page, too.
     const agent = createAgent(server);
     const started = await follow(
       agent,
@@ -146,7 +146,7 @@ describe('actions around new users', () => {
     expect(await usersWith(third)).to.deep.equal([]);
   });
 
-  it('refuse a user whom the Management API would make', async () => {
+  it('refuse a user whom the Management API would create', async () => {
     await bind(BEFORE, `api.validation.error('no_such_team', 'There is no such team.');`);
     const email = fresh();
     const { status, body } = await make(email);
@@ -157,7 +157,7 @@ describe('actions around new users', () => {
     expect(event).to.include({ description: 'no_such_team' });
   });
 
-  it('say the same of an address that is taken as of one that is free', async () => {
+  it('answer the same for an address that is taken as for one that is free', async () => {
     await bind(BEFORE, DENY);
     expect(await signUp(USER.email)).to.deep.equal(await signUp(fresh()));
     await bind(BEFORE, `console.log('asked of ' + event.user.email);`);
@@ -165,7 +165,7 @@ describe('actions around new users', () => {
     expect(await printed(server)).to.contain(`asked of ${USER.email}`);
   });
 
-  it('set metadata that the user has from the beginning, each knowing what the one before set', async () => {
+  it('set metadata that the user has from the beginning, each with that of the one before', async () => {
     await bind(
       BEFORE,
       `api.user.setAppMetadata('plan', event.user.user_metadata.plan); api.user.setUserMetadata('plan', null);`,
@@ -183,7 +183,7 @@ describe('actions around new users', () => {
     expect((await make(fresh())).body.app_metadata).to.deep.equal({ by: 'auth0' });
   });
 
-  it('know who signs up, with which application and from where, and no password', async () => {
+  it('get the user, the application and the request, and no password', async () => {
     await bind(BEFORE, `console.log(JSON.stringify(event));`);
     const email = fresh();
     await signUp(email, { given_name: 'Ada', password: 'Never-To-Be-Seen-1' });
@@ -196,7 +196,7 @@ describe('actions around new users', () => {
     expect(event.request).to.include({ method: 'POST' }).and.have.property('ip');
   });
 
-  it('that fail refuse the user, and say why in the log alone', async () => {
+  it('refuse the user when they fail, and only the log says why', async () => {
     for (const body of [`throw new Error('The CRM is down.');`, 'for (;;);', `api.user.nothing();`]) {
       await bind(BEFORE, body);
       const email = fresh();
@@ -208,7 +208,7 @@ describe('actions around new users', () => {
     expect((await actionFailures(server)).join('\n')).to.contain('The CRM is down.');
   });
 
-  it('are told of a new user after the answer, however they were made, and their failures change nothing', async () => {
+  it('run after the response for a new user of any origin, and their failures change nothing', async () => {
     await bind(AFTER, `console.log('welcome ' + event.user.user_id + ' of ' + event.connection.name);`);
     const [a, b, c] = [fresh(), fresh(), fresh()];
     const { body } = await signUp(a);
@@ -217,7 +217,7 @@ describe('actions around new users', () => {
     await printed(server, `welcome ${made.user_id} of users`);
     const { sub } = payload((await logInByCode(c)).body.id_token);
     await printed(server, `welcome ${sub} of email`);
-    // A second login makes nobody.
+    // A second login creates no user.
     await logInByCode(c);
     await bind(AFTER, `console.log('told'); throw new Error('The CRM is down.');`);
     const last = fresh();
@@ -227,7 +227,7 @@ describe('actions around new users', () => {
     expect((await printed(server)).split(`welcome ${sub}`)).to.have.length(2);
   });
 
-  it('that are slow after a sign-up hold nobody up', async () => {
+  it('delay nobody when they are slow after a sign-up', async () => {
     const waiting: ServerResponse[] = [];
     const crm = await startProvider({ '/crm': (_request, response) => void waiting.push(response) });
     try {
@@ -243,7 +243,7 @@ describe('actions around new users', () => {
     }
   });
 
-  it('are not told of a user who was not made', async () => {
+  it('do not run for a user who was not created', async () => {
     await bind(AFTER, `console.log('welcome ' + event.user.email);`);
     await signUp(USER.email);
     await signUp(fresh(), { password: 'weak' });
@@ -252,7 +252,7 @@ describe('actions around new users', () => {
     expect(await printed(server, `welcome ${email}`)).not.to.contain(`welcome ${USER.email}`);
   });
 
-  it('are told of a new password, by the mailed link and by the Management API', async () => {
+  it('run after a password change by the mailed link and by the Management API', async () => {
     await bind(
       CHANGED,
       `console.log('changed ' + event.user.email + ' of ' + event.connection.name + JSON.stringify(event));`,
@@ -267,7 +267,7 @@ describe('actions around new users', () => {
     });
     expect(patched.status).to.equal(200);
     await printed(server, 'by PATCH');
-    // What is no password is no change of it, and one that is refused neither.
+    // Other changes are no change of the password, and a refused one is none either.
     await bind(CHANGED, `console.log('again');`);
     await managed(server, 'PATCH', `/users/${encodeURIComponent(id)}`, { name: 'Ada' });
     await managed(server, 'PATCH', `/users/${encodeURIComponent(id)}`, { password: 'weak' });

@@ -1,4 +1,4 @@
-// An action may be what keeps somebody out: who removes it says so of the triggers, too.
+// An action may be what denies access, so its removal requires that its bindings are removed, too.
 import { expect } from 'chai';
 import { startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
@@ -13,7 +13,7 @@ describe('the removal of an action', () => {
   });
   after(() => server.stop());
 
-  it('is refused while it is bound, unless it is forced: then no trigger names it any more', async () => {
+  it('is refused while it is bound, unless it is forced, which also removes its bindings', async () => {
     const code = `exports.onExecutePostLogin = async (event, api) => api.access.deny('Nobody.');`;
     const [gate = '', other = ''] = await bindActions(server, 'post-login', { code }, { code });
     const login = async () => responseOf(await logIn(createAgent(server), server, webRequest()));
@@ -30,7 +30,7 @@ describe('the removal of an action', () => {
     expect((await managed(server, 'DELETE', `/actions/actions/${gate}?force=true`)).status).to.equal(204);
     expect(await bound()).to.deep.equal([other]);
     expect(await login()).to.include({ error: 'access_denied' });
-    // One that is bound no more goes as it is.
+    // One that is no longer bound can be removed without force.
     await managed(server, 'PATCH', '/actions/triggers/post-login/bindings', { bindings: [] });
     expect((await managed(server, 'DELETE', `/actions/actions/${other}`)).status).to.equal(204);
     expect(await login()).to.have.property('code');

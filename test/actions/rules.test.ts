@@ -1,4 +1,5 @@
-// Rules of older tenants: they run before the actions of a login, and refuse it, add claims, and ask for a second factor.
+// Rules of older tenants: they run before the actions of a login, and can deny it, add claims, and ask for a second
+// factor.
 import { expect } from 'chai';
 import { startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
@@ -32,7 +33,7 @@ describe('rules', () => {
   });
   afterEach(() => server.stop());
 
-  /** Makes rules, in order, of whole functions. @returns their ids. */
+  /** Makes rules of whole functions, in order. @returns their ids. */
   const make = async (...scripts: string[]): Promise<string[]> => {
     const ids: string[] = [];
     for (const [index, script] of scripts.entries()) {
@@ -87,7 +88,7 @@ describe('rules', () => {
     expect(payload(again.json().access_token)).to.include({ [`${NS}by`]: 'oauth2-refresh-token' });
   });
 
-  it('are told of the user, the application, the connection and the request, and of no password', async () => {
+  it('get the user, the application, the connection and the request, and no password', async () => {
     await make(
       rule(`context.idToken['${NS}said'] = {
         user: [user.email, user.email_verified, user.identities[0].provider, user.user_id],
@@ -110,7 +111,7 @@ describe('rules', () => {
     expect(JSON.stringify(said)).not.to.contain(USER.password).and.not.contain('web-secret');
   });
 
-  it('refuse a login in their own words, and no action runs after that', async () => {
+  it('refuse a login with their message, and no action runs after that', async () => {
     await make(
       rule(`if (context.clientID === 'm2m') return callback(null, user, context);
         callback(new UnauthorizedError('Only on weekdays.'));`),
@@ -126,7 +127,7 @@ describe('rules', () => {
     expect(await actionFailures(server)).to.deep.equal([]);
   });
 
-  it('that fail, or answer nothing, end the login, and only the log says why', async () => {
+  it('end the login when they fail or answer nothing, and only the log says why', async () => {
     for (const [script, why] of [
       [
         rule(`callback(new Error('The database of x is down.'));`),
@@ -158,7 +159,7 @@ describe('rules', () => {
     expect((await password()).status).to.equal(200);
   });
 
-  it('never set claims of the protocol', async () => {
+  it('cannot set claims of the protocol', async () => {
     await make(
       rule(`for (const claim of ${JSON.stringify(PROTOCOL_CLAIMS)}) {
           context.idToken[claim] = 'evil'; context.accessToken[claim] = 'evil'; }
@@ -170,7 +171,7 @@ describe('rules', () => {
     expect((await actionFailures(server)).join()).to.contain('sub is a claim of the protocol');
   });
 
-  it('run in their order, those that are enabled, for logins alone', async () => {
+  it('run in their order, if they are enabled, and only for logins', async () => {
     const [first = '', second = ''] = await make(
       rule(
         `context.idToken['${NS}order'] = (context.idToken['${NS}order'] || '') + 'a'; callback(null, user, context);`,
@@ -189,7 +190,7 @@ describe('rules', () => {
     expect(await order()).to.equal('a');
   });
 
-  it('find their configuration, which nobody reads back', async () => {
+  it('get their configuration, which no API returns', async () => {
     const value = 'a-value-of-the-rules-77';
     expect((await managed(server, 'PUT', '/rules-configs/API_KEY', { value })).status).to.equal(200);
     await make(
@@ -205,7 +206,7 @@ describe('rules', () => {
     expect(server.logged()).not.to.contain(value);
   });
 
-  it('keep metadata, which later rules, actions and logins know', async () => {
+  it('store metadata, which later rules, actions and logins get', async () => {
     await make(
       rule(`user.app_metadata.seen = (user.app_metadata.seen || 0) + 1;
         auth0.users.updateAppMetadata(user.user_id, user.app_metadata)
@@ -228,7 +229,7 @@ describe('rules', () => {
     });
   });
 
-  it('write nothing of other users', async () => {
+  it('cannot write to other users', async () => {
     await make(
       rule(`auth0.users.updateAppMetadata('auth0|other', { admin: true })
         .then(() => callback(null, user, context)).catch((error) => callback(new UnauthorizedError(error.message)));`),
@@ -253,7 +254,7 @@ describe('rules', () => {
     expect(others).to.have.property('code');
   });
 
-  it('send the user elsewhere, and run again with what they come back with', async () => {
+  it("redirect the user, and run again with the user's answer", async () => {
     await make(
       rule(`context.idToken['${NS}first'] = context.protocol; callback(null, user, context);`),
       rule(`if (context.protocol === 'redirect-callback') {
@@ -295,12 +296,12 @@ describe('rules', () => {
     const { state: again = '' } = responseOf(await logIn(other, server, webRequest()));
     const refused = await follow(other, await other.get(`/continue?state=${again}`), server.url);
     expect(responseOf(refused)).to.include({ error: 'unauthorized', error_description: 'No terms.' });
-    // Nobody could go anywhere.
+    // Without a browser nobody can be redirected.
     expect((await password()).body).to.include({ error: 'access_denied' });
     expect(responseOf(await authorize(agent, webRequest({ prompt: 'none' })))).not.to.have.property('code');
   });
 
-  it('say which scopes the access token has', async () => {
+  it('set the scopes of the access token', async () => {
     await make(rule(`context.accessToken.scope = ['openid', 'read:things']; callback(null, user, context);`));
     const answer = await token(createAgent(server), {
       grant_type: 'password',
@@ -316,7 +317,7 @@ describe('rules', () => {
     expect(scopes).to.include('openid').and.not.include('email').and.not.include('write:things');
   });
 
-  it('come with the tenant file, in its order, and go back into it', async () => {
+  it('are imported from the tenant file in its order, and exported into it', async () => {
     await server.stop();
     const add = (letter: string) =>
       rule(

@@ -1,5 +1,4 @@
-// Runs of actions as the Management API tells of them: a draft that is tried, and what became of runs for applications and
-// logins.
+// Runs of actions in the Management API: tests of a draft, and the outcome of runs for applications and logins.
 import { expect } from 'chai';
 import { managementToken, startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
@@ -9,7 +8,7 @@ import { bindActions, managed } from './support.ts';
 
 const TRIGGER = 'credentials-exchange';
 
-/** No two have one name. */
+/** Makes names unique. */
 let made = 0;
 
 describe('runs of actions', () => {
@@ -46,7 +45,7 @@ describe('runs of actions', () => {
     return { status: answer.status, id: (event?.details?.actions as any)?.executions?.[0] as string };
   };
 
-  it('of a draft: its commands, what would be refused, its log, and no secret; nothing becomes of them', async () => {
+  it('of a draft return its commands, what would be refused and its log, without secrets and without effect', async () => {
     const path = await draft(`exports.onExecutePostLogin = async (event, api) => {
       console.log('told', event.user.name, event.secrets.KEY);
       api.idToken.setCustomClaim('https://example.test/name', event.user.name);
@@ -70,7 +69,7 @@ describe('runs of actions', () => {
     expect(server.logged()).not.to.contain('a-secret-of-it');
   });
 
-  it('of a draft are not for everybody, nor without an event, nor for what does not run here', async () => {
+  it('of a draft require permission, an event, and a trigger that exists here', async () => {
     const path = await draft('exports.onExecutePostLogin = async () => {};');
     const response = await fetch(`${server.url}/api/v2${path}`, {
       method: 'POST',
@@ -91,7 +90,7 @@ describe('runs of actions', () => {
     expect((await managed(server, 'POST', other, { payload: {} })).status).to.equal(400);
   });
 
-  it('are kept, and named in the event of one that failed', async () => {
+  it('are recorded, and named in the event of one that failed', async () => {
     const { status, id } = await failing();
     expect(status).to.equal(403);
     const { body } = await managed(server, 'GET', `/actions/executions/${id}`);
@@ -104,7 +103,7 @@ describe('runs of actions', () => {
     expect((await managed(server, 'GET', '/actions/executions/nothing')).status).to.equal(404);
   });
 
-  it('have nothing in them that an action was told or has of secrets', async () => {
+  it('contain neither the event nor the secrets of an action', async () => {
     const { id } = await failing(
       `console.log('printed'); throw new Error(event.secrets.KEY + event.client.name);`,
       {
@@ -117,7 +116,7 @@ describe('runs of actions', () => {
       .and.not.match(/a-secret-of-it|printed/);
   });
 
-  it('are named in the event of a login, by password and in the browser, let in and denied', async () => {
+  it('are named in the event of a login, by password and in the browser, allowed and denied', async () => {
     await managed(server, 'POST', '/rules', {
       name: 'First',
       script: 'function (user, context, callback) { callback(null, user, context); }',

@@ -1,4 +1,4 @@
-// What actions of post-login say of a SAML response.
+// What actions of post-login set in a SAML response.
 import { expect } from 'chai';
 import { ACS, SP_ISSUER, samlClient, serviceProvider, signOn, startSamlServer } from '../saml/support.ts';
 import { createAgent } from '../support/agent.ts';
@@ -38,7 +38,7 @@ describe('rules and SAML', () => {
     return profile.attributes as Record<string, unknown>;
   };
 
-  it('set attributes of the fields that they map, and none that reads as an address that nobody proved', async () => {
+  it('set attributes from the fields that they map, except unverified values that read as addresses', async () => {
     const told = await attributes(true);
     expect(told).to.include({
       'https://example.test/location': 'here',
@@ -78,7 +78,7 @@ describe('actions of post-login and SAML', () => {
     return signOn(createAgent(server), server, sp);
   };
 
-  it('set attributes and leave them out, and name the user by one', async () => {
+  it('set and remove attributes, and name the user by one', async () => {
     await start(`if (event.transaction.protocol !== 'samlp') return;
       api.samlResponse.setAttribute('groups', ['keepers', 'captains']);
       api.samlResponse.setAttribute('level', 3);
@@ -94,7 +94,7 @@ describe('actions of post-login and SAML', () => {
     expect(profile.nameID).to.equal('keeper-1');
   });
 
-  it('get no response for another application, or for an address that is not the application’s own', async () => {
+  it('cannot address the response to another application, or to an address that the application does not have', async () => {
     const other = samlClient('other', { audience: 'https://other.example.test' });
     for (const lie of [
       `setAudience('https://other.example.test')`,
@@ -111,7 +111,7 @@ describe('actions of post-login and SAML', () => {
     await start('');
   });
 
-  it('have no say in how it is signed or encrypted, or by whom', async () => {
+  it('cannot change signature, encryption or issuer', async () => {
     for (const method of [
       'setCert',
       'setKey',

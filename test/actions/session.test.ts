@@ -1,4 +1,5 @@
-// What actions of post-login do with the session, the refresh token and the scopes of a login, and what they are told of them.
+// What actions of post-login do with the session, the refresh token and the scopes of a login, and what their event
+// says about them.
 import { expect } from 'chai';
 import { startManaged } from '../management/support.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
@@ -26,7 +27,7 @@ const NS = 'https://example.test/';
 const HOUR = 3_600_000;
 const tenant = { ...base, users: [{ ...USER, email_verified: true, multifactor: [] }] };
 
-describe('actions of post-login and what is kept of a login', () => {
+describe('actions of post-login and the session', () => {
   let server: TestServer;
   let agent: Agent;
   beforeEach(async () => {
@@ -57,7 +58,7 @@ describe('actions of post-login and what is kept of a login', () => {
     responseOf(await authorize(agent, spaRequest(pkce().challenge, { prompt: 'none' })));
   const later = (hours: number) => Date.now() + hours * HOUR;
 
-  it('add scopes that the API has and take scopes away; the response tells which', async () => {
+  it('add scopes that the API has and remove scopes, and the response lists them', async () => {
     await bind(`api.accessToken.addScope('write:things').accessToken.removeScope('read:things');`);
     const tokens = await offline();
     expect(tokens.scope.split(' ')).to.include('write:things').and.not.include('read:things');
@@ -74,7 +75,7 @@ describe('actions of post-login and what is kept of a login', () => {
       .and.not.include('write:things');
   });
 
-  it('add no scope that the API has not, none of OpenID Connect, and take openid from nobody', async () => {
+  it('cannot add scopes that the API does not have or those of OpenID Connect, nor remove openid', async () => {
     await bind(`for (const scope of ['delete:everything', 'email', 'address', 'offline_access']) api.accessToken.addScope(scope);
       api.accessToken.removeScope('openid');`);
     const { challenge, verifier } = pkce();
@@ -93,7 +94,7 @@ describe('actions of post-login and what is kept of a login', () => {
     expect((await actionFailures(server)).join()).to.contain('addScope delete:everything');
   });
 
-  it('never add scopes of the Management API', async () => {
+  it('cannot add scopes of the Management API', async () => {
     await bind(`api.accessToken.addScope('read:users');`);
     const answer = await token(agent, {
       grant_type: 'password',
@@ -109,7 +110,7 @@ describe('actions of post-login and what is kept of a login', () => {
     expect((await actionFailures(server)).join()).to.contain('addScope read:users');
   });
 
-  it('end a session earlier, by time and by idleness, and never later than the tenant does', async () => {
+  it("end a session earlier, by time and by idleness, and never later than the tenant's limits", async () => {
     await bind(`api.session.setExpiresAt(${later(5)}); api.session.setExpiresAt(${later(2)});`);
     await offline();
     expect(await silent()).to.have.property('code');
@@ -149,10 +150,10 @@ describe('actions of post-login and what is kept of a login', () => {
       expect(await login(6, user)).to.equal(3);
       await bind('');
       expect(await login(6, user)).to.equal(3);
-      // The earlier of both; what the provider said before is no bound any more.
+      // The earlier of both; the provider's earlier limit no longer applies.
       expect(await login(1, user)).to.equal(1);
       expect(await login(2, user)).to.equal(2);
-      // What begins after it is another session, with no bound of the one before.
+      // A session that begins after it has none of its limits.
       server.tick(4 * HOUR);
       expect(await login(6, user)).to.equal(6);
     } finally {
@@ -160,14 +161,14 @@ describe('actions of post-login and what is kept of a login', () => {
     }
   });
 
-  it('never make a session last longer than the tenant lets it', async () => {
+  it('cannot make a session last longer than the tenant allows', async () => {
     await bind(`api.session.setExpiresAt(${later(24 * 365)});`);
     await offline();
     server.tick(24 * 8 * HOUR);
     expect(await silent()).to.include({ error: 'login_required' });
   });
 
-  it('have browsers forget the session when they are closed', async () => {
+  it('make browsers forget the session when they are closed', async () => {
     await bind(`api.session.setCookieMode('non-persistent');`);
     const page = await follow(agent, await authorize(agent, spaRequest(pkce().challenge)), server.url);
     const { action, fields } = (await import('../support/agent.ts')).readForm(page, 'password');
@@ -186,7 +187,7 @@ describe('actions of post-login and what is kept of a login', () => {
       .and.not.match(/expires/i);
   });
 
-  it('note texts with a session, which later logins and administrators read', async () => {
+  it('store metadata of a session, which later logins and administrators read', async () => {
     await bind(`
       api.idToken.setCustomClaim('${NS}noted', event.session.metadata);
       if (event.session.metadata.from === undefined) api.session.setMetadata('from', event.client.name);
@@ -227,7 +228,7 @@ describe('actions of post-login and what is kept of a login', () => {
     }
   });
 
-  it('know of a refresh token, note texts with it, and revoke it', async () => {
+  it('get the refresh token, store metadata of it, and revoke it', async () => {
     const tokens = await offline();
     await bind(`
       const { id, client_id, device, rotating, resource_servers, metadata } = event.refresh_token;
@@ -263,7 +264,7 @@ describe('actions of post-login and what is kept of a login', () => {
     expect((await refresh(second.body.refresh_token)).status).to.equal(400);
   });
 
-  it('are told of the user, the session and the request', async () => {
+  it('get the user, the session and the request', async () => {
     await bind(`api.idToken.setCustomClaim('${NS}event', { session: event.session, user: event.user,
       transaction: event.transaction, security: event.security_context, configuration: event.configuration });`);
     const told = payload((await offline()).id_token)[`${NS}event`];

@@ -1,4 +1,4 @@
-// Actions as people put them into force: made, deployed and bound by the Management API.
+// Actions as operators put them into force: made, deployed and bound through the Management API.
 import { expect } from 'chai';
 import { managementToken } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
@@ -27,7 +27,7 @@ export async function managed(server: TestServer, method: string, path: string, 
   return { status: answer.status, body: text === '' ? {} : JSON.parse(text) };
 }
 
-/** No two have one name. */
+/** Makes names unique. */
 let made = 0;
 
 /** Makes actions, deploys them and binds them to a trigger, in order. @returns their ids. */
@@ -58,7 +58,7 @@ export async function bindActions(
   return ids;
 }
 
-/** What the log says of actions, newest last. */
+/** Returns the log events about actions, newest last. */
 export async function actionFailures(server: TestServer): Promise<string[]> {
   const { records } = await server.store.collection('logs').list({ limit: 1000 });
   return records
@@ -66,19 +66,19 @@ export async function actionFailures(server: TestServer): Promise<string[]> {
     .map(({ description = '' }) => description);
 }
 
-/** The events of a type that were logged, newest last. */
+/** Returns the log events of a type, newest last. */
 export async function eventsOf(server: TestServer, type: string) {
   const { records } = await server.store.collection('logs').list({ limit: 1000 });
   return records.filter((one) => one.type === type);
 }
 
-/** What scripts have printed. @param text waits until it is there. @throws Error when it is not in time. */
+/** Returns what scripts have printed. @param text waits until it is there. @throws Error when it is not in time. */
 export async function printed(server: TestServer, text = ''): Promise<string> {
   for (const deadline = performance.now() + PATIENCE; performance.now() < deadline; ) {
     const runs = (await createAgent(server).get('/dev/scripts.json')).json() as { log: { text: string }[] }[];
     const all = runs.flatMap(({ log }) => log.map((line) => line.text)).join('\n');
     if (all.includes(text)) return all;
-    // Not sooner: the page has the limit that all pages have.
+    // Not sooner, because the page has the limit of all pages.
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   throw new Error(`no script has printed ${text}`);

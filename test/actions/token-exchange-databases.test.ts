@@ -1,5 +1,5 @@
-// Token exchanges whose action names users of databases elsewhere: the database is asked who has the address, and has a new user
-// made under the id that the action says.
+// Token exchanges whose action names users of databases elsewhere: the database is asked for the owner of the address,
+// and creates a new user with the id that the action names.
 import bcrypt from 'bcryptjs';
 import { expect } from 'chai';
 import { tenant as base } from '../factors/tenant.ts';
@@ -16,7 +16,7 @@ import type { TestServer } from '../support/server.ts';
 import { eventsOf, managed } from './support.ts';
 
 const TYPE = 'urn:acme:legacy-token';
-/** Makes a user under the id that it is told, and hashes whatever password there is. */
+/** Creates a user with the id that it is given, and hashes any password. */
 const CREATE = `async function create(user, callback) {
   const { password, user_id: id, ...said } = user;
   const hash = require('bcrypt').hashSync(password, 4);
@@ -90,7 +90,7 @@ describe('token exchanges for users of a database elsewhere', () => {
     (await eventsOf(server, 'f')).map(({ description = '' }) => description).join('\n');
 
   for (const connection of ['kept', 'moving'])
-    it(`log in whom the database ${connection} has, also where nobody is to be made`, async () => {
+    it(`log in a user whom the database ${connection} has, even where users may not be created`, async () => {
       const { id, email, name } = legacy.add(address(), 'old');
       const { status, body } = await exchange(
         connection,
@@ -98,13 +98,13 @@ describe('token exchanges for users of a database elsewhere', () => {
         'none',
       );
       expect(status, JSON.stringify(body)).to.equal(200);
-      // What the database says of them, not the token.
+      // From the database, not from the token.
       expect(payload(body.id_token)).to.include({ sub: `auth0|${id}`, email, name, email_verified: true });
       expect((await exchange(connection, { user_id: String(id), email })).status).to.equal(200);
     });
 
   for (const connection of ['kept', 'renaming', 'moving'])
-    it(`log in nobody by an address that is another user's of ${connection}`, async () => {
+    it(`log in nobody with an address that belongs to another user of ${connection}`, async () => {
       const victim = legacy.add(address(), 'old');
       const asked = await exchange(connection, { user_id: 'thief', email: victim.email });
       expect(asked.body).to.deep.equal(REFUSED);
@@ -113,7 +113,7 @@ describe('token exchanges for users of a database elsewhere', () => {
       expect(await server.users.get('auth0|thief')).to.equal(undefined);
     });
 
-  it('have a new user made there, whose password nobody knows', async () => {
+  it('create a new user there, with a password that nobody knows', async () => {
     const email = address();
     const user = { user_id: 'made-1', email, name: 'Made' };
     expect((await exchange('kept', user, 'none')).body).to.deep.equal(REFUSED);
@@ -125,12 +125,12 @@ describe('token exchanges for users of a database elsewhere', () => {
     const { hash = '' } = legacy.users.get(email) ?? {};
     for (const password of ['', 'undefined', 'null'])
       expect(bcrypt.compareSync(password, hash), password).to.equal(false);
-    // Known here by now: the database need not be asked.
+    // The user is stored here by now, so the database need not be asked.
     expect((await exchange('kept', user)).status).to.equal(200);
     expect(legacy.writes.filter(([what]) => what === 'POST /users')).to.have.length(1);
   });
 
-  it('have a new user made here, where the database is the one that they move from', async () => {
+  it('create a new user here, where users are migrated from the database', async () => {
     const email = address();
     const { status, body } = await exchange('moving', { user_id: 'here-1', email });
     expect(status, JSON.stringify(body)).to.equal(200);
@@ -138,14 +138,14 @@ describe('token exchanges for users of a database elsewhere', () => {
     expect(legacy.users.has(email)).to.equal(false);
   });
 
-  it('log in nobody whom the script made under another id', async () => {
+  it('log in nobody whom the script created with another id', async () => {
     const email = address();
     expect((await exchange('renaming', { user_id: 'wanted', email })).body).to.deep.equal(REFUSED);
     expect(await failures()).to.contain('it made wanted under the id');
     expect(await server.users.get('auth0|wanted')).to.equal(undefined);
   });
 
-  it('are refused where nobody can be asked who is there', async () => {
+  it('are refused where the database cannot be asked for existing users', async () => {
     const blind = await exchange('blind', { user_id: 'b-1', email: address() });
     expect([blind.status, blind.body.error]).to.deep.equal([400, 'invalid_request']);
     const nameless = await exchange('kept', { user_id: 'b-2' });
@@ -159,7 +159,7 @@ describe('token exchanges for users of a database elsewhere', () => {
     }
   });
 
-  it('are refused by an action that is asked before a new user is made', async () => {
+  it('are refused by an action of pre-user-registration', async () => {
     const action = await managed(server, 'POST', '/actions/actions', {
       name: 'gate',
       code: `exports.onExecutePreUserRegistration = async (event, api) => api.access.deny('no', 'Not here.');`,

@@ -1,4 +1,4 @@
-// Actions of custom-token-exchange: whose a foreign token is, and what becomes of one that is nobody's.
+// Actions of custom-token-exchange: they name the user of a foreign token, or reject it.
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
 import { tenant as base } from '../factors/tenant.ts';
@@ -113,12 +113,12 @@ describe('actions of custom-token-exchange', () => {
     expect((await eventsOf(server, 'secte'))[0]).to.include({ user_id: id, client_id: 'web' });
     expect((await eventsOf(server, 's')).length).to.equal(1);
     expect((await eventsOf(server, 'sens')).length).to.equal(0);
-    // An application that cannot keep a secret, too.
+    // A public client, too.
     const open = await exchange(`good:${id}`, { client_id: 'spa', client_secret: '' });
     expect(open.status, JSON.stringify(open.body)).to.equal(200);
   });
 
-  it('tell those of the login which exchange it is of, and who acts for the user', async () => {
+  it('pass the type of the exchange and the actor to actions of the login', async () => {
     await profile(
       judge(
         "api.authentication.setUserById(id); api.authentication.setActor({ sub: 'agent-7', desk: 'north' });",
@@ -141,11 +141,11 @@ describe('actions of custom-token-exchange', () => {
       actor_token_type: 'urn:example:agent',
       actor: { sub: 'agent-7', desk: 'north' },
     });
-    // The tokens themselves are for the action that judges them.
+    // The tokens themselves are only for the action that judges them.
     expect(JSON.stringify(told)).not.to.include('of-the-agent').and.not.include(token);
   });
 
-  it('are told whose an ID token of an actor is, and of no token that does not prove it', async () => {
+  it("get the user of an actor's ID token, and none for a token that does not prove one", async () => {
     await profile(
       judge(`api.authentication.setUserById(id);
         const { actor_token_user: user } = event.transaction;
@@ -225,7 +225,7 @@ describe('actions of custom-token-exchange', () => {
     expect(await actorOf(last), 'of a user who is deleted').to.equal(undefined);
   });
 
-  it('come to no administrator: nothing of theirs is read or changed', async () => {
+  it('cannot name, read or change administrators', async () => {
     await addAdministrators(server);
     const [owner] = await server.administrators.withEmail(addressOf('owner'));
     await profile(judge('api.authentication.setUserById(id); api.user.setAppMetadata("legacy", true);'));
@@ -235,7 +235,7 @@ describe('actions of custom-token-exchange', () => {
     expect(await server.administrators.get(owner?.id ?? '')).to.deep.equal(owner);
   });
 
-  it('say who acts for the user, in each token, and there is none that would not say it', async () => {
+  it('set the actor in every token, and none is issued without it', async () => {
     const act = { sub: 'auth0|agent', role: 'support', act: { sub: 'service|1', level: 2 } };
     await profile(
       judge(`api.authentication.setUserById(id); api.authentication.setActor(${JSON.stringify(act)});`),
@@ -249,7 +249,7 @@ describe('actions of custom-token-exchange', () => {
     expect(payload(plain.id_token)).to.have.property('act');
   });
 
-  it('that name an actor who is none, or a chain that is too long, give no token', async () => {
+  it('that name an invalid actor, or a chain that is too long, give no token', async () => {
     const chain = (levels: number): object => ({
       sub: `a${levels}`,
       ...(levels > 1 && { act: chain(levels - 1) }),
@@ -274,7 +274,7 @@ describe('actions of custom-token-exchange', () => {
       expect((await as(actor)).body, JSON.stringify(actor)).to.include({ error: 'access_denied' });
   });
 
-  it('find the token in their event, and it is in no log', async () => {
+  it('get the token in their event, and no log has it', async () => {
     const secret = 'good:auth0|nobody-9a81';
     await profile(judge('throw new Error("cannot judge " + event.transaction.subject_token);'));
     const { status, body } = await exchange(secret);
@@ -286,7 +286,7 @@ describe('actions of custom-token-exchange', () => {
     expect(JSON.stringify(records)).not.to.contain('nobody-9a81');
   });
 
-  it('refuse a token that is none, and an address that brings too many of them', async () => {
+  it('reject an invalid token, and limit an address that sends too many', async () => {
     await profile(judge('api.authentication.setUserById(id);'));
     const id = await ada();
     for (let n = 0; n < 10; n++) {
@@ -297,7 +297,7 @@ describe('actions of custom-token-exchange', () => {
     }
     const late = await exchange(`good:${id}`);
     expect([late.status, late.body.error]).to.deep.equal([429, 'too_many_attempts']);
-    // Logins by passwords are counted by themselves.
+    // Logins with passwords are counted separately.
     const login = await createAgent(server).request('/oauth/token', {
       json: {
         grant_type: 'password',
@@ -313,7 +313,7 @@ describe('actions of custom-token-exchange', () => {
     expect((await eventsOf(server, 'limit_mu')).length).to.equal(1);
   });
 
-  it('make no user with a name that nobody could sign up with', async () => {
+  it('cannot create a user with a name that nobody could sign up with', async () => {
     const named = { name: 'named', enabled_clients: ['web'], options: { requires_username: true } };
     const made = await managed(server, 'POST', '/connections', { ...named, strategy: 'auth0' });
     expect(made.status, JSON.stringify(made.body)).to.equal(201);
@@ -328,7 +328,7 @@ describe('actions of custom-token-exchange', () => {
     expect(good.status, JSON.stringify(good.body)).to.equal(200);
   });
 
-  it('deny an exchange in their words, which is not counted', async () => {
+  it('deny an exchange with their message, which does not count as an invalid token', async () => {
     await profile(
       judge(`api.authentication.setUserById(id); api.access.deny('no_contract', 'There is no contract.');`),
     );
@@ -342,7 +342,7 @@ describe('actions of custom-token-exchange', () => {
     expect(await failed()).to.have.length(12);
   });
 
-  it('name exactly one user, whom there is and who may come in', async () => {
+  it('must name exactly one user, who exists and may log in', async () => {
     const id = await ada();
     const blocked = await server.users.findInConnection({ name: 'users' }, 'blocked@example.test');
     const { actionId } = await profile(judge(''));
@@ -363,14 +363,14 @@ describe('actions of custom-token-exchange', () => {
       { error: 'unauthorized', error_description: 'user is blocked' },
     ]);
     expect((await server.users.get(blocked?.id ?? ''))?.user_metadata).to.deep.equal({});
-    // What it does not take is a failure: nobody is logged in by half a call.
+    // A call with wrong arguments is a failure: nobody is logged in by half a call.
     await change('api.authentication.setUserById({ id });');
     expect((await exchange(`good:${id}`)).status).to.equal(403);
     await change(`api.authentication.setUserByConnection('users', { user_id: 'x' }, {});`);
     expect((await exchange(`good:${id}`)).status).to.equal(403);
   });
 
-  it('make a user of a database where they are told to, of any number at once one', async () => {
+  it('create a user of a database where they ask for it, of concurrent requests one', async () => {
     const { actionId } = await profile(judge(BY_CONNECTION('none', 'none')));
     const token = tokenOf({
       user_id: 'legacy-7',
@@ -398,7 +398,7 @@ describe('actions of custom-token-exchange', () => {
     expect(user).to.include({ given_name: 'Grace' }).and.deep.include({ app_metadata: {} });
     expect((await eventsOf(server, 'ss')).length).to.equal(1);
     await nextMessageTo(server, 'new@example.test', 1, 'link');
-    // An address that is somebody's is not taken over by another id.
+    // Another id does not take over an address that belongs to a user.
     const thief = await exchange(tokenOf({ user_id: 'legacy-8', email: USER.email }));
     expect(thief.body).to.deep.equal({
       error: 'invalid_request',
@@ -410,7 +410,7 @@ describe('actions of custom-token-exchange', () => {
       );
   });
 
-  it('replace a profile, and no address', async () => {
+  it('replace a profile, but no address', async () => {
     await profile(judge(BY_CONNECTION('create_if_not_exists', 'replace')));
     const user = { user_id: 'legacy-9', email: 'nine@example.test', email_verified: true };
     await exchange(tokenOf({ ...user, name: 'Nine', nickname: 'n' }));
@@ -423,7 +423,7 @@ describe('actions of custom-token-exchange', () => {
     expect((await server.users.get('auth0|legacy-9'))?.email).to.equal('nine@example.test');
   });
 
-  it('set users of connections of the application alone', async () => {
+  it("name users of the application's connections only", async () => {
     await profile(
       judge(`const [connection, user_id] = id.split('/');
         api.authentication.setUserByConnection(connection, { user_id, email: 'a@example.test' },
@@ -438,7 +438,7 @@ describe('actions of custom-token-exchange', () => {
     expect(payload(body.access_token).sub).to.equal('google-oauth2|1');
   });
 
-  it('are asked before a new user is made', async () => {
+  it('are preceded by pre-user-registration for a new user', async () => {
     await profile(judge(BY_CONNECTION('create_if_not_exists', 'none')));
     await bindActions(server, 'pre-user-registration', {
       code: `exports.onExecutePreUserRegistration = async (event, api) => api.access.deny('no', 'Not here.');`,
@@ -456,7 +456,7 @@ describe('actions of custom-token-exchange', () => {
     expect(body).to.have.property('mfa_token');
   });
 
-  it('are for applications that may, and types of tokens that there are', async () => {
+  it('require an application that may exchange, and an existing type of token', async () => {
     const { profileId, actionId } = await profile(judge('api.authentication.setUserById(id);'));
     const token = `good:${await ada()}`;
     const other = await exchange(token, { client_id: 'leeway', client_secret: 'leeway-secret' });
@@ -474,7 +474,7 @@ describe('actions of custom-token-exchange', () => {
         .error,
     ).to.equal('invalid_request');
     expect((await exchange('')).body.error).to.equal('invalid_request');
-    // A draft judges nothing.
+    // A draft is not run.
     await managed(server, 'PATCH', `/actions/actions/${actionId}`, {
       code: judge(`api.access.deny('a', 'b');`),
     });
@@ -483,7 +483,7 @@ describe('actions of custom-token-exchange', () => {
     expect((await exchange(token)).body.error).to.equal('invalid_request');
   });
 
-  it('are for types of tokens that are no standard’s, and actions that there are', async () => {
+  it('require types of tokens that no standard has, and existing actions', async () => {
     const lost = { name: 'a', subject_token_type: TYPE, action_id: 'x', type: 'custom_authentication' };
     expect((await managed(server, 'POST', '/token-exchange-profiles', lost)).status).to.equal(400);
     const { actionId } = await profile(judge(''));
@@ -504,7 +504,7 @@ describe('actions of custom-token-exchange', () => {
     }
   });
 
-  it('come with the tenant file', async () => {
+  it('can be in the tenant file', async () => {
     await server.stop();
     server = await startManaged({
       ...tenant,

@@ -1,4 +1,4 @@
-// Versions of an action: what was deployed, going back to one, and the draft beside them.
+// Versions of an action: earlier deployments, going back to one, and the draft beside them.
 import { expect } from 'chai';
 import { startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
@@ -30,7 +30,7 @@ describe('versions of actions', () => {
     return answer.body;
   };
 
-  it('are deployed again, without the draft unless it is asked for', async () => {
+  it('are deployed again, without changing the draft unless that is requested', async () => {
     server = await startManaged(tenant);
     const [id = ''] = await bindActions(server, TRIGGER, { code: code('first') });
     const first = (await call('GET', `${id}/versions`)).versions[0];
@@ -60,7 +60,7 @@ describe('versions of actions', () => {
     expect(missing.status).to.equal(404);
   });
 
-  it('begin with the first where an action is to be deployed as it is made, which is not made where that cannot be', async () => {
+  it('begin with the first when an action is deployed as it is created, which fails as a whole', async () => {
     server = await startManaged(tenant);
     const make = (more: object) =>
       managed(server, 'POST', '/actions/actions', {
@@ -85,7 +85,7 @@ describe('versions of actions', () => {
     expect(await runs()).to.equal('at once');
   });
 
-  it('keep the value of a secret that a change names without one, as it was read', async () => {
+  it('keep the value of a secret that a change names without one', async () => {
     server = await startManaged(tenant);
     const [id = ''] = await bindActions(server, TRIGGER, {
       code: `exports.onExecuteCredentialsExchange = async (event, api) =>
@@ -120,7 +120,7 @@ describe('versions of actions', () => {
     expect(await runs()).to.equal('KEY7,NEW1');
   });
 
-  it('begin with what a tenant file had deployed', async () => {
+  it('begin with the deployment of a tenant file', async () => {
     server = await startManaged({
       ...tenant,
       actions: [{ name: 'Filed', code: code('file'), deployed: true, supported_triggers: [{ id: TRIGGER }] }],

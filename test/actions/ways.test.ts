@@ -1,5 +1,5 @@
-// Actions of post-login, whatever way a user comes: SAML, a device, an approval, a code that was sent. What they deny is
-// denied there, too, and what they set is in what the application gets.
+// Actions of post-login with every way to log in: SAML, a device, an approval, a code that was sent. Each can deny the
+// login, and its claims are in what the application gets.
 import { expect } from 'chai';
 import { OTP_GRANT, tenant as passwordless } from '../connections/passwordless/tenant.ts';
 import { devicesOf } from '../factors/device.ts';
@@ -27,7 +27,7 @@ describe('actions of post-login', () => {
   afterEach(() => server.stop());
   const bind = (code: string) => bindActions(server, 'post-login', { code });
 
-  describe('of a service provider by SAML', () => {
+  describe('for a SAML service provider', () => {
     const start = async (code: string) => {
       const named = {
         name: 'one',
@@ -68,7 +68,7 @@ describe('actions of post-login', () => {
     });
   });
 
-  describe('of a device', () => {
+  describe('for a device', () => {
     const { begin, poll, connect } = callsOf(() => server);
     beforeEach(async () => {
       server = await startManaged(deviceTenant);
@@ -84,7 +84,7 @@ describe('actions of post-login', () => {
       expect(await printed(server)).to.contain('tv by ');
     });
 
-    it('deny it: the device gets nothing', async () => {
+    it('deny it, and the device gets nothing', async () => {
       await bind(DENY);
       const codes = (await begin()).json();
       const page = await connect(codes);
@@ -104,7 +104,7 @@ describe('actions of post-login', () => {
     });
   });
 
-  describe('of a login that is approved elsewhere', () => {
+  describe('for a login that is approved on another device', () => {
     let calls: ReturnType<typeof mfaCallsOf>;
     let people = 0;
     const devices = devicesOf(() => ({ server, calls, someone: () => `mfa-${people++}@example.test` }));
@@ -147,7 +147,7 @@ describe('actions of post-login', () => {
     });
   });
 
-  describe('of a code that was sent', () => {
+  describe('for a code that was sent', () => {
     beforeEach(async () => {
       server = await startManaged(passwordless);
     });
@@ -174,7 +174,7 @@ describe('actions of post-login', () => {
         scope: 'openid email',
       });
 
-    it('run at the token endpoint, with the metadata of a user who is new', async () => {
+    it('run at the token endpoint, with the metadata of a new user', async () => {
       await bind(CLAIMS);
       const tokens = (await use(await start())).json();
       expect(payload(tokens.id_token)).to.include({ [`${NS}by`]: 'oauth2-passwordless', email });
