@@ -1,4 +1,4 @@
-// Codes by SMS that go out by the provider that their connection names: a gateway of the operator's, or Twilio.
+// Codes by SMS through the provider that their connection names: a gateway of the operator, or Twilio.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
@@ -23,7 +23,7 @@ interface Taken {
   body: Record<string, unknown>;
 }
 
-/** A gateway that takes what comes, or answers with a status. */
+/** A gateway that accepts every message, or answers with a status. */
 async function startGateway() {
   const taken: Taken[] = [];
   let status = 200;
@@ -34,7 +34,7 @@ async function startGateway() {
       authorization: request.headers.authorization,
       body: JSON.parse(Buffer.concat(chunks).toString()),
     });
-    // What it says beside the status counts for nothing.
+    // The body and other headers are ignored.
     response.writeHead(status, { location: '/elsewhere' }).end(`{"error":"${SECRET}"}`);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -97,7 +97,7 @@ describe('an SMS connection with a provider of its own', () => {
     });
   const lastTo = (number: string) => gateway.taken.findLast(({ body }) => body.recipient === number);
 
-  it('has its gateway posted the message, as who it is, with what it wants to know of the request', async () => {
+  it('posts the message to its gateway, authenticated, with the request if the gateway asks for it', async () => {
     const answer = await start('gateway', '+16505550101');
     expect(answer.status, answer.text).to.equal(200);
     const { authorization = '', body = {} }: Partial<Taken> = lastTo('+16505550101') ?? {};
@@ -113,7 +113,7 @@ describe('an SMS connection with a provider of its own', () => {
     expect((payload.exp ?? 0) - (payload.iat ?? 0)).to.equal(300);
   });
 
-  it('tells a gateway nothing else that did not ask for it', async () => {
+  it('sends a gateway nothing else that it did not ask for', async () => {
     expect((await start('plain', '+16505550102')).status).to.equal(200);
     const { authorization, body } = lastTo('+16505550102') ?? {};
     expect(authorization).to.equal(undefined);
@@ -125,7 +125,7 @@ describe('an SMS connection with a provider of its own', () => {
     [400, '+16505550104'],
     [302, '+16505550105'],
   ] as const) {
-    it(`takes ${status} of a gateway for a refusal, and repeats nothing that it says`, async () => {
+    it(`takes ${status} of a gateway as a refusal, and repeats nothing from the answer`, async () => {
       gateway.answer(status);
       const answer = await start('gateway', number);
       expect(answer.status).to.equal(503);
@@ -134,7 +134,7 @@ describe('an SMS connection with a provider of its own', () => {
     });
   }
 
-  it('is refused with a gateway that no message can be sent to', async () => {
+  it('is rejected with a gateway that no message can be sent to', async () => {
     const create = async (options: object) => {
       const body = { name: 'new', strategy: 'sms', options: { provider: 'sms_gateway', ...options } };
       const answer = await callApi(server, 'POST', '/connections', body);
@@ -180,7 +180,7 @@ describe('an SMS connection with a provider of its own', () => {
       messaging_service_sid: 'MG1',
     };
 
-    it('by its account at Twilio', async () => {
+    it('through its account at Twilio', async () => {
       const twilio = await startTwilio();
       try {
         const outbound = createOutbound({ rules: outboundRules(LOOPBACK_RANGES) });
@@ -189,7 +189,7 @@ describe('an SMS connection with a provider of its own', () => {
         expect(twilio.messages).to.deep.equal([
           { To: '+16505551234', Body: 'Your code is 123456.', MessagingServiceSid: 'MG1' },
         ]);
-        // A second factor is no message of the connection, and half an account is none.
+        // A code of a second factor is no message of the connection, and an incomplete account is not used.
         await sms.deliver(message(twilioOptions, 'mfa_sms'), 'another');
         await sms.deliver(message({ ...twilioOptions, twilio_token: '' }), 'a-third');
         expect(twilio.messages).to.have.length(1);
@@ -199,7 +199,7 @@ describe('an SMS connection with a provider of its own', () => {
       }
     });
 
-    it('by no gateway that it was kept with before such a one was refused, and tells no password of it', async () => {
+    it('through no invalid gateway that was stored before such ones were rejected, and reveals no password of it', async () => {
       const outbound = createOutbound({ rules: outboundRules(LOOPBACK_RANGES) });
       const sms = connectionSms({ outbound, clock: Date.now }, outbox);
       const [asked, taken] = [gateway.taken.length, outbox.taken.length];
@@ -225,7 +225,7 @@ describe('an SMS connection with a provider of its own', () => {
       expect(outbox.taken).to.have.length(taken);
     });
 
-    it('nowhere that the operator did not open', async () => {
+    it('to no address that the operator does not allow', async () => {
       const outbound = createOutbound({ rules: outboundRules([]) });
       const sms = connectionSms({ outbound, clock: Date.now }, outbox);
       const asked = gateway.taken.length;
@@ -237,7 +237,7 @@ describe('an SMS connection with a provider of its own', () => {
     });
   });
 
-  it('is enough for production, and one without is not', () => {
+  it('is enough for production, and a connection without one is not', () => {
     const file = (options: object) =>
       ({
         clients: [],

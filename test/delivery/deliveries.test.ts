@@ -1,5 +1,5 @@
-// Deliveries that outlive the process that wrote them: who tries them, and how often. Several processes are several
-// sets of deliveries over one store; time is the test's.
+// Deliveries that outlive the process that wrote them: which process tries them, and how often. Several processes are
+// several sets of deliveries over one store; the test sets the time.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ interface Seen {
   by: number;
 }
 
-/** Stores that several processes could have. */
+/** Stores that several processes can share. */
 const STORES: Record<string, (dataDir: string, clock: () => number) => Promise<Store>> = {
   'in memory': async (_dataDir, clock) => openMemoryStore(clock),
   'in a database': async (dataDir, clock) => {
@@ -40,7 +40,7 @@ for (const [where, open] of Object.entries(STORES))
     let now: number;
     let seen: Seen[];
     let gaveUp: unknown[];
-    /** What becomes of a try. */
+    /** The outcome of a try. */
     let behave: (seen: Seen) => Promise<void>;
     let ends: AbortController[];
     beforeEach(async () => {
@@ -58,7 +58,7 @@ for (const [where, open] of Object.entries(STORES))
       rmSync(dataDir, { recursive: true, force: true });
     });
 
-    /** Another process. @param by its number. */
+    /** Makes another process. @param by its number. */
     function process(by: number, pause: Pause = async () => settled(), over: Store = store) {
       const ending = new AbortController();
       ends.push(ending);
@@ -94,7 +94,7 @@ for (const [where, open] of Object.entries(STORES))
       store.batch([prepared.write]);
     const never = () => new Promise<void>(() => {});
 
-    it('are tried once written, under an id of their own, and removed when taken', async () => {
+    it('are tried once they are written, with an id of their own, and removed when accepted', async () => {
       const { prepare } = process(1);
       const all = ['a', 'b', 'c'].map((text) => prepare({ text }));
       for (const one of all) {
@@ -117,7 +117,7 @@ for (const [where, open] of Object.entries(STORES))
       );
     });
 
-    it('of a process that was killed while its clock was a day ahead are tried by one that begins then, and not again', async () => {
+    it('of a process that was killed while its clock was a day ahead are tried once, by a process that starts then', async () => {
       const { prepare } = process(0);
       const right = now;
       now += 86_400_000;
@@ -130,7 +130,7 @@ for (const [where, open] of Object.entries(STORES))
       expect(seen.map(({ content }) => content.text).sort()).to.deep.equal(['0', '1', '2']);
     });
 
-    it('are left alone while another process may be at them', async () => {
+    it('are left alone while another process may be trying them', async () => {
       behave = never;
       const { prepare } = process(1);
       const one = prepare({ text: 'slow' });
@@ -142,7 +142,7 @@ for (const [where, open] of Object.entries(STORES))
       expect(seen.map(({ by }) => by)).to.deep.equal([1]);
     });
 
-    it('of a process that ended in a try are tried again by another, under the same id', async () => {
+    it('of a process that ended during a try are tried again by another, with the same id', async () => {
       behave = async ({ by }) => (by === 1 ? never() : undefined);
       const { prepare } = process(1);
       const one = prepare({ text: 'cut short' });
@@ -156,13 +156,13 @@ for (const [where, open] of Object.entries(STORES))
       expect(new Set(seen.map(({ id }) => id)).size).to.equal(1);
     });
 
-    it('that wait their turn for longer than the lease are not tried by two', async () => {
+    it('that wait for their turn longer than the lease are not tried by two processes', async () => {
       let release = () => {};
       behave = async ({ by, content }) => {
         if (by === 1 && content.text !== 'last') await new Promise<void>((resolve) => (release = resolve));
       };
       const { prepare } = process(1);
-      // The last one has no turn while the four before it are tried.
+      // The last one gets no turn while the four before it are tried.
       for (const text of ['a', 'b', 'c', 'd', 'last']) {
         const one = prepare({ text });
         await write(one);
@@ -177,7 +177,7 @@ for (const [where, open] of Object.entries(STORES))
       expect(seen.filter(({ content }) => content.text === 'last').map(({ by }) => by)).to.deep.equal([2]);
     });
 
-    it('are tried again after a pause by whoever comes first, and by one alone', async () => {
+    it('are tried again after a pause by one process, whichever is first', async () => {
       behave = async () => {
         if (seen.length === 1) throw new Error('busy');
       };
@@ -188,7 +188,7 @@ for (const [where, open] of Object.entries(STORES))
       one.begin();
       await until(() => seen.length === 1);
       for (let i = 0; i < 10; i++) await settled();
-      // The pause of a second is over for all; the first process is late.
+      // The pause of a second is over for all processes; the first one is late.
       now += 1_000;
       process(2).deliveries.start();
       await until(() => seen.length === 2);
@@ -197,7 +197,7 @@ for (const [where, open] of Object.entries(STORES))
       expect(seen.map(({ by }) => by)).to.deep.equal([1, 2]);
     });
 
-    it('are given up after their last try, wherever the first ones were', async () => {
+    it('are given up after their last try, whichever processes made the earlier ones', async () => {
       behave = async () => {
         throw new Error('busy');
       };
@@ -214,7 +214,7 @@ for (const [where, open] of Object.entries(STORES))
       expect(gaveUp).to.deep.equal(['busy']);
     });
 
-    it('are given up at once where another try cannot help', async () => {
+    it('are given up at once when another try cannot help', async () => {
       behave = async () => {
         throw new Error('for good');
       };
@@ -247,7 +247,7 @@ for (const [where, open] of Object.entries(STORES))
       expect(seen.at(-1)?.by).to.equal(2);
     });
 
-    it('that were removed while the store did not answer are not sent again by who has sent them', async () => {
+    it('that could not be removed from the store are not sent again by the process that sent them', async () => {
       let broken = 3;
       const collection = store.collection('deliveries');
       const flaky: Store = {

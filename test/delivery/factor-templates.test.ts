@@ -1,4 +1,4 @@
-// The templates of text messages for a second factor, as the Management API sets them.
+// The templates of text messages for a second factor, set with the Management API.
 import { expect } from 'chai';
 import { managed } from '../actions/support.ts';
 import { callsOf, tenant } from '../factors/tenant.ts';
@@ -16,7 +16,7 @@ describe('templates of text messages for a second factor', () => {
 
   const put = (of: string, enrollment_message: string, verification_message: string) =>
     managed(server, 'PUT', `/guardian/factors/${of}/templates`, { enrollment_message, verification_message });
-  /** What somebody is sent who enrols a phone, and then is asked for its code. */
+  /** Returns what a user is sent who enrols a phone, and is then asked for its code. */
   const texts = async () => {
     const calls = callsOf(server);
     const email = `mfa-${++people}@example.test`;
@@ -40,7 +40,7 @@ describe('templates of text messages for a second factor', () => {
     return [first.text, (await sent(2)).text];
   };
 
-  it('are in force with the next message, for the first one and for all later ones', async () => {
+  it('apply from the next message on, one for the first message and one for all later ones', async () => {
     const usual = await texts();
     expect(usual[0]).to.contain('CODE');
     const answer = await put(
@@ -55,12 +55,12 @@ describe('templates of text messages for a second factor', () => {
     ]);
   });
 
-  it('that are broken, or lack the code, are replaced by ours: nobody could log in with them', async () => {
+  it('that are broken or lack the code are replaced by ours, because nobody could log in with them', async () => {
     await put('sms', '{% if %}{{code}}', 'Welcome to {{tenant.friendly_name}}');
     for (const text of await texts()) expect(text).to.contain('CODE').and.not.contain('Welcome');
   });
 
-  it('of the newer name come before those of the older one', async () => {
+  it('with the newer name take precedence over those with the older one', async () => {
     await put('sms', 'old {{code}}', 'old {{code}}');
     await put('phone', 'new {{code}}', 'newer {{code}}');
     expect(await texts()).to.deep.equal(['new CODE', 'newer CODE']);

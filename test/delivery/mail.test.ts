@@ -1,4 +1,4 @@
-// Mail to a real SMTP server: what arrives, and what is said of what does not.
+// Mail to a real SMTP server: what arrives, and how failures are reported.
 import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
@@ -64,7 +64,7 @@ describe('mail', () => {
     expect(headers['content-type']).to.match(/^multipart\/alternative/);
   });
 
-  it('has one recipient and no header of anybody else’s, whatever is in its fields', async () => {
+  it('has one recipient and no injected header, whatever is in its fields', async () => {
     const before = server.recipients.length;
     await deliver({ ...MESSAGE, subject: 'Hello\r\nBcc: eve@example.test\r\n\r\nBody' });
     await deliver({ ...MESSAGE, to: 'ada@example.test, eve@example.test' });
@@ -73,7 +73,7 @@ describe('mail', () => {
     for (const message of server.messages) expect(message.bcc ?? []).to.deep.equal([]);
   });
 
-  it('goes to an address in another script', async () => {
+  it('can go to an internationalized address', async () => {
     expect(await deliver({ ...MESSAGE, to: 'üser@例え.test' })).to.equal(undefined);
     expect(server.messages.at(-1)?.text?.trim()).to.equal(MESSAGE.text);
   });
@@ -92,12 +92,12 @@ describe('mail', () => {
     });
   }
 
-  it('waits no longer than it should for a server that says nothing', async () => {
+  it('gives up a server that does not answer', async () => {
     server.behave('silence');
     expect(await deliver(MESSAGE, {}, HASTY)).to.include({ code: 'unavailable' });
   });
 
-  it('waits no longer for a server that trickles its answers, never too slow in any one of them', async () => {
+  it('gives up a server that trickles its answers, each in time', async () => {
     const trickling = net.createServer((socket) => {
       let drip: NodeJS.Timeout | undefined;
       socket.write('220 ready\r\n');
@@ -116,11 +116,11 @@ describe('mail', () => {
     }
   });
 
-  it('cannot be sent where nobody listens', async () => {
+  it('fails where no server listens', async () => {
     expect(await deliver(MESSAGE, { port: 1 })).to.include({ code: 'unavailable' });
   });
 
-  it('logs in where it should, and says when it may not', async () => {
+  it('logs in where it should, and reports refused credentials', async () => {
     const guarded = await startMailServer({
       authOptional: false,
       allowInsecureAuth: true,
@@ -155,7 +155,7 @@ describe('mail', () => {
       ['from the first byte', true],
       ['by STARTTLS', false],
     ] as const) {
-      it(`${how} goes to a server it can trust, and to no other`, async () => {
+      it(`${how} goes only to a server with a trusted certificate`, async () => {
         const encrypted = await startMailServer({ secure, disabledCommands: [], ...certificate });
         try {
           const settings = { port: encrypted.port, secure, allowPlain: false };
@@ -171,7 +171,7 @@ describe('mail', () => {
       });
     }
 
-    it('is not given up for a server that offers none', async () => {
+    it('is required: a server that does not offer it gets neither the password nor the mail', async () => {
       const before = server.offered();
       expect(await deliver(MESSAGE, { allowPlain: false, user: 'me', password: 'secret' })).to.be.instanceOf(
         DeliveryError,
@@ -189,6 +189,6 @@ describe('mail', () => {
     ['smtp://127.example.test', { allowPlain: false }],
     ['smtp://a%40b:c%3Ad@mail.example.test', { user: 'a@b', password: 'c:d' }],
   ] as const) {
-    it(`is set by ${url}`, () => expect(smtpSettings(new URL(url))).to.deep.include(expected));
+    it(`is configured with ${url}`, () => expect(smtpSettings(new URL(url))).to.deep.include(expected));
   }
 });

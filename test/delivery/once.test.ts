@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { once } from '../../src/delivery/once.ts';
 
-describe('what is made once', () => {
-  it('is made at the first call, for all who ask meanwhile', async () => {
+describe('once()', () => {
+  it('creates a value at the first call, for all concurrent callers', async () => {
     let made = 0;
     const get = once(async () => ++made);
     expect(get.isMade()).to.equal(false);
@@ -11,7 +11,7 @@ describe('what is made once', () => {
     expect(get.isMade()).to.equal(true);
   });
 
-  it('is tried again when it could not be made: a fault that passes does not stay', async () => {
+  it('creates it again after a failure', async () => {
     let tries = 0;
     const get = once(async () => {
       if (++tries === 1) throw new Error('EMFILE: too many open files');

@@ -1,4 +1,4 @@
-// A provider that hangs: callers wait about two seconds, the message goes on without them.
+// A provider that hangs: callers wait about two seconds, and the message is sent without them.
 import { expect } from 'chai';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
@@ -9,7 +9,10 @@ import { stopwatch } from '../support/timing.ts';
 import { startTwilio, type TestTwilio, TWILIO } from '../support/twilio.ts';
 import { until } from '../support/wait-until.ts';
 
-/** The two seconds that are promised, and room for a busy machine; it was 47 seconds, and over 70 for twenty. */
+/**
+ * The two seconds that are promised, with room for a busy machine. It used to be 47 seconds, and over 70 for twenty
+ * callers.
+ */
 const PROMISED = 10_000;
 
 describe('a provider that hangs', () => {
@@ -55,7 +58,7 @@ describe('a provider that hangs', () => {
   const eventsOf = async (type: string) =>
     (await server.store.collection('logs').list({ limit: 1000 })).records.filter((one) => one.type === type);
 
-  it('makes nobody wait long, twenty at once neither, and the mails arrive when it answers', async () => {
+  it('delays no caller for long, nor twenty at once, and the mails arrive when it answers', async () => {
     mail.behave('hold');
     const { result, ms } = await timed(() =>
       Promise.all(
@@ -77,7 +80,7 @@ describe('a provider that hangs', () => {
     await until(async () => (await eventsOf('cls')).length === 20);
   });
 
-  it('leaves no code valid when it refuses in the end, and an event says so', async () => {
+  it('leaves no code valid when it finally refuses, and an event says so', async () => {
     mail.behave('hold');
     const email = 'refused@example.test';
     expect((await start({ connection: 'email', email, send: 'code' })).status).to.equal(200);
@@ -102,7 +105,7 @@ describe('a provider that hangs', () => {
     expect(mail.messages).to.have.length(0);
   });
 
-  it('of mail keeps no SMS waiting, and the other way round', async () => {
+  it('for mail does not delay SMS, nor the reverse', async () => {
     mail.behave('silence');
     await Promise.all(
       Array.from({ length: 10 }, (_, i) => start({ connection: 'email', email: `stuck-${i}@example.test` })),
@@ -115,7 +118,7 @@ describe('a provider that hangs', () => {
     expect(ms).to.be.below(PROMISED);
   });
 
-  it('makes nobody wait for the code of a second factor, a reset or a verification', async () => {
+  it('does not delay the page of a second factor, a reset or a verification', async () => {
     mail.behave('hold');
     twilio.behave('silence');
     const post = (path: string, json: object) => timed(() => createAgent(server).request(path, { json }));

@@ -1,4 +1,4 @@
-// A server with real mail and SMS: what reaches people, and what callers hear when nothing does.
+// A server with real mail and SMS: what users receive, and what callers are told when nothing is sent.
 import { expect } from 'chai';
 import { OTP_GRANT, tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
@@ -45,7 +45,7 @@ describe('with real providers', () => {
     return records.filter((event) => event.type === type);
   };
 
-  it('a code arrives by mail and is good', async () => {
+  it('a code arrives by mail and works', async () => {
     const email = someone();
     expect((await start({ connection: 'email', email, send: 'code' })).status).to.equal(200);
     const message = mail.messages.at(-1);
@@ -56,7 +56,7 @@ describe('with real providers', () => {
     expect((await exchange(email, 'email', code)).status).to.equal(200);
   });
 
-  it('a link arrives by mail, in the language asked for', async () => {
+  it('a link arrives by mail, in the requested language', async () => {
     const agent = createAgent(server);
     await agent.request('/passwordless/start', {
       json: {
@@ -73,7 +73,7 @@ describe('with real providers', () => {
     expect(message?.text).to.match(/https:\/\/localhost:\d+\/passwordless\/verify_redirect\?/);
   });
 
-  it('a code arrives by SMS and is good', async () => {
+  it('a code arrives by SMS and works', async () => {
     const phone_number = '+16505551234';
     expect((await start({ connection: 'sms', phone_number })).status).to.equal(200);
     const { To, Body } = twilio.messages.at(-1) ?? {};
@@ -81,7 +81,7 @@ describe('with real providers', () => {
     expect((await exchange(phone_number, 'sms', codeIn(Body))).status).to.equal(200);
   });
 
-  it('a mail server that is busy for a moment is asked again', async () => {
+  it('a mail server that is busy for a moment is tried again', async () => {
     mail.behave({ code: 451, times: 2 });
     const before = mail.messages.length;
     expect((await start({ connection: 'email', email: someone(), send: 'code' })).status).to.equal(200);
@@ -92,7 +92,7 @@ describe('with real providers', () => {
     ['stays busy', { code: 451 }],
     ['refuses', { code: 550 }],
   ] as const) {
-    it(`a mail server that ${what} is a clear 503, and the code is not left valid`, async () => {
+    it(`a mail server that ${what} gives a clear 503, and the code does not stay valid`, async () => {
       mail.behave(how);
       const offered = mail.offered();
       const dead = (await challenges()).filter(({ spent }) => spent).length;
@@ -107,7 +107,7 @@ describe('with real providers', () => {
     });
   }
 
-  it('a code that could not be sent from the hosted page is said to be unsent, and is not left valid', async () => {
+  it('a code that could not be sent from the login page is reported there, and does not stay valid', async () => {
     const agent = createAgent(server);
     const page = await openPage(agent, server, webRequest());
     const { action, fields } = readForm(await agent.get(`/u/${uidOf(page)}/passwordless/email`), 'address');
@@ -120,7 +120,7 @@ describe('with real providers', () => {
     expect(readForm(told, 'address').fields).to.include({ address });
     expect(told.text).to.match(/role="alert"[\s\S]*could not be sent/);
     expect(await unspent()).to.equal(before);
-    // Asked again once it can be sent, the code that comes is good.
+    // Requested again once mail can be sent, the code works.
     mail.behave('accept');
     server.tick(31_000);
     const sent = await agent.request(action, { form: { ...fields, address } });
@@ -134,7 +134,7 @@ describe('with real providers', () => {
     expect(responseOf(back)).to.have.property('code');
   });
 
-  it('a code that could not be sent does not work, even for who guesses it', async () => {
+  it('a code that could not be sent does not work, even for somebody who guesses it', async () => {
     const phone_number = '+16505550199';
     twilio.behave({ status: 503, code: 20503 });
     const before = (await challenges()).filter(({ spent }) => spent).length;
@@ -142,7 +142,7 @@ describe('with real providers', () => {
     expect((await challenges()).filter(({ spent }) => spent)).to.have.length(before + 1);
   });
 
-  it('a phone number that the provider does not know is the caller’s fault, with the provider’s code', async () => {
+  it("a phone number that the provider rejects is an error of the caller, with the provider's code", async () => {
     twilio.behave({ status: 400, code: 21211, message: "The 'To' number is not a valid phone number." });
     const asked = twilio.asked();
     const answer = await start({ connection: 'sms', phone_number: '+15005550001' });
@@ -154,29 +154,29 @@ describe('with real providers', () => {
     expect(twilio.asked() - asked).to.equal(1);
   });
 
-  it('a provider that asks for patience gets it', async () => {
+  it('a provider that answers 429 is tried again later', async () => {
     twilio.behave({ status: 429, code: 20429, times: 2 });
     const asked = twilio.asked();
     expect((await start({ connection: 'sms', phone_number: '+16505550177' })).status).to.equal(200);
     expect(twilio.asked() - asked).to.equal(3);
   });
 
-  it('a reset is answered the same when the mail server is down, and its link is dead', async () => {
+  it('a reset is answered the same when the mail server is down, and its link does not work', async () => {
     mail.behave({ code: 451 });
     const answer = await createAgent(server).request('/dbconnections/change_password', {
       json: { connection: 'users', email: USER.email },
     });
     expect(answer.status).to.equal(200);
     const resets = async () => (await challenges()).filter(({ purpose }) => purpose === 'password_reset');
-    // Until it was tried for the last time; a stop would leave it to the next start.
+    // Until its last try; a stop would leave the message to the next start.
     while (!(await resets()).some(({ spent }) => spent)) await aMoment();
     expect((await resets()).every(({ spent }) => spent)).to.equal(true);
-    // Whoever asked is told of by the one; the other says, as of any message, that it was not sent.
+    // `fcpr` says who requested the reset; `fn` says, as for any message, that it was not sent.
     for (const type of ['fcpr', 'fn'])
       expect((await events(type)).at(-1), type).to.include({ user_name: USER.email });
   });
 
-  it('every outcome is in the log, and no code, link or secret is', async () => {
+  it('every outcome is in the log, without codes, links and secrets', async () => {
     await events('cls');
     const logged = server.logged();
     expect(logged).to.contain('a message was sent').and.contain('a message could not be sent');
@@ -191,7 +191,7 @@ describe('with real providers', () => {
 });
 
 describe('at shutdown', () => {
-  it('mail that waits is sent before the process ends', async () => {
+  it('waiting mail is sent before the process ends', async () => {
     const mail = await startMailServer();
     const server = await startServer({
       tenant,

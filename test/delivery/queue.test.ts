@@ -1,4 +1,4 @@
-// The queue of messages nobody waits for. Time is a list of pauses that the test ends by hand.
+// The queue of background messages. Time is a list of pauses that the test ends.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { expect } from 'chai';
 import { createQueue, type Pause } from '../../src/delivery/queue.ts';
@@ -17,7 +17,7 @@ function manualPauses() {
 
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** A job that fails so many times, and what became of it. */
+/** A job that fails a number of times, and its outcome. */
 function job(failures: number, { passing = true } = {}) {
   const seen = { tries: 0, gaveUp: undefined as unknown };
   return {
@@ -35,7 +35,7 @@ function job(failures: number, { passing = true } = {}) {
 }
 
 describe('the queue of messages', () => {
-  it('tries again after each pause until it works', async () => {
+  it('tries again after each pause until a try succeeds', async () => {
     const { open, pause } = manualPauses();
     const queue = createQueue({ pauses: [10, 20, 30], concurrency: 1, capacity: 10, pause });
     const { job: failing, seen } = job(2);
@@ -50,7 +50,7 @@ describe('the queue of messages', () => {
     expect(seen).to.deep.equal({ tries: 3, gaveUp: undefined });
   });
 
-  it('gives up when all pauses are used, once', async () => {
+  it('gives up once, when all pauses are used', async () => {
     const instant: Pause = async () => {};
     const queue = createQueue({ pauses: [1, 2], concurrency: 1, capacity: 10, pause: instant });
     const { job: failing, seen } = job(99);
@@ -62,7 +62,7 @@ describe('the queue of messages', () => {
     expect(String(seen.gaveUp)).to.equal('Error: try 3');
   });
 
-  it('gives up at once where another try cannot help', async () => {
+  it('gives up at once when another try cannot help', async () => {
     const { open, pause } = manualPauses();
     const queue = createQueue({ pauses: [1, 2], concurrency: 1, capacity: 10, pause });
     const { job: failing, seen } = job(99, { passing: false });
@@ -72,7 +72,7 @@ describe('the queue of messages', () => {
     expect(open).to.deep.equal([]);
   });
 
-  it('runs no more at once than it may, and lets others run while one pauses', async () => {
+  it('limits the jobs that run at once, and runs others while one pauses', async () => {
     const { pause } = manualPauses();
     const queue = createQueue({ pauses: [1], concurrency: 2, capacity: 100, pause });
     let running = 0;
@@ -99,7 +99,7 @@ describe('the queue of messages', () => {
     expect(ends).to.have.length(10);
   });
 
-  it('has those first that somebody waits for, each in the context of who added it', async () => {
+  it('runs urgent jobs first, each in the async context of its caller', async () => {
     const queue = createQueue({ pauses: [], concurrency: 1, capacity: 10 });
     const context = new AsyncLocalStorage<string>();
     const seen: string[] = [];
@@ -121,7 +121,7 @@ describe('the queue of messages', () => {
     );
   });
 
-  it('takes no more than it has room for', async () => {
+  it('rejects jobs beyond its capacity', async () => {
     const { pause } = manualPauses();
     const queue = createQueue({ pauses: [1], concurrency: 1, capacity: 3, pause });
     const taken = Array.from({ length: 5 }, () => queue.add(job(99).job));
@@ -130,7 +130,7 @@ describe('the queue of messages', () => {
     expect(queue.add(job(0).job)).to.equal(true);
   });
 
-  it('at the end cuts pauses short for one more try', async () => {
+  it('cuts pauses short for one more try when it is flushed', async () => {
     const { pause } = manualPauses();
     const queue = createQueue({ pauses: [1000, 2000, 3000], concurrency: 1, capacity: 10, pause });
     const [once, never] = [job(1), job(99)];
@@ -143,7 +143,7 @@ describe('the queue of messages', () => {
     expect(String(never.seen.gaveUp)).to.equal('Error: try 2');
   });
 
-  it('at the end does not wait for ever, and says how much is left', async () => {
+  it('waits a limited time when it is flushed, and returns how many jobs are left', async () => {
     const { pause } = manualPauses();
     const queue = createQueue({ pauses: [], concurrency: 1, capacity: 10, pause });
     queue.add({ run: () => new Promise(() => {}), mayPass: () => true, gaveUp: async () => {} });

@@ -1,4 +1,4 @@
-// How many text messages a number gets, whatever asks for them.
+// The limit of text messages to a number, whatever asks for them.
 import { expect } from 'chai';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
@@ -47,7 +47,7 @@ describe('text messages to a number', () => {
     return (await post('/mfa/associate', asked, { authorization: `Bearer ${mfa_token}` })).status;
   };
 
-  it('are as many as its limit, for logins and second factors together, and then fewer', async () => {
+  it('are limited for logins and second factors together', async () => {
     const number = '+16505550180';
     expect([await start(number), await enroll(number), await start(number)]).to.deep.equal([200, 200, 200]);
     expect([await start(number), await enroll(number)]).to.deep.equal([503, 503]);

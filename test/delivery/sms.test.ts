@@ -1,4 +1,4 @@
-// SMS by Twilio's own client, against a double of its Messages API.
+// SMS with Twilio's own client, against a stand-in for its Messages API.
 import { expect } from 'chai';
 import { DeliveryError } from '../../src/delivery/messages.ts';
 import { askSmsAccount, createSmsTransport } from '../../src/delivery/sms.ts';
@@ -16,7 +16,7 @@ const MESSAGE: OutgoingSms = {
   about: { kind: 'mfa_sms', notice: { to: '+16505551234' } },
 };
 
-describe('SMS', () => {
+describe('an SMS', () => {
   let twilio: TestTwilio;
   before(async () => {
     twilio = await startTwilio();
@@ -41,7 +41,7 @@ describe('SMS', () => {
     });
   });
 
-  it('goes out by a messaging service', async () => {
+  it('goes out through a messaging service', async () => {
     expect(await deliver(MESSAGE, { messagingServiceSid: 'MG1' })).to.equal(undefined);
     expect(twilio.messages.at(-1)).to.include({ MessagingServiceSid: 'MG1' }).and.not.have.property('From');
   });
@@ -67,20 +67,20 @@ describe('SMS', () => {
     });
   }
 
-  it('with a wrong token is rejected, and the token is in no message', async () => {
+  it('with a wrong token is rejected, and the error does not contain the token', async () => {
     const error = await deliver(MESSAGE, { from: '+1', authToken: 'hidden-token' });
     expect(error).to.include({ code: 'rejected' });
     expect(`${String(error)} ${JSON.stringify(error)}`).not.to.contain('hidden-token');
   });
 
-  it('waits no longer than it should', async () => {
+  it('is given up after the time limit', async () => {
     twilio.behave('silence');
     expect(await deliver(MESSAGE, { from: '+1' }, 200)).to.include({ code: 'unavailable' });
     const asked = askSmsAccount({ ...TWILIO, apiUrl: twilio.url }, outbound, 200);
     expect(await asked.catch((error: unknown) => error)).to.include({ failure: 'timeout' });
   });
 
-  it('is not sent to an address that the operator did not open', async () => {
+  it('is not sent to an address that the operator does not allow', async () => {
     const closed = createOutbound({ rules: outboundRules([]) });
     const asked = twilio.asked();
     const error = await createSmsTransport({ ...TWILIO, apiUrl: twilio.url, from: '+1' }, closed)
@@ -90,7 +90,7 @@ describe('SMS', () => {
     expect(twilio.asked()).to.equal(asked);
   });
 
-  it('cannot be sent where nobody listens', async () => {
+  it('fails where nobody listens', async () => {
     expect(await deliver(MESSAGE, { from: '+1', apiUrl: 'http://127.0.0.1:1' })).to.include({
       code: 'unavailable',
     });

@@ -1,4 +1,4 @@
-// What messages say: ours in every kind and language, and the tenant's own, which cannot do harm.
+// The content of messages: ours in every kind and language, and the tenant's own templates, which can do no harm.
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import type { Logger } from 'pino';
@@ -73,7 +73,7 @@ describe('the templates of messages', () => {
 
   for (const locale of ['en', 'de', 'ar']) {
     for (const kind of KINDS) {
-      it(`of ours say everything: ${kind} in ${locale}`, async () => {
+      it(`of ours are complete for ${kind} in ${locale}`, async () => {
         for (const carried of [{ code: '123456' }, { url: LINK }]) {
           const notice = {
             to: 'ada@example.test',
@@ -96,7 +96,7 @@ describe('the templates of messages', () => {
     }
   }
 
-  it('load nothing from elsewhere, and run nothing', async () => {
+  it('load nothing from other hosts, and run nothing', async () => {
     const { html } = await email('reset_email', {}, { url: LINK });
     expect(html).not.to.match(/<script|<link|@import|url\(|<img|javascript:/i);
   });
@@ -121,7 +121,7 @@ describe('the templates of messages', () => {
     expect(html).not.to.contain('49');
   });
 
-  it('say how long they are good', async () => {
+  it('say how long links and codes are valid', async () => {
     const say = async (urlLifetimeInSeconds: number) =>
       (await email('reset_email', own({ urlLifetimeInSeconds }), { url: LINK })).text;
     expect(await say(600)).to.contain('good for 10 minutes');
@@ -137,7 +137,7 @@ describe('the templates of messages', () => {
     expect(text).to.contain('good for 5 minutes');
   });
 
-  it('by SMS fill in a code by themselves on phones that know our host', async () => {
+  it('for SMS let phones fill in the code at our host', async () => {
     const message = await templatesOf().render('passwordless_sms', {
       to: '+16505551234',
       application,
@@ -188,7 +188,7 @@ describe('the templates of messages', () => {
       ['user.__proto__', ''],
     ];
     for (const [name, value] of variables) {
-      it(`know ${name} as ${JSON.stringify(value)}`, async () => {
+      it(`have ${name} as ${JSON.stringify(value)}`, async () => {
         const file = { ...own({ body: `[{{ ${name} }}]` }), tenant: { support_email: 'help@example.test' } };
         const notice = {
           code: '123456',
@@ -199,13 +199,13 @@ describe('the templates of messages', () => {
       });
     }
 
-    it('escape once, also where the template escapes itself', async () => {
+    it('escape once, even where the template escapes itself', async () => {
       const { html } = await email('reset_email', own({ body: '{{ user.name | escape }}|{{ user.name }}' }));
       const escaped = 'Ada &lt;b&gt;Lovelace&lt;/b&gt;';
       expect(html).to.equal(`${escaped}|${escaped}`);
     });
 
-    it('start no header of their own', async () => {
+    it('cannot inject a header', async () => {
       const file = own({
         from: 'a@b.test{{ user.user_metadata.evil }}',
         subject: 'x{{ user.user_metadata.evil }}',
@@ -233,7 +233,7 @@ describe('the templates of messages', () => {
       ],
       ['is too long', 'x'.repeat(300_000)],
     ] as const) {
-      it(`that ${what} is ours instead, and said once`, async () => {
+      it(`are replaced by ours, which is logged once, when one ${what}`, async () => {
         const templates = templatesOf(own({ body, subject: 'Their subject' }));
         const time = stopwatch();
         for (let i = 0; i < 3; i++) {
@@ -250,7 +250,7 @@ describe('the templates of messages', () => {
       });
     }
 
-    it('of a connection are for its e-mail', async () => {
+    it('of a connection are used for its e-mail', async () => {
       const options = {
         email: {
           from: 'codes@example.test',
@@ -271,7 +271,7 @@ describe('the templates of messages', () => {
       });
     });
 
-    it('of a connection are for its SMS', async () => {
+    it('of a connection are used for its SMS', async () => {
       const options = { from: '+15005550006', template: 'Code: @@password@@ <{{ application.name }}>' };
       const message = (await templatesOf().render('passwordless_sms', {
         to: '+16505551234',
@@ -282,7 +282,7 @@ describe('the templates of messages', () => {
       expect(message).to.include({ from: '+15005550006', text: 'Code: 123456 <Harbour Books>' });
     });
 
-    it('may be switched off; ours are on, the welcome apart', () => {
+    it('may be switched off; ours are on, except the welcome mail', () => {
       expect(templatesOf(own({ enabled: false })).settings('reset_email').enabled).to.equal(false);
       expect(templatesOf().settings('reset_email')).to.deep.equal({
         enabled: true,
@@ -300,7 +300,7 @@ describe('the templates of messages', () => {
   });
 
   describe('choose the language', () => {
-    it('that the tenant has, or its first', async () => {
+    it("of the recipient if the tenant has it, otherwise the tenant's first", async () => {
       const subject = async (languages: string[] | undefined, enabled = ['en', 'de']) =>
         (await email('reset_email', { tenant: { enabled_locales: enabled } }, { languages })).subject;
       expect(await subject(['de'])).to.equal('Neues Passwort setzen');

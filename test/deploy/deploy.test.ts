@@ -1,5 +1,5 @@
-// What is in deploy/, as far as it can be looked at without a container engine or a cluster: that it is well-formed, and that
-// each setting, port, path and metric that it names is there.
+// The files in deploy/, checked without a container engine or a cluster: they are well-formed, and each setting, port,
+// path and metric that they name exists.
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
@@ -11,7 +11,7 @@ import { describedSettings } from '../../src/settings-schema.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 const NAMES = new Set(describedSettings().map(({ name }) => name));
-/** What Node.js itself reads, and glibc below it. */
+/** Variables that Node.js and glibc read. */
 const OF_NODE = ['NODE_OPTIONS', 'MALLOC_ARENA_MAX', 'MALLOC_TRIM_THRESHOLD_'];
 
 const dockerfile = read('deploy/Dockerfile');
@@ -34,7 +34,7 @@ const imageEnv = Object.fromEntries(
     .map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]),
 ) as Record<string, string>;
 
-/** With what an operator fills in. */
+/** With the values that an operator fills in. */
 const FILLED: Record<string, string> = {
   HOSTNAME_PUBLIC: 'login.example.com',
   SECRETS_KEY: randomBytes(32).toString('base64'),
@@ -46,7 +46,7 @@ const fill = (text: unknown) =>
 
 describe('deploy/', () => {
   describe('Dockerfile', () => {
-    it('sets only what there is, and ends in an image that runs as nobody in particular', () => {
+    it('sets only settings that exist, and ends in an image with an unprivileged user', () => {
       expect(
         Object.keys(imageEnv).filter((name) => !NAMES.has(name) && !OF_NODE.includes(name)),
       ).to.deep.equal([]);
@@ -58,7 +58,7 @@ describe('deploy/', () => {
       expect(last).not.to.contain('npm');
     });
 
-    it('asks a probe that there is, and starts what the package has', () => {
+    it('names a probe that exists, and starts a file of the package', () => {
       expect(dockerfile).to.match(/HEALTHCHECK[\s\S]*\/healthz/);
       expect(FEATURES.some(({ routes = {} }) => Object.keys(routes).includes('GET|HEAD /healthz'))).to.equal(
         true,
@@ -68,14 +68,14 @@ describe('deploy/', () => {
         `ENTRYPOINT ["node", "--max-semi-space-size=32", "/app/${bin.gatehouse}"]`,
       );
       expect(files).to.include('dist');
-      // Each version of Node.js that it is built with is one that is supported.
+      // Each version of Node.js that it is built with is supported.
       const { engines } = JSON.parse(read('package.json'));
       const least = Number(/\d+/.exec(engines.node)?.[0]);
       for (const [, version] of dockerfile.matchAll(/^FROM node:(\d+)/gm))
         expect(Number(version)).to.be.at.least(least);
     });
 
-    it('leaves out of its context what is secret or large', () => {
+    it('keeps secret and large files out of its context', () => {
       const left = read('deploy/Dockerfile.dockerignore').split('\n');
       expect(left).to.include.members(['.git', 'node_modules', 'data', '**/.env']);
     });
@@ -95,7 +95,7 @@ describe('deploy/', () => {
       expect(settings.metrics).to.include({ port: 9464 });
     });
 
-    it('has no secret of its own: each is asked for', () => {
+    it('has no secrets of its own and requires each', () => {
       const names = [...read('deploy/compose.yaml').matchAll(/\$\{(\w+)/g)].map(([, name]) => name);
       const example = read('deploy/.env.example');
       for (const name of new Set(names)) expect(example, name).to.match(new RegExp(`^${name}=`, 'm'));
@@ -103,7 +103,7 @@ describe('deploy/', () => {
         expect(example).to.match(new RegExp(`^${name}=$`, 'm'));
     });
 
-    it('opens nothing but the proxy, which alone is trusted', () => {
+    it('publishes only the ports of the proxy, which alone is trusted', () => {
       expect(gatehouse).not.to.have.property('ports');
       expect(database).not.to.have.property('ports');
       expect(proxy.networks).to.deep.equal(['front']);
@@ -113,12 +113,12 @@ describe('deploy/', () => {
       expect(read('deploy/Caddyfile')).to.contain(`reverse_proxy gatehouse:${imageEnv.PORT}`);
     });
 
-    it('is told nothing by strangers of the trace that their requests are of: they could have each collected', () => {
+    it('does not pass on the trace headers of clients, who could have every request traced', () => {
       for (const name of ['traceparent', 'tracestate', 'baggage'])
         expect(read('deploy/Caddyfile')).to.match(new RegExp(`^\\s+header_up -${name}$`, 'm'));
     });
 
-    it('can write to its data alone', () => {
+    it('lets containers write to their data only', () => {
       expect(gatehouse).to.include({ read_only: true });
       expect(gatehouse.cap_drop).to.deep.equal(['ALL']);
       expect(gatehouse.volumes).to.include(`data:${imageEnv.DATA_DIR}`);
@@ -127,7 +127,7 @@ describe('deploy/', () => {
   });
 
   describe('the Kubernetes manifests', () => {
-    it('set only what there is, and what the server starts with', () => {
+    it('set only settings that exist, and that the server starts with', () => {
       const given = Object.fromEntries(
         container.env.map(({ name, value }: { name: string; value: string }) => [name, value]),
       );
@@ -149,7 +149,7 @@ describe('deploy/', () => {
       );
     });
 
-    it('probe paths that there are, at ports that there are', () => {
+    it('probe paths and ports that exist', () => {
       const ports = container.ports.map(({ name }: { name: string }) => name);
       for (const [probe, path] of Object.entries({
         startupProbe: '/healthz',
@@ -164,7 +164,7 @@ describe('deploy/', () => {
         for (const { targetPort } of spec.ports) expect(ports).to.include(targetPort);
     });
 
-    it('mean the same pods everywhere', () => {
+    it('select the same pods everywhere', () => {
       const { labels } = ofKind('Deployment').spec.template.metadata;
       const selectors = [
         ofKind('Deployment').spec.selector.matchLabels,
@@ -178,13 +178,13 @@ describe('deploy/', () => {
       );
     });
 
-    it('give a stop the time that it takes, after the proxies have heard of it', () => {
+    it('give a stop enough time, after the proxies have been told', () => {
       const pause = Number(/(\d+)\)$/.exec(container.lifecycle.preStop.exec.command.at(-1))?.[1]) / 1000;
       expect(pause).to.be.above(0);
       expect(pod.terminationGracePeriodSeconds).to.be.above(pause + 10);
     });
 
-    it('have no rights, and can write to volumes alone', () => {
+    it('give containers no privileges, and write access to volumes only', () => {
       expect(pod.securityContext.runAsNonRoot).to.equal(true);
       expect(pod.automountServiceAccountToken).to.equal(false);
       expect(container.securityContext).to.deep.include({
@@ -201,11 +201,11 @@ describe('deploy/', () => {
   describe('the systemd unit', () => {
     const lines = unit.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 
-    it('has sections and assignments alone', () => {
+    it('has only sections and assignments', () => {
       for (const line of lines) expect(line).to.match(/^(\[(Unit|Service|Install)\]|[A-Z][A-Za-z]+=.*)$/);
     });
 
-    it('sets only what there is, and starts a command that there is', () => {
+    it('sets only settings that exist, and starts a command that exists', () => {
       const names = [...unit.matchAll(/^Environment=(\w+)=/gm)].map(([, name]) => name ?? '');
       expect(names.filter((name) => !NAMES.has(name) && !OF_NODE.includes(name))).to.deep.equal([]);
       expect(unit).to.match(/^ExecStart=\S+\/node_modules\/\.bin\/gatehouse$/m);
@@ -215,7 +215,7 @@ describe('deploy/', () => {
     });
   });
 
-  describe('what watches', () => {
+  describe('monitoring', () => {
     let known: Set<string>;
     before(async () => {
       const metrics = createMetrics('test');
@@ -230,7 +230,7 @@ describe('deploy/', () => {
     const named = (text: string) =>
       [...text.matchAll(/\b(?:gatehouse|nodejs|process)_[a-z0-9_]+\b/g)].map(([name]) => name);
 
-    it('names only metrics that there are: the dashboard', () => {
+    it('has a dashboard of metrics that exist', () => {
       const dashboard = JSON.parse(read('deploy/grafana/gatehouse.json'));
       const expressions: string[] = dashboard.panels.flatMap((panel: { targets: { expr: string }[] }) =>
         panel.targets.map(({ expr }) => expr),
@@ -245,7 +245,7 @@ describe('deploy/', () => {
       expect(new Set(ids).size).to.equal(ids.length);
     });
 
-    it('names only metrics that there are: the alerts, each with what it means', () => {
+    it('has alerts on metrics that exist, each with an explanation', () => {
       const { groups } = parse(read('deploy/prometheus/alerts.yaml'));
       const rules = groups.flatMap((group: { rules: object[] }) => group.rules);
       expect(rules.length).to.be.above(8);
@@ -257,7 +257,7 @@ describe('deploy/', () => {
       }
     });
 
-    it('and every metric of ours is in the documents', () => {
+    it('has every metric of ours in the documents', () => {
       const documented = read('docs/operating.md');
       for (const name of known) {
         const [base = ''] = name.split(/_(?:bucket|sum|count)$/);
@@ -266,7 +266,7 @@ describe('deploy/', () => {
     });
   });
 
-  it('says what each file is for', () => {
+  it('describes each file', () => {
     const text = read('deploy/README.md');
     for (const file of [
       'Dockerfile',

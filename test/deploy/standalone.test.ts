@@ -52,14 +52,14 @@ describe('the standalone directory', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('gives a token for which an action ran', async () => {
+  it('issues a token for which an action ran', async () => {
     const machine = { client_id: 'm2m', client_secret: 'm2m-secret', audience: API };
     const answer = await token(agent, { grant_type: 'client_credentials', ...machine });
     expect(answer.status).to.equal(200);
     expect(payload(answer.json().access_token)).to.include({ 'https://example.test/client': 'Machine' });
   });
 
-  it('logs somebody in at its page, for an application that asks by SAML', async () => {
+  it('logs a user in at its page, for a SAML application', async () => {
     const { status, text } = await agent.get('/samlp/metadata/sp');
     expect(status).to.equal(200);
     expect(text).to.contain(`Location="${server.url}/samlp/sp"`);
@@ -68,7 +68,7 @@ describe('the standalone directory', () => {
     expect(xml).to.contain('<saml:Audience>').and.contain(USER.email);
   });
 
-  it('has the pages of the console, with what they load', async () => {
+  it('serves the pages of the console with their assets', async () => {
     const page = await follow(agent, await agent.get('/console'), server.url);
     expect(page.status).to.equal(200);
     const [, style = ''] = /<link rel="stylesheet" href="([^"]+)"/.exec(page.text) ?? [];
@@ -84,8 +84,9 @@ describe('the standalone directory', () => {
     expect(code).to.equal(1);
   });
 
-  it('finds the names of each package that is loaded later', () => {
-    // CommonJS that is imported later has one name there, `default`: what takes another needs the package as a module.
+  it('finds the exports of each package that is loaded later', () => {
+    // CommonJS that is imported later has one export, `default`. Code that uses another one needs the package as an
+    // ECMAScript module.
     const nameless = Object.values(made.outputs)
       .filter(
         ({ entryPoint = '', exports }) => entryPoint.includes('node_modules') && exports.join() === 'default',
@@ -97,7 +98,7 @@ describe('the standalone directory', () => {
     ]);
   });
 
-  it('names the licences of the packages in its files, and has the others beside them', () => {
+  it('has the licences of the packages in its files, and the other packages with theirs', () => {
     const licences = readFileSync(join(folder, 'LICENSES.txt'), 'utf8');
     for (const name of ['oidc-provider', 'koa', 'zod', 'pg', 'xml-crypto'])
       expect(licences).to.match(new RegExp(`^${name} \\d.* \\(MIT\\)$`, 'm'));

@@ -1,4 +1,4 @@
-// The development inbox: as data, as a page that follows what is sent, and to nobody else.
+// The development inbox: as JSON, as a page that follows new messages, and restricted to this machine.
 import { existsSync } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ describe('the development inbox', () => {
   const outbox = () =>
     createOutbox({ directory: join(server.dataDir, 'outbox'), clock: Date.now, random: systemRandom });
 
-  it('gives what was sent as data, newest first', async () => {
+  it('returns the messages as JSON, newest first', async () => {
     await send('first@example.test');
     await send('second@example.test', 'link');
     await agent.request('/passwordless/start', {
@@ -48,13 +48,13 @@ describe('the development inbox', () => {
     expect(length).to.equal(1);
   });
 
-  it('keeps each message as a file of its owner’s alone', async () => {
+  it('stores each message in a file that only its owner can read', async () => {
     await send('file@example.test');
     const [file = ''] = await readdir(join(server.dataDir, 'outbox'));
     expect((await stat(join(server.dataDir, 'outbox', file))).mode & 0o777).to.equal(0o600);
   });
 
-  it('is not told to another host’s page, nor to another origin', async () => {
+  it('is hidden from pages of other hosts and from other origins', async () => {
     await send('host@example.test');
     for (const path of ['/dev/inbox', '/dev/inbox.json']) {
       expect((await agent.get(path, { host: 'evil.example' })).status).to.equal(404);
@@ -63,7 +63,7 @@ describe('the development inbox', () => {
     }
   });
 
-  it('is empty at first, and can be emptied by a form of ours alone', async () => {
+  it('is empty at first, and can be cleared only with our own form', async () => {
     expect((await agent.get('/dev/inbox.json')).json()).to.deep.equal([]);
     expect((await agent.get('/dev/inbox')).text).to.contain('Nothing was sent yet');
     await send('gone@example.test');
@@ -79,7 +79,7 @@ describe('the development inbox', () => {
     });
   }
 
-  it('is not there in production', async () => {
+  it('does not exist in production', async () => {
     const production = await startServer({
       tenant: {
         ...tenant,
@@ -134,7 +134,7 @@ describe('the development inbox', () => {
       expect(await page.evaluate('navigator.clipboard.readText()')).to.equal(code);
     });
 
-    it('runs nothing of what is in a mail, and shows its names as text', async () => {
+    it('runs nothing in a mail, and shows its names as text', async () => {
       await outbox().deliver(
         {
           channel: 'email',
@@ -155,7 +155,7 @@ describe('the development inbox', () => {
       expect(mail.headers['content-security-policy']).to.contain('sandbox').and.not.contain('allow-scripts');
     });
 
-    it('is found from the development page', async () => {
+    it('is linked from the development page', async () => {
       await page.goto(server.url);
       await page.getByRole('link', { name: 'Sent messages' }).click();
       expect(await page.getByRole('heading', { level: 1 }).textContent()).to.equal('Sent messages');

@@ -1,4 +1,4 @@
-// The document of the API as a server of development gives it.
+// The OpenAPI document of a development server.
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
@@ -30,7 +30,7 @@ describe('/openapi.json', () => {
     expect(grantTypes).to.include('http://login.example/oauth/grant-type/password-realm');
   });
 
-  it('names no path that is not there', async () => {
+  it('names only paths that exist', async () => {
     const { paths } = (await createAgent(server).get('/openapi.json')).json();
     for (const path of Object.keys(paths)) {
       const { status } = await createAgent(server).request(path.replaceAll(/\{\w+\}/g, 'x'), {

@@ -1,4 +1,4 @@
-// Whom the development pages are for: the person at the machine, under the name of the machine.
+// The development pages are only for requests from this machine, under its own name.
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import http from 'node:http';
@@ -21,7 +21,7 @@ const PAGES = [
   '/openapi.json',
 ];
 
-/** Sends a request as it is given, whatever its Host header says. @returns the status and the text. */
+/** Sends a request unchanged, whatever its Host header is. @returns the status and the text. */
 function ask(port: number, path: string, headers: Record<string, string>) {
   return new Promise<{ status: number | undefined; body: string }>((resolve, reject) => {
     http
@@ -71,7 +71,7 @@ describe('the development pages', () => {
       });
     }
 
-    it('have no "Try login" application there either', async () => {
+    it('have no "Try login" application either', async () => {
       server = await startServer({ tenant, env: { BASE_URL: 'https://login.example.com' } });
       const agent = createAgent({ url: `https://localhost:${server.settings.port}`, ca: server.ca });
       const answer = await agent.get(
@@ -90,7 +90,7 @@ describe('the development pages', () => {
   });
 
   describe('of this machine', () => {
-    it('are served on every loopback name, to a request that asks for it', async () => {
+    it("are served on every loopback address, to a request for the server's own name", async () => {
       server = await startServer({ tenant, env: { BASE_URL: 'https://login.localhost:8443' } });
       const agent = createAgent({ url: `https://localhost:${server.settings.port}`, ca: server.ca });
       for (const path of PAGES) {
@@ -98,7 +98,7 @@ describe('the development pages', () => {
       }
     });
 
-    it('are shown under no other name: who points a name here reads nothing (DNS rebinding)', async () => {
+    it('are not served under another name that resolves to this machine (DNS rebinding)', async () => {
       server = await startServer({ tenant });
       const agent = createAgent(server);
       for (const path of PAGES) {
@@ -116,7 +116,7 @@ describe('the development pages', () => {
       }
     });
 
-    it('are not shown to who came by a tunnel or a proxy, whatever address the server listens on', async () => {
+    it('are not served through a tunnel or a proxy, whatever address the server listens on', async () => {
       server = await startServer({ tenant, env: { HOST: '0.0.0.0' } });
       const agent = createAgent(server);
       const forwarded = [
@@ -135,7 +135,7 @@ describe('the development pages', () => {
       }
     });
 
-    it('are not shown to whom a trusted proxy on this machine forwards for', async () => {
+    it('are not served to clients of a trusted proxy on this machine', async () => {
       const env = { TLS: 'proxy', TRUSTED_PROXIES: '127.0.0.1', BASE_URL: 'https://localhost:8443' };
       server = await startServer({ tenant, env });
       const asked = (client: string) =>
@@ -150,7 +150,7 @@ describe('the development pages', () => {
   });
 });
 
-describe('a loopback host', () => {
+describe('isLoopback()', () => {
   for (const host of [
     'localhost',
     'LOCALHOST',
@@ -164,7 +164,7 @@ describe('a loopback host', () => {
     '::ffff:7f00:1',
     '0:0:0:0:0:0:0:1',
   ]) {
-    it(`is ${host}`, () => expect(isLoopback(host)).to.equal(true));
+    it(`is true for ${host}`, () => expect(isLoopback(host)).to.equal(true));
   }
   for (const host of [
     '',
@@ -182,10 +182,10 @@ describe('a loopback host', () => {
     '192.168.0.1',
     'unknown',
   ]) {
-    it(`is not "${host}"`, () => expect(isLoopback(host)).to.equal(false));
+    it(`is false for "${host}"`, () => expect(isLoopback(host)).to.equal(false));
   }
 
-  it('is what the base URL is by default', () => {
+  it('is true for the host of the default base URL', () => {
     expect(isLoopback(new URL(readSettings({}).baseUrl).hostname)).to.equal(true);
   });
 });

@@ -1,4 +1,4 @@
-// `gatehouse doctor`: what it finds, that it changes nothing, and by which exit code a script learns of it.
+// `gatehouse doctor`: its findings, its exit code, and that it changes nothing.
 import 'reflect-metadata';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -48,7 +48,7 @@ describe('gatehouse doctor', () => {
     expect(readdirSync(cwd)).to.deep.equal([]);
   });
 
-  it('names each fault of the settings, and quotes none of them', async () => {
+  it('names each fault of the settings without quoting values', async () => {
     const { code, findings, stdout } = await found({
       TLS: 'maybe',
       SECRETS_KEY: 'not-a-key',
@@ -75,7 +75,7 @@ describe('gatehouse doctor', () => {
     expect(fault?.text).to.match(/^clients\.0\.name: .+ \(tenant\.yaml:2\)$/);
   });
 
-  it('asks the server that runs, which has the store', async () => {
+  it('asks the running server, which has the store open', async () => {
     const server = await serveFolder(cwd);
     try {
       const { code, findings } = await found();
@@ -86,12 +86,12 @@ describe('gatehouse doctor', () => {
     } finally {
       await server.stop();
     }
-    // And the same of itself when none does.
+    // The same without a running server.
     const { findings } = await found();
     expect(of(findings, 'database')[0]).to.include({ verdict: 'ok' });
   });
 
-  it('finds a store that is damaged, or a database that does not answer', async () => {
+  it('finds a damaged store, and a database that does not answer', async () => {
     await (await serveFolder(cwd)).stop();
     writeFileSync(join(cwd, 'data/store/gatehouse.db'), 'no database');
     const damaged = await found();
@@ -114,7 +114,7 @@ describe('gatehouse doctor', () => {
     expect(of(findings, 'database')[0]).to.include({ verdict: 'ok' });
   });
 
-  it('finds keys that are old, events of the future, and log streams that are suspended', async () => {
+  it('finds old keys, events of the future, and suspended log streams', async () => {
     const server = await serveFolder(cwd);
     const { store } = server;
     const collection = store.collection('signingKeys');
@@ -141,8 +141,8 @@ describe('gatehouse doctor', () => {
     }
   });
 
-  it('finds a disk without room, and one that cannot be asked', async function () {
-    // There is a file system that has no room at all.
+  it('finds a disk without free space, and one that cannot be examined', async function () {
+    // Linux has a file system without any free space.
     if (process.platform !== 'linux') this.skip();
     const { code, findings } = await found({ DATA_DIR: '/proc/gatehouse' });
     expect(code).to.equal(1);
@@ -152,7 +152,7 @@ describe('gatehouse doctor', () => {
     expect(of((await found({ DATA_DIR: 'file/data' })).findings, 'disk')[0]).to.include({ verdict: 'fault' });
   });
 
-  it('finds data that others on the machine can read', async () => {
+  it('finds data that other users of the machine can read', async () => {
     await (await serveFolder(cwd)).stop();
     chmodSync(join(cwd, 'data'), 0o755);
     const open = await found();
@@ -198,7 +198,7 @@ describe('gatehouse doctor', () => {
       return [code, ...of(findings, 'certificate').map(({ verdict }) => verdict)];
     };
 
-    it('says that it has expired, ends soon, or is for another host', async () => {
+    it('reports that it has expired, ends soon, or is for another host', async () => {
       await certificate(-10 * DAY, -DAY);
       expect(await verdicts()).to.deep.equal([1, 'fault']);
       await certificate(-DAY, 10 * DAY);
@@ -211,7 +211,7 @@ describe('gatehouse doctor', () => {
       expect(await verdicts()).to.deep.equal([1, 'fault']);
     });
 
-    it('says the same of the one that a proxy shows, and that none is shown', async () => {
+    it('reports the same of the certificate that a proxy shows, and that none is shown', async () => {
       await certificate(-DAY, 60 * DAY);
       const shown = async (host = 'localhost') => {
         const [cert, key] = ['cert.pem', 'key.pem'].map((name) => readFileSync(join(cwd, name)));
@@ -248,7 +248,7 @@ describe('gatehouse doctor', () => {
   });
 
   describe('of messages', () => {
-    it('says whether the mail server takes the credentials, and sends nothing', async () => {
+    it('reports whether the mail server accepts the credentials, without sending anything', async () => {
       const mail = await startMailServer({
         authOptional: false,
         allowInsecureAuth: true,
@@ -277,7 +277,7 @@ describe('gatehouse doctor', () => {
       expect(of(gone.findings, 'SMTP')[0]).to.include({ verdict: 'fault' });
     });
 
-    it('says whether Twilio takes the account and the token, and sends nothing', async () => {
+    it('reports whether Twilio accepts the account and the token, without sending anything', async () => {
       const twilio = await startTwilio();
       const env = {
         TWILIO_ACCOUNT_SID: TWILIO.accountSid,
@@ -308,7 +308,7 @@ describe('gatehouse doctor', () => {
           expect(await said()).to.match(expected);
         }
         const asked = twilio.asked();
-        // What has not the form of Twilio is not sent there.
+        // Settings that do not have Twilio's form are not sent there.
         expect(await said({ TWILIO_ACCOUNT_SID: 'AC1' })).to.match(/^fault: TWILIO_ACCOUNT_SID/);
         expect(await said({ TWILIO_AUTH_TOKEN: 'token' })).to.match(/^fault: TWILIO_AUTH_TOKEN/);
         expect(await said({ TWILIO_FROM: '+' })).to.match(/^fault: TWILIO_FROM/);
@@ -320,7 +320,7 @@ describe('gatehouse doctor', () => {
     });
   });
 
-  it('asks the hosts that the tenant depends on, for the time, too', async () => {
+  it('requests the hosts that the tenant depends on, and compares their time', async () => {
     let behind = 0;
     const asked: string[] = [];
     const receiver = http.createServer((request, response) => {
@@ -339,7 +339,7 @@ describe('gatehouse doctor', () => {
       const { code, findings, stdout } = await found({ TENANT_FILE: 'tenant.yaml' });
       expect(code).to.equal(0);
       expect(of(findings, 'outside').map(({ verdict }) => verdict)).to.have.members(['ok', 'warning']);
-      // What a host is asked for may be a secret, and does something there.
+      // The path may be a secret, and may have an effect there.
       expect(stdout).not.to.contain('secret-path');
       expect(asked).to.deep.equal(['/']);
       expect(of(findings, 'clock').map(({ verdict }) => verdict)).to.deep.equal(['ok', 'ok']);

@@ -1,4 +1,4 @@
-// Tokens signed with each algorithm, by the application and by the API; and no key taken for another algorithm.
+// Tokens signed with each algorithm of the application or the API. No key is accepted for another algorithm.
 import {
   createHmac,
   createPrivateKey,
@@ -39,7 +39,7 @@ const clientOf = (alg: string) => ({
   client_secret: secretOf(alg),
   callbacks: [WEB_CALLBACK],
   grant_types: ['authorization_code', 'password', 'refresh_token'],
-  // By the vendor's member, and by the standard's.
+  // By the vendor's member, and by the standard one.
   ...(alg === 'ES256' ? { id_token_signed_response_alg: alg } : { jwt_configuration: { alg } }),
 });
 
@@ -98,7 +98,7 @@ describe('signing algorithms', () => {
   };
 
   for (const alg of OTHERS) {
-    it(`${alg}: ID token, access token, userinfo and id_token_hint`, async () => {
+    it(`sign with ${alg}: ID token, access token, userinfo and id_token_hint`, async () => {
       const { id_token, access_token } = await tokensOf(agent, alg);
       const published = await keysOf(agent);
       for (const jwt of [id_token, access_token]) {
@@ -111,12 +111,12 @@ describe('signing algorithms', () => {
       const hinted = await agent.get(
         `/oidc/logout?${new URLSearchParams({ id_token_hint: id_token, post_logout_redirect_uri: 'https://x.test/' })}`,
       );
-      // The hint names the application: its list is asked.
+      // The hint names the application, so its list applies.
       expect(hinted.text).to.contain('post_logout_redirect_uri');
     });
   }
 
-  it('are what openid-client verifies, signature included, by the key set', async () => {
+  it('are verified by openid-client with the key set, signature included', async () => {
     setDefaultCACertificates([...getCACertificates('default'), server.ca]);
     for (const alg of OTHERS) {
       const clientId = `app-${alg}`;
@@ -130,7 +130,7 @@ describe('signing algorithms', () => {
         expectedNonce: 'n-1',
       });
       expect(tokens.claims()?.aud).to.equal(clientId);
-      // One that expects another algorithm refuses it.
+      // A client that expects another algorithm refuses it.
       const other = await oidc.discovery(new URL(server.url), clientId, {
         ...metadata,
         id_token_signed_response_alg: 'RS256',
@@ -161,8 +161,8 @@ describe('signing algorithms', () => {
     expect(keys[0]?.alg).to.equal('RS256');
   });
 
-  describe('are not confused', () => {
-    /** A good access token's claims under another header, signed as told. */
+  describe('are not confused:', () => {
+    /** The claims of a valid access token with another header, signed by a function. */
     const forged = async (head: object, signature: (input: Buffer) => Buffer | Promise<Buffer>) => {
       const { access_token } = await tokensOf(agent, 'PS256');
       const input = `${encoded({ typ: 'JWT', ...head })}.${access_token.split('.')[1]}`;
@@ -176,7 +176,7 @@ describe('signing algorithms', () => {
       ['RS256', 'RS512'],
       ['RS512', 'RS256'],
     ] as const) {
-      it(`a key of ${of} verifies no ${as}`, async () => {
+      it(`a key for ${of} verifies no ${as}`, async () => {
         const key = await currentKey(of);
         const privateKey = createPrivateKey({ key: key.jwk as JsonWebKey, format: 'jwk' });
         await refused(await forged({ alg: as, kid: key.id }, (input) => signLocally(as, privateKey, input)));
@@ -185,7 +185,7 @@ describe('signing algorithms', () => {
       });
     }
 
-    it('the public key is no secret for HS256', async () => {
+    it('the public key is not accepted as a secret of HS256', async () => {
       const { id, jwk } = await currentKey('RS256');
       const publicKey = createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' });
       for (const secret of [
@@ -201,7 +201,7 @@ describe('signing algorithms', () => {
       }
     });
 
-    it('none, an unknown algorithm, another curve, DER in place of the two numbers', async () => {
+    it('rejects none, an unknown algorithm, another curve, and DER signatures', async () => {
       const ec = await currentKey('ES256');
       const key = createPrivateKey({ key: ec.jwk as JsonWebKey, format: 'jwk' });
       for (const alg of ['none', 'ES384', 'ES256K', 'Ed25519', 'es256'])
@@ -210,7 +210,7 @@ describe('signing algorithms', () => {
       await refused(await forged({ alg: 'ES256', kid: ec.id }, (input) => signBytes('sha256', input, key)));
     });
 
-    it('a key that the token brings itself', async () => {
+    it("rejects a key in the token's own header", async () => {
       const { jwk } = await currentKey('RS256');
       const other = (await import('node:crypto')).generateKeyPairSync('ec', { namedCurve: 'P-256' });
       const own = other.publicKey.export({ format: 'jwk' });
@@ -221,7 +221,7 @@ describe('signing algorithms', () => {
     });
   });
 
-  it('rotate together, or one alone; what each signed before is good until the next rotation', async () => {
+  it('rotate together, or one alone, and earlier tokens stay valid until the next rotation', async () => {
     const { rotateSigningKeys } = await import('../../src/signing/keys.ts');
     const before = await tokensOf(agent, 'ES256');
     const rsa = await currentKey('RS256');
@@ -237,7 +237,7 @@ describe('signing algorithms', () => {
   });
 
   for (const alg of ['ES256', 'EdDSA'] as const)
-    it(`${alg}: tokens of an API are signed with the current key, then with the one that was published as the next`, async () => {
+    it(`sign tokens of an API with the current ${alg} key, and after a rotation with the one that was published as the next`, async () => {
       const { rotateSigningKeys } = await import('../../src/signing/keys.ts');
       const published = async () =>
         (await keysOf(agent)).keys.filter((key) => key.alg === alg).map(({ kid }) => kid);
@@ -255,7 +255,7 @@ describe('signing algorithms', () => {
       await rotate();
       const second = await signed();
       expect(header(second).kid).to.not.equal(header(first).kid);
-      // APIs knew it already: none has to ask anew at the moment of the change.
+      // APIs knew the key already, so none has to fetch the key set at the moment of the rotation.
       expect(before).to.include.members([header(first).kid, header(second).kid]);
       expect([await isGood(first), await isGood(second)]).to.deep.equal([true, true]);
       await rotate();
@@ -263,7 +263,7 @@ describe('signing algorithms', () => {
       expect([await isGood(first), await isGood(second)]).to.deep.equal([false, true]);
     });
 
-  it('of two rotations at once one is refused, and each algorithm has one current key and one next', async () => {
+  it('refuse one of two concurrent rotations, and each has one current key and one next', async () => {
     const { rotateSigningKeys } = await import('../../src/signing/keys.ts');
     const done = await Promise.allSettled([1, 2, 3].map(() => rotateSigningKeys(server.store, Date.now)));
     expect(done.filter(({ status }) => status === 'fulfilled')).to.have.length.of.at.least(1);
@@ -275,22 +275,22 @@ describe('signing algorithms', () => {
 });
 
 describe('signatures', () => {
-  it('are made beside the event loop, which answers others meanwhile', async () => {
+  it('are made outside of the event loop, which answers others meanwhile', async () => {
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     let isMade = false;
     const made = signLocally('RS256', privateKey, Buffer.from('what is signed')).then((signature) => {
       isMade = true;
       return signature;
     });
-    // What does not leave the thread is done within the same turn.
+    // Work that does not leave the thread would be done within the same turn.
     for (let i = 0; i < 1_000; i++) await undefined;
     expect(isMade).to.equal(false);
     expect(await made).to.have.length(256);
   });
 });
 
-describe('signing keys that nobody asks for', () => {
-  it('are not made; an application that asks gets them with its next token, from many requests at once', async () => {
+describe('signing keys that nobody has requested', () => {
+  it('are not made before the next token of an application that requests them, once for many requests', async () => {
     const server = await startServer({
       tenant: { ...tenant, clients: [...tenant.clients, { ...clientOf('PS256'), jwt_configuration: {} }] },
     });

@@ -1,4 +1,4 @@
-// SIGNING=command: the keys are elsewhere, and a program signs by them.
+// SIGNING=command: the keys are kept elsewhere, and a program signs with them.
 import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -74,7 +74,7 @@ describe('keys that a program keeps', () => {
   });
   afterEach(() => outside.be('signs'));
 
-  it('sign tokens of each algorithm, and are published by their own names', async () => {
+  it('sign tokens of each algorithm, and are published with their own ids', async () => {
     const published = await keySet(server);
     expect(published.keys.map(({ kid }) => kid)).to.deep.equal(['RS256-1', 'RS256-2', 'ES256-1', 'ES256-2']);
     const { id_token, access_token } = (await login(agent, 'leeway')).json();
@@ -90,12 +90,12 @@ describe('keys that a program keeps', () => {
     }
   });
 
-  it('leave nothing private in the store', async () => {
+  it('leave no private part in the store', async () => {
     const { records } = await server.store.collection('signingKeys').list();
     for (const { jwk } of records) expect(jwk).not.to.include.any.keys('d', 'p', 'q', 'dp', 'dq', 'qi');
   });
 
-  it('runs the program without a shell and without the secrets of the settings', async () => {
+  it('are used without a shell and without the secrets of the settings', async () => {
     const before = { ...process.env };
     for (const name of SECRET_SETTINGS) process.env[name] = 'a secret';
     try {
@@ -109,14 +109,14 @@ describe('keys that a program keeps', () => {
     expect(environment).not.to.include.any.keys(...SECRET_SETTINGS);
   });
 
-  it('may give signatures of ECDSA as DER', async () => {
+  it('may return ECDSA signatures as DER', async () => {
     outside.be('der');
     const answer = await login(agent, 'leeway', { audience: '' });
     await jwtVerify(answer.json().id_token, createLocalJWKSet(await keySet(server)));
   });
 
   for (const mode of ['fails', 'lies', 'floods'] as const) {
-    it(`answer 503, and use nothing up, when the program ${mode}`, async () => {
+    it(`answer 503 and consume nothing when the program ${mode}`, async () => {
       const { refresh_token } = (await login(agent, 'leeway')).json();
       const refresh = () =>
         token(agent, {
@@ -126,7 +126,7 @@ describe('keys that a program keeps', () => {
           refresh_token,
         });
       outside.be(mode);
-      // What signed a moment ago counts as well; from the failure on it is asked first.
+      // After a recent signature the holder counts as working; after the failure it is asked first.
       server.tick(6_000);
       const refused = await refresh();
       expect(refused.status).to.equal(503);
@@ -140,7 +140,7 @@ describe('keys that a program keeps', () => {
     });
   }
 
-  it('at /authorize answer temporarily_unavailable', async () => {
+  it('answer temporarily_unavailable at /authorize', async () => {
     const { logIn, responseOf, webRequest } = await import('../support/flows.ts');
     const browser = createAgent(server);
     outside.be('fails');
@@ -183,7 +183,7 @@ describe('keys that a program keeps', () => {
     }
   });
 
-  it('rotate to the next of those that are there, and to no one that was taken before', async () => {
+  it('rotate to the next key of the program, and never to one that was taken before', async () => {
     const rotate = async () => {
       const holder = openHolder(server.settings.signing, {
         outbound: { fetch },
@@ -201,7 +201,7 @@ describe('keys that a program keeps', () => {
     };
     expect(await rotate()).to.equal('ES256-2');
     expect(await states()).to.deep.equal({ 'ES256-1': 'previous', 'ES256-2': 'current' });
-    // There is none after it.
+    // There is no key after it.
     expect(await rotate().catch((thrown: Error) => thrown.message)).to.contain('no further ES256 key');
     outside.add('ES256', 'ES256-3');
     outside.add('ES256', 'ES256-4');
@@ -234,7 +234,7 @@ describe('a start with keys outside', () => {
       (thrown: unknown) => (thrown as Error).message ?? JSON.stringify(thrown),
     );
 
-  it('is refused when there are none for what is asked, or they do not sign', async () => {
+  it('is refused when there is no key for a required algorithm, or a key does not sign', async () => {
     outside.be('fails');
     expect(await refusal()).to.contain('the vault is sealed');
     outside.be('signs');
@@ -245,13 +245,13 @@ describe('a start with keys outside', () => {
     );
   });
 
-  it('is refused when the program is not there', async () => {
+  it('is refused when the program does not exist', async () => {
     expect(await refusal({ SIGNING: 'command', SIGNING_COMMAND: '/nowhere/signer' })).to.contain(
       '/nowhere/signer',
     );
   });
 
-  it('is refused without what its setting needs', async () => {
+  it('is refused without the settings that it needs', async () => {
     for (const [SIGNING, name] of [
       ['command', 'SIGNING_COMMAND'],
       ['http', 'SIGNING_SECRET'],
@@ -260,7 +260,7 @@ describe('a start with keys outside', () => {
       expect(await refusal({ SIGNING })).to.contain(`${name}: required with SIGNING=${SIGNING}`);
   });
 
-  it('goes over from keys in the store: the next is outside, and signs after a rotation; and back', async () => {
+  it('changes from keys in the store to outside with a rotation, and back', async () => {
     const kids = async (server: TestServer) => (await keySet(server)).keys.map(({ kid }) => kid);
     const inStore = await start({});
     const [first = ''] = await kids(inStore);

@@ -1,4 +1,4 @@
-// Tokens that only their receiver can read: access tokens of an API, ID tokens and logout tokens of an application.
+// Encrypted tokens: access tokens for an API, and ID tokens and logout tokens for an application.
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { expect } from 'chai';
 import {
@@ -86,7 +86,7 @@ describe('encrypted tokens', () => {
       })
     ).json() as Record<'id_token' | 'access_token', string>;
 
-  it('access tokens of an API that asks for it: a signed JWT inside, the key named outside', async () => {
+  it('are access tokens of an API that requests it: a signed JWT inside, the key named outside', async () => {
     const { access_token } = await tokensFor('https://sealed.example.test/');
     expect(decodeProtectedHeader(access_token)).to.include({
       alg: 'RSA-OAEP-256',
@@ -100,14 +100,14 @@ describe('encrypted tokens', () => {
     expect(claims.azp).to.equal('sealed');
   });
 
-  it('with another algorithm, in the RFC 9068 form and signed with ES256', async () => {
+  it('may use another algorithm, in the RFC 9068 form and signed with ES256', async () => {
     const { access_token } = await tokensFor('urn:512');
     expect(decodeProtectedHeader(access_token)).to.include({ alg: 'RSA-OAEP-512', enc: 'A256GCM' });
     const { protectedHeader } = await jwtVerify(await opened(access_token), keys, { algorithms: ['ES256'] });
     expect(protectedHeader.typ).to.equal('at+jwt');
   });
 
-  it('ID tokens of an application that asks for it, and the metadata say so', async () => {
+  it('are ID tokens of an application that requests it, as the metadata say', async () => {
     const { id_token, access_token } = await tokensFor(API);
     expect(decodeProtectedHeader(id_token)).to.include({ alg: 'RSA-OAEP-256', enc: 'A256GCM', cty: 'JWT' });
     const { payload: claims } = await jwtVerify(await opened(id_token), keys, { audience: 'sealed' });
@@ -117,18 +117,18 @@ describe('encrypted tokens', () => {
     expect(document.id_token_encryption_enc_values_supported).to.include('A256GCM');
   });
 
-  it('are refused in words by userinfo, which cannot read them', async () => {
+  it('are rejected with an explanation by userinfo, which cannot read them', async () => {
     const { access_token } = await tokensFor('https://sealed.example.test/');
     const answer = await agent.request('/userinfo', { headers: { authorization: `Bearer ${access_token}` } });
     expect(answer.status).to.equal(401);
     expect(answer.headers['www-authenticate']).to.match(/invalid_token.*encrypted for its API/);
-    // What is inside is good: the API has it.
+    // The token inside is valid for the API.
     const inside = await opened(access_token);
     const own = await agent.request('/userinfo', { headers: { authorization: `Bearer ${inside}` } });
     expect(own.status).to.equal(200);
   });
 
-  it('an encrypted ID token is no hint; what is inside is one', async () => {
+  it('are no id_token_hint, but the ID token inside is one', async () => {
     const { id_token } = await tokensFor();
     const hinted = async (hint: string) =>
       (
@@ -154,7 +154,7 @@ describe('encrypted tokens', () => {
     ],
     ['an application with a short key', withThem([client({ encryption_key: { cert: small } })], []), /2048/],
   ] as const) {
-    it(`a tenant file with ${what} is refused`, () => {
+    it(`are refused with a tenant file that has ${what}`, () => {
       let refusal: unknown;
       try {
         readTenant(file);
@@ -167,8 +167,8 @@ describe('encrypted tokens', () => {
   }
 });
 
-describe('encrypted access tokens by the Management API', () => {
-  it('are asked for and given up; a key that is none is refused', async () => {
+describe('encrypted access tokens in the Management API', () => {
+  it('are switched on and off, and an invalid key is refused', async () => {
     const server = await startManaged();
     try {
       const { name, identifier, token_encryption } = encryptedApi();

@@ -1,4 +1,4 @@
-// SIGNING=pkcs11 against SoftHSM by OpenSC's pkcs11-tool, where both are installed (`apt-get install softhsm2 opensc`).
+// SIGNING=pkcs11 with SoftHSM and OpenSC's pkcs11-tool, where both are installed (`apt-get install softhsm2 opensc`).
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -85,7 +85,7 @@ describe('keys in a PKCS #11 token (SoftHSM)', () => {
     });
   }
 
-  it('sign for many at once, and for the processes of another server meanwhile', async () => {
+  it('sign for many requests at once, and for processes of another server meanwhile', async () => {
     const env = { SIGNING: 'pkcs11', PKCS11_MODULE: MODULE, PKCS11_TOKEN: 'gatehouse', PKCS11_PIN: PIN };
     const start = () => startServer({ tenant, ownKeys: true, env });
     const servers: TestServer[] = [];
@@ -107,7 +107,7 @@ describe('keys in a PKCS #11 token (SoftHSM)', () => {
     }
   });
 
-  it('are refused at start by a wrong PIN, in words', async () => {
+  it('refuse the start with a wrong PIN, with an explanation', async () => {
     const env = { SIGNING: 'pkcs11', PKCS11_MODULE: MODULE, PKCS11_TOKEN: 'gatehouse', PKCS11_PIN: '999999' };
     const refused = await startServer({ tenant, ownKeys: true, env }).then(
       async (server) => {

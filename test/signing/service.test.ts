@@ -1,4 +1,4 @@
-// SIGNING=http: a service has the keys; and the bounds of what is asked of any place that keeps keys.
+// SIGNING=http: a service holds the keys. Also the limits of requests to any place that keeps keys.
 import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
@@ -17,7 +17,7 @@ import { type OutsideKeys, outsideKeys } from './support.ts';
 
 const SECRET = 'secret-of-the-signing-service';
 
-/** A service over the keys of a directory; it answers as `fault` says where that is set. */
+/** A service with the keys of a directory, and with the simulated `fault` where that is set. */
 async function startService({ keys }: OutsideKeys) {
   const state: { fault?: (response: http.ServerResponse) => void; seen: string[] } = { seen: [] };
   const server = http.createServer(async (request, response) => {
@@ -82,7 +82,7 @@ describe('keys that a service keeps', () => {
       (thrown: Error) => `${thrown.message} ${JSON.stringify(thrown)}`,
     );
 
-  it('sign tokens; an answer that is none is a 503 that tells nothing', async () => {
+  it('sign tokens, and an invalid answer gives a 503 without details', async () => {
     const server = await start();
     try {
       const agent = createAgent(server);
@@ -122,7 +122,7 @@ describe('keys that a service keeps', () => {
     }
   });
 
-  it('are not asked where the guarded client may not go, nor with a wrong or a short secret', async () => {
+  it('are not requested at forbidden addresses, nor with a wrong or a short secret', async () => {
     expect(await refusal({ OUTBOUND_ALLOW: '192.0.2.1' })).to.match(/not a public address/);
     expect(service.state.seen).to.deep.equal([]);
     expect(await refusal({ SIGNING_SECRET: `${SECRET}-of-others` })).to.contain('401');
@@ -162,7 +162,7 @@ describe('a place that keeps keys', () => {
       (thrown: { status: number; cause: Error }) => ({ status: thrown.status, cause: thrown.cause.message }),
     );
 
-  it('is given so much time, and what it still does is ended', async () => {
+  it('has a time limit, after which it is aborted', async () => {
     outside.be('hangs');
     const ms = await took(async () => {
       const failed = await failure(holderOf(300)?.sign(request, publicKey));
@@ -172,7 +172,7 @@ describe('a place that keeps keys', () => {
     expect(ms).to.be.below(30_000);
   });
 
-  it('has so many waiting and no more', async () => {
+  it('has a limited number of waiting requests', async () => {
     outside.be('hangs');
     const holder = holderOf(400);
     const asked = Array.from({ length: 600 }, () => failure(holder?.sign(request, publicKey)));

@@ -1,4 +1,4 @@
-// Keys outside the server, in a directory that a stand-in reads.
+// Keys outside of the server, in a directory that a stand-in reads.
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,13 +8,13 @@ import { fileURLToPath } from 'node:url';
 export type Mode = 'signs' | 'fails' | 'hangs' | 'floods' | 'lies' | 'der';
 
 export interface OutsideKeys {
-  /** What SIGNING_COMMAND is. */
+  /** The value of SIGNING_COMMAND. */
   command: string;
   directory: string;
   be(mode: Mode): void;
-  /** Adds a key, the youngest. */
+  /** Adds a key after the others. */
   add(alg: string, kid: string): void;
-  /** With what it was called last. */
+  /** Returns the arguments and the environment of its last run. */
   seen(): { arguments: string[]; environment: Record<string, string> };
   /** The private keys, as JWKs. */
   keys: (Record<string, unknown> & { kid: string; alg: string })[];
@@ -23,7 +23,7 @@ export interface OutsideKeys {
 
 const PROGRAM = fileURLToPath(new URL('programs/signer.ts', import.meta.url));
 
-/** A program with a key for each `<alg>-<n>` that is named, which is the key's `kid`. */
+/** Makes a program with a key for each `<alg>-<n>`, which is the key's `kid`. */
 export function outsideKeys(...kids: string[]): OutsideKeys {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-signer-'));
   const keys: OutsideKeys['keys'] = [];

@@ -21,7 +21,7 @@ describe('the local certificate authority', () => {
   const make = (hosts = HOSTS, after = 0) => localCertificate(directory, hosts, () => Date.now() + after);
   const read = (name: string) => new X509Certificate(readFileSync(join(directory, name)));
 
-  it('makes a CA that may sign servers and nothing that signs on', async () => {
+  it('makes a CA that may sign server certificates and no CA below it', async () => {
     await make();
     const ca = read('ca.pem');
     expect(ca.ca).to.equal(true);
@@ -30,7 +30,7 @@ describe('the local certificate authority', () => {
     expect(Date.parse(ca.validTo) - Date.now()).to.be.above(9 * 365 * DAY);
   });
 
-  it('makes a server certificate for the hosts, for no longer than browsers take', async () => {
+  it('makes a server certificate for the hosts, with a lifetime that browsers accept', async () => {
     await make();
     const cert = read('cert.pem');
     expect(cert.ca).to.equal(false);
@@ -43,7 +43,7 @@ describe('the local certificate authority', () => {
     expect(Date.parse(cert.validTo) - Date.parse(cert.validFrom)).to.be.at.most(398 * DAY);
   });
 
-  it('keeps the keys to their owner', async () => {
+  it('makes the keys readable by their owner only', async () => {
     await make();
     for (const name of ['ca-key.pem', 'key.pem']) {
       expect(statSync(join(directory, name)).mode & 0o777, name).to.equal(0o600);
@@ -55,7 +55,7 @@ describe('the local certificate authority', () => {
     expect(await make()).to.deep.equal(first);
   });
 
-  it('renews the server certificate before it expires, under the same CA', async () => {
+  it('renews the server certificate before it expires, with the same CA', async () => {
     await make();
     const [ca, cert] = [read('ca.pem'), read('cert.pem')];
     await make(HOSTS, 370 * DAY);
@@ -64,7 +64,7 @@ describe('the local certificate authority', () => {
     expect(read('cert.pem').verify(ca.publicKey)).to.equal(true);
   });
 
-  it('renews it when a host is not covered', async () => {
+  it('renews the server certificate when it does not cover a host', async () => {
     await make();
     await make([...HOSTS, 'id.example.test']);
     expect(read('cert.pem').checkHost('id.example.test')).to.equal('id.example.test');

@@ -1,4 +1,4 @@
-// The local CA signs for this machine and the server's own names alone: whoever gets its key can be nobody else.
+// The local CA may only sign for this machine and the server's own names, so its key is of no use for other hosts.
 import { webcrypto } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ async function pemOf(key: webcrypto.CryptoKey): Promise<string> {
   return x509.PemConverter.encode(await webcrypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY');
 }
 
-/** What somebody who has the CA's key makes of it: a certificate for a host of their choice. */
+/** Makes what somebody with the CA's key could make: a certificate for any host. */
 async function forge(directory: string, host: string): Promise<{ cert: string; key: string }> {
   const ca = new x509.X509Certificate(readFileSync(join(directory, 'ca.pem'), 'utf8'));
   const [pkcs8] = x509.PemConverter.decode(readFileSync(join(directory, 'ca-key.pem'), 'utf8'));
@@ -49,7 +49,7 @@ async function forge(directory: string, host: string): Promise<{ cert: string; k
   return { cert: `${cert.toString('pem')}\n${ca.toString('pem')}`, key: await pemOf(keys.privateKey) };
 }
 
-/** A CA as earlier releases made it: it may sign for any name. */
+/** Makes a CA as earlier releases did: it may sign for any name. */
 async function writeOldAuthority(directory: string): Promise<void> {
   const keys = await newKeys();
   const ca = await x509.X509CertificateGenerator.createSelfSigned({
@@ -75,7 +75,7 @@ describe('the local CA', () => {
   const make = (hosts = HOSTS, after = 0) => localCertificate(directory, hosts, () => Date.now() + after);
   const caOf = () => readFileSync(join(directory, 'ca.pem'), 'utf8');
 
-  /** What a client that trusts the CA makes of a certificate, for a host. */
+  /** Returns whether a client that trusts the CA accepts a certificate for a host. */
   async function trust(certificate: { cert: string; key: string }, host: string): Promise<string> {
     const server = tls.createServer(certificate, (socket) => socket.end().on('error', () => {}));
     server.on('tlsClientError', () => {});
@@ -116,19 +116,19 @@ describe('the local CA', () => {
     '2001:db8::8',
     '::2',
   ]) {
-    it(`may not sign for ${host}: nobody who trusts it believes such a certificate`, async () => {
+    it(`may not sign for ${host}: clients that trust it reject such a certificate`, async () => {
       await make();
       expect(await trust(await forge(directory, host), host)).to.equal('permitted subtree violation');
     });
   }
 
-  it('serves what it was made for', async () => {
+  it('serves the hosts that it was made for', async () => {
     const made = await make();
     for (const host of HOSTS) expect(await trust(made, host), host).to.equal('trusted');
     expect(made.warnings).to.deep.equal([]);
   });
 
-  it('is kept for hosts that it may sign for, and made anew, with a word, for others', async () => {
+  it('is kept for hosts that it may sign for, and made anew, with a warning, for others', async () => {
     await make();
     const first = caOf();
     expect((await make(['localhost', 'sub.id.example.test'])).warnings).to.deep.equal([]);
@@ -141,14 +141,14 @@ describe('the local CA', () => {
     expect((await make(['localhost', 'login.other.test'])).warnings).to.deep.equal([]);
   });
 
-  it('is made anew, with a word, before it expires', async () => {
+  it('is made anew, with a warning, before it expires', async () => {
     await make();
     const { warnings, cert } = await make(HOSTS, 3_400 * 86_400_000);
     expect(warnings.join()).to.contain('expires');
     expect(cert).to.contain(caOf().trim());
   });
 
-  it('of an earlier release is kept, and every start says what it may do', async () => {
+  it('of an earlier release is kept, and every start warns about it', async () => {
     await writeOldAuthority(directory);
     const old = caOf();
     for (let i = 0; i < 2; i++) {
@@ -159,14 +159,14 @@ describe('the local CA', () => {
     }
   });
 
-  describe('with a file that is not right', () => {
+  describe('with a damaged file', () => {
     const refusal = (hosts?: string[]) =>
       make(hosts).then(
         () => 'it was used',
         (thrown: unknown) => (thrown instanceof Error ? thrown.message : String(thrown)),
       );
 
-    it('goes on without its key while there is nothing to sign, and names it when there is', async () => {
+    it('works without its key while there is nothing to sign, and names the missing key when there is', async () => {
       await make();
       rmSync(join(directory, 'ca-key.pem'));
       expect(await refusal()).to.equal('it was used');
@@ -182,7 +182,7 @@ describe('the local CA', () => {
       expect(existsSync(join(directory, 'ca.pem'))).to.equal(false);
     });
 
-    it('is refused with the key of another', async () => {
+    it("is refused with another CA's key", async () => {
       await make();
       const { privateKey } = await newKeys();
       writeFileSync(join(directory, 'ca-key.pem'), await pemOf(privateKey));
@@ -198,21 +198,21 @@ describe('the local CA', () => {
         it(`names ${name} when it is ${what}`, async () => {
           await make();
           writeFileSync(join(directory, name), content ?? '');
-          // The CA's key is read where something is to be signed.
+          // The CA's key is only read to sign.
           if (name === 'ca-key.pem') rmSync(join(directory, 'cert.pem'));
           expect(await refusal()).to.contain(join(directory, name));
         });
       }
     }
 
-    it('that a crash left of its making is made anew', async () => {
+    it('is made anew when a crash cut its making short', async () => {
       await make();
       for (const name of ['ca.pem', 'cert.pem', 'key.pem']) rmSync(join(directory, name));
       expect(await trust(await make(), 'localhost')).to.equal('trusted');
     });
   });
 
-  it('is that of a server, for its BASE_URL, with a warning in the log when it is a new one', async () => {
+  it('signs the certificate of a server for its BASE_URL, with a warning in the log when it is new', async () => {
     const first = await startServer({ tenant, dataDir: directory });
     expect((await createAgent(first).get('/healthz')).status).to.equal(200);
     await first.stop();

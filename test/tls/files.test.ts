@@ -1,4 +1,4 @@
-// TLS=files: what clients would refuse is said at the start, and what cannot be served stops it.
+// TLS=files: the start warns about certificates that clients would refuse, and fails with those that cannot be served.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ describe('a certificate from files', () => {
       () => Date.now() + after,
     );
 
-  it('for the host of BASE_URL is served without a word', async () => {
+  it('is served without a warning if it is for the host of BASE_URL', async () => {
     for (const host of ['https://id.example.test', 'https://192.0.2.7:8443']) {
       const { secure, warnings } = await read(host);
       expect(warnings).to.deep.equal([]);
@@ -42,7 +42,7 @@ describe('a certificate from files', () => {
     ['that has expired', 'https://id.example.test', 400 * DAY, 'expired on'],
     ['that is not valid yet', 'https://id.example.test', -2 * DAY, 'is valid from'],
   ] as const) {
-    it(`${what} is warned of`, async () => {
+    it(`${what} causes a warning`, async () => {
       const { warnings } = await read(baseUrl, after);
       expect(warnings).to.have.length(1);
       expect(warnings[0])
@@ -51,7 +51,7 @@ describe('a certificate from files', () => {
     });
   }
 
-  it('with the key of another is refused', async () => {
+  it("with another certificate's key is refused", async () => {
     const refused = await read('https://id.example.test', 0, file('ca-key.pem')).catch(
       (error: Error) => error,
     );

@@ -1,5 +1,5 @@
-// A stand-in for a program that signs by keys elsewhere: `signer.ts <directory> keys | sign <alg> <kid>`. In the
-// directory are the private keys (keys.json) and what is wrong with it (mode).
+// A stand-in for a program that signs with keys elsewhere: `signer.ts <directory> keys | sign <alg> <kid>`. The
+// directory has the private keys (keys.json) and the fault to simulate (mode).
 import { createPrivateKey, createPublicKey, type JsonWebKey, sign } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,7 +34,7 @@ else if (order === 'keys') {
   const data = await buffer(process.stdin);
   if (mode === 'lies')
     process.stdout.write(await signLocally(alg as 'RS256', key, Buffer.from('another text')));
-  // As many devices give it.
+  // As many devices return it.
   else if (mode === 'der') process.stdout.write(sign('sha256', data, key));
   else process.stdout.write(await signLocally(alg as 'RS256', key, data));
 }
