@@ -1,4 +1,4 @@
-// Applies a tenant file to the store: missing records at start, everything by `gatehouse apply`.
+// Applies a tenant file to the store: records that are missing at start, everything with `gatehouse apply`.
 
 import type { Key } from '../records/collection-spec.ts';
 import { collections } from '../records/collections.ts';
@@ -15,15 +15,15 @@ import { directoryOf } from './names.ts';
 import { APPLIED, type Applied, storedRecords, type TenantRecords, wantedRecords } from './wanted.ts';
 
 /**
- * `create-missing` changes no existing record, and makes none again that the file declared the last time and somebody has
- * removed since; `match` makes the store equal to the file (except users).
+ * `create-missing` changes no existing record. It does not recreate one that the file declared the last time and
+ * that was deleted since. `match` makes the store equal to the file, except for users.
  */
 type ApplyMode = 'create-missing' | 'match';
 
-/** Creates a tenant file's development users. */
+/** The part of the users that creates the development users of a tenant file. */
 interface DevelopmentUsers {
   findInConnection(connection: { name: string }, identifier: string): Promise<object | undefined>;
-  /** @returns the identifier that is taken, if one is. */
+  /** Creates a user. @returns `taken`: the identifier that another user has. */
   create(user: {
     identity: ReturnType<typeof databaseIdentity>;
     password: string;
@@ -35,18 +35,22 @@ export interface ApplyDependencies {
   store: Store;
   users: DevelopmentUsers;
   random: Random;
-  /** The identifier of the Management API here. */
+  /** The identifier of this server's Management API. */
   managementAudience: string;
-  /** Notes what goes with a record that is about to be removed, so that it goes whatever happens in between. */
+  /**
+   * Called before a record is removed, to store what has to be removed with it, even if the process ends in
+   * between.
+   */
   removing?(collection: Applied, record: object): Promise<void>;
-  /** Is told of each record that was written or removed. */
+  /** Called after each record that was written or removed. */
   changed?(change: Change): void;
 }
 
 /**
- * Applies a tenant file. Each record is written whole, so a second run completes an interrupted one.
- * @param options.users whether the file's development users are created.
- * @returns what was changed; empty where the store was as the file says.
+ * Applies a tenant file. Each record is written as a whole, so a second run completes an interrupted one.
+ * @param options.users whether to create the file's development users.
+ * @returns a line for each change; empty when the store already matched the file.
+ * @throws Error when a development user's identifier is taken.
  */
 export async function applyTenant(
   deps: ApplyDependencies,
@@ -73,7 +77,7 @@ export async function applyTenant(
   const created = users ? await missingUsers(deps, file) : [];
   const newUsers = created.filter((user) => isNew([userName(file, user)]));
   for (const user of newUsers) await createDevelopmentUser(deps, file, user);
-  // At the end: what was not written yet when the process ended is still missing at the next start.
+  // Last: what an interrupted run did not write is still missing at the next start.
   const declared = APPLIED.filter((name) => name !== 'roles' || file.roles !== undefined);
   const records = declared.flatMap((name) => wanted[name].flatMap((record) => namesOf(name, record)));
   const names = [...records, ...(users ? file.users : []).map((user) => userName(file, user))];
@@ -81,7 +85,7 @@ export async function applyTenant(
   return [...linesOf(chosen), ...newUsers.map(userLine)];
 }
 
-/** What {@link applyTenant} would change in `match`, without changing it. */
+/** Returns what {@link applyTenant} would change in the mode `match`, without changing it. */
 export async function planTenant(
   deps: ApplyDependencies,
   file: TenantFile,
@@ -101,9 +105,9 @@ async function compare({ store, random, managementAudience }: ApplyDependencies,
   return { there, wanted, changes: changesOf(file, there, wanted) };
 }
 
-/** Of changes those that add what is missing. */
+/** Returns the changes that create missing records. */
 function missing(there: TenantRecords, changes: readonly Change[]): Change[] {
-  // Matched by name, too: adding an id to a record in the file must not create a second one.
+  // Also matched by name: adding an id to a record in the file must not create a second one.
   const taken = new Set(APPLIED.flatMap((name) => there[name].flatMap((record) => keysOf(name, record))));
   return changes.filter(
     ({ collection, before, after }) =>
@@ -121,7 +125,10 @@ async function makeWay(deps: ApplyDependencies, { collection, id, before, after 
   if (after === undefined) await removeReferences(store, collection, id);
 }
 
-/** What would come back to life with the next record of the same id, which is made of its name. */
+/**
+ * Removes references to a deleted record. Its id is made from its name, so a new record of that name would get
+ * them.
+ */
 async function removeReferences(store: Store, collection: Applied, id: string): Promise<void> {
   if (collection === 'organizations') {
     await store.collection('memberships').deleteBy('organization', id);
@@ -142,7 +149,7 @@ async function removeReferences(store: Store, collection: Applied, id: string): 
   }
 }
 
-/** The id and the unique keys of a record. */
+/** Returns the id and the unique keys of a record. */
 function keysOf(name: Applied, record: object): string[] {
   const unique = Object.entries(collections[name].unique as Record<string, Key<object>>).flatMap(
     ([key, of]) => [of(record) ?? []].flat().map((value) => `${name} ${key} ${value}`),
@@ -150,12 +157,15 @@ function keysOf(name: Applied, record: object): string[] {
   return [`${name} id ${(record as Stored).id}`, ...unique];
 }
 
-/** What a record is known by in the file: an organization's domains may be another's next. */
+/**
+ * Returns the keys that identify a record of the file. Domains are excluded, because another organization may get
+ * them.
+ */
 function namesOf(name: Applied, record: object): string[] {
   return keysOf(name, record).filter((key) => !key.startsWith('organizations domain '));
 }
 
-/** The development users of a file that are not there. */
+/** Returns the development users of a file that do not exist. */
 async function missingUsers({ users }: ApplyDependencies, file: TenantFile): Promise<DevelopmentUser[]> {
   const found: DevelopmentUser[] = [];
   for (const user of file.users) {

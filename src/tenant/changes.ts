@@ -1,11 +1,11 @@
-// What applying a tenant file changes: which records, and which members of them.
+// Computes what applying a tenant file changes: which records, and which members of them.
 import { collections } from '../records/collections.ts';
 import type { DocumentRecord } from '../records/documents.ts';
 import type { TenantFile } from '../records/tenant.ts';
 import { declaredPart, declares, documentLabel } from './documents.ts';
 import { APPLIED, type Applied, type TenantRecords } from './wanted.ts';
 
-/** One record that is written or removed. */
+/** A record that is written or removed. */
 export interface Change {
   collection: Applied;
   id: string;
@@ -13,7 +13,10 @@ export interface Change {
   after: object | undefined;
 }
 
-/** The changes that make the store equal to a file; those of a collection that remove come first, so that names are free. */
+/**
+ * Returns the changes that make the store equal to a file. In each collection removals come first, so that names
+ * are free.
+ */
 export function changesOf(file: TenantFile, there: TenantRecords, wanted: TenantRecords): Change[] {
   return APPLIED.flatMap((collection) => {
     const before = new Map<string, object>(there[collection].map((one) => [one.id, one]));
@@ -30,7 +33,7 @@ export function changesOf(file: TenantFile, there: TenantRecords, wanted: Tenant
   });
 }
 
-/** As it is compared and told. */
+/** Returns the part of a record that is compared and shown. */
 function told(collection: Applied, record: object): unknown {
   return collection === 'documents' ? declaredPart(record as DocumentRecord) : record;
 }
@@ -40,7 +43,7 @@ function isSame(collection: Applied, before: object | undefined, after: object):
   return canonical(told(collection, before)) === canonical(told(collection, after));
 }
 
-/** The order of members means nothing. */
+/** Returns JSON with sorted members, because their order has no meaning. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_name, member: unknown) =>
     isObject(member)
@@ -49,7 +52,7 @@ function canonical(value: unknown): string {
   );
 }
 
-/** Lines for people, member by member: `+` is added, `-` removed, `~` changed. Secrets are not in them. */
+/** Returns lines for people, one for each changed member: `+` added, `-` removed, `~` changed. Secrets are hidden. */
 export function linesOf(changes: readonly Change[]): string[] {
   return changes.flatMap(({ collection, before, after }) => {
     const label = labelOf(collection, (after ?? before) as Readonly<Record<string, unknown>>);
@@ -62,7 +65,7 @@ export function linesOf(changes: readonly Change[]): string[] {
   });
 }
 
-/** What is changed, and how, in a few words. */
+/** Returns which record is changed, and how, in a few words. */
 export function subjectOf({ collection, before, after }: Change): string {
   const label = labelOf(collection, (after ?? before) as Readonly<Record<string, unknown>>);
   return `${before === undefined ? '+' : after === undefined ? '-' : '~'} ${label || collection}`;
@@ -70,7 +73,7 @@ export function subjectOf({ collection, before, after }: Change): string {
 
 function labelOf(collection: Applied, record: Readonly<Record<string, unknown>>): string {
   if (collection === 'tenant') return '';
-  // Told by its collection.
+  // The label of a document begins with its own section.
   if (collection === 'documents') return documentLabel(record as unknown as DocumentRecord);
   const name =
     collection === 'clients'
@@ -108,10 +111,10 @@ function lineOf(label: string, one: Difference, isSecret: (path: readonly string
   return `~ ${at}: ${value(one.before)} → ${value(one.after)}`;
 }
 
-/** Names that say it, in sections that mean nothing here, too. */
+/** Names of secrets, which may also occur in sections that this server does not know. */
 const SECRET = /secret|password|passphrase|^(private_?key|auth_?token|api_?key|smtp_pass|code)$/i;
 
-/** Whether a member is stored sealed, or is called as secrets are. */
+/** Returns a function that tells whether a member is stored encrypted, or has the name of a secret. */
 function secretsOf(collection: Applied): (path: readonly string[]) => boolean {
   const patterns = (collections[collection].sealed ?? []).map((path) => path.split('.'));
   return (path) =>

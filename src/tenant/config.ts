@@ -1,6 +1,6 @@
-// The configuration of the tenant in a store: its settings, applications, connections, APIs and signing keys. It is
-// read once for each revision of the store, so that a change is in force with the next request and reading costs
-// nothing.
+// The configuration of the tenant in a store: settings, applications, connections, APIs and signing keys. It is
+// read once for each revision of the store, so that a change takes effect with the next request, and reading is
+// cheap.
 import type { BoundAction } from '../records/actions.ts';
 import type {
   Client,
@@ -19,59 +19,63 @@ import type { Store } from '../store/contract.ts';
 import { clientGrantKey, type Look, readSnapshot, type SigningKey, type Snapshot } from './snapshot.ts';
 
 export interface Config {
-  /** The revision of the store that is read here: another one where anything is. */
+  /** The revision of the store that this configuration was read at. It changes with every write. */
   revision(): number;
   /** The tenant's settings. */
   settings(): Frozen<TenantRecord>;
-  /** Those that are verified and have an API key. */
+  /** Returns the custom domains that are verified and have an API key. */
   customDomains(): Promise<readonly CustomDomain[]>;
-  /** The origins at which edges of custom domains serve it, too. */
+  /** Returns the origins of the custom domains. */
   customOrigins(): readonly string[];
-  /** What the tenant has set of its pages beside its settings. */
+  /** Returns the texts, template and theme of the tenant's pages. */
   look(): Look;
   /**
-   * The keys of each algorithm, RS256 first: the current, which signs; the next, published before it signs; then previous
-   * ones. @see keysFor
+   * The signing keys by algorithm, RS256 first: the current key, which signs; the next, which is published before
+   * it signs; then previous ones.
+   * @see keysFor
    */
   signingKeys(): readonly SigningKey[];
-  /** The algorithms that applications and APIs have asked for, and RS256. */
+  /** The signing algorithms of applications and APIs, and RS256. */
   signingAlgs(): ReadonlySet<SigningAlg>;
-  /** The types of `authorization_details` that any API has; the same object while no record changes. */
+  /** The types of `authorization_details` of all APIs. It is the same object while no record changes. */
   authorizationDetailsTypes(): ReadonlySet<string>;
-  /** The actions that run at a trigger, in order; a tenant without any has none. */
+  /** Returns the actions that run at a trigger, in order. */
   actions(trigger: string): readonly BoundAction[];
-  /** The profile of custom token exchange for a type of subject tokens. */
+  /** Returns the custom token exchange profile for a subject token type. */
   exchangeProfile(subjectTokenType: string): ExchangeProfile | undefined;
-  /** The rules that run at a login, and what they are configured with. */
+  /** The rules that run at a login, and their configuration. */
   rules(): Rules;
   /**
-   * Takes over what was written since the last reading: what is read without waiting is as of then.
-   * @returns undefined where nothing was written.
+   * Reads what was written since the last reading. Members that return no promise show the state of that reading.
+   * @returns undefined when nothing was written.
    */
   refresh(): Promise<unknown> | undefined;
   client(clientId: string): Promise<Client | undefined>;
   clients(): Promise<Client[]>;
-  /** Whether pages of this origin are those of any browser application of the tenant. */
+  /** Returns whether an origin belongs to any application of the tenant. */
   isApplicationOrigin(origin: string): Promise<boolean>;
-  /** The connection of that name, if there is one. */
+  /** Returns the connection with that name. */
   connection(name: string): Promise<Connection | undefined>;
   connections(): Promise<Connection[]>;
-  /** The connections enabled for an application, or for all of third parties, in name order. */
+  /**
+   * Returns the connections that are enabled for an application, or for all third-party applications, sorted by
+   * name.
+   */
   connectionsOf(clientId: string): Promise<Connection[]>;
   resourceServer(identifier: string): Promise<ResourceServer | undefined>;
-  /** The organization with that id or name. */
+  /** Returns the organization with that id or name. */
   organization(idOrName: string): Promise<Organization | undefined>;
-  /** The organization that addresses of a domain, in lower case, lead to: a verified one that is used for that. */
+  /** Returns the organization that has a verified domain, in lower case, for home realm discovery. */
   organizationOfDomain(domain: string): Promise<Organization | undefined>;
-  /** What a client may ask of an API by client_credentials. */
+  /** Returns what an application may request of an API with client_credentials. */
   clientGrant(clientId: string, audience: string): Promise<ClientGrant | undefined>;
 }
 
 const NO_ACTIONS: readonly BoundAction[] = [];
 
 /**
- * Opens the configuration of the tenant in a store.
- * @throws Error when no tenant file was ever applied to this store.
+ * Reads the configuration of the tenant in a store.
+ * @throws Error when no tenant file was ever applied to the store.
  */
 export async function openConfig(store: Store): Promise<Config> {
   let snapshot = await readSnapshot(store);
@@ -87,8 +91,8 @@ export async function openConfig(store: Store): Promise<Config> {
     return snapshot;
   };
   /**
-   * A part of the configuration with every write that has resolved. At once where there was none, and no async function,
-   * because a request asks a dozen times.
+   * Returns a part of the configuration that includes every write that has resolved. Not an async function, and
+   * immediate when nothing was written, because a request calls it a dozen times.
    */
   const asOf = <T>(part: (now: Snapshot) => T): Promise<T> =>
     snapshot.revision === store.revision() ? Promise.resolve(part(snapshot)) : renewed().then(part);
@@ -128,8 +132,8 @@ export async function openConfig(store: Store): Promise<Config> {
 }
 
 /**
- * What is made of a part of the configuration, once for as long as that part stays the same.
- * @param source the part, as {@link Config} gives it.
+ * Returns a function that computes a value from a part of the configuration, again only when that part changes.
+ * @param source returns the part, as a member of {@link Config} does.
  */
 export function derived<S, T>(source: () => S, make: (source: S) => T): () => T {
   let made: { source: S; value: T } | undefined;

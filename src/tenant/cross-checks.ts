@@ -1,4 +1,4 @@
-// Consistency between the parts of a tenant file.
+// Checks the consistency between the sections of a tenant file.
 
 import { isCallback } from '../http/schemes.ts';
 import { runnableModules } from '../records/action-modules.ts';
@@ -11,7 +11,7 @@ import { streamFaults } from '../records/log-streams.ts';
 import type { TenantFile } from '../records/tenant.ts';
 import { clientIdOf, directoryOf } from './names.ts';
 
-/** All contradictions in a tenant file, each with its path. */
+/** Returns all contradictions in a tenant file, each with its path. */
 export function crossFaults(file: TenantFile): string[] {
   return [
     ...repetitions(file),
@@ -26,7 +26,7 @@ export function crossFaults(file: TenantFile): string[] {
   ];
 }
 
-/** Repeated names and ids: one of the records would be lost silently. */
+/** Returns repeated names and ids, because one of the records would be lost silently. */
 function repetitions(file: TenantFile): string[] {
   const clientId = clientIdOf(file);
   const clients = entries('clients', file.clients);
@@ -72,7 +72,7 @@ function repetitions(file: TenantFile): string[] {
   ];
 }
 
-/** A record of the file, and its path there. */
+/** A record of the file, and its path. */
 interface Entry<T> {
   at: string;
   record: T;
@@ -82,7 +82,7 @@ function entries<T>(section: string, records: readonly T[]): Entry<T>[] {
   return records.map((record, index) => ({ at: `${section}[${index}]`, record }));
 }
 
-/** Databases and other connections share their names. */
+/** Returns databases and other connections, which share one set of names. */
 function connectionEntries({ databases, connections }: TenantFile) {
   return [...entries('databases', databases), ...entries('connections', connections)];
 }
@@ -161,7 +161,7 @@ function referenceFaults(file: TenantFile): string[] {
   return faults;
 }
 
-/** Actions of triggers that the file does not have, or that would not run there. */
+/** Returns triggers with actions that are not in the file, or that cannot run there. */
 function triggerFaults(file: TenantFile): string[] {
   const actions = new Map((file.actions ?? []).map((action) => [action.name, action]));
   return Object.entries(file.triggers ?? {}).flatMap(([trigger, bound]) =>
@@ -175,9 +175,9 @@ function triggerFaults(file: TenantFile): string[] {
   );
 }
 
-/** Modules of actions that the file does not have in that version. */
+/** Returns modules of actions that the file does not have in that version. */
 function moduleFaults({ actions = [], actionModules }: TenantFile): string[] {
-  // A file without the section leaves the modules as they are.
+  // A file without the section leaves the stored modules unchanged.
   if (actionModules === undefined) return [];
   const modules = actionModules.map((body) => ({ id: String(body.id), body }));
   return actions.flatMap(({ modules: used }, index) =>
@@ -189,7 +189,7 @@ function moduleFaults({ actions = [], actionModules }: TenantFile): string[] {
   );
 }
 
-/** Databases whose users could not log in as their options say. */
+/** Returns databases whose options would let nobody log in. */
 function databaseFaults({ databases }: TenantFile): string[] {
   return databases.flatMap((database, index) => {
     const fault = wayInFault(database);
@@ -197,9 +197,9 @@ function databaseFaults({ databases }: TenantFile): string[] {
   });
 }
 
-/** Profiles of token exchange whose tokens nobody would judge. */
+/** Returns token exchange profiles without an action, whose tokens nothing could validate. */
 function profileFaults({ tokenExchangeProfiles = [], actions }: TenantFile): string[] {
-  // A file without the section leaves the actions as they are.
+  // A file without the section leaves the stored actions unchanged.
   if (actions === undefined) return [];
   return tokenExchangeProfiles.flatMap(({ action, action_id: id }, at) => {
     const isThere = actions.some((one) => one.name === action || (id !== undefined && one.id === id));
@@ -207,7 +207,7 @@ function profileFaults({ tokenExchangeProfiles = [], actions }: TenantFile): str
   });
 }
 
-/** Log streams that are sent, and could not be. */
+/** Returns faults of log streams that could not be sent. */
 function logStreamFaults({ logStreams = [] }: TenantFile): string[] {
   return logStreams.flatMap((stream, index) =>
     streamFaults(stream).map(({ path, message }) => `logStreams[${index}].${path}: ${message}`),

@@ -1,8 +1,8 @@
-// Warnings about databases elsewhere whose scripts do not carry out all that people may ask for.
+// Warnings about custom databases without the scripts that some functions need.
 import { type CustomScriptName, customScript } from '../records/custom-scripts.ts';
 import type { TenantFile } from '../records/tenant.ts';
 
-/** One sentence for each script that is missed by whoever wants something of it. */
+/** Returns a warning for each missing script, with what does not work without it. */
 export function databaseWarnings({ databases }: Pick<TenantFile, 'databases'>): string[] {
   return databases.flatMap(({ name, options }, index) => {
     if (options.enabledDatabaseCustomization !== true || options.import_mode === true) return [];

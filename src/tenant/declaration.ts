@@ -1,4 +1,4 @@
-// What the tenant declares of itself.
+// The collections of the tenant.
 import type { Declaration } from '../records/declaration.ts';
 
 export const tenant: Declaration = {

@@ -1,17 +1,17 @@
-// What the tenant file declared at the last start: a record of it that is gone since was removed by a call, and the next
-// start does not make it again. What the file has declared no more in between is new when it does.
+// The names that the tenant file declared at the last start. A record that the file declared then and that is gone
+// now was deleted on purpose, and is not created again. A name that the file dropped and declares again is new.
 import { isDeepStrictEqual } from 'node:util';
 import type { Store } from '../store/contract.ts';
 
 const ID = 'declared';
 
-/** The names of what the file declared the last time. */
+/** Returns the names that the file declared the last time. */
 export async function declaredEarlier(store: Store): Promise<ReadonlySet<string>> {
   const found = await store.collection('documents').get(ID);
   return new Set(found?.kind === ID ? (found.body.names as readonly string[]) : []);
 }
 
-/** Keeps what the file declares now. */
+/** Stores the names that the file declares now. */
 export async function noteDeclared(store: Store, given: readonly string[]): Promise<void> {
   const names = [...new Set(given)].sort();
   const before = await store.collection('documents').get(ID);

@@ -1,22 +1,23 @@
-// How many different texts were met, in a kilobyte however many they are: a HyperLogLog sketch (Flajolet et al. 2007). It is
-// near exact for some hundreds, and some 3 percent off for many. Sketches of two times add up to one of both.
+// Counts distinct texts with a HyperLogLog sketch (Flajolet et al. 2007), which takes a kilobyte for any number of
+// them. It is nearly exact up to some hundreds, and about 3 percent off beyond. The sketches of two periods can be
+// merged.
 import { createHash } from 'node:crypto';
 
-/** Registers, a power of two. */
+/** Number of registers, a power of two. */
 const SIZE = 1024;
-/** The paper's correction for that many. */
+/** The paper's bias correction for that number of registers. */
 const ALPHA = 0.7213 / (1 + 1.079 / SIZE);
 
 export interface Distinct {
   add(text: string): void;
-  /** Takes in what another sketch has met. */
+  /** Adds the texts of another sketch. */
   merge(other: Distinct): void;
-  /** About how many there were. */
+  /** Returns the approximate number of distinct texts. */
   count(): number;
   registers: Uint8Array;
 }
 
-/** A sketch. @param kept what {@link keptSketch} has made of one. */
+/** Returns a sketch. @param kept a stored one, from {@link keptSketch}; undefined for an empty one. */
 export function distinct(kept?: string): Distinct {
   const registers = new Uint8Array(SIZE);
   if (kept !== undefined) registers.set(Buffer.from(kept, 'base64').subarray(0, SIZE));
@@ -35,7 +36,7 @@ export function distinct(kept?: string): Distinct {
   };
 }
 
-/** A sketch as it is stored; undefined for one that has met nothing. */
+/** Returns a sketch as it is stored; undefined when it is empty. */
 export function keptSketch({ registers }: Distinct): string | undefined {
   return registers.some((rank) => rank > 0) ? Buffer.from(registers).toString('base64') : undefined;
 }
@@ -48,6 +49,6 @@ function estimate(registers: Uint8Array): number {
     if (rank === 0) empty += 1;
   }
   const raw = (ALPHA * SIZE * SIZE) / sum;
-  // Few: by how many registers are still empty.
+  // Small numbers are estimated from the registers that are still empty (linear counting).
   return raw <= 2.5 * SIZE && empty > 0 ? SIZE * Math.log(SIZE / empty) : raw;
 }

@@ -1,29 +1,29 @@
-// The sections of the tenant file whose records are kept as documents, one after another.
+// The list sections of the tenant file whose items are stored as documents.
 import { ACTION_MODULE } from '../records/action-modules.ts';
 import type { DocumentRecord, usualMembers } from '../records/documents.ts';
 import type { Frozen } from '../records/record.ts';
 import { RULE } from '../records/rules.ts';
 
-/** A record of such a section as the file says it. */
+/** An item of such a section, as in the file. */
 export type Item = Record<string, unknown>;
 
-/** A record of such a section as the store has it. */
+/** A stored document. */
 export type Document = Frozen<DocumentRecord>;
 
-/** How the records of a section are kept. */
+/** How the items of a section are stored. */
 export interface ListSection {
   section: 'actions' | 'actionModules' | 'rules' | 'themes' | 'logStreams' | 'customDomains';
   kind: keyof typeof usualMembers;
-  /** The member that holds the id. */
+  /** The member that contains the id. */
   id: string;
-  /** What the item is known by: of several with one name the first is meant. */
+  /** Returns the name that identifies an item. The first of several with one name is meant. */
   label(item: Readonly<Item>): string;
-  /** The record's name, where no two share it. */
+  /** Returns the unique name of the record, if names must be unique. */
   unique?: (label: string) => string;
   newId(hex: string): string;
 }
 
-/** All these sections. */
+/** All such sections. */
 export const LISTS: readonly ListSection[] = [
   {
     section: 'actions',
@@ -75,10 +75,10 @@ export const LISTS: readonly ListSection[] = [
   },
 ];
 
-/** The id of the document that has the page template. */
+/** The id of the document with the page template. */
 export const TEMPLATE = 'universal-login';
 
-/** What the file says of a trigger: its actions by name, in the order in which they run. */
+/** Returns a trigger as the file has it: its actions by name, in the order in which they run. */
 export function bindingsOf(body: Readonly<Item>): Item[] {
   const bindings = (body.bindings ?? []) as {
     display_name?: string;

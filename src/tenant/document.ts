@@ -1,5 +1,5 @@
-// Reads the tenant file's YAML: all faults at once with their lines, within limits on size and nesting, and the line of
-// each value.
+// Parses the YAML of a tenant file, with limits on size and nesting. All faults are reported at once, with their
+// lines.
 import {
   type Alias,
   type Document,
@@ -16,30 +16,30 @@ import {
 } from 'yaml';
 
 interface YamlText {
-  /** Its content as plain data. */
+  /** The content as plain data. */
   value: unknown;
   /** What the parser skipped. */
   warnings: YamlFault[];
-  /** The line of a value, from 1, or of the innermost value around the path. */
+  /** Returns the line of a value, counted from 1, or that of the innermost existing value around it. */
   lineOf(path: readonly string[]): number | undefined;
 }
 
-/** What is wrong in a text, and on which line. */
+/** A fault of the text, and its line. */
 export interface YamlFault {
   line: number | undefined;
   message: string;
 }
 
-/** Limit on values with aliases expanded: ten lines of ten aliases each are ten billion ("billion laughs"). */
+/** Limit on values with aliases expanded: ten lines of ten aliases each make ten billion ("billion laughs"). */
 const MOST_VALUES = 1_000_000;
 
-/** The parser's time grows with the square of their number. */
+/** Limit on aliases: the parser's time grows with the square of their number. */
 const MOST_ALIASES = 5_000;
 
-/** Faults reported at most: later ones usually follow from earlier ones. */
+/** How many faults are reported. Later ones usually follow from earlier ones. */
 const MOST_FAULTS = 20;
 
-/** Levels of nesting; no section needs half of it. */
+/** Limit on nesting; no section needs half of it. */
 const DEEPEST = 100;
 
 /** Parses a text. @returns its content, or its faults. */
@@ -71,7 +71,7 @@ export function readYaml(text: string): YamlText | { faults: YamlFault[] } {
   };
 }
 
-/** Rewords parser messages that speak to programmers, and cuts quoted text. */
+/** Rewords parser messages that are written for programmers, and removes quoted text. */
 function plainer({ line, message }: YamlFault): YamlFault {
   if (message.includes('call stack')) return { line, message: 'it is nested too deeply' };
   if (message.includes('multiple documents')) return { line, message: 'there is more than one document' };
@@ -84,7 +84,7 @@ interface WrongNode {
   message: string;
 }
 
-/** Number of values and levels of a node with its aliases expanded. */
+/** The number of values and levels of a node with its aliases expanded. */
 interface Extent {
   values: number;
   levels: number;
@@ -95,7 +95,7 @@ const ONE: Extent = { values: 1, levels: 1 };
 /** Finds an alias that is unknown or contains itself, or a limit that is exceeded. */
 function faultOfNodes(contents: ParsedNode | null): WrongNode | undefined {
   const anchors = new Map<string, Node>();
-  /** Undefined while being measured: an alias to such a node is a cycle. */
+  /** Undefined while a node is being measured: an alias to it is then a cycle. */
   const measured = new Map<Node, Extent | undefined>();
   let aliases = 0;
   let wrong: WrongNode | undefined;
@@ -139,7 +139,7 @@ function partsOf(node: Node): unknown[] {
   return node.items.flatMap((item: unknown) => (isPair(item) ? [item.key, item.value] : [item]));
 }
 
-/** The node at a path, or the innermost existing one. */
+/** Returns the node at a path, or the innermost existing one. */
 function innermost(contents: ParsedNode | null, path: readonly string[]): Node | undefined {
   let found: Node | undefined;
   let at: unknown = contents;

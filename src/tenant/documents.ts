@@ -1,5 +1,5 @@
-// Documents of the store in the tenant file, and back: actions and their triggers, rules, themes, log streams, custom domains,
-// texts and parts of prompts, page templates.
+// Converts the store's documents to and from sections of the tenant file: actions and triggers, rules, themes, log
+// streams, custom domains, texts and partials of prompts, and page templates.
 
 import { ACTION_MODULE } from '../records/action-modules.ts';
 import { secretNames, withSecretValues } from '../records/actions.ts';
@@ -10,34 +10,34 @@ import type { TenantFile } from '../records/tenant.ts';
 import { sha256Hex } from '../runtime/secrets.ts';
 import { bindingsOf, type Document, type Item, LISTS, type ListSection, TEMPLATE } from './document-lists.ts';
 
-/** A document as the file says it: without its dates. */
+/** A document as the file declares it, without dates. */
 type Declared = Pick<DocumentRecord, 'id' | 'kind' | 'name' | 'body'>;
 
-/** What a document is called where its changes are told. */
+/** Returns the label of a document in lists of changes. */
 export function documentLabel({ id, kind, body }: Pick<DocumentRecord, 'id' | 'kind' | 'body'>): string {
   const list = LISTS.find((one) => one.kind === kind);
   return list === undefined ? id : `${list.section}.${list.label(body)}`;
 }
 
-/** A document without what changes by itself: two that are alike here are the same. */
+/** Returns the part of a document that the file declares. Documents with equal parts are the same. */
 export function declaredPart(document: Document | DocumentRecord): Item {
   const { kind, body } = document;
   return { kind, body: kind === 'trigger' ? { bindings: bindingsOf(body) } : undated(body) };
 }
 
-/** A body without the times at which its secrets got their values. */
+/** Returns a body without the times at which its secrets were set. */
 function undated(body: Readonly<Item>): Item {
   if (!Array.isArray(body.secrets)) return body;
   return { ...body, secrets: (body.secrets as Item[]).map(({ updated_at: _, ...secret }) => secret) };
 }
 
-/** Whether the file has a section for documents of a kind. */
+/** Returns whether the file has a section for documents of a kind. */
 export function isDeclarable(kind: string): boolean {
   const others = ['trigger', RULE_VARIABLE, EXCHANGE_PROFILE, 'custom-text', 'partials', TEMPLATE];
   return others.includes(kind) || LISTS.some((one) => one.kind === kind);
 }
 
-/** Whether a file says what documents of a kind there are: others stay as they are. */
+/** Returns whether a file declares documents of a kind. Documents of other kinds stay unchanged. */
 export function declares(file: TenantFile, kind: string): boolean {
   const list = LISTS.find((one) => one.kind === kind);
   if (list !== undefined) return file[list.section] !== undefined;
@@ -53,8 +53,8 @@ export function declares(file: TenantFile, kind: string): boolean {
 }
 
 /**
- * The documents that a file declares.
- * @param there those of the store: what the file gives no id keeps the one that it has there, and dates stay.
+ * Returns the documents that a file declares.
+ * @param there the stored documents: an item without an id keeps its stored id, and dates are kept.
  * @param now ISO 8601.
  */
 export function documentsOf(file: TenantFile, there: readonly Document[], now: string): DocumentRecord[] {
@@ -72,7 +72,7 @@ export function documentsOf(file: TenantFile, there: readonly Document[], now: s
   return [...documents, ...ofActions.map(dated)];
 }
 
-/** Rules that do not say when they run do it in the order of the file. */
+/** Returns the items of a section. Rules without an `order` run in the order of the file. */
 function inOrder(file: TenantFile, { section }: ListSection): readonly Readonly<Item>[] {
   const items = file[section] ?? [];
   return section === 'rules' ? items.map((item, index) => ({ order: index + 1, ...item })) : items;
@@ -98,7 +98,7 @@ function listed(
   return { id, kind: list.kind, ...(list.unique && { name: list.unique(label) }), body };
 }
 
-/** An edge goes on with the keys that it has, where the file says nothing of them. */
+/** Keeps the API keys of a custom domain when the file does not name any, so that its edge keeps working. */
 function keptKeys({ api_key_hashes: said }: Readonly<Item>, before: Readonly<Item> = {}): Item {
   const { api_key_hashes: hashes, status } = before;
   return said !== undefined || hashes === undefined ? {} : { api_key_hashes: hashes, status };
@@ -126,7 +126,7 @@ function triggersOf({ triggers = {} }: TenantFile, actions: readonly Document[],
   return Object.entries(triggers).map(([trigger, bound]) => {
     const bindings = bound.flatMap(({ action_name, display_name, on_error }, index) => {
       const action = actions.find(({ body }) => body.name === action_name);
-      // The file's cross checks have named those that are not there.
+      // Missing actions are reported by the cross checks.
       if (action === undefined) return [];
       const { id, body: whole, created_at, updated_at } = action;
       const { deployed_secrets: _, versions: _versions, ...body } = whole;
@@ -155,13 +155,15 @@ function profilesOf(
     const before = there.find((one) => one.kind === EXCHANGE_PROFILE && one.name === name);
     const hex = sha256Hex(`${EXCHANGE_PROFILE}\n${name}`);
     const id = given ?? before?.id ?? `tep_${hex.slice(0, 16)}`;
-    // The file's cross checks have named those that are not there.
+    // Missing actions are reported by the cross checks.
     const found = actions.find((one) => one.id === action_id || one.body.name === action);
     return { id, kind: EXCHANGE_PROFILE, name, body: { ...rest, action_id: found?.id ?? action_id } };
   });
 }
 
-/** The sections of a file that documents are; `prompts` and `branding` have only what documents add to them. */
+/**
+ * Returns the sections of a file for documents; `prompts` and `branding` contain only what is stored as documents.
+ */
 export function documentSectionsOf(documents: readonly Document[]): Item & { prompts: Item; branding: Item } {
   const ofKind = (kind: string) => documents.filter((one) => one.kind === kind);
   const lists = LISTS.map(({ section, kind, id, label }) => [

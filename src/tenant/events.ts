@@ -1,5 +1,5 @@
 // The tenant's log events (logins, sign-ups, failures …) with the hosted service's type codes. No request waits for
-// them, and they never hold secrets.
+// them to be written. They never contain secrets.
 import type { Logger } from 'pino';
 import type { EventType, LogEventRecord } from '../records/log-events.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
@@ -12,29 +12,29 @@ export type TenantEvent = Omit<LogEventRecord, 'id' | 'date' | 'expiresAt' | 'ty
 };
 
 /**
- * Decides which events are recorded of those that anybody can cause.
- * @returns `leftOut`: events of the type left out since the last recorded one.
+ * Decides whether an event that anybody can cause is recorded.
+ * @returns `leftOut`: how many events of the type were left out since the last recorded one.
  */
 export type EventBudget = (event: TenantEvent) => { isRecorded: boolean; leftOut: number };
 
 export interface Events {
-  /** Records an event in the background; without a known user only while the budget lasts. */
+  /** Records an event in the background. An event without a known user is only recorded while the budget lasts. */
   record(event: TenantEvent): void;
-  /** Waits for the events recorded so far. */
+  /** Resolves when the events recorded so far are written. */
   flush(): Promise<void>;
-  /** Calls somebody after each event that was recorded. */
+  /** Calls a function after each event was written. */
   listen(listener: () => void): void;
 }
 
-/** What ids of events begin with that are recorded at a time, or later: they sort by it. @param at epoch milliseconds. */
+/** Returns the prefix of event ids for a time; ids sort by it. @param at epoch milliseconds. */
 export function eventIdAt(at: number): string {
   return new Date(at).toISOString().replaceAll(/\D/g, '');
 }
 
 const DAY_SECONDS = 86_400;
-/** How long events are kept where the tenant says nothing. */
+/** How long events are kept unless the tenant says otherwise. */
 export const RETENTION_DAYS = 30;
-/** Characters kept of what a request says. */
+/** Maximum lengths of texts that come from requests, in characters. */
 const LONGEST = { name: 255, description: 1000 };
 
 interface EventsDependencies {
@@ -43,17 +43,17 @@ interface EventsDependencies {
   random: Random;
   log: Logger;
   budget: EventBudget;
-  /** The types that are declared: no other is written. */
+  /** The declared types. Others are not recorded. */
   types: ReadonlySet<string>;
-  /** How many days an event is kept that is recorded now; {@link RETENTION_DAYS} otherwise. */
+  /** How many days an event is kept that is recorded now; {@link RETENTION_DAYS} by default. */
   retentionDays?: () => number;
-  /** The id of what is done now. */
+  /** Returns the id of the current transaction. */
   transaction?: () => string | undefined;
-  /** Told of each event, recorded or not, with the connection's name as the event has it. */
+  /** Called for each event, recorded or not. */
   measure?: ((type: string, connection: string | undefined) => void) | undefined;
 }
 
-/** The event log of a tenant, in its store. */
+/** Returns the event log of a tenant. */
 export function createEvents({
   store,
   clock,

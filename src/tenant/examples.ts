@@ -1,4 +1,4 @@
-// The example tenant file, and what of it must not reach production, because everybody knows its secrets.
+// The example tenant file, and checks that its published secrets do not reach production.
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { EXPOSED_SECRET } from '../records/client-authentication.ts';
@@ -11,10 +11,10 @@ import { loadTenantFile } from './load.ts';
 import { directoryOf } from './names.ts';
 import { closedAddresses } from './provider-addresses.ts';
 
-/** The example's place, for a start without a tenant file. */
+/** The example, which a start without a tenant file uses. */
 export const EXAMPLE_FILE = new URL('../../config/tenant.yaml', import.meta.url);
 
-/** Whether to start from the example: there is no tenant file and none was named. */
+/** Returns whether to start from the example: in development, without a tenant file, and without `TENANT_FILE`. */
 export function isFirstStart(
   { tenantFile, production }: { tenantFile: string; production: boolean },
   env: Readonly<Record<string, string | undefined>>,
@@ -24,21 +24,21 @@ export function isFirstStart(
 
 const isExampleSecret = (secret: string | undefined) => secret?.startsWith('example-') ?? false;
 
-/** Whether the process settings name providers for mail and SMS. */
+/** Whether the process settings configure mail and SMS. */
 interface Delivery {
   mail?: object | undefined;
   sms?: object | undefined;
-  /** What requests to others may reach beside the public Internet. */
+  /** Hosts that outbound requests may reach besides the public Internet (`OUTBOUND_ALLOW`). */
   outboundAllow?: readonly string[] | undefined;
 }
 
-/** To try whether an example user can log in. */
+/** The part of the users that checks whether an example user can log in. */
 interface ExampleUsers {
   findInConnection(connection: { name: string }, identifier: string): Promise<{ id: string } | undefined>;
   verifyPassword(userId: string | undefined, password: string): Promise<number | undefined>;
 }
 
-/** One sentence for each application whose secret is too short for production. */
+/** Returns a fault for each application whose secret is too short for production. */
 function shortSecrets(
   clients: readonly { client_id: string; client_secret?: string | undefined }[],
 ): string[] {
@@ -50,7 +50,7 @@ function shortSecrets(
     .map(({ client_id: id }) => `${id} has a client_secret of fewer than ${EXPOSED_SECRET} characters`);
 }
 
-/** Why a tenant file is not fit for production; empty when it is. */
+/** Returns why a tenant file cannot be used in production; empty when it can. */
 export function productionFaults(file: TenantFile, { mail, sms, outboundAllow = [] }: Delivery): string[] {
   const faults = file.clients.flatMap((client, index) => {
     const isExample = isExampleSecret(client.client_secret);
@@ -78,8 +78,8 @@ export function productionFaults(file: TenantFile, { mail, sms, outboundAllow = 
 }
 
 /**
- * What is left of the example in a store: a start changes no existing record, so editing the tenant file is not enough.
- * One sentence each, with what to do.
+ * Returns what is left of the example in a store, with what to do. A start changes no existing record, so editing
+ * the tenant file is not enough.
  */
 export async function exampleRemains(store: Store, users: ExampleUsers): Promise<string[]> {
   const clients = await listAll(store.collection('clients'));
@@ -96,12 +96,12 @@ export async function exampleRemains(store: Store, users: ExampleUsers): Promise
   return remains;
 }
 
-/** The example's user, if its published password still works. */
+/** Returns the example's user if its published password still works. */
 export async function exampleUser(users: ExampleUsers): Promise<DevelopmentUser | undefined> {
   const { tenant } = await loadTenantFile(fileURLToPath(EXAMPLE_FILE), {});
   for (const user of tenant.users) {
     const connection = { name: directoryOf(tenant, user) };
-    // Looked up first, to hash no password in a store without the user.
+    // Looked up first, so that no password is hashed when the user does not exist.
     const found = await users.findInConnection(connection, user.email);
     if (found !== undefined && (await users.verifyPassword(found.id, user.password)) !== undefined)
       return user;

@@ -1,4 +1,4 @@
-// Writes the store's tenant back as a tenant file that applies to an identical tenant.
+// Exports the tenant of a store as a tenant file. Applied elsewhere, it makes an identical tenant.
 import { stringify } from 'yaml';
 import { strategyRecord } from '../records/connections.ts';
 import { tenantFileSchema } from '../records/tenant.ts';
@@ -11,21 +11,25 @@ const HEADER = `# A tenant of Gatehouse, as exported. It holds the applications'
 # Users are not in it.
 `;
 
-/** The tenant of a store, as YAML: the same text for the same tenant. @throws Error when the store holds none. */
+/** Returns the tenant of a store as YAML; equal tenants give equal text. @throws Error when the store has none. */
 export async function exportTenant(store: Store): Promise<string> {
   const records = await storedRecords(store);
   const document = fileOf(records);
-  // With the defaults of what an older release or a call has left out; what the schema refuses is exported as it is.
+  // Parsed to add defaults for members that an older release or an API call left out. What the schema rejects is
+  // exported unchanged.
   const { data = document } = tenantFileSchema.safeParse(structuredClone(document));
   const { users: _users, ...file } = data as Record<string, unknown>;
   const header = [HEADER, ...missingKinds(records.documents).map((kind) => `${NOT_HELD}${kind}\n`)].join('');
   return header + stringify(escapeVariables(ordered(file)), { aliasDuplicateObjects: false });
 }
 
-/** What a line of a file begins with that names what is in the store and not in the file. */
+/** The beginning of a line that names what is stored but not part of the file. */
 export const NOT_HELD = '# Not in it, as management tools keep it: ';
 
-/** What tools have set and the file has no section for, and how many there are. */
+/**
+ * Returns the kinds of documents that management tools have stored and the file has no section for, with their
+ * numbers.
+ */
 function missingKinds(documents: TenantRecords['documents']): string[] {
   const counts = new Map<string, number>();
   for (const { kind } of documents)
@@ -33,7 +37,7 @@ function missingKinds(documents: TenantRecords['documents']): string[] {
   return [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([kind, count]) => `${kind} (${count})`);
 }
 
-/** What is noted of the tenant's own work. */
+/** Whether documents of a kind are the server's own records. */
 const isOwn = (kind: string) => kind === 'declared' || kind.endsWith('-removal');
 
 function fileOf({ tenant: [settings], ...records }: TenantRecords): object {
@@ -57,7 +61,7 @@ function fileOf({ tenant: [settings], ...records }: TenantRecords): object {
   };
 }
 
-/** An organization with its connections by name, as deploy tools write them. */
+/** Returns an organization with its connections by name, as deploy tools write them. */
 function withNames(
   { enabled_connections: enabled, ...rest }: TenantRecords['organizations'][number],
   connections: TenantRecords['connections'],
@@ -70,10 +74,10 @@ function withNames(
   return { ...rest, connections: named };
 }
 
-/** What a record is known by is read first. */
+/** Members that identify a record come first. */
 const FIRST = ['name', 'client_id', 'identifier', 'id', 'strategy', 'audience', 'template', 'domain'];
 
-/** The members of objects in an order of their own, whoever wrote them in which: two exports can be compared. */
+/** Sorts the members of objects, so that two exports can be compared. */
 function ordered(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(ordered);
   if (typeof value !== 'object' || value === null) return value;

@@ -1,20 +1,20 @@
-// Pages and e-mail templates in files beside the tenant file, as the hosted service's deploy tool keeps them.
+// Pages and e-mail templates in files beside the tenant file, as the hosted service's deploy tool writes them.
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The lists and keys that may name a file. */
+/** The sections and members that may contain a path. */
 const TEXTS = { pages: 'html', emailTemplates: 'body', clients: 'custom_login_page' } as const;
 
-/** A file's path: HTML would contain a tag. */
+/** A path. HTML would contain a tag. */
 const PATH = /^[^<>\n]+\.html?$/i;
 
 /**
- * Replaces paths in a document by the files' contents. In a file `##NAME##` is replaced from the environment if set;
- * `${NAME}` is JavaScript there and stays.
- * @param directory what the paths are relative to.
- * @param faults gets a sentence for each file that cannot be read.
+ * Replaces paths in a document by the contents of their files. In a file `##NAME##` is replaced from the
+ * environment if it is set; `${NAME}` is left alone, because it is JavaScript there.
+ * @param directory the paths are relative to it.
+ * @param faults gets a message for each file that cannot be read.
  */
 export function readHtmlFiles(
   document: unknown,

@@ -1,5 +1,5 @@
-// Reads the tenant file, fills in variables and validates it. All faults are reported at once; unknown keys are kept and
-// named in warnings.
+// Reads the tenant file, fills in variables, and validates it. All faults are reported at once. Unknown keys are
+// kept, and reported as warnings.
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { strategyRecord } from '../records/connections.ts';
@@ -16,7 +16,7 @@ import { unknownKeys } from './unknown-keys.ts';
 import { userFaults } from './user-faults.ts';
 import { fillIn } from './variables.ts';
 
-/** A tenant file that cannot be used: all faults, each with file and line if known, path and cause. */
+/** A tenant file that cannot be used, with all faults: file and line if known, path, and cause. */
 export class TenantFault {
   readonly faults: readonly string[];
 
@@ -27,9 +27,9 @@ export class TenantFault {
 
 export interface LoadedTenant {
   tenant: TenantFile;
-  /** Unknown keys and settings that may surprise; one sentence each. */
+  /** Unknown keys, and settings that may surprise; one sentence each. */
   warnings: string[];
-  /** Adds file and line to a sentence that begins with a path, such as `clients[0].name: …`. */
+  /** Adds file and line to a message that begins with a path, such as `clients[0].name: …`. */
   place(sentence: string): string;
 }
 
@@ -49,8 +49,8 @@ export async function loadTenantFile(path: string, env: Environment): Promise<Lo
 }
 
 /**
- * Reads a tenant from YAML.
- * @param path the text's file; paths in it are relative to that. Without it no other file is read.
+ * Parses a tenant from YAML.
+ * @param path the text's file, to which paths in it are relative. Without it no other file is read.
  * @throws TenantFault
  */
 export function parseTenant(text: string, env: Environment, path?: string): LoadedTenant {
@@ -82,7 +82,7 @@ function placed(path: string | undefined, line: number | undefined, sentence: st
   return `${sentence} (${path}${line === undefined ? '' : `:${line}`})`;
 }
 
-/** The path that a sentence begins with, in either notation: `clients[0].name` or `clients.0.name`. */
+/** Returns the path at the beginning of a message, in either notation: `clients[0].name` or `clients.0.name`. */
 function pathOf(sentence: string): string[] {
   const [path = ''] = /^[^\s:]*/.exec(sentence) ?? [];
   return path.split(/[.[\]]+/).filter((step) => step !== '');
@@ -90,7 +90,7 @@ function pathOf(sentence: string): string[] {
 
 type Checked = { tenant: TenantFile; warnings: string[] } | { faults: string[] };
 
-/** Faults, or the tenant with its warnings. */
+/** Returns the faults, or the tenant with its warnings. */
 function checkTenant(document: unknown): Checked {
   const result = tenantFileSchema.safeParse(document);
   if (!result.success) {
@@ -112,7 +112,7 @@ function checkTenant(document: unknown): Checked {
   return { tenant, warnings };
 }
 
-/** Warnings about connections that nobody can log in with: unfinished ones, and those of strategies that are not built. */
+/** Returns warnings about connections that nobody can log in with: incomplete ones, and unsupported strategies. */
 function strategyWarnings({ connections }: TenantFile): string[] {
   const unfinished = connections.flatMap(({ name, strategy, options }, index) =>
     (strategyRecord(strategy)?.lacking?.(options) ?? []).map(
@@ -126,13 +126,13 @@ function strategyWarnings({ connections }: TenantFile): string[] {
   return [...unfinished, ...unknown];
 }
 
-/** A warning about an e-mail provider that is not built in: an exported tenant still starts. */
+/** Returns a warning about an unsupported e-mail provider. It is no fault, so that an exported tenant starts. */
 function providerWarnings({ emailProvider: provider }: TenantFile): string[] {
   if (provider?.enabled !== true || provider.name === 'smtp') return [];
   return [`emailProvider: ${provider.name} is not built in: set SMTP_URL to its SMTP endpoint`];
 }
 
-/** Warnings about long-lived reset links: an exported tenant has the hosted service's five days. */
+/** Returns warnings about long-lived reset links; exported tenants have the hosted service's five days. */
 function lifetimeWarnings({ emailTemplates = [] }: TenantFile): string[] {
   return emailTemplates.flatMap(({ template, urlLifetimeInSeconds: seconds = 0 }, index) =>
     template === 'reset_email' && seconds > LONGEST_RESET
@@ -143,7 +143,7 @@ function lifetimeWarnings({ emailTemplates = [] }: TenantFile): string[] {
   );
 }
 
-/** Warnings about log streams of types that are kept, so that an exported tenant stays whole, and not sent. */
+/** Returns warnings about log streams of unsupported types, which are kept but not sent. */
 function logStreamWarnings({ logStreams = [] }: TenantFile): string[] {
   return logStreams.flatMap(({ type, name }, index) =>
     isSentType(type)

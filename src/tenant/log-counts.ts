@@ -1,5 +1,5 @@
-// How often each type of event was logged in each hour, so that a page of numbers reads no events: they are counted once,
-// in the order of their ids, some at a time, and what an hour that is over came to is kept in the store.
+// Counts log events by type and hour, so that pages with statistics read no events. Each event is counted once, in
+// the order of ids and in small batches. The counts of past hours are stored.
 import { isAdministratorId } from '../records/administrators.ts';
 import type { LogCountRecord, LogEventRecord } from '../records/log-events.ts';
 import type { Frozen } from '../records/record.ts';
@@ -11,23 +11,26 @@ import { eventIdAt } from './events.ts';
 
 /** What was logged in an hour. */
 export interface HourCount {
-  /** How many there were, by type. */
+  /** The number of events by type. */
   counts: Record<string, number>;
-  /** The id of the latest, by type. */
+  /** The id of the latest event by type. */
   latest: Record<string, string>;
-  /** Who logged in. */
+  /** The users who logged in. */
   users: Distinct;
 }
 
 interface Counted {
-  /** By the hour: epoch milliseconds of its beginning. Hours without events are none. */
+  /** By the beginning of the hour, epoch milliseconds. Hours without events are missing. */
   hours: ReadonlyMap<number, HourCount>;
-  /** Whether there is more to count: the numbers are still too low. */
+  /** Whether more events have to be counted, so that the numbers are still too low. */
   isBehind: boolean;
 }
 
 export interface LogCounts {
-  /** The hours that end after a time: counted up to now, or as far as can be done in a moment. @param from epoch milliseconds. */
+  /**
+   * Returns the hours that end after a time. Counts up to now, or as far as is possible in a moment.
+   * @param from epoch milliseconds.
+   */
   since(from: number): Promise<Counted>;
 }
 
@@ -35,44 +38,50 @@ interface LogCountsDependencies {
   store: Store;
   clock: Clock;
   background: Background;
-  /** Aborted when the server is about to end. */
+  /** Aborted when the server stops. */
   ending: AbortSignal;
 }
 
 const HOUR = 3_600_000;
-/** How long hours are kept, and how far back what was logged before is counted. Milliseconds. */
+/** How long hours are kept, and how far back older events are counted, milliseconds. */
 const KEPT = 31 * 24 * HOUR;
-/** Events that are read at once, few enough that a login beside it does not notice, and how often while a request waits. */
+/** How many events are read at a time, few enough not to delay logins; and how many batches a request waits for. */
 const SLICE = 100;
 const WHILE_ASKED = 10;
-/** Slices after which it is looked whether the server ends, and what others have counted. */
+/**
+ * After how many batches the counting in the background looks at the shutdown signal and at the counts of other
+ * processes.
+ */
 const AT_ONCE = 200;
-/** How often is counted where nobody asks, so that who asks has little to wait for. */
+/** How often events are counted without a request, so that requests wait less; milliseconds. */
 const EVERY = 300_000;
-/** After this no event of a time comes any more: of other processes, whose clocks differ, later. Milliseconds. */
+/**
+ * How long after a time events of that time may still be written, milliseconds; longer for several processes, whose
+ * clocks differ.
+ */
 const LATE = { alone: 1_000, shared: 10_000 };
 
-/** The type of a login that ended well. */
+/** The type of a successful login. */
 const LOGIN = 's';
 
 const hourOf = (at: number): number => at - (at % HOUR);
 
-/** Epoch milliseconds of an event, by its id; 0 for an id that {@link eventIdAt} has not made. */
+/** Returns the time of an event from its id, epoch milliseconds; 0 for an id that {@link eventIdAt} did not make. */
 function timeOf(id: string): number {
   if (id.length < 17) return 0;
-  // No pattern and no date's text: of each event that is counted the hour is asked for.
+  // Without a pattern or a date string, because this runs for each event.
   const digits = (from: number, to: number) => Number(id.slice(from, to));
   const minutes = Date.UTC(digits(0, 4), digits(4, 6) - 1, digits(6, 8), digits(8, 10), digits(10, 12));
   return minutes + digits(12, 14) * 1_000 + digits(14, 17) || 0;
 }
 
-/** The counts of a tenant's log. */
+/** Returns the counts of a tenant's log. */
 export function createLogCounts(deps: LogCountsDependencies): LogCounts {
   const { store, clock, background, ending } = deps;
   const counting = createCounting(deps);
   let isAtWork = false;
   let isBehind = false;
-  /** Counts some: more of them where nobody waits for these, as all are told that there is much to count. */
+  /** Counts some batches: more of them once the counts are behind, because requests no longer wait for them. */
   const goOn = async () => {
     isBehind = !(await counting.count(isBehind ? AT_ONCE : WHILE_ASKED));
   };
@@ -101,27 +110,27 @@ export function createLogCounts(deps: LogCountsDependencies): LogCounts {
   };
 }
 
-/** Counts on from where it stopped, one slice after another, whoever asks. */
+/** Returns a counter that continues where it stopped, one batch after another. */
 function createCounting({ store, clock }: Pick<LogCountsDependencies, 'store' | 'clock'>) {
   const kept = store.collection('logCounts');
   const logs = store.collection('logs');
   const late = store.exclusive === true ? LATE.alone : LATE.shared;
   const hours = new Map<number, HourCount>();
   const beginning = () => eventIdAt(hourOf(clock() - KEPT));
-  /** Up to where is counted: an id, and the hour that is being counted. */
+  /** The id up to which events are counted. */
   let after = beginning();
   let turn: Promise<unknown> = Promise.resolve();
 
-  /** Takes over what was counted before, or by another process. */
+  /** Loads the stored counts, of an earlier run or of other processes. */
   const takeOver = async () => {
-    // The clock was ahead: what was counted up to there is not all, and what was kept is looked at again.
+    // The clock was ahead, so the counts are incomplete. They are loaded again.
     if (timeOf(after) > clock()) {
       hours.clear();
       after = beginning();
     }
     const { records } = await kept.list({ after: keptId(timeOf(after) - HOUR), limit: KEPT / HOUR + 1 });
     const isOver = ({ hour }: Frozen<LogCountRecord>) => hour + HOUR <= clock();
-    // An hour that is not over was kept by a clock that was ahead, of this process or another: it is counted anew.
+    // An hour that is not over was stored by a process whose clock was ahead. It is counted again.
     for (const { id } of records.filter((record) => !isOver(record))) await kept.delete(id);
     const complete = records.filter(isOver);
     for (const record of complete) hours.set(record.hour, countOf(record));
@@ -129,7 +138,7 @@ function createCounting({ store, clock }: Pick<LogCountsDependencies, 'store' | 
     if (last !== undefined && eventIdAt(last.hour + HOUR) > after) after = eventIdAt(last.hour + HOUR);
     for (const hour of hours.keys()) if (hour < clock() - KEPT) hours.delete(hour);
   };
-  /** @returns whether there is nothing more to count. */
+  /** Counts one batch. @returns whether all events are counted. */
   const slice = async (): Promise<boolean> => {
     const end = eventIdAt(clock() - late);
     const { records } = await logs.list({ after, limit: SLICE });
@@ -138,20 +147,20 @@ function createCounting({ store, clock }: Pick<LogCountsDependencies, 'store' | 
     for (const event of counted) add(hours, event);
     const isDone = counted.length < SLICE;
     after = isDone ? (end > after ? end : after) : (counted.at(-1)?.id ?? after);
-    // In order: what is kept last says that all before it is.
+    // In order, because the last stored hour implies that all hours before it are stored.
     for (const [hour, count] of [...hours].sort(([a], [b]) => a - b))
       if (hour >= begun && hour < hourOf(timeOf(after))) await kept.put(recordOf(hour, count));
     return isDone;
   };
   return {
     hours: hours as ReadonlyMap<number, HourCount>,
-    /** @param most slices. @returns whether all is counted. */
+    /** Counts up to `most` batches. @returns whether all events are counted. */
     count: (most: number): Promise<boolean> => {
       const work = turn.then(async () => {
         await takeOver();
         for (let n = 0; n < most; n += 1) {
           if (await slice()) return true;
-          // Other requests come in between.
+          // Lets other requests run.
           await new Promise((resolve) => setImmediate(resolve));
         }
         return false;
@@ -164,7 +173,7 @@ function createCounting({ store, clock }: Pick<LogCountsDependencies, 'store' | 
 
 function add(hours: Map<number, HourCount>, event: Frozen<LogEventRecord>): void {
   const hour = hourOf(timeOf(event.id));
-  // What administrators do at the console is none of the tenant's numbers.
+  // What administrators do in the console is not part of the tenant's statistics.
   if (hour === 0 || isAdministratorId(event.user_id ?? '')) return;
   const count = hours.get(hour) ?? { counts: {}, latest: {}, users: distinct() };
   hours.set(hour, count);
@@ -175,7 +184,7 @@ function add(hours: Map<number, HourCount>, event: Frozen<LogEventRecord>): void
   if (event.type === LOGIN && event.user_id !== undefined) count.users.add(event.user_id);
 }
 
-/** Sorts by time. */
+/** Returns the id of an hour. Ids sort by time. */
 const keptId = (hour: number): string => eventIdAt(hour).slice(0, 10);
 
 function recordOf(hour: number, { counts, latest, users }: HourCount): LogCountRecord {

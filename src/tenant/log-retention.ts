@@ -1,5 +1,5 @@
-// How long the tenant's log is kept (`tenant.log_retention_days`). The store ends each event when it is due; what is older
-// than a retention that was made shorter is taken away here, a batch at a time.
+// How long the tenant's log is kept (`tenant.log_retention_days`). The store deletes each event when it expires.
+// After the retention was shortened, older events are deleted here, in batches.
 import type { Background } from '../runtime/background.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
@@ -7,7 +7,7 @@ import type { Config } from './config.ts';
 import { type Events, RETENTION_DAYS } from './events.ts';
 
 const DAY = 86_400_000;
-/** Few enough that requests in between do not wait. */
+/** Batch size, small enough not to delay requests. */
 const BATCH = 200;
 
 interface RetentionDependencies {
@@ -16,16 +16,18 @@ interface RetentionDependencies {
   events: Pick<Events, 'listen'>;
   background: Background;
   clock: Clock;
-  /** Aborted when the server is about to end. */
+  /** Aborted when the server stops. */
   ending: AbortSignal;
 }
 
-/** How many days events are kept. */
+/** Returns how many days events are kept. */
 export function retentionDays({ settings }: Pick<Config, 'settings'>): number {
   return settings().tenant.log_retention_days ?? RETENTION_DAYS;
 }
 
-/** Takes away what is too old, now and whenever the retention has become shorter: a change of it is an event itself. */
+/**
+ * Deletes events that are too old, now and whenever the retention was shortened. The change itself is a log event.
+ */
 export function keepRetention(deps: RetentionDependencies): void {
   const { store, config, events, background, ending } = deps;
   let kept = Number.POSITIVE_INFINITY;
@@ -38,7 +40,7 @@ export function keepRetention(deps: RetentionDependencies): void {
     if (isShorter) await purgeOlder(deps, days);
   };
   const run = () => {
-    // Each event comes by here.
+    // This runs for each event, so it only goes on after a write.
     if (ending.aborted || revision === store.revision()) return;
     revision = store.revision();
     background.run('the purge of the log', look);
@@ -47,7 +49,7 @@ export function keepRetention(deps: RetentionDependencies): void {
   run();
 }
 
-/** Ids sort by time: the oldest come first. */
+/** Deletes events older than the retention. Ids sort by time, so the oldest come first. */
 async function purgeOlder({ store, clock, ending }: RetentionDependencies, days: number): Promise<void> {
   const oldest = new Date(clock() - days * DAY).toISOString();
   for (;;) {

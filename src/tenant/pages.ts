@@ -1,4 +1,4 @@
-// Customized pages of a tenant file: which one an application's users get, and warnings about unsupported ones.
+// Customized pages of a tenant file: which one an application gets, and warnings about unsupported ones.
 import type { Frozen } from '../records/record.ts';
 import type { ClientRecord, TenantFile, TenantRecord } from '../records/tenant.ts';
 
@@ -6,8 +6,8 @@ import type { ClientRecord, TenantFile, TenantRecord } from '../records/tenant.t
 export const CONFIG_PLACEHOLDER = '@@config@@';
 
 /**
- * The customized login page for an application: its own, else the tenant's.
- * @returns its HTML; undefined when there is none or it is switched off.
+ * Returns the HTML of the customized login page for an application: its own, or else the tenant's.
+ * @returns undefined when there is none or it is switched off.
  */
 export function customLoginPage(
   { pages = [] }: Frozen<Pick<TenantRecord, 'pages'>>,
@@ -18,7 +18,7 @@ export function customLoginPage(
   return [client.custom_login_page, page?.html].find((html) => html !== undefined && html.trim() !== '');
 }
 
-/** One sentence for each unsupported setting of customized pages. */
+/** Returns a warning for each unsupported setting of customized pages. */
 export function pageWarnings({ pages = [], clients }: TenantFile): string[] {
   return [
     ...pages.flatMap(({ name, html, enabled }, index) => {

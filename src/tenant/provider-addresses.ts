@@ -1,8 +1,8 @@
-// Addresses of connections that a server of production will never call: told at its start, and not at the first login.
+// Addresses of connections that a production server refuses to call, reported at start and not at the first login.
 import { outboundRules } from '../http/outbound-rules.ts';
 import type { TenantFile } from '../records/tenant.ts';
 
-/** The options that name an address which the server itself calls. */
+/** The options with addresses that the server calls. */
 const CALLED = [
   'tokenURL',
   'userInfoURL',
@@ -19,7 +19,7 @@ const LOOPBACK: Readonly<Record<string, string>> = {
   '[::1]': '::1',
 };
 
-/** The addresses in a connection's options that the server calls. */
+/** Returns the addresses in a connection's options that the server calls. */
 export function calledOptions(options: object): { name: string; url: string }[] {
   return CALLED.flatMap((name) => {
     const url = (options as Record<string, unknown>)[name];
@@ -28,8 +28,8 @@ export function calledOptions(options: object): { name: string; url: string }[] 
 }
 
 /**
- * Addresses of this machine that may not be called.
- * @param opened what the operator opens (`OUTBOUND_ALLOW`).
+ * Returns faults for addresses of this machine that must not be called.
+ * @param opened hosts that the operator allows (`OUTBOUND_ALLOW`).
  */
 export function closedAddresses({ connections }: TenantFile, opened: readonly string[]): string[] {
   const rules = outboundRules(opened);

@@ -3,7 +3,7 @@
 import type { SamlpAddon } from '../records/samlp.ts';
 import type { TenantFile } from '../records/tenant.ts';
 
-/** One sentence for each setting that trusts more than needed or is ambiguous. */
+/** Returns a warning for each setting that trusts more than needed, or is ambiguous. */
 export function samlWarnings({ clients }: Pick<TenantFile, 'clients'>): string[] {
   const providers = clients.flatMap(({ addons, name }, index) =>
     addons?.samlp === undefined ? [] : [{ name, addon: addons.samlp, at: `clients[${index}].addons.samlp` }],

@@ -1,4 +1,4 @@
-// The whole configuration of a tenant at one revision of its store, as it is read there.
+// The configuration of a tenant at one revision of its store.
 import { ACTION_MODULE } from '../records/action-modules.ts';
 import { type BoundAction, boundActions } from '../records/actions.ts';
 import { idTokenAlg, responseAlg } from '../records/clients.ts';
@@ -22,17 +22,17 @@ import { listAll } from '../store/list-all.ts';
 
 export type SigningKey = Frozen<SigningKeyRecord>;
 
-/** Texts of pages, and the page around them. */
+/** Texts, template and theme of pages. */
 export interface Look {
   /** By `<prompt>/<language>`. */
   texts: ReadonlyMap<string, Readonly<Record<string, unknown>>>;
   /** The page template, Liquid. */
   template: string | undefined;
-  /** The theme, as it was given. */
+  /** The theme as it was set. */
   theme: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** The whole configuration at one revision of the store. */
+/** The configuration at one revision of the store. */
 export interface Snapshot {
   revision: number;
   settings: Frozen<TenantRecord>;
@@ -57,9 +57,12 @@ export interface Snapshot {
   clientGrants: ReadonlyMap<string, ClientGrant>;
 }
 
-/** @param before the configuration until now: what did not change stays the same object, see {@link derived}. */
+/**
+ * Reads the configuration.
+ * @param before the last one: parts that did not change stay the same object, see {@link derived}.
+ */
 export async function readSnapshot(store: Store, before?: Snapshot): Promise<Snapshot> {
-  // First: what is written while the rest is read is read again.
+  // Read first: what is written while the rest is read makes another revision, and is read again.
   const revision = store.revision();
   const [settings, keys, clients, connections, apis, organizations, grants, documents] = await Promise.all([
     store.collection('tenant').get('tenant'),
@@ -90,7 +93,7 @@ export async function readSnapshot(store: Store, before?: Snapshot): Promise<Sna
         .map((connection) => [connection.name, connection]),
     ),
     resourceServers: new Map(apis.map((api) => [api.identifier, api])),
-    // An id is no other organization's name, whatever that calls itself.
+    // Ids come last, so that an organization named like another's id does not replace it.
     organizations: new Map([
       ...organizations.map((organization) => [organization.name, organization] as const),
       ...organizations.map((organization) => [organization.id, organization] as const),
@@ -104,7 +107,7 @@ export async function readSnapshot(store: Store, before?: Snapshot): Promise<Sna
   };
 }
 
-/** What of the configuration is kept in documents. */
+/** Reads the parts of the configuration that are stored as documents. */
 async function readDocuments(
   store: Store,
 ): Promise<Pick<Snapshot, 'look' | 'customDomains' | 'actions' | 'rules' | 'exchangeProfiles'>> {
@@ -135,7 +138,7 @@ async function readDocuments(
   };
 }
 
-/** The algorithms that applications and APIs ask for, and the one that there always is. */
+/** Returns the algorithms that applications and APIs use, and RS256. */
 function signingAlgsOf(clients: readonly Client[], apis: readonly ResourceServer[]): Set<SigningAlg> {
   const algs = [
     ...clients.flatMap((client) => [idTokenAlg(client), responseAlg(client)]),
@@ -144,10 +147,10 @@ function signingAlgsOf(clients: readonly Client[], apis: readonly ResourceServer
   return new Set(['RS256', ...algs.filter(isSigningAlg)]);
 }
 
-/** By what the snapshot finds the grant of an application for an API. */
+/** Returns the key of the grant of an application for an API. */
 export const clientGrantKey = (clientId: string, audience: string) => `${clientId}\n${audience}`;
 
-/** The keys of an algorithm, the current one first, then the next, and those before. */
+/** Returns the keys of an algorithm: the current one first, then the next, then previous ones. */
 export function keysFor(keys: readonly SigningKey[], alg: SigningAlg): SigningKey[] {
   return (['current', 'next', 'previous'] as const).flatMap((state) =>
     keys.filter((key) => key.state === state && key.jwk.alg === alg),
@@ -161,16 +164,16 @@ function isSame(
   return before !== undefined && JSON.stringify(before) === JSON.stringify(now);
 }
 
-/** The origins of an application's pages: its allowed and web origins, and those of its callbacks. */
+/** Returns the origins of an application's pages: its allowed and web origins, and those of its callbacks. */
 function originsOf(client: Client): string[] {
   const callbacks = client.callbacks.flatMap((callback) => URL.parse(callback)?.origin ?? []);
-  // `null` is the origin of every custom scheme, and of every sandboxed page: nobody's own.
+  // `null` is the origin of every custom scheme and every sandboxed page, so it identifies no application.
   return [...client.allowed_origins, ...client.web_origins, ...callbacks].filter(
     (origin) => origin !== '' && origin !== 'null',
   );
 }
 
-/** Whether pages of this origin are a browser application's: by its allowed or web origins, or by a callback's. */
+/** Returns whether an origin is that of an application's pages: an allowed or web origin, or that of a callback. */
 export function isOriginOf(client: Client, origin: string): boolean {
   return originsOf(client).includes(origin);
 }

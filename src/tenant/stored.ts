@@ -1,5 +1,5 @@
-// Validates the stored tenant before it serves: a start changes no existing record, so an older version or an edit by
-// hand may have left what a tenant file would be refused for.
+// Validates the stored tenant before the server starts. A start changes no existing record, so an older release or
+// a manual edit may have left values that a tenant file would be rejected for.
 import type { z } from 'zod';
 import { clientGrantSchema, resourceServerSchema } from '../records/apis.ts';
 import { clientSchema } from '../records/clients.ts';
@@ -9,8 +9,8 @@ import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 
 /**
- * One sentence for each invalid application, API, client grant or connection in a store: the record, the key and the
- * cause.
+ * Returns a message for each invalid application, API, client grant or connection in a store: the record, the
+ * member and the cause.
  */
 export async function storedFaults(store: Store): Promise<string[]> {
   const faultsOf = async (name: CollectionName, schemaOf: (record: object) => z.ZodType) =>

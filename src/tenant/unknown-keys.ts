@@ -1,7 +1,7 @@
-// Finds unknown keys of a tenant file at any depth: warned of, so that nobody relies on a misspelt setting.
+// Finds unknown keys of a tenant file at any depth, so that nobody relies on a misspelt setting.
 import { z } from 'zod';
 
-/** One sentence for each key of a document that its schema does not know. */
+/** Returns a warning for each key of a document that its schema does not know. */
 export function unknownKeys(document: unknown, schema: unknown, path = ''): string[] {
   const known = bare(schema);
   if (known instanceof z.ZodArray && Array.isArray(document)) {
@@ -16,7 +16,7 @@ export function unknownKeys(document: unknown, schema: unknown, path = ''): stri
   });
 }
 
-/** The schema without its optional and default wrappers, and without what prepares a value for it. */
+/** Returns a schema without optional and default wrappers, and without the transform that prepares its input. */
 function bare(schema: unknown): unknown {
   if (schema instanceof z.ZodPipe && schema.in instanceof z.ZodTransform) return bare(schema.out);
   const optional =

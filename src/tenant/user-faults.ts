@@ -1,10 +1,10 @@
-// Faults of development users: those that could never log in or not be created.
+// Faults of development users that could not be created or could never log in.
 import { normalizeEmail } from '../records/email.ts';
 import { LONGEST_PASSWORD, normalizePassword } from '../records/passwords.ts';
 import type { TenantFile } from '../records/tenant.ts';
 import { directoryOf } from './names.ts';
 
-/** One sentence for each fault. */
+/** Returns a message for each fault. */
 export function userFaults(file: TenantFile): string[] {
   const { users } = file;
   const taken = new Set<string>();
@@ -19,7 +19,7 @@ export function userFaults(file: TenantFile): string[] {
     const directory = directoryOf(file, user);
     if (elsewhere.has(directory)) faults.push(`connection: the users of ${directory} are kept elsewhere`);
     if (normalizeEmail(email) === undefined) faults.push(`email: ${email} is no e-mail address`);
-    // Logins refuse longer passwords without hashing them.
+    // Logins reject longer passwords without hashing them.
     if (Buffer.byteLength(normalizePassword(password)) > LONGEST_PASSWORD) {
       faults.push(`password: more than ${LONGEST_PASSWORD} bytes of UTF-8, which no login accepts`);
     }

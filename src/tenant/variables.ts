@@ -1,11 +1,11 @@
-// Environment variables in a tenant file: `${NAME}` and `##NAME##` in any string. A backslash escapes either, so that an
-// export can be read again unchanged.
+// Environment variables in a tenant file: `${NAME}` and `##NAME##` in any string. A backslash escapes either, so
+// that an export can be read again unchanged.
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const VARIABLE = /\\?(?:\$\{([A-Za-z_][A-Za-z0-9_]*)\}|##([A-Za-z_][A-Za-z0-9_]*)##)/g;
 
-/** Fills in the variables of a document; unset ones become faults with their paths. */
+/** Replaces the variables of a document. Those that are not set are added to `faults`, with their paths. */
 export function fillIn(document: unknown, env: Environment, faults: string[]): unknown {
   return mapStrings(document, '', (text, path) =>
     text.replace(VARIABLE, (whole: string, braced?: string, hashed?: string) => {

@@ -1,4 +1,4 @@
-// The records that a tenant file asks for.
+// Computes the records that a tenant file declares.
 
 import { isManagementAudience, isMyAccountAudience } from '../records/apis.ts';
 import {
@@ -33,7 +33,7 @@ export type Applied = (typeof APPLIED)[number];
 /** The records of each collection. */
 export type TenantRecords = { [N in Applied]: Frozen<Records[N]>[] };
 
-/** All that a file can be applied to. */
+/** Returns the stored records of all collections that a file can be applied to. */
 export async function storedRecords(store: Store): Promise<TenantRecords> {
   const lists = await Promise.all(APPLIED.map((name) => listAll(collectionByName(store, name))));
   return Object.fromEntries(APPLIED.map((name, index) => [name, lists[index]])) as TenantRecords;
@@ -41,16 +41,16 @@ export async function storedRecords(store: Store): Promise<TenantRecords> {
 
 interface WantedOptions {
   random: Random;
-  /** The identifier of the Management API here. */
+  /** The identifier of this server's Management API. */
   managementAudience: string;
   /** ISO 8601. */
   now: string;
 }
 
 /**
- * The records that a file asks for.
- * @param there those of the store: what the file gives no id or secret keeps its own, and so do sections that the file
- *   does not have.
+ * Returns the records that a file declares.
+ * @param there the stored records. A record without an id or secret in the file keeps the stored one, and so do
+ *   sections that the file does not have.
  */
 export function wantedRecords(
   file: TenantFile,
@@ -75,7 +75,7 @@ export function wantedRecords(
 
 const byName = ({ name }: Readonly<Record<string, unknown>>) => String(name);
 
-/** Items with an id: their own, that of the stored record with the same key, or one made of the key. */
+/** Returns items with an id: their own, that of the stored record with the same key, or one derived from the key. */
 function withIds<T extends { id?: string | undefined }>(
   prefix: string,
   items: readonly T[],
@@ -89,12 +89,12 @@ function withIds<T extends { id?: string | undefined }>(
   });
 }
 
-/** An id derived from the name, so that a second run finds the same record. */
+/** Returns an id derived from the name, so that a second run finds the same record. */
 function stableId(prefix: string, name: string): string {
   return `${prefix}_${sha256Hex(name).slice(0, 16)}`;
 }
 
-/** The tenant record: all sections that are not collections of their own. */
+/** Returns the tenant record: all sections that are not collections of their own. */
 function settingsOf(file: TenantFile, before: Frozen<TenantRecord> | undefined): Records['tenant'] {
   const {
     clients,
@@ -120,7 +120,7 @@ function settingsOf(file: TenantFile, before: Frozen<TenantRecord> | undefined):
     ...settings
   } = file;
   const { customText: _texts, partials: _partials, ...rest } = prompts ?? {};
-  // Texts alone are no settings.
+  // Custom texts are stored as documents, so they alone do not change the stored settings.
   const ofPrompts = prompts === undefined || Object.keys(rest).length === 0 ? before?.prompts : rest;
   return {
     ...settings,
@@ -141,9 +141,9 @@ const GRANT_TYPES: Partial<Record<ClientRecord['app_type'], string[]>> & { regul
   express_configuration: [],
 };
 
-/** The type's default grant types, without client_credentials for a public application. */
+/** Returns the default grant types of an application's type, without client_credentials for a public application. */
 export function defaultGrantTypes({ app_type }: ClientRecord, method: AuthenticationMethod): string[] {
-  // An integration with a service of others has those of a web application.
+  // The type of an integration with another service has those of a web application.
   const all = GRANT_TYPES[app_type] ?? GRANT_TYPES.regular_web;
   return all.filter((type) => method !== 'none' || type !== 'client_credentials');
 }
@@ -190,7 +190,10 @@ function clientGrantsOf(
   return withIds('cgr', grants, there.clientGrants, ({ client_id, audience }) => `${client_id}\n${audience}`);
 }
 
-/** That of the tenant that a file was exported from is ours here. */
+/**
+ * Returns an audience; that of the Management API or My Account API of the exporting tenant becomes this server's
+ * own.
+ */
 function ownAudience(audience: string, managementAudience: string): string {
   if (isManagementAudience(audience)) return managementAudience;
   return isMyAccountAudience(audience) ? new URL('/me/', managementAudience).href : audience;
@@ -206,7 +209,7 @@ function organizationsOf(
     if (connections === undefined) return rest;
     const enabled_connections = connections.flatMap(({ name, ...flags }) => {
       const connection_id = idByName.get(name);
-      // The file's cross checks have named those that are not there.
+      // Missing connections are reported by the cross checks.
       return connection_id === undefined ? [] : [{ connection_id, ...flags }];
     });
     return { ...rest, enabled_connections };
