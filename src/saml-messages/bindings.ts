@@ -12,20 +12,20 @@ import { badMessage, parseXml, SMALL } from './xml.ts';
 /** The standard allows 80 bytes, but service providers put whole URLs in. */
 const LONGEST_RELAY_STATE = 2048;
 
-/** A message as received; nothing is verified yet. */
+/** A message as received, not verified yet. */
 export interface Received {
   kind: 'request' | 'response';
   bytes: Buffer;
   relayState: string | undefined;
-  /** A POST carries an enveloped signature, a redirect signs the query. */
+  /** A posted message has an enveloped signature; a redirect has a signature in the query. */
   binding: 'post' | 'redirect';
   query?: SignedQuery;
 }
 
 /**
- * The message of a request.
- * @returns undefined when it brings none.
- * @throws AuthError 400 for a request and a response at once, or one that cannot be decoded.
+ * Returns the message of a request.
+ * @returns undefined when it has none.
+ * @throws AuthError 400 when it has both a request and a response, or one that cannot be decoded.
  */
 export function receive(ctx: Context): Received | undefined {
   const parameters = ctx.method === 'POST' ? formOf(ctx) : readParameters(ctx.querystring);
@@ -51,12 +51,12 @@ export function receive(ctx: Context): Received | undefined {
 
 const ENCODING = 'urn:oasis:names:tc:SAML:2.0:bindings:URL-Encoding:DEFLATE';
 
-/** Other content types count as no message: the binding posts forms (Bindings §3.5.4). */
+/** Returns the parameters of a form. Other content types have none (Bindings §3.5.4). */
 function formOf(ctx: Context): Parameters {
   return ctx.is('application/x-www-form-urlencoded') ? readFormParameters(bodyObject(ctx)) : {};
 }
 
-/** @throws AuthError 400 when it is too long. */
+/** Returns the RelayState. @throws AuthError 400 when it is too long. */
 function relayStateOf({ RelayState: given }: Parameters): string | undefined {
   if (given !== undefined && Buffer.byteLength(given.value) > LONGEST_RELAY_STATE) {
     throw badMessage('RelayState is too long.');
@@ -64,7 +64,10 @@ function relayStateOf({ RelayState: given }: Parameters): string | undefined {
   return given?.value;
 }
 
-/** The RelayState of an IdP-initiated login, which has no message. @throws AuthError 400 when it is too long. */
+/**
+ * Returns the RelayState of an IdP-initiated login, which has no message.
+ * @throws AuthError 400 when it is too long.
+ */
 export function relayStateAlone(ctx: Context): string | undefined {
   return relayStateOf(readParameters(ctx.querystring));
 }
@@ -76,8 +79,10 @@ function fromBase64(value: string, name: string): Buffer {
 }
 
 /**
- * A posted message. The binding does not compress it (Bindings §3.5.4), but passport-saml deflates it by default.
- * @param value of the form's field. @throws AuthError 400 when it cannot be decoded.
+ * Decodes a posted message. The binding does not compress it (Bindings §3.5.4), but passport-saml deflates it by
+ * default.
+ * @param value the form field.
+ * @throws AuthError 400 when it cannot be decoded.
  */
 export function postedMessage(value: string, kind: Received['kind'], limits = SMALL): Buffer {
   const bytes = fromBase64(value, parameterOf(kind));
@@ -93,7 +98,7 @@ function inflate(bytes: Buffer, { bytes: maxOutputLength } = SMALL): Buffer {
   }
 }
 
-/** The signed octets of a query, in the order of Bindings §3.4.4.1. */
+/** Returns the signed octets of a query, in the order of Bindings §3.4.4.1. */
 function signedQuery(message: Parameter, parameters: Parameters): SignedQuery | undefined {
   const { RelayState: relayState, SigAlg: algorithm, Signature: signature } = parameters;
   if (signature === undefined || algorithm === undefined) return undefined;
@@ -102,9 +107,9 @@ function signedQuery(message: Parameter, parameters: Parameters): SignedQuery | 
 }
 
 /**
- * Parses a message and verifies its signature where there is a verifier.
+ * Parses a message, and verifies its signature if there is a verifier.
  * @returns the root element; with a verifier, that of the signed content.
- * @throws AuthError 400 when it is no XML, or not signed as it must be.
+ * @throws AuthError 400 when it is not XML, or not signed as required.
  */
 export function open(received: Received, verifier: Verifier | undefined): Element {
   const root = parseXml(received.bytes);
@@ -117,16 +122,19 @@ export function open(received: Received, verifier: Verifier | undefined): Elemen
 /** A message to be sent. */
 export interface Outgoing {
   kind: 'request' | 'response';
-  /** Signed already, where it goes by post. */
+  /** Already signed, if it is posted. */
   markup: string;
   relayState: string | undefined;
-  /** Where it goes. */
+  /** The URL that it is sent to. */
   location: string;
 }
 
 const parameterOf = (kind: Outgoing['kind']) => (kind === 'request' ? 'SAMLRequest' : 'SAMLResponse');
 
-/** Sends a page with a form that posts itself, or by its button without JavaScript. @param client named on the page. */
+/**
+ * Sends a page with a form that posts itself, or by its button without JavaScript.
+ * @param client shown on the page.
+ */
 export function sendByPost(
   ctx: Context,
   views: Views,
@@ -148,7 +156,7 @@ export function sendByPost(
   );
 }
 
-/** Sends a signed redirect. */
+/** Sends a redirect with a signed query. */
 export async function sendByRedirect(ctx: Context, message: Outgoing, signer: Signer): Promise<void> {
   const address = await redirectAddress(message, signer);
   ctx.set('Cache-Control', 'no-store');
@@ -156,9 +164,9 @@ export async function sendByRedirect(ctx: Context, message: Outgoing, signer: Si
 }
 
 /**
- * The address that a message goes to by HTTP-Redirect.
- * @param signer signs the query (Bindings §3.4.4.1); undefined where nothing does.
- * @param deflate false for receivers that want it as it is, which no standard knows.
+ * Returns the URL of a message for HTTP-Redirect.
+ * @param signer signs the query (Bindings §3.4.4.1); undefined for no signature.
+ * @param deflate false for receivers that, against the standard, expect uncompressed messages.
  */
 export async function redirectAddress(
   { kind, markup, relayState, location }: Outgoing,

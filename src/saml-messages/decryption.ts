@@ -1,5 +1,5 @@
-// Decrypts an assertion (XML Encryption 1.1). AES-GCM, and AES-CBC as older providers send it; keys are wrapped by
-// RSA-OAEP alone: PKCS #1 v1.5 can be decrypted by whoever may ask often enough (Bleichenbacher).
+// Decrypts an assertion (XML Encryption 1.1): AES-GCM, and AES-CBC, which older providers send. Keys must be
+// wrapped by RSA-OAEP: PKCS #1 v1.5 is open to Bleichenbacher's chosen-ciphertext attack.
 import { constants, createDecipheriv, type KeyObject, privateDecrypt } from 'node:crypto';
 import type { Element } from '@xmldom/xmldom';
 import { NS } from './names.ts';
@@ -27,16 +27,16 @@ const DIGESTS: Readonly<Record<string, string>> = {
   [`${NS.encryption}sha512`]: 'sha512',
 };
 
-/** The one error for all that can go wrong, which tells who tries ciphertexts nothing. */
+/** Returns the same error for every failure, so that an attacker who tries ciphertexts learns nothing. */
 export function unreadable(cause?: unknown) {
   return badMessage('The encrypted assertion cannot be read.', cause);
 }
 
 /**
- * The text of an `EncryptedAssertion`.
- * @param keys ours, each of which it may be for.
- * @param accepts whether the algorithm of the content, a URI, is one that the connection takes.
- * @throws AuthError 400, the same for whatever is wrong.
+ * Decrypts an `EncryptedAssertion`.
+ * @param keys our private keys; each is tried.
+ * @param accepts returns whether the connection accepts the content's algorithm, a URI.
+ * @throws AuthError 400, the same for every failure.
  */
 export function decryptAssertion(
   encrypted: Element,
@@ -64,12 +64,12 @@ export function decryptAssertion(
   }
 }
 
-/** Whether an algorithm tells content that was changed on its way, which a mode without authentication does not. */
+/** Returns whether an algorithm detects content that was modified; a mode without authentication does not. */
 export function isAuthenticated(algorithm: string): boolean {
   return algorithm.endsWith('-gcm');
 }
 
-/** In the data's KeyInfo, or beside the data (SAML Core §2.2.4). */
+/** Returns the EncryptedKey in the data's KeyInfo, or beside the data (SAML Core §2.2.4). */
 function encryptedKey(encrypted: Element, data: Element): Element {
   const info = required(data, NS.signature, 'KeyInfo');
   return childOf(info, NS.encryption, 'EncryptedKey') ?? required(encrypted, NS.encryption, 'EncryptedKey');
@@ -79,7 +79,7 @@ function unwrap(wrapped: Element, key: KeyObject): Buffer {
   const method = required(wrapped, NS.encryption, 'EncryptionMethod');
   const digest = childOf(method, NS.signature, 'DigestMethod');
   const oaepHash = digest === undefined ? 'sha1' : DIGESTS[attribute(digest, 'Algorithm') ?? ''];
-  // One hash for both functions of OAEP: with two different ones no provider is known.
+  // Both functions of OAEP use one hash. No provider is known that uses two.
   const isOaep = [`${NS.encryption}rsa-oaep-mgf1p`, `${XENC11}rsa-oaep`].includes(algorithmOf(wrapped));
   if (!isOaep || oaepHash === undefined) throw new Error('the key encryption algorithm is not accepted');
   return privateDecrypt({ key, padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash }, cipherValue(wrapped));
@@ -95,7 +95,7 @@ function decrypt({ name, keyBytes }: BlockCipher, key: Buffer, value: Buffer): B
   }
   const decipher = createDecipheriv(name, key, value.subarray(0, 16)).setAutoPadding(false);
   const padded = Buffer.concat([decipher.update(value.subarray(16)), decipher.final()]);
-  // The last byte alone says how much padding there is (XML Encryption 1.1 §5.2).
+  // Only the last byte states the length of the padding (XML Encryption 1.1 §5.2).
   const padding = padded.at(-1) ?? 0;
   if (padding < 1 || padding > 16) throw new Error('the padding is wrong');
   return padded.subarray(0, -padding);

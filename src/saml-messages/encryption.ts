@@ -5,7 +5,7 @@ import type { Random } from '../runtime/random.ts';
 import { NS } from './names.ts';
 import { type Markup, xml } from './xml.ts';
 
-/** The `EncryptedAssertion` of an assertion. */
+/** Encrypts an assertion. @returns its `EncryptedAssertion`. */
 export function encryptAssertion(assertion: string, recipient: KeyObject, random: Random): Markup {
   const [key, iv] = [random(32), random(12)];
   const cipher = createCipheriv('aes-256-gcm', key, iv);
@@ -33,7 +33,7 @@ function encryptedKey(wrapped: Buffer): Markup {
     xml(
       'xenc:EncryptionMethod',
       { Algorithm: `${NS.encryption}rsa-oaep-mgf1p` },
-      // OAEP does not depend on collision resistance, and every implementation has SHA-1 here.
+      // OAEP does not depend on collision resistance, and every implementation supports SHA-1 here.
       xml('ds:DigestMethod', { Algorithm: `${NS.signature}sha1` }),
     ),
     cipherData(wrapped),

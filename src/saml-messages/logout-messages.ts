@@ -6,7 +6,7 @@ import { type NameId, nameIdMarkup } from './name-id.ts';
 import { NS, STATUS } from './names.ts';
 import { attribute, badMessage, childOf, elementsOf, isNamed, textOf, xml } from './xml.ts';
 
-/** How long our requests are valid, seconds. */
+/** Lifetime of our requests in seconds. */
 const LIFETIME = 300;
 
 /** A service provider's request to end sessions. */
@@ -48,7 +48,7 @@ export function readLogoutResponse(
   return { ...envelope, isSuccess: code !== undefined && attribute(code, 'Value') === STATUS.success };
 }
 
-/** Our LogoutRequest, unsigned. @param sessionIndex undefined for all sessions of the user. */
+/** Returns our LogoutRequest, unsigned. @param sessionIndex undefined for all sessions of the user. */
 export function logoutRequest(
   frame: { id: string; issuer: string; now: number; destination: string },
   nameId: NameId,

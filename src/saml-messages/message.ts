@@ -1,4 +1,4 @@
-// What all protocol messages have in common (SAML Core §3.2): ID, issuer, destination, date; each counts once.
+// What all protocol messages share (SAML Core §3.2): ID, issuer, destination, time, and protection against replay.
 import type { Element } from '@xmldom/xmldom';
 import { type Clock, epochSeconds, SET_BACK } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
@@ -6,7 +6,7 @@ import { type Store, UniqueKeyError } from '../store/contract.ts';
 import { NS } from './names.ts';
 import { attribute, badMessage, childOf, isNamed, textOf } from './xml.ts';
 
-/** How far the other side's clock may be off, seconds. */
+/** How far the clock of the other side may differ, seconds. */
 export const SKEW = 180;
 /** How long a message is valid after it was issued, seconds. */
 const FRESH = 600;
@@ -14,7 +14,7 @@ const LONGEST_NAME = 1024;
 
 export interface Envelope {
   id: string;
-  /** Empty for a Response that names none: its assertion does (Profiles §4.1.4.2). */
+  /** Empty for a Response without one; its assertion has it (Profiles §4.1.4.2). */
   issuer: string;
   inResponseTo: string | undefined;
 }
@@ -22,11 +22,11 @@ export interface Envelope {
 export interface Expected {
   /** Local name of the message. */
   name: 'AuthnRequest' | 'LogoutRequest' | 'LogoutResponse' | 'Response';
-  /** Our address that received it. */
+  /** Our URL that received it. */
   destination: string;
-  /** A signed message must say whom it is for (Bindings §3.4.5.2, §3.5.5.2). */
+  /** Whether it must have a Destination, as signed messages must (Bindings §3.4.5.2, §3.5.5.2). */
   destinationRequired: boolean;
-  /** The wall clock: it is compared with the sender's. */
+  /** The wall clock, because it is compared with the sender's. */
   clock: Clock;
 }
 
@@ -48,7 +48,10 @@ export function readEnvelope(root: Element, expected: Expected): Envelope {
   return { id, issuer, inResponseTo: attribute(root, 'InResponseTo') };
 }
 
-/** The Issuer of a message or an assertion; empty where it has none. @throws AuthError 400 for one that is too long. */
+/**
+ * Returns the Issuer of a message or an assertion; empty if it has none.
+ * @throws AuthError 400 when it is too long.
+ */
 export function issuerOf(root: Element): string {
   const issuer = childOf(root, NS.assertion, 'Issuer');
   const name = issuer === undefined ? '' : textOf(issuer).trim();
@@ -56,7 +59,9 @@ export function issuerOf(root: Element): string {
   return name;
 }
 
-/** The query is not compared: service providers may be configured with `?connection=…`. */
+/**
+ * Compares origin and path. The query is ignored, because service providers may be configured with `?connection=…`.
+ */
 function checkDestination(destination: string | undefined, expected: Expected): void {
   if (destination === undefined && !expected.destinationRequired) return;
   const [to, we] = [URL.parse(destination ?? ''), new URL(expected.destination)];
@@ -64,7 +69,7 @@ function checkDestination(destination: string | undefined, expected: Expected): 
   throw badMessage('The Destination of the SAML message is not this address.');
 }
 
-/** @throws AuthError 400 for an IssueInstant that is not of about now. */
+/** Checks that an IssueInstant is recent. @throws AuthError 400 */
 export function checkFresh(instant: string | undefined, clock: Clock): void {
   const issued = epochOf(instant);
   const now = epochSeconds(clock);
@@ -73,7 +78,7 @@ export function checkFresh(instant: string | undefined, clock: Clock): void {
   }
 }
 
-/** Epoch seconds of a dateTime (SAML Core §1.3.3: UTC); undefined when malformed. */
+/** Returns the epoch seconds of a dateTime (SAML Core §1.3.3: UTC); undefined when it is malformed. */
 export function epochOf(instant: string | undefined): number | undefined {
   if (
     instant === undefined ||
@@ -85,19 +90,19 @@ export function epochOf(instant: string | undefined): number | undefined {
   return Number.isNaN(epoch) ? undefined : epoch / 1000;
 }
 
-/** A dateTime in UTC, to the millisecond. */
+/** Returns a dateTime in UTC with milliseconds. */
 export function instantOf(epoch: number): string {
   return new Date(epoch * 1000).toISOString();
 }
 
-/** An ID that nobody can guess (SAML Core §1.3.4). */
+/** Returns an ID that cannot be guessed (SAML Core §1.3.4). */
 export function newId(random: Random): string {
   return `_${random(20).toString('hex')}`;
 }
 
 /**
- * Marks a message as used, for as long as it is valid: against replay (Profiles §4.1.4.5).
- * @param sender whose IDs they are: a client_id, or a connection's id.
+ * Stores that a message was used, for as long as it is valid, against replay (Profiles §4.1.4.5).
+ * @param sender the client_id or connection id that the message ID belongs to.
  * @throws AuthError 400 when the sender's ID was used before.
  */
 export async function countOnce(store: Store, clock: Clock, sender: string, id: string): Promise<void> {

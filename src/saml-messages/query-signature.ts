@@ -11,7 +11,7 @@ import {
 } from './signature.ts';
 import { badMessage } from './xml.ts';
 
-/** A signed query; the signature covers its octets as sent (Bindings §3.4.4.1). */
+/** A signed query. The signature covers its octets as sent (Bindings §3.4.4.1). */
 export interface SignedQuery {
   octets: string;
   /** URI, decoded. */
@@ -20,7 +20,7 @@ export interface SignedQuery {
   signature: string;
 }
 
-/** Verifies a redirect's signature. @throws AuthError 400 when it is missing or invalid. */
+/** Verifies the signature of a query. @throws AuthError 400 when it is missing or invalid. */
 export function verifyQuery(query: SignedQuery | undefined, verifier: Verifier): void {
   if (query === undefined) throw badMessage('The SAML message must be signed.');
   const uri = allowedAlgorithm(query.algorithm, verifier);
@@ -35,7 +35,7 @@ export function verifyQuery(query: SignedQuery | undefined, verifier: Verifier):
   if (!isRight) throw wrongSignature();
 }
 
-/** Adds `SigAlg` and `Signature`. @param query SAMLRequest or SAMLResponse, and RelayState. */
+/** Adds `SigAlg` and `Signature` to a query. @param query SAMLRequest or SAMLResponse, and RelayState. */
 export async function signQuery(query: string, { sign, signatureAlgorithm }: Signer): Promise<string> {
   const octets = `${query}&SigAlg=${encodeURIComponent(SIGNATURE_URI[signatureAlgorithm])}`;
   const signature = Buffer.from(await sign(signatureAlgorithm, Buffer.from(octets))).toString('base64');

@@ -16,9 +16,9 @@ export interface Parameter {
 export type Parameters = Partial<Record<ParameterName, Parameter>>;
 
 /**
- * The SAML parameters of a query; others are ignored.
- * @param query without the question mark, as it came.
- * @throws AuthError 400 when one comes twice, under an escaped name, or cannot be decoded: a name that only one of
+ * Returns the SAML parameters of a query. Others are ignored.
+ * @param query without the question mark, as received.
+ * @throws AuthError 400 when one occurs twice, has an escaped name, or cannot be decoded: a name that only one of
  *   two parsers recognizes would let an unsigned value in.
  */
 export function readParameters(query: string): Parameters {
@@ -37,9 +37,9 @@ export function readParameters(query: string): Parameters {
 }
 
 /**
- * The SAML parameters of a form. Only the message inside is signed.
- * @param form as the body parser read it.
- * @throws AuthError 400 when one comes twice, or is not a string.
+ * Returns the SAML parameters of a form. Only the message in them is signed.
+ * @param form the parsed body.
+ * @throws AuthError 400 when one occurs twice, or is not a string.
  */
 export function readFormParameters(form: Readonly<Record<string, unknown>>): Parameters {
   const found: Parameters = {};

@@ -1,5 +1,6 @@
-// XML signatures and signed queries. The verification key is always the configured one, never the message's KeyInfo.
-// Verified content is read from the signed bytes, never from the message around them, against signature wrapping.
+// XML signatures and signed queries. The verification key is always the configured one, never the message's
+// KeyInfo. Verified content is read from the signed bytes and never from the message around them, against signature
+// wrapping.
 import type { KeyObject } from 'node:crypto';
 import { createRequire } from 'node:module';
 import type { Element } from '@xmldom/xmldom';
@@ -7,7 +8,7 @@ import type { SignatureAlgorithm as SignatureAlgorithmOfLibrary } from 'xml-cryp
 import { NS } from './names.ts';
 import { attribute, badMessage, childOf, elementsOf, isNamed, type MessageLimits, parseXml } from './xml.ts';
 
-/** Read with the first signature, not at each start: it is large, and most tenants speak no SAML. */
+/** Loaded with the first signature and not at each start: it is large, and most tenants do not use SAML. */
 const signatures = () => createRequire(import.meta.url)('xml-crypto') as typeof import('xml-crypto');
 
 const EXCLUSIVE_C14N = 'http://www.w3.org/2001/10/xml-exc-c14n#';
@@ -36,9 +37,9 @@ export const HASH: Record<SignatureAlgorithm, string> = {
   'rsa-sha512': 'RSA-SHA512',
 };
 
-/** What we sign with. */
+/** A key to sign with. */
 export interface Signer {
-  /** Signs octets, wherever the key is. */
+  /** Signs octets with the key, which may be in another service. */
   sign(algorithm: SignatureAlgorithm, octets: Uint8Array): Promise<Uint8Array>;
   /** Base64 of the DER. */
   certificate: string;
@@ -48,19 +49,22 @@ export interface Signer {
 
 /** How signatures of the other side are verified. */
 export interface Verifier {
-  /** Each is good: several while the other side changes its key. */
+  /** The accepted keys; several while the other side changes its key. */
   publicKeys: readonly KeyObject[];
-  /** Only where the configuration asks for it: SHA-1 collisions can be made by whoever chooses what is signed. */
+  /**
+   * Whether SHA-1 is accepted, which only the configuration allows: whoever chooses the signed content can make
+   * collisions.
+   */
   allowSha1: boolean;
 }
 
 /**
- * Signs the element with that ID; the signature follows its Issuer, as the schemas want it.
- * @throws what `signer` throws; Error for markup that has no such element.
+ * Signs the element with an ID. The signature follows its Issuer, as the schemas require.
+ * @throws what `signer` throws; Error when there is no such element.
  */
 export async function signElement(markup: string, id: string, signer: Signer): Promise<string> {
   const signed = new (signatures().SignedXml)({
-    // The library wants one, and gives it to the algorithm alone, which is ours.
+    // The library requires a key, but only passes it to the algorithm, which is ours and ignores it.
     privateKey: 'elsewhere',
     publicCert: `-----BEGIN CERTIFICATE-----\n${signer.certificate}\n-----END CERTIFICATE-----`,
     signatureAlgorithm: SIGNATURE_URI[signer.signatureAlgorithm],
@@ -84,7 +88,7 @@ export async function signElement(markup: string, id: string, signer: Signer): P
   return signed.getSignedXml();
 }
 
-/** A signer as the library calls one. */
+/** Returns a signer as a class, as the library expects it. */
 function algorithmOf({ sign, signatureAlgorithm }: Signer): new () => SignatureAlgorithmOfLibrary {
   const getSignature = (
     info: unknown,
@@ -96,7 +100,7 @@ function algorithmOf({ sign, signatureAlgorithm }: Signer): new () => SignatureA
       (thrown: Error) => done(thrown),
     );
   };
-  // The types of the library have no signer that is asynchronous alone, and ask for a class.
+  // The library's types do not allow an algorithm that is only asynchronous, and expect a class.
   const algorithm = {
     getAlgorithmName: () => SIGNATURE_URI[signatureAlgorithm],
     getSignature,
@@ -108,7 +112,7 @@ function algorithmOf({ sign, signatureAlgorithm }: Signer): new () => SignatureA
 }
 
 /**
- * Verifies the signature inside a message, which has no other.
+ * Verifies the only signature in a message.
  * @returns the root of the signed content; read nothing else from then on.
  * @throws AuthError 400 when it is missing, invalid, or does not cover the whole message.
  */
@@ -119,7 +123,7 @@ export function verifyEnveloped(text: string, root: Element, verifier: Verifier)
 }
 
 /**
- * Verifies the signature of an element of a message, which is its own child.
+ * Verifies the signature of an element, which is a child of that element.
  * @param text the whole message.
  * @returns the root of the signed content; read nothing else from then on.
  * @throws AuthError 400 when it is missing, invalid, or does not cover that element.
@@ -142,12 +146,12 @@ export function verifyElement(
   return verified;
 }
 
-/** What a signature covers, by the first key that it is of. @throws AuthError 400 for a signature of none. */
+/** Returns what a signature covers, if one of the keys verifies it. @throws AuthError 400 when none does. */
 function coveredBy(signature: Element, text: string, algorithm: string, { publicKeys }: Verifier): string {
   let cause: unknown;
   for (const publicCert of publicKeys) {
     const signed = new (signatures().SignedXml)({ publicCert, signatureAlgorithm: algorithm });
-    // The library shall accept no other algorithm than the one that was checked.
+    // The library must accept no other algorithm than the one that was checked.
     for (const known of Object.keys(signed.SignatureAlgorithms)) {
       if (known !== algorithm) delete signed.SignatureAlgorithms[known];
     }
@@ -163,13 +167,13 @@ function coveredBy(signature: Element, text: string, algorithm: string, { public
   throw wrongSignature(cause);
 }
 
-/** The error, 400, for a signature that does not hold. @param cause what the verification threw, for the log. */
+/** Returns the error, 400, for an invalid signature. @param cause what the verification threw, for the log. */
 export function wrongSignature(cause?: unknown) {
   return badMessage('The signature of the SAML message is not valid.', cause);
 }
 
 /**
- * Checks the signature's form (SAML Core §5.4): one reference, to the root by its ID, with the two transforms.
+ * Checks the form of a signature (SAML Core §5.4): one reference, to the root by its ID, with the two transforms.
  * @returns the URI of its algorithm.
  */
 function checkShape(signature: Element, id: string, verifier: Verifier): string {
@@ -217,7 +221,11 @@ function isDs(element: Element | undefined, name: string): element is Element {
   return element !== undefined && isNamed(element, NS.signature, name);
 }
 
-/** An allow-list: "none" and HMAC are not on it. */
+/**
+ * Checks a signature algorithm against the allow-list, which has neither "none" nor HMAC.
+ * @returns it.
+ * @throws AuthError 400
+ */
 export function allowedAlgorithm(uri: string, { allowSha1 }: Verifier): string {
   const isAllowed =
     uri === SIGNATURE_URI['rsa-sha256'] ||

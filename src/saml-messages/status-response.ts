@@ -10,7 +10,7 @@ export interface Status {
   message?: string;
 }
 
-/** What every response carries. */
+/** What every response contains. */
 export interface ResponseFrame {
   /** Our entity ID. */
   issuer: string;
@@ -20,7 +20,7 @@ export interface ResponseFrame {
   destination: string;
 }
 
-/** A message of type StatusResponseType (SAML Core §3.2.2). */
+/** Returns a message of type StatusResponseType (SAML Core §3.2.2). */
 export function statusResponse(
   name: 'samlp:Response' | 'samlp:LogoutResponse',
   { issuer, now, inResponseTo, destination }: ResponseFrame,

@@ -1,5 +1,5 @@
-// Reads and writes XML. Messages come from anybody: size, nesting, and everything SAML does not need (document types,
-// entities, comments, processing instructions) are refused.
+// Reads and writes XML. Anybody can send messages, so their size and nesting are limited, and everything that SAML
+// does not need (document types, entities, comments, processing instructions) is rejected.
 import { createRequire } from 'node:module';
 import type { Element, Node } from '@xmldom/xmldom';
 import { AuthError } from '../http/errors.ts';
@@ -10,14 +10,14 @@ export interface MessageLimits {
   elements: number;
 }
 
-/** Requests, and messages about logout: a usual one has 2,000 bytes. */
+/** For requests and logout messages; a usual one has 2,000 bytes. */
 export const SMALL: MessageLimits = { bytes: 65_536, elements: 500 };
-/** Responses and metadata: somebody may be in hundreds of groups, and a provider may have many certificates. */
+/** For responses and metadata: a user may be in hundreds of groups, and a provider may have many certificates. */
 export const LARGE: MessageLimits = { bytes: 262_144, elements: 5_000 };
 const DEEPEST = 24;
 const MOST_ATTRIBUTES = 40;
 
-/** The error for a message that is refused. */
+/** Returns the error for a message that is rejected. */
 export function badMessage(description: string, cause?: unknown): AuthError {
   return new AuthError(400, 'invalid_request', description, cause === undefined ? {} : { cause });
 }
@@ -33,7 +33,7 @@ const FORBIDDEN = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
 export function parseXml(message: Uint8Array | string, limits = SMALL): Element {
   if (message.length > limits.bytes) throw badMessage('The SAML message is too large.');
   const text = typeof message === 'string' ? message : decodeUtf8(message);
-  // Comments split text nodes, which some readers then cut short; document types define entities.
+  // Comments split text nodes, of which some readers then see only the first part. Document types define entities.
   if (/<!/.test(text)) {
     throw badMessage('SAML messages must not contain document types, entities, comments or CDATA.');
   }
@@ -63,7 +63,7 @@ function parse(text: string): Element {
     throw new Error(fault);
   };
   try {
-    // Read with the first message, not at each start: it is large, and most tenants speak no SAML.
+    // Loaded with the first message and not at each start: it is large, and most tenants do not use SAML.
     const { DOMParser } = createRequire(import.meta.url)('@xmldom/xmldom') as typeof import('@xmldom/xmldom');
     const { documentElement } = new DOMParser({ onError: fail }).parseFromString(text, 'text/xml');
     if (documentElement !== null) return documentElement;
@@ -87,7 +87,7 @@ function measure(root: Element, limits: MessageLimits): void {
   }
 }
 
-/** The child elements. */
+/** Returns the child elements. */
 export function elementsOf(element: Element): Element[] {
   return Array.from<Node>(element.childNodes).filter(isElement);
 }
@@ -96,40 +96,43 @@ function isElement(node: Node): node is Element {
   return node.nodeType === node.ELEMENT_NODE;
 }
 
-/** Whether an element has that local name in that namespace. */
+/** Returns whether an element has a local name in a namespace. */
 export function isNamed(element: Element, namespace: string, name: string): boolean {
   return element.namespaceURI === namespace && element.localName === name;
 }
 
-/** The child of that name. @throws AuthError 400 when there are several. */
+/** Returns the child with a name. @throws AuthError 400 when there are several. */
 export function childOf(element: Element, namespace: string, name: string): Element | undefined {
   const [found, another] = elementsOf(element).filter((child) => isNamed(child, namespace, name));
   if (another !== undefined) throw badMessage(`The SAML message has more than one ${name}.`);
   return found;
 }
 
-/** The text of an element that has nothing else in it. @throws AuthError 400 when it has. */
+/** Returns the text of an element. @throws AuthError 400 when it contains elements. */
 export function textOf(element: Element): string {
   if (elementsOf(element).length > 0) throw badMessage(`${element.localName} must contain text alone.`);
   return element.textContent ?? '';
 }
 
-/** An attribute without a namespace; undefined where it is not set. */
+/** Returns an attribute without a namespace; undefined when it is not set. */
 export function attribute(element: Element, name: string): string | undefined {
   return element.getAttributeNS(null, name) ?? undefined;
 }
 
-/** A boolean attribute (XML Schema §3.2.2); false where it is not set. @throws AuthError 400 for any other text. */
+/**
+ * Returns a boolean attribute (XML Schema §3.2.2); false when it is not set.
+ * @throws AuthError 400 for any other text.
+ */
 export function booleanAttribute(element: Element, name: string): boolean {
   const value = attribute(element, name)?.trim() ?? 'false';
   if (!/^(true|false|0|1)$/.test(value)) throw badMessage(`${name} must be true or false.`);
   return value === 'true' || value === '1';
 }
 
-/** Finished XML, not escaped again. */
+/** Finished XML, which is not escaped again. */
 export type Markup = { readonly markup: string };
 
-/** Writes an element; strings in its content are escaped as text. */
+/** Returns an element. Strings in its content are escaped as text. */
 export function xml(
   name: string,
   attributes: Readonly<Record<string, string | undefined>>,
@@ -144,7 +147,7 @@ export function xml(
   return { markup: `<${name}${written.join('')}>${inside.join('')}</${name}>` };
 }
 
-/** Escapes text and attribute values; characters that XML does not allow are dropped. */
+/** Escapes text and attribute values, and drops characters that XML does not allow. */
 export function escapeXml(text: string): string {
   return text
     .replaceAll(FORBIDDEN, '')

@@ -1,4 +1,4 @@
-// What actions asked for of a response, within what the application's configuration allows.
+// Applies what actions set for a response, within what the application's configuration allows.
 import type { AssertionAsked } from '../actions/assertion-asked.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Attribute } from './attributes.ts';
@@ -6,9 +6,9 @@ import { isOwnName } from './audience.ts';
 import type { ServiceProvider } from './service-provider.ts';
 
 /**
- * A service provider with the options that actions asked for.
- * @returns undefined where one would be another's: an audience that may be another application's, an address that is not
- *   among the application's own.
+ * Returns a service provider with the options that actions set.
+ * @returns undefined when an option is not the application's own: an audience that may be another application's, or
+ *   a URL that is not among its assertion consumer URLs.
  */
 export async function withSettings(
   config: Config,
@@ -23,7 +23,7 @@ export async function withSettings(
   return { ...sp, ...asked?.settings };
 }
 
-/** Attributes with those that actions set, and without those that they left out. */
+/** Returns the attributes with those that actions set, and without those that they removed. */
 export function withAttributes(
   attributes: readonly Attribute[],
   asked: AssertionAsked | undefined,

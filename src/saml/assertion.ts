@@ -28,8 +28,8 @@ const refusal = (detail: string, message?: string): { refused: Status } => ({
 });
 
 /**
- * The content of an assertion as the request asks for it, or the status that says why it cannot be had.
- * @param frame of the response; its issuer is our entity ID.
+ * Returns the content of an assertion that meets the request, or the status that says why there is none.
+ * @param frame the response; its issuer is our entity ID.
  * @param asked the request, the login, and the session's transient NameID.
  */
 export async function assertionContent(
@@ -63,7 +63,7 @@ export async function assertionContent(
   return isMeant ? { nameId, attributes, context, audience } : refusal(STATUS.unknownPrincipal);
 }
 
-/** A NameID is not qualified for another service provider (Core §3.4.1.1). */
+/** Adds the SPNameQualifier of the request, unless it is another service provider's (Core §3.4.1.1). */
 async function qualified(
   config: Config,
   sp: ServiceProvider,

@@ -7,7 +7,7 @@ import { PROFILE_CLAIMS } from '../records/users.ts';
 
 type User = Frozen<UserRecord>;
 
-/** The user without unverified e-mail address and phone number, so that nothing is derived from them. */
+/** Returns the user without unverified e-mail address and phone number, so that nothing is derived from them. */
 export function withoutUnproved(user: User): User {
   const { email, phone_number, ...others } = user;
   return {
@@ -17,13 +17,13 @@ export function withoutUnproved(user: User): User {
   };
 }
 
-/** Fields that users fill in themselves. */
+/** Members that users set themselves. */
 const SELF_ASSERTED = new Set<string>([...PROFILE_CLAIMS, 'address']);
 
 const isSelfAsserted = (field: string) => SELF_ASSERTED.has(field) || field.split('.')[0] === 'user_metadata';
 
 /**
- * Whether a profile value may be released: not when it is self-asserted and looks like an e-mail address.
+ * Returns whether a profile value may be released: a self-asserted one must not look like an e-mail address.
  * @param field as mappings name it: `nickname`, `user_metadata.team` …
  */
 export function isReleasable(user: User, field: string, value: unknown): boolean {
@@ -31,9 +31,7 @@ export function isReleasable(user: User, field: string, value: unknown): boolean
   return isProvedEmail(user, value) || !looksLikeAddress(value);
 }
 
-/**
- * Whether a profile value may be the user's NameID: no self-asserted one. A username is unique in its connection.
- */
+/** Returns whether a profile value may be the NameID: not a self-asserted one. Usernames are unique in a connection. */
 export function mayBeNameId(user: User, field: string, value: unknown): boolean {
   return !isSelfAsserted(field) || (typeof value === 'string' && isProvedEmail(user, value));
 }
@@ -42,7 +40,10 @@ function isProvedEmail({ email, email_verified }: User, value: string): boolean 
   return email !== undefined && email_verified && value.toLowerCase() === email.toLowerCase();
 }
 
-/** Also with the compatibility forms of `@` (Unicode UAX #15, NFKC); not a handle (`@ada`) or a URL. */
+/**
+ * Returns whether a text looks like an address, also with the compatibility forms of `@` (Unicode UAX #15, NFKC); a
+ * handle (`@ada`) or a URL does not.
+ */
 function looksLikeAddress(text: string): boolean {
   const normalized = text.normalize('NFKC').trim();
   return !/^https?:\/\//i.test(normalized) && /[^\s@]@[^\s@]/.test(normalized);

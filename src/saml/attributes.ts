@@ -1,4 +1,4 @@
-// A user as the attributes of an assertion, and as its NameID.
+// The attributes of an assertion, and its NameID.
 
 import type { ClaimFound } from '../engine/custom-claims.ts';
 import type { Frozen } from '../records/record.ts';
@@ -21,7 +21,7 @@ export interface Attribute {
 
 type User = Frozen<UserRecord>;
 
-/** The profile fields that assertions may carry; metadata only where a mapping names it. */
+/** Returns the profile members that assertions may contain. Metadata is only included by a mapping. */
 function profileOf(user: User, identity: Identity | undefined, sp: ServiceProvider): Record<string, unknown> {
   // name, nickname and upn may be derived from the address, so an unverified one is removed first.
   const released = sp.allowUnverifiedIdentifiers ? user : withoutUnproved(user);
@@ -33,7 +33,7 @@ function profileOf(user: User, identity: Identity | undefined, sp: ServiceProvid
   return {
     user_id: user.id,
     ...claims,
-    // Also when the address itself is withheld, so that the application can ask the user to verify it.
+    // Also set when the address itself is withheld, so that the application can ask the user to verify it.
     email_verified: user.email === undefined ? undefined : user.email_verified,
     nickname,
     username: user.username,
@@ -52,16 +52,20 @@ function profileOf(user: User, identity: Identity | undefined, sp: ServiceProvid
   };
 }
 
-/** The e-mail address, or the username of a user without one; an unverified address is not replaced by the username. */
+/**
+ * Returns the e-mail address, or the username of a user without one. The username does not replace an unverified
+ * address.
+ */
 function upnOf(user: User, released: User): string | undefined {
   return user.email === undefined ? user.username : released.email;
 }
 
 /**
- * The attributes of a user for a service provider; unverified values are left out unless its addon allows them.
- * @param identity the one that the user was made with.
- * @param vendorHost host of the namespace for fields without a mapping.
- * @param declared claims that the tenant declares for assertions; what the user chose counts as it does elsewhere.
+ * Returns the attributes of a user for a service provider. Unverified values are left out unless its addon allows
+ * them.
+ * @param identity the identity that the user was created with.
+ * @param vendorHost host of the namespace for members without a mapping.
+ * @param declared the tenant's custom claims for assertions; self-asserted values are restricted as elsewhere.
  */
 export function attributesOf(
   user: User,
@@ -78,7 +82,7 @@ export function attributesOf(
   const mapped = Object.entries(sp.mappings).flatMap(([field, names]) =>
     names.map((name) => attribute(name, field, lookUp(field, profile, user))),
   );
-  // A mapped attribute name is taken even when its field has no value.
+  // A mapped attribute name is reserved even when its field has no value.
   const taken = new Set(mapped.map(({ name }) => name));
   const unmapped = Object.entries(profile)
     .filter(([field]) => sp.passthroughClaimsWithNoMapping && !Object.hasOwn(sp.mappings, field))
@@ -98,7 +102,7 @@ export function attributesOf(
   return merged([...mapped, ...unmapped, ...custom]);
 }
 
-/** Merges attributes of the same name; drops those without a value. */
+/** Merges attributes of the same name, and drops those without a value. */
 function merged(attributes: readonly Attribute[]): Attribute[] {
   const byName = new Map<string, Attribute>();
   for (const { name, values, naming } of attributes) {
@@ -109,7 +113,7 @@ function merged(attributes: readonly Attribute[]): Attribute[] {
   return [...byName.values()];
 }
 
-/** A profile field, or a metadata path such as `user_metadata.department`. */
+/** Returns a profile member, or metadata by a path such as `user_metadata.department`. */
 function lookUp(field: string, profile: Readonly<Record<string, unknown>>, user: User): unknown {
   if (Object.hasOwn(profile, field)) return profile[field];
   const [root, ...path] = field.split('.');
@@ -134,9 +138,9 @@ const PROBES = [`${CLAIMS}nameidentifier`, `${CLAIMS}emailaddress`, `${CLAIMS}na
 const LONGEST_NAME_ID = 256;
 
 /**
- * The NameID of a user for a service provider, from verified values only, so that nobody can log in under a name
- * they typed themselves.
- * @param asked the format of the request's NameIDPolicy; must be met exactly (Core §3.4.1.1).
+ * Returns the NameID of a user for a service provider. It is made from verified values only, so that nobody can log
+ * in under a self-chosen name.
+ * @param asked the format of the request's NameIDPolicy, which must be met exactly (Core §3.4.1.1).
  * @param transient the identifier for the transient format, valid in this session.
  * @returns undefined when the user has no identifier of that format.
  */
@@ -160,7 +164,7 @@ export function nameIdOf(
   if (format !== NAME_ID.email) return named(user.id, format);
   const { email } = sp.allowUnverifiedIdentifiers ? user : withoutUnproved(user);
   if (email !== undefined) return named(email, format);
-  // The addon's format is only a preference: without an address the user id is sent, and the login works.
+  // The addon's format is only a preference: without an address the user id is sent, so that the login works.
   return isAsked ? undefined : named(user.id, NAME_ID.unspecified);
 }
 

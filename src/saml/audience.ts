@@ -6,11 +6,11 @@ import type { Config } from '../tenant/config.ts';
 import type { ServiceProvider } from './service-provider.ts';
 
 /**
- * The audience of a service provider's assertions: the addon's, else the request's issuer if no other application
- * can have that name.
+ * Returns the audience of a service provider's assertions: the addon's, or the request's issuer if no other
+ * application can have that name.
  * @param issuer of the request; undefined for an IdP-initiated login.
  * @param entityId our own, as the application knows it.
- * @returns undefined when the issuer may belong to another application: then no assertion is issued.
+ * @returns undefined when the issuer may be another application's: then no assertion is issued.
  */
 export async function audienceOf(
   config: Config,
@@ -26,8 +26,9 @@ export async function audienceOf(
 }
 
 /**
- * Whether an entity ID can only belong to this application. Another application with an audience has that name and no
- * other. One without an audience may have any name, except a URL on an origin that only this application uses.
+ * Returns whether an entity ID can only belong to this application. Another application with an audience has that
+ * name and no other. One without an audience may have any name, except a URL on an origin that only this
+ * application uses.
  */
 export async function isOwnName(
   config: Config,
@@ -55,7 +56,7 @@ function originOf(name: string): string | undefined {
   return url !== null && /^https?:$/.test(url.protocol) ? url.origin : undefined;
 }
 
-/** Core §8.3.6 compares entity IDs exactly; this also covers service providers that compare them loosely. */
+/** Normalizes an entity ID. Core §8.3.6 compares them exactly, but some service providers compare them loosely. */
 function comparable(name: string): string {
   return name.normalize('NFKC').trim().toLowerCase().replace(/\/+$/, '');
 }

@@ -1,7 +1,7 @@
-// Where the logins end that service providers ask for (docs/wire/saml.md).
+// The redirect URIs of logins that service providers request (docs/wire/saml.md).
 import { addressesBelow, type OwnCallback } from '../engine/own-callbacks.ts';
 
-/** The callbacks of the tenant's service providers. @param baseUrl our public origin. */
+/** Returns the callbacks of the tenant's service providers. @param baseUrl our public origin. */
 export function samlCallbacks(baseUrl: string): OwnCallback {
   return {
     isFor: ({ addons }) => addons !== undefined && 'samlp' in addons && addons.samlp !== undefined,

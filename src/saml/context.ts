@@ -8,14 +8,16 @@ type Methods = readonly string[];
 
 const isPassword = (amr: Methods) => amr.includes('pwd');
 const isMultiFactor = (amr: Methods) => amr.includes('mfa');
-/** With a password and `mfa`, `otp` is an authenticator app's; without, the code may have been sent. */
+/**
+ * With a password and `mfa`, `otp` is that of an authenticator app. Without a password the code may have been sent.
+ */
 const isAppCode = (amr: Methods) => isMultiFactor(amr) && isPassword(amr) && amr.includes('otp');
 /** The class means a registered mobile contract, which is not checked here. */
 const isNever = () => false;
 
 const MULTI_FACTOR = 'http://schemas.openid.net/pape/policies/2007/06/multi-factor';
 
-/** When each known context is met. Every connection is by TLS. */
+/** The known contexts, and whether a login meets them. Every connection uses TLS. */
 const CLASSES: ReadonlyMap<string, (amr: Methods) => boolean> = new Map([
   [UNSPECIFIED, () => true],
   [`${CLASS}PasswordProtectedTransport`, isPassword],
@@ -28,17 +30,18 @@ const CLASSES: ReadonlyMap<string, (amr: Methods) => boolean> = new Map([
 
 const NEEDS_FACTOR = new Set([isMultiFactor, isAppCode]);
 
-/** The `acr_values` to log in with: a second factor when every requested context needs one. */
+/** Returns the `acr_values` of the login: a second factor when every requested context needs one. */
 export function acrValues({ classRefs: asked = [] }: LoginRequest): string | undefined {
   const needsFactor = asked.length > 0 && asked.every((one) => NEEDS_FACTOR.has(CLASSES.get(one) ?? isNever));
   return needsFactor ? MULTI_FACTOR : undefined;
 }
 
 /**
- * The context to be stated for a login.
- * @param asked acceptable contexts; undefined when any will do.
+ * Returns the context to state for a login.
+ * @param asked acceptable contexts; undefined for any.
  * @param amr the login's methods.
- * @param configured the application's own; one unknown to us is stated on its administrator's word.
+ * @param configured the application's own; a context that is unknown here is stated because its administrator
+ *   configured it.
  * @returns undefined when no acceptable context was met.
  */
 export function statedContext(

@@ -1,4 +1,4 @@
-// We as SAML identity provider: entity ID, addresses and keys.
+// This server as SAML identity provider: entity ID, URLs and keys.
 import type { Signer } from '../saml-messages/signature.ts';
 import { JOSE_ALG } from '../signing/local.ts';
 import type { Sign } from '../signing/signing.ts';
@@ -7,16 +7,16 @@ import { keysFor, type SigningKey } from '../tenant/snapshot.ts';
 import type { ServiceProvider } from './service-provider.ts';
 
 export interface IdentityProvider {
-  /** Our entity ID for an application: its addon may set another `issuer`. */
+  /** Returns our entity ID for an application, whose addon may set another `issuer`. */
   entityId(clientId: string): Promise<string>;
-  /** Our single sign-on and single logout addresses for an application. */
+  /** Returns our single sign-on and single logout URLs for an application. */
   addresses(clientId: string): { login: string; logout: string };
   signer(sp: Pick<ServiceProvider, 'signatureAlgorithm' | 'digestAlgorithm'>): Signer;
-  /** Certificates that we sign with or are about to, base64 DER, the current first. */
+  /** Returns the certificates that we sign with now and next, base64 DER, the current one first. */
   certificates(): readonly string[];
 }
 
-/** The identity provider of a tenant; it signs with the tenant's current key. */
+/** Returns the identity provider of a tenant. It signs with the tenant's current key. */
 export function identityProvider(baseUrl: string, config: Config, sign: Sign): IdentityProvider {
   return {
     entityId: async (clientId) =>

@@ -1,4 +1,4 @@
-// Login at a service provider: the hosted login runs as a delegated one, and its outcome becomes a Response.
+// Login at a service provider: the hosted login runs as a delegated login, and its outcome becomes a Response.
 import type { Context } from 'koa';
 import type { CustomClaims } from '../engine/custom-claims.ts';
 import type { OwnCodeLogin } from '../engine/own-codes.ts';
@@ -39,10 +39,10 @@ export interface SamlDependencies {
   random: Random;
 }
 
-/** Query parameters handed on to the hosted login. */
+/** Query parameters that are passed on to the hosted login. */
 const FORWARDED = ['connection', 'organization', 'login_hint', 'login_ticket', 'ui_locales'];
 
-/** @returns the address at which the login begins. */
+/** Begins a login. @returns the URL to redirect to. */
 export function beginLogin(
   { delegatedLogins, wallClock }: SamlDependencies,
   ctx: Context,
@@ -56,11 +56,11 @@ export function beginLogin(
   return delegatedLogins.begin(ctx, {
     clientId: sp.clientId,
     params: {
-      // An opaque NameID would only confuse people in the login field.
+      // An opaque NameID would only confuse users in the login field.
       login_hint: request.subject?.includes('@') === true ? request.subject : undefined,
       ...Object.fromEntries(forwarded),
       prompt,
-      // Passive and forced at once: a session that exists must not answer (Core §3.4.1).
+      // Passive and forced: an existing session must not answer (Core §3.4.1).
       max_age: request.isPassive && request.forceAuthn ? '0' : undefined,
       acr_values: acrValues(request),
     },
@@ -68,7 +68,7 @@ export function beginLogin(
   });
 }
 
-/** Kept with the internal request while the user logs in. */
+/** Stored with the delegated login. */
 interface Waiting {
   request: LoginRequest;
   /** Epoch seconds. */
@@ -76,7 +76,7 @@ interface Waiting {
 }
 
 /**
- * The message to the service provider at the end of a login.
+ * Returns the message to the service provider at the end of a login.
  * @throws AuthError 400 when the assertion consumer URL is no longer the application's.
  */
 export async function answerLogin(
@@ -84,7 +84,7 @@ export async function answerLogin(
   sp: ServiceProvider,
   { data, login }: DelegatedOutcome,
 ): Promise<Outgoing> {
-  // As this file gave it to the login.
+  // {@link beginLogin} has stored this data.
   const { request, begunAt } = data as unknown as Waiting;
   if (!sp.acsUrls.includes(request.acsUrl)) {
     throw badMessage('The address of the response is not allowed any more.');
@@ -109,8 +109,8 @@ function outcomeOf(
 }
 
 /**
- * Enforces ForceAuthn (Core §3.4.1): the parameters that ask for a new login pass through the browser, where the user
- * can remove them.
+ * Enforces ForceAuthn (Core §3.4.1). The parameters that request a new login pass through the browser, where the
+ * user can remove them.
  */
 function staleness(
   { forceAuthn, isPassive }: LoginRequest,
@@ -121,7 +121,7 @@ function staleness(
   return { code: STATUS.responder, detail: isPassive ? STATUS.noPassive : STATUS.authnFailed };
 }
 
-/** Refuses a request without a login. */
+/** Returns the message that rejects a request without a login. */
 export async function refuse(
   deps: SamlDependencies,
   sp: ServiceProvider,
@@ -199,7 +199,8 @@ async function success(
 }
 
 /**
- * The session may have ended before its service provider was stored, which was then not told: the login fails.
+ * Fails the login if its session ended before its service provider was stored, because that service provider was
+ * then not logged out.
  * @throws AuthError 400
  */
 async function checkStillOpen({ store, sessions }: SamlDependencies, login: OwnCodeLogin): Promise<void> {

@@ -1,4 +1,4 @@
-// Single logout at the other service providers of a session: the request to each and its answer.
+// Single logout at the other service providers of a session: the request to each, and its answer.
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import { epochSeconds } from '../runtime/clock.ts';
@@ -11,8 +11,9 @@ import { type Step, signed } from './logout-response.ts';
 import type { ServiceProvider } from './service-provider.ts';
 
 /**
- * The LogoutRequest to the next participant. An application that has lost its logout callback meanwhile is skipped.
- * @throws AuthError 400 when no such logout is under way.
+ * Returns the LogoutRequest to the next participant. A participant that has lost its logout callback in the
+ * meantime is skipped.
+ * @throws AuthError 400 when no such logout is in progress.
  */
 export async function askNext(
   deps: SamlLogoutDependencies,
@@ -38,8 +39,8 @@ export async function askNext(
 }
 
 /**
- * Takes the answer to our LogoutRequest. An invalid answer counts as a failure and the logout goes on, so that the
- * user is not left half-way.
+ * Handles the answer to our LogoutRequest. An invalid answer counts as a failure and the logout continues, so that
+ * the user is not left half-way.
  * @throws AuthError 400 when it answers no request of ours.
  */
 export async function takeLogoutResponse(

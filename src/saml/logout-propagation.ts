@@ -1,5 +1,5 @@
-// Single logout of a session's participants (Profiles §4.4), one after another through the user's browser, which has
-// their session cookies. Keeps how far the propagation has come, so that each answer counts once.
+// Single logout of a session's participants (Profiles §4.4), one after another through the user's browser, which
+// has their session cookies. The progress is stored, so that each answer counts once.
 import type { Context } from 'koa';
 import type { LogoutChannel } from '../engine/logout-channels.ts';
 import { browserCookie } from '../http/browser-cookie.ts';
@@ -30,7 +30,7 @@ const TTL = 600;
 
 type Propagation = Frozen<SamlLogoutRecord>;
 
-/** SAML single logout as a logout channel. */
+/** Returns SAML single logout as a logout channel. */
 export function samlLogoutChannel(deps: LogoutPropagationDependencies): LogoutChannel {
   return {
     name: 'saml',
@@ -40,7 +40,7 @@ export function samlLogoutChannel(deps: LogoutPropagationDependencies): LogoutCh
         deps.config,
         participants.filter(({ client_id }) => client_id !== startedBy),
       );
-      // Without the user's browser no service provider can be reached.
+      // Service providers are only reached through the user's browser.
       if (browser === undefined || waiting.length === 0) return undefined;
       return save(deps, {
         sid,
@@ -59,7 +59,7 @@ export function samlLogoutChannel(deps: LogoutPropagationDependencies): LogoutCh
   };
 }
 
-/** The participants that take a LogoutRequest: single logout is on and there is a logout callback. */
+/** Returns the participants that take a LogoutRequest: single logout is on, and they have a logout callback. */
 export async function reachable(
   config: Config,
   participants: readonly SamlSession[],
@@ -77,13 +77,13 @@ async function knownProvider(config: Config, clientId: string): Promise<ServiceP
   try {
     return await serviceProvider(config, clientId);
   } catch (thrown) {
-    // The application or its addon was removed meanwhile.
+    // The application or its addon was removed in the meantime.
     if (thrown instanceof AuthError && thrown.status === 404) return undefined;
     throw thrown;
   }
 }
 
-/** Stores the propagation's state. @returns where the browser goes now. */
+/** Stores the progress. @returns where the browser goes next. */
 async function save(
   { store, idp, random }: LogoutPropagationDependencies,
   propagation: Omit<SamlLogoutRecord, 'id'>,
@@ -98,13 +98,13 @@ async function save(
 }
 
 /**
- * Binds a propagation to the user's browser: a service provider that knows only the ID of its own request must not be
- * able to fetch the message for the next one. `None`: its post from its own site must bring the cookie.
+ * Binds a propagation to the user's browser: a service provider that knows the ID of its own request must not be
+ * able to fetch the message for the next one. `None`, because service providers post from their own sites.
  */
 const BROWSER = browserCookie('__Host-gatehouse_logout', { sameSite: 'none' });
 
 /**
- * The next participant, and the ID of the LogoutRequest to it.
+ * Returns the next participant, and the ID of the LogoutRequest to it.
  * @throws AuthError 400 when there is no such propagation in this browser.
  */
 export async function nextParticipant(
@@ -130,7 +130,7 @@ function expired(): AuthError {
 }
 
 /**
- * The propagation that a request of ours belongs to, by the request's ID.
+ * Returns the propagation that one of our requests belongs to.
  * @throws AuthError 400 when no such request to this application waits in this browser.
  */
 export async function propagationOf(
@@ -146,7 +146,9 @@ export async function propagationOf(
 }
 
 /**
- * Records an answer. @returns where the browser goes now. @throws AuthError 400 when another answer was first.
+ * Records an answer.
+ * @returns where the browser goes next.
+ * @throws AuthError 400 when another answer was first.
  */
 export async function continueLogout(
   deps: LogoutPropagationDependencies,
@@ -163,7 +165,7 @@ export async function continueLogout(
   });
 }
 
-/** Ends the propagation. @returns whether all participants were told and confirmed. */
+/** Ends the propagation. @returns whether all participants were reached and confirmed. */
 export async function finishPropagation(
   { store }: LogoutPropagationDependencies,
   sid: string,

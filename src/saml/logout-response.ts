@@ -1,4 +1,4 @@
-// The LogoutResponse to a service provider, or where the browser goes when it takes none.
+// The LogoutResponse to a service provider, or the redirect for one that takes none.
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Outgoing } from '../saml-messages/bindings.ts';
@@ -9,7 +9,7 @@ import { type Status, statusResponse } from '../saml-messages/status-response.ts
 import type { IdentityProvider } from './identity-provider.ts';
 import type { ServiceProvider } from './service-provider.ts';
 
-/** What the browser is sent: a redirect, or a SAML message. */
+/** What the browser gets: a redirect, or a SAML message. */
 export type Step = { redirect: string } | { message: Outgoing };
 
 export interface LogoutAnswerDependencies {
@@ -17,7 +17,7 @@ export interface LogoutAnswerDependencies {
   /** Dates messages. */
   wallClock: Clock;
   random: Random;
-  /** Address of our signed-out page. */
+  /** URL of our signed-out page. */
   signedOutPage: string;
 }
 
@@ -27,14 +27,15 @@ interface Answered {
   relayState?: string | undefined;
 }
 
-/** The status of a logout that took place (Core §3.7.3.2). */
+/** Returns the status of a logout that took place (Core §3.7.3.2). */
 export function statusOf(partial: boolean): Status {
   return partial ? { code: STATUS.responder, detail: STATUS.partialLogout } : { code: STATUS.success };
 }
 
 /**
- * The answer to a LogoutRequest that was carried out. An application without a logout callback gets none: the browser
- * goes to RelayState if that is one of the application's allowed logout URLs, else to the signed-out page.
+ * Returns the answer to a LogoutRequest that was carried out. An application without a logout callback gets none:
+ * the browser goes to RelayState if that is one of the application's allowed logout URLs, otherwise to the
+ * signed-out page.
  */
 export async function answerLogout(
   { idp, wallClock, random, signedOutPage }: LogoutAnswerDependencies,
@@ -59,7 +60,7 @@ export async function answerLogout(
   };
 }
 
-/** Signs a logout message for its binding; a redirect signs the query instead (Bindings §3.4.4.1). */
+/** Signs a logout message for the POST binding. A redirect signs the query instead (Bindings §3.4.4.1). */
 export async function signed(
   idp: IdentityProvider,
   sp: ServiceProvider,

@@ -1,4 +1,4 @@
-// The routes of single logout: /samlp/<client_id>/logout and its steps.
+// Routes of single logout: /samlp/<client_id>/logout and its steps.
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { optional } from '../http/described.ts';

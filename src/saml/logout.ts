@@ -1,4 +1,4 @@
-// Single logout started by a service provider: which sessions its LogoutRequest ends, and the answer.
+// Single logout that a service provider starts: which sessions its LogoutRequest ends, and the answer.
 import type { Context } from 'koa';
 import type { Sessions } from '../engine/sessions.ts';
 import type { Challenges } from '../protection/challenges.ts';
@@ -23,18 +23,18 @@ export interface SamlLogoutDependencies extends LogoutPropagationDependencies, L
 const PURPOSE = 'saml_logout';
 const TTL = 900;
 
-/** A LogoutRequest while the other participants are told. */
+/** A LogoutRequest that waits for the logout of the other participants. */
 interface Started {
   clientId: string;
   requestId: string;
   relayState?: string | undefined;
   sid: string;
-  /** Whether sessions in other browsers had participants that could not be told. */
+  /** Whether sessions in other browsers had participants that could not be reached. */
   partial: boolean;
 }
 
 /**
- * Takes a LogoutRequest and ends the sessions it names.
+ * Handles a LogoutRequest, and ends the sessions it names.
  * @throws AuthError 400 when it is invalid, or there is nowhere to send the answer.
  */
 export async function takeLogoutRequest(
@@ -48,7 +48,7 @@ export async function takeLogoutRequest(
   const { relayState } = received;
   const browser = await deps.sessions.current(ctx);
   const named = await sessionsNamed(deps, sp, request, browser?.sid);
-  // An unsigned request that ends nothing is not remembered: anybody could fill the store with them.
+  // An unsigned request that ends nothing is not stored, because anybody could fill the store with them.
   if (sp.verifier !== undefined || (named ?? []).length > 0) {
     await countOnce(deps.store, deps.clock, sp.clientId, request.id);
   }
@@ -72,7 +72,7 @@ export async function takeLogoutRequest(
   return { redirect: await endHere(deps, ctx, sp, started) };
 }
 
-/** The session belongs to another user than the request names; the message is the hosted service's. */
+/** Rejects a request that names another user than the session's. The message is the hosted service's. */
 function denied(sp: ServiceProvider, answer: (status: Status) => Promise<Step>): Promise<Step> {
   const message = 'Invalid Session Participant';
   // Nothing has ended, so the signed-out page would be wrong.
@@ -80,7 +80,7 @@ function denied(sp: ServiceProvider, answer: (status: Status) => Promise<Step>):
   return answer({ code: STATUS.responder, message });
 }
 
-/** What a logout message to us must satisfy. */
+/** Returns what a logout message to us must satisfy. */
 export function expectation(
   { idp, wallClock }: SamlLogoutDependencies,
   sp: ServiceProvider,
@@ -93,8 +93,8 @@ export function expectation(
 }
 
 /**
- * The sessions that a request names. A signed request may end sessions in any browser; an unsigned one, which anybody
- * could have written, only that of the browser that sends it.
+ * Returns the sessions that a request names. A signed request may end sessions in any browser; an unsigned one,
+ * which anybody can write, only that of the browser that sends it.
  * @returns undefined when there are sessions, but the request names none of them.
  */
 async function sessionsNamed(
@@ -124,7 +124,7 @@ function isNamed({ id, issuer, name_id }: SamlSession, request: LogoutRequest): 
   );
 }
 
-/** Ends sessions of other browsers. @returns whether some of their participants could not be told. */
+/** Ends sessions of other browsers. @returns whether some of their participants could not be reached. */
 async function endElsewhere(
   deps: SamlLogoutDependencies,
   { clientId }: ServiceProvider,
@@ -137,7 +137,7 @@ async function endElsewhere(
       const others = participants.filter(({ client_id }) => client_id !== clientId);
       const missed = (await reachable(deps.config, others)).length > 0;
       await deps.sessions.end(session_uid, { reason: 'rp-logout', startedBy: clientId });
-      // An expired session is not announced, so its participants are removed here.
+      // The end of an expired session is not announced, so its participants are removed here.
       await sessions.takeAll(session_uid);
       return missed;
     }),
@@ -145,7 +145,10 @@ async function endElsewhere(
   return untold.includes(true);
 }
 
-/** Ends this browser's session. @returns where it goes: to the other participants, then back for the answer. */
+/**
+ * Ends this browser's session.
+ * @returns where the browser goes: to the other participants, then back for the answer.
+ */
 async function endHere(
   deps: SamlLogoutDependencies,
   ctx: Context,
@@ -180,7 +183,10 @@ function recordLogout(
   });
 }
 
-/** Answers the service provider at the end of its logout. @throws AuthError 400 when no such logout is under way. */
+/**
+ * Answers the service provider at the end of its logout.
+ * @throws AuthError 400 when no such logout is in progress.
+ */
 export async function finishLogout(
   deps: SamlLogoutDependencies,
   sp: ServiceProvider,

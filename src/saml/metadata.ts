@@ -5,7 +5,7 @@ import { type Markup, xml } from '../saml-messages/xml.ts';
 import type { IdentityProvider } from './identity-provider.ts';
 import type { ServiceProvider } from './service-provider.ts';
 
-/** Attributes offered, by the last part of the claim type. */
+/** The offered attributes, by the last part of the claim type. */
 const ATTRIBUTES: [string, string][] = [
   ['emailaddress', 'E-Mail Address'],
   ['givenname', 'Given Name'],
@@ -14,7 +14,7 @@ const ATTRIBUTES: [string, string][] = [
   ['nameidentifier', 'Name ID'],
 ];
 
-/** The metadata document, with every certificate that we sign with or will next. */
+/** Returns the metadata document, with every certificate that we sign with now or next. */
 export async function metadata(idp: IdentityProvider, sp: ServiceProvider): Promise<string> {
   const { login, logout } = idp.addresses(sp.clientId);
   const services = (name: string, location: string): Markup[] =>

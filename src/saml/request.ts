@@ -13,7 +13,7 @@ import {
 } from '../saml-messages/xml.ts';
 import type { ServiceProvider } from './service-provider.ts';
 
-/** A request for a login; plain JSON, because it is stored while the user logs in. */
+/** A request for a login. It is plain JSON, because it is stored while the user logs in. */
 export interface LoginRequest {
   /** Undefined for an IdP-initiated login. */
   id?: string | undefined;
@@ -25,11 +25,11 @@ export interface LoginRequest {
   forceAuthn: boolean;
   nameIdFormat?: string | undefined;
   spNameQualifier?: string | undefined;
-  /** Acceptable authentication contexts; undefined when any will do. */
+  /** Acceptable authentication contexts; undefined for any. */
   classRefs?: string[] | undefined;
-  /** NameID of the user who must log in. */
+  /** The NameID of the user who must log in. */
   subject?: string | undefined;
-  /** Whether the request asks for another response binding than HTTP-POST. */
+  /** Whether the request wants another response binding than HTTP-POST. */
   unsupportedBinding: boolean;
 }
 
@@ -61,17 +61,17 @@ export function readAuthnRequest(
   };
 }
 
-/** Characters of a name: the request is stored, and anybody can send one. */
+/** Maximum length of a name: the request is stored, and anybody can send one. */
 const LONGEST = 256;
 const MOST_CLASSES = 20;
 
-/** @throws AuthError 400 when the text is longer than {@link LONGEST}. */
+/** Checks the length of a text. @throws AuthError 400 when it is longer than {@link LONGEST}. */
 function short(text: string | undefined, what: string): string | undefined {
   if (text !== undefined && text.length > LONGEST) throw badMessage(`${what} is too long.`);
   return text;
 }
 
-/** An IdP-initiated login, for the application's first callback. @throws AuthError 400 when it has none. */
+/** Returns an IdP-initiated login to the application's first callback. @throws AuthError 400 when it has none. */
 export function unsolicited(sp: ServiceProvider, relayState: string | undefined): LoginRequest {
   return {
     acsUrl: acsUrl(sp, undefined),
@@ -82,7 +82,10 @@ export function unsolicited(sp: ServiceProvider, relayState: string | undefined)
   };
 }
 
-/** The assertion consumer URL: the requested one if it is registered, else the first. */
+/**
+ * Returns the assertion consumer URL: the requested one if it is registered, otherwise the first.
+ * @throws AuthError 400
+ */
 function acsUrl({ acsUrls }: ServiceProvider, asked: string | undefined): string {
   const found = asked === undefined ? acsUrls[0] : acsUrls.find((url) => url === asked);
   if (found !== undefined) return found;
@@ -94,9 +97,10 @@ function acsUrl({ acsUrls }: ServiceProvider, asked: string | undefined): string
 }
 
 /**
- * The acceptable classes (Core §3.3.2.2.1). Contexts have no order here: `minimum` and `maximum` are met by an equal
- * one, `better` by none. Declaration references are not supported.
- * @returns undefined when any class will do. @throws AuthError 400 for an unknown Comparison.
+ * Returns the acceptable classes (Core §3.3.2.2.1). Contexts have no order here: `minimum` and `maximum` are met by
+ * an equal class, `better` by none. Declaration references are not supported.
+ * @returns undefined for any class.
+ * @throws AuthError 400 for an unknown Comparison.
  */
 function classRefs(root: Element): string[] | undefined {
   const requested = childOf(root, NS.protocol, 'RequestedAuthnContext');

@@ -1,4 +1,4 @@
-// The Response to a content (SAML Core §3.3.3, Profiles §4.1.4.2).
+// The Response to an AuthnRequest (SAML Core §3.3.3, Profiles §4.1.4.2).
 import type { Random } from '../runtime/random.ts';
 import { encryptAssertion } from '../saml-messages/encryption.ts';
 import { instantOf, newId } from '../saml-messages/message.ts';
@@ -10,7 +10,7 @@ import { type Markup, xml } from '../saml-messages/xml.ts';
 import type { Attribute, AttributeValue } from './attributes.ts';
 import type { ServiceProvider } from './service-provider.ts';
 
-/** What an assertion states. */
+/** The content of an assertion. */
 export interface Assertion {
   nameId: NameId;
   attributes: readonly Attribute[];
@@ -22,10 +22,10 @@ export interface Assertion {
   context: string;
 }
 
-/** How far a service provider's clock may be behind, seconds. */
+/** How far the clock of a service provider may be behind, seconds. */
 const BACKDATED = 60;
 
-/** The Response to a successful content, signed and encrypted as the service provider is configured. */
+/** Returns the Response to a successful login, signed and encrypted as the service provider is configured. */
 export async function loginResponse(
   frame: ResponseFrame,
   content: Assertion,
@@ -43,7 +43,7 @@ export async function loginResponse(
   return sp.signResponse ? signElement(markup, id, signer) : markup;
 }
 
-/** The Response to a failed content; signed, so that nobody can forge one. */
+/** Returns the Response to a failed login. It is signed, so that nobody can forge one. */
 export function failureResponse(
   frame: ResponseFrame,
   status: Status,
@@ -126,7 +126,7 @@ function attributeMarkup({ name, values }: Attribute, sp: ServiceProvider): Mark
   );
 }
 
-/** NameFormat by the shape of the name (Core §8.2). */
+/** Returns the NameFormat by the shape of the name (Core §8.2). */
 function nameFormat(name: string): string {
   const format = 'urn:oasis:names:tc:SAML:2.0:attrname-format:';
   if (/^(https?:|urn:)/i.test(name)) return `${format}uri`;

@@ -1,4 +1,4 @@
-// The routes of the SAML identity provider: /samlp/<client_id> and below.
+// Routes of the SAML identity provider: /samlp/<client_id> and below.
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { optional } from '../http/described.ts';
@@ -107,7 +107,7 @@ async function finishLogin(deps: SamlRoutesDependencies, ctx: Context): Promise<
   await sendByPost(ctx, deps.views, await answerLogin(deps, sp, outcome), sp);
 }
 
-/** Records refused messages as log events: administrators look for the reason there. */
+/** Records rejected messages as log events, where administrators look for the reason. */
 function recordedRoutes(
   routes: RouteDeclarations<SamlRoutesDependencies>,
 ): RouteDeclarations<SamlRoutesDependencies> {
@@ -134,7 +134,7 @@ function recorded(handle: RouteDeclaration<SamlRoutesDependencies>['handle']) {
   };
 }
 
-/** Reads the login request. @throws AuthError 400 when it is refused. */
+/** Reads the login request. @throws AuthError 400 when it is rejected. */
 async function requestOf(
   deps: SamlRoutesDependencies,
   ctx: Context,
@@ -158,14 +158,14 @@ async function requestOf(
     received.relayState,
   );
   await checkAudience(deps, sp, request);
-  // An unsigned request can be sent anew by anybody: remembering it would only fill the store.
+  // An unsigned request can be repeated by anybody, so storing its ID would only fill the store.
   if (sp.verifier !== undefined) {
     await countOnce(deps.store, deps.clock, sp.clientId, request.id);
   }
   return request;
 }
 
-/** Refuses before the login. @throws AuthError 400 when the issuer may be another application's. */
+/** Rejects a request before the login. @throws AuthError 400 when the issuer may be another application's. */
 async function checkAudience(
   { config, idp }: SamlRoutesDependencies,
   sp: ServiceProvider,

@@ -1,4 +1,4 @@
-// An application as SAML service provider: its addon's options, with the hosted service's defaults.
+// An application as a SAML service provider: its addon's options, with the hosted service's defaults.
 import type { KeyObject } from 'node:crypto';
 import { AuthError } from '../http/errors.ts';
 import { isHttpAddress } from '../http/outbound-rules.ts';
@@ -11,9 +11,9 @@ import type { Config } from '../tenant/config.ts';
 export interface ServiceProvider {
   clientId: string;
   name: string;
-  /** Assertion consumer URLs: the callbacks and the addon's own addresses. */
+  /** Assertion consumer URLs: the callbacks, and the addon's own URLs. */
   acsUrls: readonly string[];
-  /** Audience of its assertions; undefined: see audience.ts. */
+  /** The audience of its assertions; undefined: see audience.ts. */
   audience: string | undefined;
   recipient: string | undefined;
   destination: string | undefined;
@@ -28,16 +28,16 @@ export interface ServiceProvider {
   signResponse: boolean;
   signAssertion: boolean;
   nameIdentifierFormat: string;
-  /** Attributes tried for the NameID; undefined: by the format. */
+  /** Attributes that are tried for the NameID; undefined: by the format. */
   nameIdentifierProbes: readonly string[] | undefined;
   /** Whether unverified addresses and self-asserted names are released to it, also as NameID. */
   allowUnverifiedIdentifiers: boolean;
   authnContextClassRef: string;
   typedAttributes: boolean;
   includeAttributeNameFormat: boolean;
-  /** Where logout messages go; without it there are none. */
+  /** The URL that logout messages are sent to; undefined for none. */
   logoutUrl: string | undefined;
-  /** Where its users may be sent after a logout; compared exactly. */
+  /** URLs that its users may be sent to after a logout; compared exactly. */
   logoutAddresses: readonly string[];
   sloEnabled: boolean;
   logoutBinding: 'post' | 'redirect';
@@ -56,11 +56,11 @@ const MAPPINGS: Record<string, string> = {
   upn: `${CLAIMS}upn`,
 };
 
-/** Default lifetime of assertions, seconds. */
+/** Default lifetime of assertions in seconds. */
 const LIFETIME = 3600;
 
 /**
- * Reads an application as a service provider.
+ * Returns an application as a service provider.
  * @throws AuthError 404 when there is no such application, or it has no `addons.samlp`.
  */
 export async function serviceProvider(config: Config, clientId: string): Promise<ServiceProvider> {
@@ -85,7 +85,7 @@ function identity(client: Client, addon: SamlpAddon) {
     recipient,
     destination,
     logoutUrl: logout?.callback,
-    // An entry with a wildcard is not an address to go to.
+    // A URL with a wildcard cannot be redirected to.
     logoutAddresses: client.allowed_logout_urls.filter((url) => isHttpAddress(url) && !url.includes('*')),
     sloEnabled: logout?.slo_enabled ?? true,
     logoutBinding: addon.binding === BINDING.redirect ? ('redirect' as const) : ('post' as const),

@@ -1,4 +1,5 @@
-// The service providers that take part in each session, with the NameID they know the user by: needed at logout.
+// The service providers that take part in each session, with the NameID that they know the user by. Logout needs
+// them.
 
 import type { Frozen } from '../records/record.ts';
 import type { SamlSessionRecord } from '../records/saml-sessions.ts';
@@ -7,22 +8,23 @@ import { type Store, UniqueKeyError } from '../store/contract.ts';
 export type SamlSession = Frozen<SamlSessionRecord>;
 
 interface SamlSessions {
-  /** An application's participation in a browser session. */
+  /** Returns an application's participation in a browser session. */
   find(clientId: string, sessionUid: string): Promise<SamlSession | undefined>;
   /**
-   * Stores a login; a later one in the same session replaces the earlier, under its SessionIndex.
-   * @returns false when a racing login of the application in this session was stored under another SessionIndex.
+   * Stores a login. A later one in the same session replaces it under the same SessionIndex.
+   * @returns false when a concurrent login of the application in this session was stored under another
+   *   SessionIndex.
    */
   save(session: SamlSessionRecord): Promise<boolean>;
-  /** The sessions of a user at one application. */
+  /** Returns the sessions of a user at one application. */
   ofName(clientId: string, nameId: string): Promise<SamlSession[]>;
-  /** All participants of a browser session. */
+  /** Returns all participants of a browser session. */
   ofSession(sessionUid: string): Promise<SamlSession[]>;
   /** Removes all participants of a browser session. @returns them. */
   takeAll(sessionUid: string): Promise<SamlSession[]>;
 }
 
-/** The sessions in a store. NameIDs are compared case-sensitively (Core §8.3). */
+/** Returns the sessions of a store. NameIDs are compared case-sensitively (Core §8.3). */
 export function samlSessions(store: Store): SamlSessions {
   const sessions = store.collection('samlSessions');
   return {
