@@ -64,12 +64,12 @@ export function beginLogin(
       max_age: request.isPassive && request.forceAuthn ? '0' : undefined,
       acr_values: acrValues(request),
     },
-    data: { ...({ request, begunAt: epochSeconds(wallClock) } satisfies Waiting) },
+    data: { ...({ request, begunAt: epochSeconds(wallClock) } satisfies PendingLogin) },
   });
 }
 
 /** Stored with the delegated login. */
-interface Waiting {
+interface PendingLogin {
   request: LoginRequest;
   /** Epoch seconds. */
   begunAt: number;
@@ -85,7 +85,7 @@ export async function answerLogin(
   { data, login }: DelegatedOutcome,
 ): Promise<Outgoing> {
   // {@link beginLogin} has stored this data.
-  const { request, begunAt } = data as unknown as Waiting;
+  const { request, begunAt } = data as unknown as PendingLogin;
   if (!sp.acsUrls.includes(request.acsUrl)) {
     throw badMessage('The address of the response is not allowed any more.');
   }
@@ -101,7 +101,7 @@ function outcomeOf(
   deps: SamlDependencies,
   sp: ServiceProvider,
   frame: ResponseFrame,
-  { request, begunAt, login }: Waiting & Pick<DelegatedOutcome, 'login'>,
+  { request, begunAt, login }: PendingLogin & Pick<DelegatedOutcome, 'login'>,
 ): string | Promise<string> {
   if ('error' in login) return failure(deps, sp, frame, statusOf(login));
   const stale = staleness(request, login, begunAt);

@@ -15,7 +15,7 @@ import type { ServiceProvider } from './service-provider.ts';
  * meantime is skipped.
  * @throws AuthError 400 when no such logout is in progress.
  */
-export async function askNext(
+export async function nextLogoutRequest(
   deps: SamlLogoutDependencies,
   ctx: Context,
   sp: ServiceProvider,

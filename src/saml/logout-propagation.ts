@@ -64,13 +64,13 @@ export async function reachable(
   config: Config,
   participants: readonly SamlSession[],
 ): Promise<SamlSession[]> {
-  const told = await Promise.all(
+  const kept = await Promise.all(
     participants.map(async (participant) => {
       const sp = await knownProvider(config, participant.client_id);
       return sp?.sloEnabled === true && sp.logoutUrl !== undefined ? [participant] : [];
     }),
   );
-  return told.flat();
+  return kept.flat();
 }
 
 async function knownProvider(config: Config, clientId: string): Promise<ServiceProvider | undefined> {

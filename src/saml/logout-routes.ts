@@ -7,7 +7,7 @@ import type { Views } from '../pages/views.ts';
 import { receive, sendByPost, sendByRedirect } from '../saml-messages/bindings.ts';
 import { badMessage } from '../saml-messages/xml.ts';
 import { finishLogout, type SamlLogoutDependencies, takeLogoutRequest } from './logout.ts';
-import { askNext, takeLogoutResponse } from './logout-participants.ts';
+import { nextLogoutRequest, takeLogoutResponse } from './logout-participants.ts';
 import type { Step } from './logout-response.ts';
 import { type ServiceProvider, serviceProvider } from './service-provider.ts';
 
@@ -56,7 +56,7 @@ export const logoutRoutes: RouteDeclarations<SamlLogoutRoutesDependencies> = {
       302: 'To the next application of the session, or back with a LogoutResponse.',
     },
   },
-  'GET /samlp/:client_id/logout/next': at((deps, ctx, sp) => askNext(deps, ctx, sp, stateOf(ctx))),
+  'GET /samlp/:client_id/logout/next': at((deps, ctx, sp) => nextLogoutRequest(deps, ctx, sp, stateOf(ctx))),
   'GET /samlp/:client_id/logout/done': at((deps, ctx, sp) => finishLogout(deps, sp, stateOf(ctx))),
 };
 

@@ -131,7 +131,7 @@ async function endElsewhere(
   named: readonly SamlSession[],
 ): Promise<boolean> {
   const sessions = samlSessions(deps.store);
-  const untold = await Promise.all(
+  const unreached = await Promise.all(
     named.map(async ({ session_uid }) => {
       const participants = await sessions.ofSession(session_uid);
       const others = participants.filter(({ client_id }) => client_id !== clientId);
@@ -142,7 +142,7 @@ async function endElsewhere(
       return missed;
     }),
   );
-  return untold.includes(true);
+  return unreached.includes(true);
 }
 
 /**

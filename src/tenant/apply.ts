@@ -10,7 +10,7 @@ import type { Random } from '../runtime/random.ts';
 import { collectionByName } from '../store/collection-by-name.ts';
 import type { Store } from '../store/contract.ts';
 import { type Change, changesOf, linesOf } from './changes.ts';
-import { declaredEarlier, noteDeclared } from './declared.ts';
+import { declaredEarlier, storeDeclared } from './declared.ts';
 import { directoryOf } from './names.ts';
 import { APPLIED, type Applied, storedRecords, type TenantRecords, wantedRecords } from './wanted.ts';
 
@@ -58,17 +58,17 @@ export async function applyTenant(
   { mode, users }: { mode: ApplyMode; users: boolean },
 ): Promise<string[]> {
   const { store } = deps;
-  const { there, wanted, changes } = await compare(deps, file);
+  const { stored, wanted, changes } = await compare(deps, file);
   const earlier = mode === 'match' ? new Set<string>() : await declaredEarlier(store);
   const isNew = (keys: readonly string[]) => !keys.some((key) => earlier.has(key));
   const chosen =
     mode === 'match'
       ? changes
-      : missing(there, changes).filter(({ collection, after }) => isNew(namesOf(collection, after ?? {})));
+      : missing(stored, changes).filter(({ collection, after }) => isNew(namesOf(collection, after ?? {})));
   for (const name of APPLIED) {
     const changesHere = chosen.filter(({ collection }) => collection === name);
     // Removed and renamed records first, so that their names are free.
-    for (const change of changesHere) await makeWay(deps, change);
+    for (const change of changesHere) await removeOld(deps, change);
     for (const change of changesHere) {
       if (change.after !== undefined) await collectionByName(store, name).put(change.after as Stored);
       deps.changed?.(change);
@@ -81,7 +81,7 @@ export async function applyTenant(
   const declared = APPLIED.filter((name) => name !== 'roles' || file.roles !== undefined);
   const records = declared.flatMap((name) => wanted[name].flatMap((record) => namesOf(name, record)));
   const names = [...records, ...(users ? file.users : []).map((user) => userName(file, user))];
-  await noteDeclared(store, names);
+  await storeDeclared(store, names);
   return [...linesOf(chosen), ...newUsers.map(userLine)];
 }
 
@@ -100,22 +100,22 @@ const userName = (file: TenantFile, user: DevelopmentUser) =>
 const userLine = ({ email }: DevelopmentUser) => `+ users.${email}`;
 
 async function compare({ store, random, managementAudience }: ApplyDependencies, file: TenantFile) {
-  const there = await storedRecords(store);
-  const wanted = wantedRecords(file, there, { random, managementAudience, now: new Date().toISOString() });
-  return { there, wanted, changes: changesOf(file, there, wanted) };
+  const stored = await storedRecords(store);
+  const wanted = wantedRecords(file, stored, { random, managementAudience, now: new Date().toISOString() });
+  return { stored, wanted, changes: changesOf(file, stored, wanted) };
 }
 
 /** Returns the changes that create missing records. */
-function missing(there: TenantRecords, changes: readonly Change[]): Change[] {
+function missing(stored: TenantRecords, changes: readonly Change[]): Change[] {
   // Also matched by name: adding an id to a record in the file must not create a second one.
-  const taken = new Set(APPLIED.flatMap((name) => there[name].flatMap((record) => keysOf(name, record))));
+  const taken = new Set(APPLIED.flatMap((name) => stored[name].flatMap((record) => keysOf(name, record))));
   return changes.filter(
     ({ collection, before, after }) =>
       before === undefined && after !== undefined && !keysOf(collection, after).some((key) => taken.has(key)),
   );
 }
 
-async function makeWay(deps: ApplyDependencies, { collection, id, before, after }: Change): Promise<void> {
+async function removeOld(deps: ApplyDependencies, { collection, id, before, after }: Change): Promise<void> {
   const { store } = deps;
   if (before === undefined) return;
   if (after === undefined) await deps.removing?.(collection, before);

@@ -17,9 +17,9 @@ export interface Change {
  * Returns the changes that make the store equal to a file. In each collection removals come first, so that names
  * are free.
  */
-export function changesOf(file: TenantFile, there: TenantRecords, wanted: TenantRecords): Change[] {
+export function changesOf(file: TenantFile, stored: TenantRecords, wanted: TenantRecords): Change[] {
   return APPLIED.flatMap((collection) => {
-    const before = new Map<string, object>(there[collection].map((one) => [one.id, one]));
+    const before = new Map<string, object>(stored[collection].map((one) => [one.id, one]));
     const after = new Map<string, object>(wanted[collection].map((one) => [one.id, one]));
     const stays = (record: object) =>
       collection === 'documents' && !declares(file, (record as DocumentRecord).kind);
@@ -34,13 +34,13 @@ export function changesOf(file: TenantFile, there: TenantRecords, wanted: Tenant
 }
 
 /** Returns the part of a record that is compared and shown. */
-function told(collection: Applied, record: object): unknown {
+function comparedPart(collection: Applied, record: object): unknown {
   return collection === 'documents' ? declaredPart(record as DocumentRecord) : record;
 }
 
 function isSame(collection: Applied, before: object | undefined, after: object): boolean {
   if (before === undefined) return false;
-  return canonical(told(collection, before)) === canonical(told(collection, after));
+  return canonical(comparedPart(collection, before)) === canonical(comparedPart(collection, after));
 }
 
 /** Returns JSON with sorted members, because their order has no meaning. */
@@ -59,7 +59,7 @@ export function linesOf(changes: readonly Change[]): string[] {
     if (before === undefined) return [`+ ${label}`];
     if (after === undefined) return [`- ${label}${collection === 'connections' ? ' (with its users)' : ''}`];
     const isSecret = secretsOf(collection);
-    return differences(told(collection, before), told(collection, after), []).map((one) =>
+    return differences(comparedPart(collection, before), comparedPart(collection, after), []).map((one) =>
       lineOf(label, one, isSecret),
     );
   });

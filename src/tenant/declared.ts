@@ -12,7 +12,7 @@ export async function declaredEarlier(store: Store): Promise<ReadonlySet<string>
 }
 
 /** Stores the names that the file declares now. */
-export async function noteDeclared(store: Store, given: readonly string[]): Promise<void> {
+export async function storeDeclared(store: Store, given: readonly string[]): Promise<void> {
   const names = [...new Set(given)].sort();
   const before = await store.collection('documents').get(ID);
   if (isDeepStrictEqual(before?.body.names, names)) return;

@@ -55,18 +55,18 @@ export function readYaml(text: string): YamlText | { faults: YamlFault[] } {
     const message = thrown instanceof Error ? thrown.message : String(thrown);
     return { faults: [plainer({ line: undefined, message })] };
   }
-  const told = ({ pos, message }: { pos: [number, number]; message: string }) => ({
+  const faultOf = ({ pos, message }: { pos: [number, number]; message: string }) => ({
     line: lineAt(pos[0]),
     message,
   });
-  const faults = document.errors.map(told);
+  const faults = document.errors.map(faultOf);
   if (faults.length > 0) return { faults: faults.slice(0, MOST_FAULTS).map(plainer) };
   const wrong = faultOfNodes(document.contents);
   if (wrong !== undefined)
     return { faults: [{ line: lineAt(wrong.node.range?.[0]), message: wrong.message }] };
   return {
     value: document.toJS({ maxAliasCount: -1 }),
-    warnings: document.warnings.map(told),
+    warnings: document.warnings.map(faultOf),
     lineOf: (path) => lineAt(innermost(document.contents, path)?.range?.[0]),
   };
 }

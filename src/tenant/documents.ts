@@ -54,21 +54,21 @@ export function declares(file: TenantFile, kind: string): boolean {
 
 /**
  * Returns the documents that a file declares.
- * @param there the stored documents: an item without an id keeps its stored id, and dates are kept.
+ * @param stored the stored documents: an item without an id keeps its stored id, and dates are kept.
  * @param now ISO 8601.
  */
-export function documentsOf(file: TenantFile, there: readonly Document[], now: string): DocumentRecord[] {
+export function documentsOf(file: TenantFile, stored: readonly Document[], now: string): DocumentRecord[] {
   const lists = LISTS.flatMap((list) =>
-    inOrder(file, list).map((item) => listed(list, item, { there, now })),
+    inOrder(file, list).map((item) => listed(list, item, { stored, now })),
   );
   const dated = (one: Declared): DocumentRecord => {
-    const before = there.find(({ id }) => id === one.id);
+    const before = stored.find(({ id }) => id === one.id);
     return { ...one, created_at: before?.created_at ?? now, updated_at: now };
   };
   const documents = [...lists, ...variablesOf(file), ...textsOf(file)].map(dated);
   const actions = documents.filter(({ kind }) => kind === 'action');
-  const known = actions.length > 0 ? actions : there.filter(({ kind }) => kind === 'action');
-  const ofActions = [...triggersOf(file, known, now), ...profilesOf(file, known, there)];
+  const known = actions.length > 0 ? actions : stored.filter(({ kind }) => kind === 'action');
+  const ofActions = [...triggersOf(file, known, now), ...profilesOf(file, known, stored)];
   return [...documents, ...ofActions.map(dated)];
 }
 
@@ -84,12 +84,12 @@ const variablesOf = ({ rulesConfigs = [] }: TenantFile): Declared[] =>
 function listed(
   list: ListSection,
   item: Readonly<Item>,
-  { there, now }: { there: readonly Document[]; now: string },
+  { stored, now }: { stored: readonly Document[]; now: string },
 ): Declared {
   const { [list.id]: given, ...rest } = item;
   const body = { ...usualMembers[list.kind], ...rest };
   const label = list.label(body);
-  const named = there.find((one) => one.kind === list.kind && list.label(one.body) === label);
+  const named = stored.find((one) => one.kind === list.kind && list.label(one.body) === label);
   if (['action', ACTION_MODULE].includes(list.kind) && Array.isArray(rest.secrets))
     Object.assign(body, { secrets: withSecretValues(named?.body.secrets, rest.secrets, now) });
   if (list.section === 'customDomains') Object.assign(body, keptKeys(body, named?.body));
@@ -148,11 +148,11 @@ function triggersOf({ triggers = {} }: TenantFile, actions: readonly Document[],
 function profilesOf(
   { tokenExchangeProfiles = [] }: TenantFile,
   actions: readonly Document[],
-  there: readonly Document[],
+  stored: readonly Document[],
 ): Declared[] {
   return tokenExchangeProfiles.map(({ id: given, action, action_id, ...rest }) => {
     const name = rest.subject_token_type.toLowerCase();
-    const before = there.find((one) => one.kind === EXCHANGE_PROFILE && one.name === name);
+    const before = stored.find((one) => one.kind === EXCHANGE_PROFILE && one.name === name);
     const hex = sha256Hex(`${EXCHANGE_PROFILE}\n${name}`);
     const id = given ?? before?.id ?? `tep_${hex.slice(0, 16)}`;
     // Missing actions are reported by the cross checks.

@@ -46,15 +46,15 @@ const HOUR = 3_600_000;
 /** How long hours are kept, and how far back older events are counted, milliseconds. */
 const KEPT = 31 * 24 * HOUR;
 /** How many events are read at a time, few enough not to delay logins; and how many batches a request waits for. */
-const SLICE = 100;
-const WHILE_ASKED = 10;
+const BATCH = 100;
+const BATCHES_IN_REQUEST = 10;
 /**
  * After how many batches the counting in the background looks at the shutdown signal and at the counts of other
  * processes.
  */
-const AT_ONCE = 200;
+const BATCHES_IN_BACKGROUND = 200;
 /** How often events are counted without a request, so that requests wait less; milliseconds. */
-const EVERY = 300_000;
+const INTERVAL = 300_000;
 /**
  * How long after a time events of that time may still be written, milliseconds; longer for several processes, whose
  * clocks differ.
@@ -79,30 +79,30 @@ function timeOf(id: string): number {
 export function createLogCounts(deps: LogCountsDependencies): LogCounts {
   const { store, clock, background, ending } = deps;
   const counting = createCounting(deps);
-  let isAtWork = false;
+  let isRunning = false;
   let isBehind = false;
   /** Counts some batches: more of them once the counts are behind, because requests no longer wait for them. */
-  const goOn = async () => {
-    isBehind = !(await counting.count(isBehind ? AT_ONCE : WHILE_ASKED));
+  const countSome = async () => {
+    isBehind = !(await counting.count(isBehind ? BATCHES_IN_BACKGROUND : BATCHES_IN_REQUEST));
   };
   const inBackground = () => {
-    if (isAtWork || ending.aborted) return;
-    isAtWork = true;
+    if (isRunning || ending.aborted) return;
+    isRunning = true;
     background.run('the counts of the log', async () => {
       try {
-        do await goOn();
+        do await countSome();
         while (isBehind && !ending.aborted);
       } finally {
-        isAtWork = false;
+        isRunning = false;
       }
     });
   };
-  const timer = setInterval(inBackground, EVERY).unref();
+  const timer = setInterval(inBackground, INTERVAL).unref();
   ending.addEventListener('abort', () => clearInterval(timer));
   const late = store.exclusive === true ? LATE.alone : LATE.shared;
   return {
     since: async (from) => {
-      if (!isBehind) await goOn();
+      if (!isBehind) await countSome();
       if (isBehind) inBackground();
       const hours = [...counting.hours].filter(([hour]) => hour + HOUR > from && hour <= clock() - late);
       return { hours: new Map(hours), isBehind };
@@ -122,7 +122,7 @@ function createCounting({ store, clock }: Pick<LogCountsDependencies, 'store' | 
   let turn: Promise<unknown> = Promise.resolve();
 
   /** Loads the stored counts, of an earlier run or of other processes. */
-  const takeOver = async () => {
+  const loadStored = async () => {
     // The clock was ahead, so the counts are incomplete. They are loaded again.
     if (timeOf(after) > clock()) {
       hours.clear();
@@ -139,13 +139,13 @@ function createCounting({ store, clock }: Pick<LogCountsDependencies, 'store' | 
     for (const hour of hours.keys()) if (hour < clock() - KEPT) hours.delete(hour);
   };
   /** Counts one batch. @returns whether all events are counted. */
-  const slice = async (): Promise<boolean> => {
+  const countBatch = async (): Promise<boolean> => {
     const end = eventIdAt(clock() - late);
-    const { records } = await logs.list({ after, limit: SLICE });
+    const { records } = await logs.list({ after, limit: BATCH });
     const counted = records.filter(({ id }) => id < end);
     const begun = hourOf(timeOf(after));
     for (const event of counted) add(hours, event);
-    const isDone = counted.length < SLICE;
+    const isDone = counted.length < BATCH;
     after = isDone ? (end > after ? end : after) : (counted.at(-1)?.id ?? after);
     // In order, because the last stored hour implies that all hours before it are stored.
     for (const [hour, count] of [...hours].sort(([a], [b]) => a - b))
@@ -157,9 +157,9 @@ function createCounting({ store, clock }: Pick<LogCountsDependencies, 'store' | 
     /** Counts up to `most` batches. @returns whether all events are counted. */
     count: (most: number): Promise<boolean> => {
       const work = turn.then(async () => {
-        await takeOver();
+        await loadStored();
         for (let n = 0; n < most; n += 1) {
-          if (await slice()) return true;
+          if (await countBatch()) return true;
           // Lets other requests run.
           await new Promise((resolve) => setImmediate(resolve));
         }

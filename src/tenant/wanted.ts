@@ -49,26 +49,26 @@ interface WantedOptions {
 
 /**
  * Returns the records that a file declares.
- * @param there the stored records. A record without an id or secret in the file keeps the stored one, and so do
+ * @param stored the stored records. A record without an id or secret in the file keeps the stored one, and so do
  *   sections that the file does not have.
  */
 export function wantedRecords(
   file: TenantFile,
-  there: TenantRecords,
+  stored: TenantRecords,
   { random, managementAudience, now }: WantedOptions,
 ): TenantRecords {
-  const connections = connectionsOf(file, there);
-  const documents = documentsOf(file, there.documents, now);
+  const connections = connectionsOf(file, stored);
+  const documents = documentsOf(file, stored.documents, now);
   return {
-    tenant: [settingsOf(file, there.tenant[0])],
-    clients: clientsOf(file, there, random),
-    resourceServers: withIds('rs', file.resourceServers, there.resourceServers, ({ identifier }) =>
+    tenant: [settingsOf(file, stored.tenant[0])],
+    clients: clientsOf(file, stored, random),
+    resourceServers: withIds('rs', file.resourceServers, stored.resourceServers, ({ identifier }) =>
       String(identifier),
     ),
     connections,
-    clientGrants: clientGrantsOf(file, there, managementAudience),
-    organizations: organizationsOf(file, there, connections),
-    roles: file.roles === undefined ? there.roles : withIds('rol', file.roles, there.roles, byName),
+    clientGrants: clientGrantsOf(file, stored, managementAudience),
+    organizations: organizationsOf(file, stored, connections),
+    roles: file.roles === undefined ? stored.roles : withIds('rol', file.roles, stored.roles, byName),
     documents,
   };
 }
@@ -79,10 +79,10 @@ const byName = ({ name }: Readonly<Record<string, unknown>>) => String(name);
 function withIds<T extends { id?: string | undefined }>(
   prefix: string,
   items: readonly T[],
-  there: readonly { id: string }[],
+  stored: readonly { id: string }[],
   keyOf: (item: Readonly<Record<string, unknown>>) => string,
 ): (T & { id: string })[] {
-  const ids = new Map(there.map((record) => [keyOf({ ...record }), record.id]));
+  const ids = new Map(stored.map((record) => [keyOf({ ...record }), record.id]));
   return items.map((item) => {
     const key = keyOf({ ...item });
     return { ...item, id: item.id ?? ids.get(key) ?? stableId(prefix, key) };
@@ -148,8 +148,8 @@ export function defaultGrantTypes({ app_type }: ClientRecord, method: Authentica
   return all.filter((type) => method !== 'none' || type !== 'client_credentials');
 }
 
-function clientsOf(file: TenantFile, there: TenantRecords, random: Random): Records['clients'][] {
-  const secrets = new Map(there.clients.map((client) => [client.id, client.client_secret]));
+function clientsOf(file: TenantFile, stored: TenantRecords, random: Random): Records['clients'][] {
+  const secrets = new Map(stored.clients.map((client) => [client.id, client.client_secret]));
   return file.clients.map((client) => {
     const method = authenticationMethod(client);
     const record = {
@@ -166,10 +166,10 @@ function clientsOf(file: TenantFile, there: TenantRecords, random: Random): Reco
   });
 }
 
-function connectionsOf(file: TenantFile, there: TenantRecords): Records['connections'][] {
+function connectionsOf(file: TenantFile, stored: TenantRecords): Records['connections'][] {
   const clientId = clientIdOf(file);
   const all: ConnectionRecord[] = [...file.databases, ...file.connections];
-  return withIds('con', all, there.connections, byName).map((connection) => ({
+  return withIds('con', all, stored.connections, byName).map((connection) => ({
     ...connection,
     realms: connection.realms ?? [connection.name],
     enabled_clients: [...new Set(connection.enabled_clients.map(clientId))],
@@ -178,7 +178,7 @@ function connectionsOf(file: TenantFile, there: TenantRecords): Records['connect
 
 function clientGrantsOf(
   file: TenantFile,
-  there: TenantRecords,
+  stored: TenantRecords,
   managementAudience: string,
 ): Records['clientGrants'][] {
   const clientId = clientIdOf(file);
@@ -187,7 +187,12 @@ function clientGrantsOf(
     audience: ownAudience(grant.audience, managementAudience),
     client_id: clientId(grant.client_id),
   }));
-  return withIds('cgr', grants, there.clientGrants, ({ client_id, audience }) => `${client_id}\n${audience}`);
+  return withIds(
+    'cgr',
+    grants,
+    stored.clientGrants,
+    ({ client_id, audience }) => `${client_id}\n${audience}`,
+  );
 }
 
 /**
@@ -201,11 +206,11 @@ function ownAudience(audience: string, managementAudience: string): string {
 
 function organizationsOf(
   file: TenantFile,
-  there: TenantRecords,
+  stored: TenantRecords,
   known: readonly Records['connections'][],
 ): Records['organizations'][] {
   const idByName = new Map(known.map(({ name, id }) => [name, id]));
-  return withIds('org', file.organizations, there.organizations, byName).map(({ connections, ...rest }) => {
+  return withIds('org', file.organizations, stored.organizations, byName).map(({ connections, ...rest }) => {
     if (connections === undefined) return rest;
     const enabled_connections = connections.flatMap(({ name, ...flags }) => {
       const connection_id = idByName.get(name);
