@@ -126,7 +126,8 @@ export async function renewGrant(
   renewed: { id: string; refreshToken: string; grant: UpstreamGrant },
 ): Promise<void> {
   await store.collection('identities').update(renewed.id, (current) => {
-    const { expires_at: _ended, ...before } = current.upstream ?? {};
+    // The expired token goes even if there is no new one: DPoP-bound tokens are not stored.
+    const { access_token: _expired, expires_at: _at, ...before } = current.upstream ?? {};
     if (before.refresh_token !== renewed.refreshToken) return current;
     return { ...current, upstream: { ...before, ...renewed.grant } };
   });

@@ -80,7 +80,7 @@ async function upstreamOf(
 
 /**
  * Returns the user's connected account.
- * @param hint the account's id or name at the provider; without one, the account connected first is returned.
+ * @param hint the account's id at the provider; without one, the account connected first is returned.
  * @throws AuthError 401 `federated_connection_refresh_token_not_found` if there is none.
  */
 async function accountOf(

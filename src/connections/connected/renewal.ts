@@ -50,10 +50,11 @@ async function renewed(
     const kept = await deps.store.collection('connectedAccounts').update(id, (current) => {
       // The account was connected again meanwhile, so its tokens are newer.
       if (current.grant.refresh_token !== refreshToken) return current;
-      const { expires_at: _ended, ...before } = current.grant;
+      // The expired token goes even if there is no new one: DPoP-bound tokens are not stored.
+      const { access_token: _expired, expires_at: _at, ...before } = current.grant;
       return { ...current, grant: { ...before, ...given } };
     });
-    return kept === undefined ? 'none' : (kept.grant as UpstreamGrant);
+    return kept?.grant.access_token === undefined ? 'none' : (kept.grant as UpstreamGrant);
   } catch (err) {
     deps.log.warn({ err, connection: connection.name }, "a connected account's token was not renewed");
     return 'failed';

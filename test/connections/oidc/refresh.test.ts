@@ -110,6 +110,23 @@ describe('the access tokens of an OpenID provider', () => {
     expect((await identityOf(id)).access_token).to.match(/^renewed-/);
   });
 
+  it('are not returned once they have expired if the connection has changed to DPoP', async () => {
+    const id = await login('oidc');
+    const connections = server.store.collection('connections');
+    const [connection] = await connections.findBy('name', 'oidc');
+    const change = (options: object) =>
+      connections.update(connection?.id ?? '', (current) => ({ ...current, options }) as never);
+    await change({ ...connection?.options, dpop_signing_alg: 'ES256' });
+    try {
+      server.tick(LATER);
+      provider.answer = { token_type: 'DPoP', refresh_token: 'refresh-bound' };
+      const { access_token, refresh_token } = await identityOf(id);
+      expect([access_token, refresh_token]).to.deep.equal([undefined, 'refresh-bound']);
+    } finally {
+      await change({ ...connection?.options });
+    }
+  });
+
   const hostile: [string, (exp: number) => Record<string, unknown>][] = [
     ['of another user', (exp) => ({ exp, sub: 'mallory' })],
     ['for another client', (exp) => ({ exp, aud: 'someone-else' })],
