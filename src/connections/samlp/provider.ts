@@ -22,12 +22,17 @@ export interface SamlProvider {
   verifier: Verifier;
 }
 
-/** How long fetched metadata is used, milliseconds. Providers publish a new key for longer than this before they sign with it. */
+/**
+ * How long fetched metadata is used before it is fetched again, milliseconds. Providers publish a new key for longer than this
+ * before they sign with it.
+ */
 const FRESH = 3_600_000;
+/** How long it is used if the provider does not answer, milliseconds. */
+const STALE = 86_400_000;
 /** Bytes. */
 const LARGEST_METADATA = 1024 * 1024;
 
-/** Cache of fetched metadata. The key is the connection's options, which are another object after each change. */
+/** Cache of fetched metadata. The key is the object of a connection's options, which is another one after each change. */
 const fetched = new WeakMap<object, { at: number; metadata: Promise<ProviderMetadata> }>();
 
 /** Whether a connection's provider is a SAML identity provider. */
@@ -87,16 +92,15 @@ async function metadataOf(
     return undefined;
   const known = fetched.get(connection.options);
   if (known !== undefined && deps.clock() - known.at < FRESH) return known.metadata;
-  const metadata = fetchMetadata(deps, metadataUrl);
-  fetched.set(connection.options, { at: deps.clock(), metadata });
-  try {
-    return await metadata;
-  } catch (thrown) {
-    // Asked again at the next login; until then with what was good before.
+  const metadata = fetchMetadata(deps, metadataUrl).catch((thrown: unknown) => {
     fetched.delete(connection.options);
-    if (known !== undefined) return known.metadata;
-    throw thrown;
-  }
+    if (known === undefined || deps.clock() - known.at > STALE) throw thrown;
+    // Logins that wait for this request use the previous metadata, too; the next login tries again.
+    fetched.set(connection.options, known);
+    return known.metadata;
+  });
+  fetched.set(connection.options, { at: deps.clock(), metadata });
+  return metadata;
 }
 
 /** Fetches metadata. @throws AuthError by {@link upstreamFault} if it cannot be fetched, 400 if it is not metadata. */

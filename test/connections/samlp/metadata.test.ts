@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { callApi, startManaged } from '../../management/support.ts';
 import { type KeyAndCertificate, makeCertificate } from '../../saml/support.ts';
+import { createAgent } from '../../support/agent.ts';
+import { authorize, follow, responseOf, webRequest } from '../../support/flows.ts';
 import type { TestServer } from '../../support/server.ts';
 import { aMoment } from '../../support/wait-until.ts';
 import { IDP, type SamlWorld, SIGN_IN, SIGN_OUT, samlWorld } from './provider.ts';
@@ -183,6 +185,22 @@ describe('the metadata of a SAML identity provider', () => {
       published.set(metadata([world.key.certificate], { signIn: `${SIGN_IN}/moved` }));
       const moved = await world.away();
       expect(`${moved.at.origin}${moved.at.pathname}`).to.equal(`${SIGN_IN}/moved`);
+    });
+
+    it('is used for a day by every login while the provider does not answer', async () => {
+      published.set(metadata([world.key.certificate]));
+      world.server.tick(3_700_000);
+      await world.away();
+      published.set('', 500);
+      const begin = () => authorize(createAgent(world.server), webRequest({ connection: 'acme' }));
+      world.server.tick(3_700_000);
+      const logins = [...(await Promise.all([begin(), begin(), begin()])), await begin(), await begin()];
+      for (const { location } of logins) expect(location).to.contain(`${SIGN_IN}?`);
+      world.server.tick(86_400_000);
+      const agent = createAgent(world.server);
+      const late = await authorize(agent, webRequest({ connection: 'acme' }));
+      const told = responseOf(await follow(agent, late, world.server.url));
+      expect(told.error_description).to.contain('cannot be fetched: status 500');
     });
   });
 });
