@@ -60,7 +60,7 @@ export function furtherParameters(
     ...unmapped,
     ...Object.entries(authParams),
     ...fixed,
-    ...mapped.map(([name, source]) => [name, isForOthers(source) ? given[source] : undefined] as const),
+    ...mapped.map(([name, source]) => [name, mayForward(source) ? given[source] : undefined] as const),
   ];
   return Object.fromEntries(
     all.filter(
@@ -77,6 +77,6 @@ export function furtherParameters(
  * Whether a parameter of the application's request may be forwarded to a provider. Its `state`, `nonce` and the like, and our
  * own parameters, may not, even if the options map them.
  */
-function isForOthers(source: string): boolean {
+export function mayForward(source: string): boolean {
   return !RESERVED.has(source) && !source.startsWith('gatehouse_');
 }

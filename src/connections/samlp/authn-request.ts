@@ -6,6 +6,7 @@ import { instantOf } from '../../saml-messages/message.ts';
 import { BINDING, NAME_ID, NS } from '../../saml-messages/names.ts';
 import { signElement } from '../../saml-messages/signature.ts';
 import { escapeXml, parseXml, xml } from '../../saml-messages/xml.ts';
+import { mayForward } from '../further-parameters.ts';
 import {
   asksForLogin,
   type UpstreamDependencies,
@@ -71,9 +72,9 @@ function parametersOf(
   const given: Readonly<Record<string, string | undefined>> = { ...additional, ...params };
   return Object.fromEntries(
     Object.entries(options.upstream_params).flatMap(([name, to]) => {
-      const isOurs = RESERVED.has(name) || ('alias' in to && to.alias.startsWith('gatehouse_'));
+      const isAllowed = !RESERVED.has(name) && (!('alias' in to) || mayForward(to.alias));
       const value = 'alias' in to ? given[to.alias] : to.value;
-      return isOurs || value === undefined ? [] : [[name, value] as const];
+      return isAllowed && value !== undefined ? [[name, value] as const] : [];
     }),
   );
 }

@@ -44,7 +44,11 @@ describe('a login at a SAML identity provider', () => {
             signingCert: key.certificate.replaceAll(/-----[^-]+-----|\s/g, ''),
             requestTemplate:
               '<samlp:AuthnRequest xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol" @@AssertServiceURLAndDestination@@ ID="@@ID@@" IssueInstant="@@IssueInstant@@" ProtocolBinding="@@ProtocolBinding@@" ForceAuthn="@@ForceAuthn@@" Version="2.0" ProviderName="@@hint@@@@Nothing@@"><saml:Issuer xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion">@@Issuer@@</saml:Issuer></samlp:AuthnRequest>',
-            upstream_params: { hint: { alias: 'login_hint' } },
+            upstream_params: {
+              hint: { alias: 'login_hint' },
+              leaked: { alias: 'state' },
+              bound: { alias: 'code_challenge' },
+            },
             deflate: false,
           },
         },
@@ -178,6 +182,16 @@ describe('a login at a SAML identity provider', () => {
     expect(request).to.include('ProviderName="&quot;&gt;&lt;evil/&gt;&amp;"');
     expect(request).to.include('ForceAuthn="true"');
     expect(request).to.include('Destination="https://ping.example.test/idp/SSO.saml2"');
+  });
+
+  it('never sends the application’s own state or code_challenge to the provider', async () => {
+    const bound = {
+      state: 'of-the-application',
+      code_challenge: 'c'.repeat(43),
+      code_challenge_method: 'S256',
+    };
+    const { at } = await world.away({ connection: 'ping', login_hint: 'ada', ...bound });
+    expect([...at.searchParams.keys()]).to.have.members(['hint', 'SAMLRequest', 'RelayState']);
   });
 
   it('does not identify a user by a transient NameID', async () => {
