@@ -8,7 +8,7 @@ import { CONSOLE } from './console/callbacks.ts';
 import { TRIED } from './console/connections/shared.ts';
 import { CONSOLE_PATHS, type ConsoleDependencies, consoleFeature } from './console/feature.ts';
 import { connectionChecks } from './console/overview/connection-checks.ts';
-import { tellAtConsole } from './console/page.ts';
+import { showErrorInConsole } from './console/page.ts';
 import { usersReadAhead } from './console/users/read-ahead.ts';
 import { timerPause } from './delivery/queue.ts';
 import { bind } from './engine/feature.ts';
@@ -152,7 +152,7 @@ export function errorPageOf(
     views,
   };
   return async (ctx, error) => {
-    if (!(await tellAtConsole(at, ctx, error))) await page(ctx, error);
+    if (!(await showErrorInConsole(at, ctx, error))) await page(ctx, error);
   };
 }
 

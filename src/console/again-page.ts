@@ -19,12 +19,12 @@ interface ShownField {
 }
 
 export const againRoutes: RouteDeclarations<ConsolePageDependencies> = {
-  [`GET ${AGAIN}` as const]: consolePage('', { scopes: [] }, async (deps, ctx, here) => {
-    const form = await waitingForm(deps, here);
+  [`GET ${AGAIN}` as const]: consolePage('', { scopes: [] }, async (deps, ctx, session) => {
+    const form = await waitingForm(deps, session);
     // It was already sent, for example in another tab.
     if (form === undefined) return back(ctx, CONSOLE);
     const { section, path, from } = form;
-    await renderConsole(deps, ctx, here, {
+    await renderConsole(deps, ctx, session, {
       template: 'console/again',
       section,
       title: 't:console.again.title',

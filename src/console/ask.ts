@@ -12,7 +12,7 @@ import { CONSOLE_CLIENT } from '../records/administrators.ts';
 import { withoutSecrets } from './masked.ts';
 import { roleRefusal, seesSecrets } from './roles.ts';
 import { wordingIn } from './schema-words.ts';
-import type { AtConsole } from './session.ts';
+import type { ConsoleSession } from './session.ts';
 import { asShownTo, mayAsk } from './support.ts';
 
 export interface AskDependencies {
@@ -38,7 +38,7 @@ interface Asked {
 export async function ask(
   { management, views }: AskDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   name: string,
   { params = {}, query = {}, body }: Asked = {},
 ): Promise<Answer> {
@@ -48,17 +48,17 @@ export async function ask(
     query: {},
     body: withoutFile(call, body),
     caller: {
-      subject: here.administrator.userId,
+      subject: session.administrator.userId,
       clientId: CONSOLE_CLIENT,
-      scopes: here.scopes,
+      scopes: session.scopes,
       isUser: false,
-      administrator: here.administrator.email,
+      administrator: session.administrator.email,
     },
     ip: ctx.ip,
     userAgent: ctx.get('User-Agent'),
   };
   allow(management, call, about);
-  const { role } = here.administrator;
+  const { role } = session.administrator;
   if (!mayAsk(role, name, { query, body })) {
     const refusal = roleRefusal();
     recordFailure(management.events, call, about, refusal);

@@ -23,7 +23,7 @@ import { back, type ConsolePageDependencies, consoleForm } from './page.ts';
 import type { ResourcesDependencies } from './resources/model.ts';
 import { RESOURCES_PAGES, resourcesRoutes } from './resources/routes.ts';
 import { SECURITY_PAGES, type SecurityDependencies, securityRoutes } from './security/routes.ts';
-import { leaveConsole } from './session.ts';
+import { endConsoleSession } from './session.ts';
 import type { UsersDependencies } from './users/dependencies.ts';
 import { USERS_PAGES, usersRoutes } from './users/routes.ts';
 
@@ -68,7 +68,7 @@ const shellRoutes: RouteDeclarations<ConsolePageDependencies> = {
     '',
     { scopes: [], isDangerous: false },
     async (deps, ctx) => {
-      await leaveConsole(deps, ctx);
+      await endConsoleSession(deps, ctx);
       back(ctx, CONSOLE);
     },
   ),

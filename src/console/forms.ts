@@ -6,7 +6,7 @@ import type { RouteDeclaration } from '../http/routes.ts';
 import { type FormFault, faultOf } from './form-fault.ts';
 import { type ConsolePageDependencies, logInFirst, requirePage } from './page.ts';
 import type { FaultyField, Words } from './render.ts';
-import { atConsole, wasAtConsole } from './session.ts';
+import { consoleSession, expiredConsoleSession } from './session.ts';
 
 /** The default maximum length of a form with a script, bytes. */
 const LARGEST_FORM = 400 * 1024;
@@ -24,7 +24,8 @@ export function withLongTexts<D extends ConsolePageDependencies>(
     ...route,
     bodies: { largest },
     admit: async (deps, ctx) => {
-      if (((await atConsole(deps, ctx)) ?? (await wasAtConsole(deps, ctx))) !== undefined) return;
+      if (((await consoleSession(deps, ctx)) ?? (await expiredConsoleSession(deps, ctx))) !== undefined)
+        return;
       requirePage(ctx);
       await logInFirst(deps, ctx, '');
       return 'answered';

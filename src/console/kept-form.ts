@@ -10,7 +10,7 @@ import type { VerifiedChallenge } from '../protection/challenges.ts';
 import { isSealed, openValue, SealFault, sealValue } from '../store/sealing/members.ts';
 import { sharedKey } from '../store/shared-secret.ts';
 import { CONSOLE } from './callbacks.ts';
-import type { AtConsole, ConsoleSessionDependencies } from './session.ts';
+import type { ConsoleSession, ConsoleSessionDependencies } from './session.ts';
 
 /** Path of the page that shows the form again after the login. */
 export const AGAIN = `${CONSOLE}/again`;
@@ -43,7 +43,7 @@ const LARGEST = 640 * 1024;
 export async function keepForm(
   deps: Deps,
   ctx: Context,
-  { administrator: { userId } }: AtConsole,
+  { administrator: { userId } }: ConsoleSession,
   { from, section }: Pick<KeptForm, 'from' | 'section'>,
 ): Promise<string | undefined> {
   const { _csrf, [AGAIN_FIELD]: _again, ...body } = bodyObject(ctx);
@@ -60,9 +60,9 @@ export async function keepForm(
 }
 
 /** Returns the form that is kept for this session, and leaves it there. */
-export async function waitingForm(deps: Deps, here: AtConsole): Promise<KeptForm | undefined> {
-  if (here.form === undefined) return undefined;
-  return opened(deps, here, await deps.challenges.peekTicket(PURPOSE, here.form));
+export async function waitingForm(deps: Deps, session: ConsoleSession): Promise<KeptForm | undefined> {
+  if (session.form === undefined) return undefined;
+  return opened(deps, session, await deps.challenges.peekTicket(PURPOSE, session.form));
 }
 
 /**
@@ -70,17 +70,17 @@ export async function waitingForm(deps: Deps, here: AtConsole): Promise<KeptForm
  * it.
  * @throws AuthError 400 when no form is kept, or it was sent to another address.
  */
-export async function takeForm(deps: Deps, ctx: Context, here: AtConsole): Promise<void> {
+export async function takeForm(deps: Deps, ctx: Context, session: ConsoleSession): Promise<void> {
   const gone = new AuthError(400, 'invalid_request', 'What you had filled in is not kept any more.');
-  if (here.form === undefined) throw gone;
-  const form = await opened(deps, here, await deps.challenges.spendTicket(PURPOSE, here.form));
+  if (session.form === undefined) throw gone;
+  const form = await opened(deps, session, await deps.challenges.spendTicket(PURPOSE, session.form));
   if (form?.path !== ctx.url) throw gone;
   Object.assign(ctx.request, { body: form.body });
 }
 
 async function opened(
   deps: Deps,
-  { administrator: { userId } }: AtConsole,
+  { administrator: { userId } }: ConsoleSession,
   met: VerifiedChallenge | undefined,
 ): Promise<KeptForm | undefined> {
   if (met?.userId !== userId || !isSealed(met.data.form)) return undefined;

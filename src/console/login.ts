@@ -9,7 +9,12 @@ import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../records/administrators.ts'
 import { memberOf } from './administrators/members.ts';
 import { CONSOLE, type ConsoleOrigins, outsideOf } from './callbacks.ts';
 import { AGAIN } from './kept-form.ts';
-import { type AtConsole, type ConsoleSessionDependencies, enterConsole, isProved } from './session.ts';
+import {
+  type ConsoleSession,
+  type ConsoleSessionDependencies,
+  isProved,
+  openConsoleSession,
+} from './session.ts';
 
 export interface ConsoleLoginDependencies extends ConsoleSessionDependencies, ConsoleOrigins {
   consoleLogins: DelegatedLogins;
@@ -22,7 +27,7 @@ export interface ConsoleLoginDependencies extends ConsoleSessionDependencies, Co
 interface NewLogin {
   /** The page to show after the login: a path of the console with its query. */
   to: string;
-  as?: AtConsole | undefined;
+  as?: ConsoleSession | undefined;
   /** The secret of the kept form, which {@link AGAIN} shows after the login. */
   form?: string | undefined;
 }
@@ -89,6 +94,6 @@ export async function finishLogin(deps: ConsoleLoginDependencies, ctx: Context):
   if (!isEnough) throw refusal ?? new AuthError(403, 'access_denied', 'The login is no longer valid.');
   deps.readUsersAhead();
   const form = typeof data.form === 'string' ? data.form : undefined;
-  await enterConsole(deps, ctx, { ...kept, ...(form !== undefined && { form }) });
+  await openConsoleSession(deps, ctx, { ...kept, ...(form !== undefined && { form }) });
   ctx.redirect(form === undefined ? to : AGAIN);
 }

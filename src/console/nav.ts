@@ -2,7 +2,7 @@
 import type { AdministratorRole } from '../records/administrators.ts';
 import { CONSOLE } from './callbacks.ts';
 import { ADMINISTRATORS_SCOPE } from './roles.ts';
-import type { AtConsole } from './session.ts';
+import type { ConsoleSession } from './session.ts';
 
 interface NavItem {
   /** The section, which is its path below the console. */
@@ -38,10 +38,10 @@ interface NavLine {
 }
 
 /** Returns the navigation of an administrator. @param paths the paths of the existing pages. */
-export function navOf(here: AtConsole, section: string, paths: ReadonlySet<string>): NavLine[] {
+export function navOf(session: ConsoleSession, section: string, paths: ReadonlySet<string>): NavLine[] {
   return NAV.map((item) => ({ ...item, path: pathOf(item.section) }))
-    .filter(({ path, except }) => paths.has(path) && except !== here.administrator.role)
-    .filter(({ scopes }) => scopes.length === 0 || scopes.some(here.can))
+    .filter(({ path, except }) => paths.has(path) && except !== session.administrator.role)
+    .filter(({ scopes }) => scopes.length === 0 || scopes.some(session.can))
     .map((item) => ({
       path: item.path,
       text: `console.nav.${item.section === '' ? 'overview' : item.section}`,

@@ -11,14 +11,14 @@ import { pathOf } from './nav.ts';
 import { type RenderDependencies, renderConsole } from './render.ts';
 import { roleRefusal } from './roles.ts';
 import {
-  type AtConsole,
-  atConsole,
+  type ConsoleSession,
   type ConsoleSessionDependencies,
+  consoleSession,
+  expiredConsoleSession,
   requireOwn,
-  wasAtConsole,
 } from './session.ts';
 
-export type { AtConsole } from './session.ts';
+export type { ConsoleSession } from './session.ts';
 
 export interface ConsolePageDependencies extends ConsoleLoginDependencies, RenderDependencies {}
 
@@ -40,7 +40,7 @@ interface FormRules extends Rules {
   file?: MultipartRules;
 }
 
-type Handle<D> = (deps: D, ctx: Context, here: AtConsole) => Promise<void>;
+type Handle<D> = (deps: D, ctx: Context, session: ConsoleSession) => Promise<void>;
 
 const ROUTE = { ...PAGE, limit: 'console' } as const;
 
@@ -56,15 +56,16 @@ export function consolePage<D extends ConsolePageDependencies>(
 ): RouteDeclaration<D> {
   return declared({ scopes, isDangerous: false }, async (deps, ctx) => {
     enter(ctx, section);
-    const here = await atConsole(deps, ctx);
-    if (here === undefined) {
+    const session = await consoleSession(deps, ctx);
+    if (session === undefined) {
       requirePage(ctx);
       return goToLogin(deps, ctx, { to: ctx.url });
     }
-    if (!isPage(ctx)) requireOwn(ctx, here, deps.consoleUrl, ctx.get('X-Console-Token') || ctx.query._csrf);
-    await orRefused(deps, ctx, here, () => {
-      requireScopes(here, scopes);
-      return handle(deps, ctx, here);
+    if (!isPage(ctx))
+      requireOwn(ctx, session, deps.consoleUrl, ctx.get('X-Console-Token') || ctx.query._csrf);
+    await orRefused(deps, ctx, session, () => {
+      requireScopes(session, scopes);
+      return handle(deps, ctx, session);
     });
   });
 }
@@ -73,7 +74,7 @@ export function consolePage<D extends ConsolePageDependencies>(
 async function orRefused(
   deps: ConsolePageDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   work: () => Promise<void>,
 ): Promise<void> {
   try {
@@ -81,17 +82,17 @@ async function orRefused(
   } catch (thrown) {
     const isSaidHere = thrown instanceof AuthError && [403, 404].includes(thrown.status) && isPage(ctx);
     if (!isSaidHere) throw thrown;
-    await showRefusal(deps, ctx, here, thrown);
+    await showRefusal(deps, ctx, session, thrown);
   }
 }
 
 async function showRefusal(
   deps: RenderDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { status, error_description: description }: AuthError,
 ): Promise<void> {
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/refused',
     title: status === 403 ? 't:console.refused.role' : 't:console.refused.missing',
     status,
@@ -104,17 +105,17 @@ async function showRefusal(
  * uses a wrong method.
  * @returns whether it has answered; for others it has not, so that they learn nothing about the console.
  */
-export async function tellAtConsole(
+export async function showErrorInConsole(
   deps: ConsoleSessionDependencies & RenderDependencies,
   ctx: Context,
   error: AuthError,
 ): Promise<boolean> {
   const isOfConsole = ctx.path.startsWith(`${CONSOLE}/`) && isPage(ctx);
   if (!isOfConsole || ![404, 405].includes(error.status)) return false;
-  const here = await atConsole(deps, ctx);
-  if (here === undefined) return false;
+  const session = await consoleSession(deps, ctx);
+  if (session === undefined) return false;
   enter(ctx, ctx.path.split('/')[2] ?? '');
-  await showRefusal(deps, ctx, here, error);
+  await showRefusal(deps, ctx, session, error);
   return true;
 }
 
@@ -126,15 +127,15 @@ export function consoleForm<D extends ConsolePageDependencies>(
 ): RouteDeclaration<D> {
   return declared({ scopes, isDangerous, ...(file && { file }) }, async (deps, ctx) => {
     enter(ctx, section);
-    const here = await atConsole(deps, ctx);
-    if (here === undefined) return afterTheEnd(deps, ctx, section, file);
-    requireScopes(here, scopes);
+    const session = await consoleSession(deps, ctx);
+    if (session === undefined) return afterTheEnd(deps, ctx, section, file);
+    requireScopes(session, scopes);
     const isAgain = formFields(ctx, AGAIN_FIELD)[AGAIN_FIELD] !== '';
     if (file !== undefined && !isAgain) await readFile(ctx, file);
-    requireOwnForm(deps, ctx, here);
-    if (isAgain) await takeForm(deps, ctx, here);
-    if (isDangerous && !here.isFresh) return keepAndLogIn(deps, ctx, here, section);
-    await handle(deps, ctx, here);
+    requireOwnForm(deps, ctx, session);
+    if (isAgain) await takeForm(deps, ctx, session);
+    if (isDangerous && !session.isFresh) return keepAndLogIn(deps, ctx, session, section);
+    await handle(deps, ctx, session);
   });
 }
 
@@ -158,7 +159,7 @@ export function requirePage(ctx: Context): void {
 }
 
 /** Verifies that a form comes from the console's own page. @throws AuthError as {@link requireOwn}. */
-function requireOwnForm({ consoleUrl }: ConsolePageDependencies, ctx: Context, sender: AtConsole): void {
+function requireOwnForm({ consoleUrl }: ConsolePageDependencies, ctx: Context, sender: ConsoleSession): void {
   requireOwn(ctx, sender, consoleUrl, ctx.get('X-Console-Token') || formFields(ctx, '_csrf')._csrf);
 }
 
@@ -178,7 +179,7 @@ export async function logInFirst(
 async function keepAndLogIn(
   deps: ConsolePageDependencies,
   ctx: Context,
-  as: AtConsole,
+  as: ConsoleSession,
   section: string,
 ): Promise<void> {
   const from = cameFrom(deps, ctx, section);
@@ -196,7 +197,7 @@ async function afterTheEnd(
   section: string,
   file: MultipartRules | undefined,
 ): Promise<void> {
-  const before = await wasAtConsole(deps, ctx);
+  const before = await expiredConsoleSession(deps, ctx);
   if (before === undefined || formFields(ctx, AGAIN_FIELD)[AGAIN_FIELD] !== '')
     return logInFirst(deps, ctx, section);
   if (file !== undefined) await readFile(ctx, file);
@@ -223,8 +224,8 @@ async function readFile(ctx: Context, rules: MultipartRules): Promise<void> {
   Object.assign(ctx.request, { body: { ...fields, ...text } });
 }
 
-function requireScopes(here: AtConsole, scopes: readonly string[]): void {
-  if (scopes.every(here.can)) return;
+function requireScopes(session: ConsoleSession, scopes: readonly string[]): void {
+  if (scopes.every(session.can)) return;
   throw roleRefusal();
 }
 
@@ -238,11 +239,7 @@ function cameFrom({ consoleUrl }: ConsolePageDependencies, ctx: Context, section
   return isPage && url !== null ? `${url.pathname}${url.search}` : pathOf(section);
 }
 
-/**
- * Redirects to a page after a form (RFC 9110 §15.4.4).
- * @param path a path of the console.
- * @param said the key of a message to show there, one of the list `SAID`.
- */
+/** Redirects to a page after a form (RFC 9110 §15.4.4). @param said the key of a message to show there, one of `SAID`. */
 export function back(ctx: Context, path: string, said?: string): void {
   const sign = path.includes('?') ? '&' : '?';
   ctx.redirect(said === undefined ? path : `${path}${sign}said=${encodeURIComponent(said)}`);

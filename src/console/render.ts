@@ -4,7 +4,7 @@ import type { PageOptions, Views } from '../pages/views.ts';
 import { CONSOLE, formsLeadOutside } from './callbacks.ts';
 import { navOf } from './nav.ts';
 import { isSaid } from './said.ts';
-import type { AtConsole } from './session.ts';
+import type { ConsoleSession } from './session.ts';
 
 export interface RenderDependencies {
   baseUrl: string;
@@ -41,7 +41,7 @@ export type Words = `t:${string}` | { text: string };
 export async function renderConsole(
   { views, paths, baseUrl, consoleUrl }: RenderDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   {
     template,
     section = String(ctx.state.section),
@@ -53,7 +53,7 @@ export async function renderConsole(
     frames = [],
   }: Shown,
 ): Promise<void> {
-  const { administrator, isFresh, token } = here;
+  const { administrator, isFresh, token } = session;
   const { said } = ctx.query;
   const { text } = views.locale(ctx);
   const worded = (words: Words) => (typeof words === 'string' ? text(words.slice(2)) : words.text);
@@ -65,7 +65,7 @@ export async function renderConsole(
       csrf: token,
       root: CONSOLE,
       section,
-      nav: navOf(here, section, paths),
+      nav: navOf(session, section, paths),
       administrator,
       isFresh,
       title: worded(title),

@@ -23,8 +23,8 @@ export interface ConsoleSessionDependencies extends FactorDependencies {
   scopes: readonly string[];
 }
 
-/** An administrator with an open session. */
-export interface AtConsole {
+/** A session of an administrator at the console. */
+export interface ConsoleSession {
   administrator: { userId: string; name: string; email: string; role: AdministratorRole };
   /** Reports whether the role has a scope of the Management API, or one of the console's own. */
   can(scope: string): boolean;
@@ -60,17 +60,17 @@ interface Kept {
   login: Login;
   /** The fingerprint of the administrator's second factors at the login. */
   factors: string;
-  /** See {@link AtConsole}. */
+  /** See {@link ConsoleSession}. */
   form?: string;
 }
 
 /** Opens a session for the administrator who has just logged in. */
-export async function enterConsole(
+export async function openConsoleSession(
   { challenges, random }: Pick<ConsoleSessionDependencies, 'challenges' | 'random'>,
   ctx: Context,
   kept: Kept,
 ): Promise<void> {
-  await leaveConsole({ challenges }, ctx);
+  await endConsoleSession({ challenges }, ctx);
   const { secret } = await challenges.issueTicket({
     purpose: CONSOLE_SESSION,
     // A subject of its own for each session: the same administrator may use several browsers.
@@ -83,7 +83,7 @@ export async function enterConsole(
 }
 
 /** Ends the session of the browser. */
-export async function leaveConsole(
+export async function endConsoleSession(
   { challenges }: Pick<ConsoleSessionDependencies, 'challenges'>,
   ctx: Context,
 ): Promise<void> {
@@ -98,31 +98,31 @@ export async function leaveConsole(
  * @returns undefined when there is none, when it has ended, or when the user is no longer an administrator or has
  * changed the password or the second factors since.
  */
-export async function atConsole(
+export async function consoleSession(
   deps: ConsoleSessionDependencies,
   ctx: Context,
-): Promise<AtConsole | undefined> {
-  const session = await sessionOf(deps, ctx);
-  return session?.isOver === false ? session.here : undefined;
+): Promise<ConsoleSession | undefined> {
+  const found = await readSession(deps, ctx);
+  return found?.isOver === false ? found.session : undefined;
 }
 
 /**
  * Returns the expired session of a request, within {@link TOLD_SECONDS} after its end, so that a form sent too late
  * is not lost. It permits nothing.
- * @returns undefined as {@link atConsole}, and for a session that is still open.
+ * @returns undefined as {@link consoleSession}, and for a session that is still open.
  */
-export async function wasAtConsole(
+export async function expiredConsoleSession(
   deps: ConsoleSessionDependencies,
   ctx: Context,
-): Promise<AtConsole | undefined> {
-  const session = await sessionOf(deps, ctx);
-  return session?.isOver === true ? session.here : undefined;
+): Promise<ConsoleSession | undefined> {
+  const found = await readSession(deps, ctx);
+  return found?.isOver === true ? found.session : undefined;
 }
 
-async function sessionOf(
+async function readSession(
   deps: ConsoleSessionDependencies,
   ctx: Context,
-): Promise<{ here: AtConsole; isOver: boolean } | undefined> {
+): Promise<{ session: ConsoleSession; isOver: boolean } | undefined> {
   const secret = COOKIE.secret(ctx);
   const met =
     secret === undefined ? undefined : await deps.challenges.peekTicket<Kept>(CONSOLE_SESSION, secret);
@@ -136,7 +136,7 @@ async function sessionOf(
   if (member === undefined || user === undefined || refusal !== undefined) return undefined;
   if (!(await isProved(deps, { login, factors }))) return undefined;
   const scopes = scopesOf(member.role, deps.scopes);
-  const here: AtConsole = {
+  const session: ConsoleSession = {
     administrator: {
       userId: user.id,
       name: user.name ?? user.email ?? '',
@@ -149,7 +149,7 @@ async function sessionOf(
     token: tokenOf(secret),
     form,
   };
-  return { here, isOver: epochSeconds(deps.wallClock) - login.authTime >= OPEN_SECONDS };
+  return { session, isOver: epochSeconds(deps.wallClock) - login.authTime >= OPEN_SECONDS };
 }
 
 /**
@@ -197,7 +197,7 @@ function tokenOf(secret: string): string {
  * @param sent the token in the request.
  * @throws AuthError 403 `invalid_request` with the reason `form_expired`.
  */
-export function requireOwn(ctx: Context, { token }: AtConsole, consoleUrl: string, sent: unknown): void {
+export function requireOwn(ctx: Context, { token }: ConsoleSession, consoleUrl: string, sent: unknown): void {
   if (typeof sent === 'string' && isOurs(ctx, new URL(consoleUrl).origin) && isSameSecret(sent, token))
     return;
   throw new AuthError(

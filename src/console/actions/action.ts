@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import type { RouteDeclaration } from '../../http/routes.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
 import { withLongTexts } from '../forms.ts';
-import { type AtConsole, back, consoleForm, consolePage } from '../page.ts';
+import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import {
   ACTIONS,
@@ -41,32 +41,32 @@ export interface ActionTab {
   tab: Tab;
   /** The scopes that the tab requires; all of them are needed. */
   scopes: readonly string[];
-  model(deps: ActionsDependencies, ctx: Context, here: AtConsole, shown: Shown): Promise<object>;
+  model(deps: ActionsDependencies, ctx: Context, session: ConsoleSession, shown: Shown): Promise<object>;
 }
 
 /** Reports whether an action is bound to its trigger. A bound action runs as soon as it is deployed. */
 export async function isBound(
   deps: ActionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   action: ActionAnswer,
 ): Promise<boolean> {
   const trigger = triggerOf(action);
   if (!isRunning(trigger)) return false;
-  return (await bindingsOf(deps, ctx, here, trigger)).some((one) => one.action.id === action.id);
+  return (await bindingsOf(deps, ctx, session, trigger)).some((one) => one.action.id === action.id);
 }
 
 /** Answers with a tab of an action's page. */
 async function showTab(
   deps: ActionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { tab, model }: ActionTab,
   shown: Shown,
 ): Promise<void> {
   const { action, fault, result } = shown;
-  const own = await model(deps, ctx, here, shown);
-  await renderConsole(deps, ctx, here, {
+  const own = await model(deps, ctx, session, shown);
+  await renderConsole(deps, ctx, session, {
     template: `console/actions-${tab}`,
     section: 'actions',
     title: { text: action.name },
@@ -76,8 +76,8 @@ async function showTab(
       actionsPath: ACTIONS,
       path: actionPath(action.id),
       tab,
-      tabs: TABS.filter((one) => one !== 'test' || here.can('create:actions'))
-        .filter((one) => one !== 'runs' || here.can('read:logs'))
+      tabs: TABS.filter((one) => one !== 'test' || session.can('create:actions'))
+        .filter((one) => one !== 'runs' || session.can('read:logs'))
         .map((one) => ({ name: one, url: actionPath(action.id, one) })),
       action: {
         id: action.id,
@@ -85,12 +85,12 @@ async function showTab(
         trigger: triggerOf(action),
         isDeployed: isDeployed(action),
         isChanged: action.deployed !== true && action.all_changes_deployed !== true,
-        isBound: await isBound(deps, ctx, here, action),
+        isBound: await isBound(deps, ctx, session, action),
         version: action.deployed_version?.number,
       },
-      mayEdit: here.can('update:actions'),
-      mayDeploy: here.can('create:actions'),
-      mayDelete: here.can('delete:actions'),
+      mayEdit: session.can('update:actions'),
+      mayDeploy: session.can('create:actions'),
+      mayDelete: session.can('delete:actions'),
       ...faultModel(fault),
     },
     status: fault?.status ?? 200,
@@ -99,8 +99,8 @@ async function showTab(
 
 /** Declares the page of a tab. */
 export function tabPage(tab: ActionTab): RouteDeclaration<ActionsDependencies> {
-  return consolePage<ActionsDependencies>('actions', { scopes: tab.scopes }, async (deps, ctx, here) =>
-    showTab(deps, ctx, here, tab, { action: await actionOf(deps, ctx, here) }),
+  return consolePage<ActionsDependencies>('actions', { scopes: tab.scopes }, async (deps, ctx, session) =>
+    showTab(deps, ctx, session, tab, { action: await actionOf(deps, ctx, session) }),
   );
 }
 
@@ -117,17 +117,22 @@ type Done =
 export function tabForm(
   tab: ActionTab,
   rules: { scopes: readonly string[]; isDangerous: boolean; typed?(ctx: Context): Record<string, string> },
-  act: (deps: ActionsDependencies, ctx: Context, here: AtConsole, action: ActionAnswer) => Promise<Done>,
+  act: (
+    deps: ActionsDependencies,
+    ctx: Context,
+    session: ConsoleSession,
+    action: ActionAnswer,
+  ) => Promise<Done>,
 ): RouteDeclaration<ActionsDependencies> {
   const { scopes, isDangerous, typed } = rules;
   const form = consoleForm<ActionsDependencies>(
     'actions',
     { scopes: [...tab.scopes, ...scopes], isDangerous },
-    async (deps, ctx, here) => {
-      const action = await actionOf(deps, ctx, here);
+    async (deps, ctx, session) => {
+      const action = await actionOf(deps, ctx, session);
       let done: Done;
       try {
-        done = await act(deps, ctx, here, action);
+        done = await act(deps, ctx, session, action);
       } catch (thrown) {
         done = { refused: faultOf(thrown) };
       }
@@ -135,7 +140,7 @@ export function tabForm(
       const values = 'values' in done ? done.values : (typed?.(ctx) ?? {});
       const shown =
         'refused' in done ? { action, fault: done.refused, values } : { action, result: done.result, values };
-      await showTab(deps, ctx, here, tab, shown);
+      await showTab(deps, ctx, session, tab, shown);
     },
   );
   return withLongTexts(form, LARGEST_FORM);

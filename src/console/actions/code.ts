@@ -5,7 +5,7 @@ import type { RouteDeclarations } from '../../http/routes.ts';
 import { ask } from '../ask.ts';
 import { withoutReturns } from '../forms.ts';
 import { stampOf } from '../json-text.ts';
-import type { AtConsole } from '../page.ts';
+import type { ConsoleSession } from '../page.ts';
 import { type ActionTab, tabForm, tabPage } from './action.ts';
 import {
   type ActionAnswer,
@@ -28,9 +28,9 @@ const draftStamp = ({ code = '', dependencies = [], modules = [] }: ActionAnswer
 const CODE: ActionTab = {
   tab: 'code',
   scopes: ['read:actions'],
-  model: async (deps, ctx, here, { action, values = {} }) => {
+  model: async (deps, ctx, session, { action, values = {} }) => {
     const used = action.modules ?? [];
-    const answer = await ask(deps, ctx, here, 'GET /actions/modules', { query: { per_page: '100' } });
+    const answer = await ask(deps, ctx, session, 'GET /actions/modules', { query: { per_page: '100' } });
     const modules = (answer.body as { modules: ModuleAnswer[] }).modules;
     return {
       code: values.code ?? action.code ?? '',
@@ -56,23 +56,27 @@ export const codeRoutes: RouteDeclarations<ActionsDependencies> = {
   [`GET ${PATH}`]: tabPage(CODE),
   [`POST ${PATH}/draft`]: tabForm(CODE, { ...EDIT, typed }, saveDraft),
   // Counted as dangerous: code that gets another secret, for example one for another provider, does something else.
-  [`POST ${PATH}/secrets`]: tabForm(CODE, { ...EDIT, isDangerous: true }, async (deps, ctx, here, action) => {
-    const { name, value } = formFields(ctx, 'name', 'value');
-    const known = (action.secrets ?? []).filter((one) => one.name !== name.trim());
-    return saveSecrets(deps, ctx, here, action, [
-      ...known,
-      { name: name.trim(), value: withoutReturns(value) },
-    ]);
-  }),
+  [`POST ${PATH}/secrets`]: tabForm(
+    CODE,
+    { ...EDIT, isDangerous: true },
+    async (deps, ctx, session, action) => {
+      const { name, value } = formFields(ctx, 'name', 'value');
+      const known = (action.secrets ?? []).filter((one) => one.name !== name.trim());
+      return saveSecrets(deps, ctx, session, action, [
+        ...known,
+        { name: name.trim(), value: withoutReturns(value) },
+      ]);
+    },
+  ),
   [`POST ${PATH}/secrets/remove`]: tabForm(
     CODE,
     { ...EDIT, isDangerous: true },
-    async (deps, ctx, here, action) => {
+    async (deps, ctx, session, action) => {
       const { name } = formFields(ctx, 'name');
       return saveSecrets(
         deps,
         ctx,
-        here,
+        session,
         action,
         (action.secrets ?? []).filter((one) => one.name !== name),
       );
@@ -80,7 +84,12 @@ export const codeRoutes: RouteDeclarations<ActionsDependencies> = {
   ),
 };
 
-async function saveDraft(deps: ActionsDependencies, ctx: Context, here: AtConsole, action: ActionAnswer) {
+async function saveDraft(
+  deps: ActionsDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  action: ActionAnswer,
+) {
   const { code, dependencies, stamp } = typed(ctx);
   if (stamp !== draftStamp(action)) return { refused: { status: 409, key: 'console.actions.draft.changed' } };
   const body = {
@@ -88,7 +97,7 @@ async function saveDraft(deps: ActionsDependencies, ctx: Context, here: AtConsol
     dependencies: readDependencies(dependencies),
     modules: modulesIn(ctx, action.modules ?? []),
   };
-  await ask(deps, ctx, here, 'PATCH /actions/actions/:id', { params: { id: action.id }, body });
+  await ask(deps, ctx, session, 'PATCH /actions/actions/:id', { params: { id: action.id }, body });
   return { said: 'console.actions.said.saved' };
 }
 
@@ -115,12 +124,12 @@ function ticked(ctx: Context, name: string): string[] {
 async function saveSecrets(
   deps: ActionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { id }: ActionAnswer,
   secrets: readonly { name: string; value?: string }[],
 ) {
   if (secrets.some(({ name }) => name === ''))
     return { refused: { status: 400, key: 'console.actions.secret.nameless', field: 'name' } };
-  await ask(deps, ctx, here, 'PATCH /actions/actions/:id', { params: { id }, body: { secrets } });
+  await ask(deps, ctx, session, 'PATCH /actions/actions/:id', { params: { id }, body: { secrets } });
   return { said: 'console.actions.said.secretSaved' };
 }

@@ -5,7 +5,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { ask } from '../ask.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
-import { type AtConsole, back, consoleForm, consolePage } from '../page.ts';
+import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { CHANGES, changedBindings, stampOfBindings } from './order.ts';
 import { RUNNING } from './templates.ts';
@@ -25,7 +25,7 @@ export const listRoutes: RouteDeclarations<ActionsDependencies> = {
   [`GET ${ACTIONS}`]: consolePage<ActionsDependencies>(
     'actions',
     { scopes: ['read:actions'] },
-    (deps, ctx, here) => showList(deps, ctx, here),
+    (deps, ctx, session) => showList(deps, ctx, session),
   ),
   // Counted as dangerous: bound actions decide who can log in.
   [`POST ${ACTIONS}/order`]: consoleForm<ActionsDependencies>(
@@ -38,14 +38,14 @@ export const listRoutes: RouteDeclarations<ActionsDependencies> = {
 async function showList(
   deps: ActionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   fault?: FormFault,
 ): Promise<void> {
-  const actions = await allActions(deps, ctx, here);
+  const actions = await allActions(deps, ctx, session);
   const triggers = await Promise.all(
-    RUNNING.map((trigger) => triggerView(deps, ctx, here, trigger, actions)),
+    RUNNING.map((trigger) => triggerView(deps, ctx, session, trigger, actions)),
   );
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/actions-list',
     section: 'actions',
     title: 't:console.actions.title',
@@ -54,8 +54,8 @@ async function showList(
       triggers,
       others: actions.filter((one) => !isRunning(triggerOf(one))).map(rowOf),
       hasNone: actions.length === 0,
-      mayCreate: here.can('create:actions'),
-      mayOrder: here.can('update:actions'),
+      mayCreate: session.can('create:actions'),
+      mayOrder: session.can('update:actions'),
       ...faultModel(fault),
     },
     status: fault?.status ?? 200,
@@ -65,11 +65,11 @@ async function showList(
 async function triggerView(
   deps: ActionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   trigger: string,
   all: readonly ActionAnswer[],
 ) {
-  const bindings = await bindingsOf(deps, ctx, here, trigger);
+  const bindings = await bindingsOf(deps, ctx, session, trigger);
   const known = new Map(all.map((one) => [one.id, one]));
   const bound = bindings.map(({ action, on_error }, index) => ({
     ...(known.has(action.id)
@@ -98,21 +98,21 @@ function rowOf(action: ActionAnswer) {
   };
 }
 
-async function changeOrder(deps: ActionsDependencies, ctx: Context, here: AtConsole): Promise<void> {
+async function changeOrder(deps: ActionsDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   const { trigger, action, change: asked, stamp } = formFields(ctx, 'trigger', 'action', 'change', 'stamp');
   const change = CHANGES.find((one) => one === asked);
   if (!isRunning(trigger) || change === undefined)
     throw new AuthError(400, 'invalid_request', 'There is no such trigger, or no such change.');
-  const bindings = await bindingsOf(deps, ctx, here, trigger);
+  const bindings = await bindingsOf(deps, ctx, session, trigger);
   if (stamp !== stampOfBindings(bindings))
-    return showList(deps, ctx, here, { status: 409, key: 'console.actions.order.changed' });
+    return showList(deps, ctx, session, { status: 409, key: 'console.actions.order.changed' });
   const body = changedBindings(bindings, action, change);
   if (body === undefined) return back(ctx, ACTIONS);
   try {
     const params = { triggerId: trigger };
-    await ask(deps, ctx, here, 'PATCH /actions/triggers/:triggerId/bindings', { params, body });
+    await ask(deps, ctx, session, 'PATCH /actions/triggers/:triggerId/bindings', { params, body });
   } catch (thrown) {
-    return showList(deps, ctx, here, faultOf(thrown));
+    return showList(deps, ctx, session, faultOf(thrown));
   }
   back(ctx, `${ACTIONS}#${trigger}`, undefined);
 }

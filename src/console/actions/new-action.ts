@@ -4,7 +4,7 @@ import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { ask } from '../ask.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
-import { type AtConsole, back, consoleForm, consolePage } from '../page.ts';
+import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { isBound } from './action.ts';
 import { RUNNING, templateOf } from './templates.ts';
@@ -16,17 +16,17 @@ const CREATE = ['read:actions', 'create:actions'];
 const REMOVE = ['read:actions', 'delete:actions'];
 
 export const newActionRoutes: RouteDeclarations<ActionsDependencies> = {
-  [`GET ${NEW}`]: consolePage<ActionsDependencies>('actions', { scopes: CREATE }, (deps, ctx, here) => {
+  [`GET ${NEW}`]: consolePage<ActionsDependencies>('actions', { scopes: CREATE }, (deps, ctx, session) => {
     const { trigger } = ctx.query;
-    return showForm(deps, ctx, here, { trigger: typeof trigger === 'string' ? trigger : '' });
+    return showForm(deps, ctx, session, { trigger: typeof trigger === 'string' ? trigger : '' });
   }),
   [`POST ${NEW}`]: consoleForm<ActionsDependencies>(
     'actions',
     { scopes: CREATE, isDangerous: false },
     create,
   ),
-  [`GET ${REMOVAL}`]: consolePage<ActionsDependencies>('actions', { scopes: REMOVE }, (deps, ctx, here) =>
-    showRemoval(deps, ctx, here),
+  [`GET ${REMOVAL}`]: consolePage<ActionsDependencies>('actions', { scopes: REMOVE }, (deps, ctx, session) =>
+    showRemoval(deps, ctx, session),
   ),
   [`POST ${REMOVAL}`]: consoleForm<ActionsDependencies>(
     'actions',
@@ -38,11 +38,11 @@ export const newActionRoutes: RouteDeclarations<ActionsDependencies> = {
 async function showForm(
   deps: ActionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   values: { name?: string; trigger: string },
   fault?: FormFault,
 ): Promise<void> {
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/actions-new',
     section: 'actions',
     title: 't:console.actions.new.title',
@@ -56,11 +56,11 @@ async function showForm(
   });
 }
 
-async function create(deps: ActionsDependencies, ctx: Context, here: AtConsole): Promise<void> {
+async function create(deps: ActionsDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   const { name, trigger } = formFields(ctx, 'name', 'trigger');
   const values = { name, trigger };
   if (!isRunning(trigger))
-    return showForm(deps, ctx, here, values, {
+    return showForm(deps, ctx, session, values, {
       status: 400,
       key: 'console.actions.new.noTrigger',
       field: 'trigger',
@@ -72,10 +72,10 @@ async function create(deps: ActionsDependencies, ctx: Context, here: AtConsole):
   };
   let made: { id: string };
   try {
-    made = (await ask(deps, ctx, here, 'POST /actions/actions', { body })).body as { id: string };
+    made = (await ask(deps, ctx, session, 'POST /actions/actions', { body })).body as { id: string };
   } catch (thrown) {
     const fault = faultOf(thrown);
-    return showForm(deps, ctx, here, values, fault.status === 409 ? { ...fault, field: 'name' } : fault);
+    return showForm(deps, ctx, session, values, fault.status === 409 ? { ...fault, field: 'name' } : fault);
   }
   back(ctx, actionPath(made.id), 'console.actions.said.made');
 }
@@ -83,11 +83,11 @@ async function create(deps: ActionsDependencies, ctx: Context, here: AtConsole):
 async function showRemoval(
   deps: ActionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   fault?: FormFault,
 ): Promise<void> {
-  const action = await actionOf(deps, ctx, here);
-  await renderConsole(deps, ctx, here, {
+  const action = await actionOf(deps, ctx, session);
+  await renderConsole(deps, ctx, session, {
     template: 'console/actions-delete',
     section: 'actions',
     title: { text: action.name },
@@ -97,7 +97,7 @@ async function showRemoval(
       action: {
         name: action.name,
         trigger: triggerOf(action),
-        isBound: await isBound(deps, ctx, here, action),
+        isBound: await isBound(deps, ctx, session, action),
       },
       ...faultModel(fault),
     },
@@ -105,15 +105,15 @@ async function showRemoval(
   });
 }
 
-async function remove(deps: ActionsDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  const { id } = await actionOf(deps, ctx, here);
+async function remove(deps: ActionsDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
+  const { id } = await actionOf(deps, ctx, session);
   const { unbind } = formFields(ctx, 'unbind');
   // The removal page has explained the effect on the bindings, and the administrator has ticked the box.
   const query = unbind === 'yes' ? { force: 'true' } : {};
   try {
-    await ask(deps, ctx, here, 'DELETE /actions/actions/:id', { params: { id }, query });
+    await ask(deps, ctx, session, 'DELETE /actions/actions/:id', { params: { id }, query });
   } catch (thrown) {
-    return showRemoval(deps, ctx, here, faultOf(thrown));
+    return showRemoval(deps, ctx, session, faultOf(thrown));
   }
   back(ctx, ACTIONS, 'console.said.deleted');
 }

@@ -6,7 +6,7 @@ import { timesOf } from '../../pages/times.ts';
 import { ask, askIfThere } from '../ask.ts';
 import { withoutReturns } from '../forms.ts';
 import { readObject } from '../json-text.ts';
-import type { AtConsole } from '../page.ts';
+import type { ConsoleSession } from '../page.ts';
 import { type ActionTab, tabForm, tabPage } from './action.ts';
 import { exampleEvent } from './templates.ts';
 import { type ActionAnswer, type ActionsDependencies, isRunning, triggerOf } from './view.ts';
@@ -31,12 +31,12 @@ const TEST: ActionTab = {
 
 const typed = (ctx: Context) => ({ event: withoutReturns(bodyTexts(ctx).event ?? '') });
 
-async function test(deps: ActionsDependencies, ctx: Context, here: AtConsole, { id }: ActionAnswer) {
+async function test(deps: ActionsDependencies, ctx: Context, session: ConsoleSession, { id }: ActionAnswer) {
   const values = typed(ctx);
   const read = readObject(values.event);
   if ('fault' in read) return { refused: { status: 400, field: 'event', ...read.fault } };
   const asked = { params: { id }, body: { payload: read.value } };
-  const answer = await ask(deps, ctx, here, 'POST /actions/actions/:id/test', asked);
+  const answer = await ask(deps, ctx, session, 'POST /actions/actions/:id/test', asked);
   const { commands, refused, logs, used, error } = (answer.body as { payload: TriedAnswer }).payload;
   const tried = {
     commands: commands.map(({ method, args }) => ({
@@ -73,8 +73,8 @@ const SHOWN = 50;
 const RUNS: ActionTab = {
   tab: 'runs',
   scopes: ['read:actions', 'read:logs'],
-  model: async (deps, ctx, here, { action }) => {
-    const executions = await executionsOf(deps, ctx, here);
+  model: async (deps, ctx, session, { action }) => {
+    const executions = await executionsOf(deps, ctx, session);
     const time = timesOf(deps, ctx);
     const runs = executions.flatMap(({ id, status, trigger_id, results }) =>
       results
@@ -97,12 +97,12 @@ const RUNS: ActionTab = {
 async function executionsOf(
   deps: ActionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
 ): Promise<ExecutionAnswer[]> {
-  const answer = await ask(deps, ctx, here, 'GET /logs', { query: { per_page: LOOKED_THROUGH } });
+  const answer = await ask(deps, ctx, session, 'GET /logs', { query: { per_page: LOOKED_THROUGH } });
   const events = answer.body as { details?: { actions?: { executions?: string[] } } }[];
   const ids = [...new Set(events.flatMap(({ details }) => details?.actions?.executions ?? []))];
-  const found = await Promise.all(ids.map((id) => executionOf(deps, ctx, here, id)));
+  const found = await Promise.all(ids.map((id) => executionOf(deps, ctx, session, id)));
   return found.filter((one) => one !== undefined);
 }
 
@@ -110,10 +110,10 @@ async function executionsOf(
 async function executionOf(
   deps: ActionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   id: string,
 ): Promise<ExecutionAnswer | undefined> {
-  const answer = await askIfThere(deps, ctx, here, 'GET /actions/executions/:id', { params: { id } });
+  const answer = await askIfThere(deps, ctx, session, 'GET /actions/executions/:id', { params: { id } });
   return answer?.body as ExecutionAnswer | undefined;
 }
 

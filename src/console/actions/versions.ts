@@ -5,7 +5,7 @@ import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import { ask } from '../ask.ts';
 import { lineDiff, withContext } from '../line-diff.ts';
-import type { AtConsole } from '../page.ts';
+import type { ConsoleSession } from '../page.ts';
 import { type ActionTab, tabForm, tabPage } from './action.ts';
 import {
   type ActionAnswer,
@@ -36,17 +36,22 @@ const DEPLOY: ActionTab = {
   model: async (_deps, _ctx, _here, { action }) => ({ diff: changes(inForce(action), action) }),
 };
 
-async function versionsOf(deps: ActionsDependencies, ctx: Context, here: AtConsole, { id }: ActionAnswer) {
+async function versionsOf(
+  deps: ActionsDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  { id }: ActionAnswer,
+) {
   const asked = { params: { id }, query: { per_page: '100' } };
-  const answer = await ask(deps, ctx, here, 'GET /actions/actions/:id/versions', asked);
+  const answer = await ask(deps, ctx, session, 'GET /actions/actions/:id/versions', asked);
   return (answer.body as { versions: (VersionAnswer & { id: string })[] }).versions;
 }
 
 const VERSIONS: ActionTab = {
   tab: 'versions',
   scopes: ['read:actions'],
-  model: async (deps, ctx, here, { action }) => {
-    const versions = await versionsOf(deps, ctx, here, action);
+  model: async (deps, ctx, session, { action }) => {
+    const versions = await versionsOf(deps, ctx, session, action);
     const time = timesOf(deps, ctx);
     const chosen = versions.find(({ id }) => id === ctx.query.version);
     return {
@@ -76,16 +81,16 @@ const RULES = { scopes: ['create:actions'], isDangerous: true };
 
 export const versionRoutes: RouteDeclarations<ActionsDependencies> = {
   [`GET ${PATH}/deploy`]: tabPage(DEPLOY),
-  [`POST ${PATH}/deploy`]: tabForm(DEPLOY, RULES, async (deps, ctx, here, { id }) => {
-    await ask(deps, ctx, here, 'POST /actions/actions/:id/deploy', { params: { id } });
+  [`POST ${PATH}/deploy`]: tabForm(DEPLOY, RULES, async (deps, ctx, session, { id }) => {
+    await ask(deps, ctx, session, 'POST /actions/actions/:id/deploy', { params: { id } });
     return { said: 'console.actions.said.deployed' };
   }),
   [`GET ${PATH}/versions`]: tabPage(VERSIONS),
-  [`POST ${PATH}/versions`]: tabForm(VERSIONS, RULES, async (deps, ctx, here, { id }) => {
+  [`POST ${PATH}/versions`]: tabForm(VERSIONS, RULES, async (deps, ctx, session, { id }) => {
     const { version, draft } = formFields(ctx, 'version', 'draft');
     const params = { id, version };
     const body = { update_draft: draft === 'yes' };
-    await ask(deps, ctx, here, 'POST /actions/actions/:id/versions/:version/deploy', { params, body });
+    await ask(deps, ctx, session, 'POST /actions/actions/:id/versions/:version/deploy', { params, body });
     return { said: 'console.actions.said.rolledBack' };
   }),
 };

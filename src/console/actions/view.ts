@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { TRIGGER_ENTRIES, type Trigger } from '../../records/actions.ts';
 import { type AskDependencies, ask } from '../ask.ts';
-import type { AtConsole, ConsolePageDependencies } from '../page.ts';
+import type { ConsolePageDependencies, ConsoleSession } from '../page.ts';
 
 export interface ActionsDependencies extends ConsolePageDependencies, AskDependencies {}
 
@@ -76,10 +76,10 @@ export const inForce = (action: ActionAnswer): VersionAnswer | undefined =>
 export async function actionOf(
   deps: ActionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
 ): Promise<ActionAnswer> {
   const params = { id: idOf(ctx) };
-  return (await ask(deps, ctx, here, 'GET /actions/actions/:id', { params })).body as ActionAnswer;
+  return (await ask(deps, ctx, session, 'GET /actions/actions/:id', { params })).body as ActionAnswer;
 }
 
 /** Returns the action id in the request's path. */
@@ -92,9 +92,9 @@ const MOST = '100';
 export async function allActions(
   deps: ActionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
 ): Promise<ActionAnswer[]> {
-  const answer = await ask(deps, ctx, here, 'GET /actions/actions', { query: { per_page: MOST } });
+  const answer = await ask(deps, ctx, session, 'GET /actions/actions', { query: { per_page: MOST } });
   return (answer.body as { actions: ActionAnswer[] }).actions;
 }
 
@@ -102,11 +102,11 @@ export async function allActions(
 export async function bindingsOf(
   deps: ActionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   triggerId: string,
 ): Promise<BindingAnswer[]> {
   const asked = { params: { triggerId }, query: { per_page: MOST } };
-  const answer = await ask(deps, ctx, here, 'GET /actions/triggers/:triggerId/bindings', asked);
+  const answer = await ask(deps, ctx, session, 'GET /actions/triggers/:triggerId/bindings', asked);
   return (answer.body as { bindings: BindingAnswer[] }).bindings;
 }
 

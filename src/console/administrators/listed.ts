@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { timesOf } from '../../pages/times.ts';
 import { isAdministratorId } from '../../records/administrators.ts';
 import type { ConsolePageDependencies } from '../page.ts';
-import type { AtConsole } from '../session.ts';
+import type { ConsoleSession } from '../session.ts';
 import { type LinkDependencies, openLinks } from './links.ts';
 import { registerOf } from './members.ts';
 
@@ -11,7 +11,7 @@ import { registerOf } from './members.ts';
 export async function listed(
   deps: ConsolePageDependencies & LinkDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
 ): Promise<object> {
   const register = await registerOf(deps);
   const time = timesOf(deps, ctx);
@@ -26,7 +26,7 @@ export async function listed(
         name: user?.name ?? '',
         email: user?.email ?? '',
         role,
-        isSelf: user_id === here.administrator.userId,
+        isSelf: user_id === session.administrator.userId,
         hasFactor: factors.some(({ active }) => active),
         added: time(added_at),
         ...(user?.last_login !== undefined && { lastLogin: time(user.last_login) }),

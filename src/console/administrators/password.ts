@@ -36,8 +36,8 @@ const LONGEST_NAME = 200;
 export const passwordRoutes: RouteDeclarations<PasswordDependencies> = {
   [`GET ${LINK_PATH}` as const]: { ...ROUTE, handle: (deps, ctx) => openLink(deps, ctx) },
   [`POST ${LINK_PATH}` as const]: { ...ROUTE, handle: useLink },
-  [`GET ${PASSWORD}` as const]: consolePage('password', { scopes: [] }, (deps, ctx, here) =>
-    renderConsole(deps, ctx, here, {
+  [`GET ${PASSWORD}` as const]: consolePage('password', { scopes: [] }, (deps, ctx, session) =>
+    renderConsole(deps, ctx, session, {
       template: 'console/administrators-password',
       title: 't:console.password.title',
       model: { ...formOf(), ...factorsOf(deps) },
@@ -46,12 +46,12 @@ export const passwordRoutes: RouteDeclarations<PasswordDependencies> = {
   [`POST ${PASSWORD}` as const]: consoleForm(
     'password',
     { scopes: [], isDangerous: true },
-    async (deps, ctx, here) => {
-      const { userId, email, name } = here.administrator;
+    async (deps, ctx, session) => {
+      const { userId, email, name } = session.administrator;
       const { password, repeat } = formFields(ctx, 'password', 'repeat');
       const faults = await faultsOf(deps, { email, name, userId }, password, repeat);
       if (faults !== undefined) {
-        return renderConsole(deps, ctx, here, {
+        return renderConsole(deps, ctx, session, {
           template: 'console/administrators-password',
           title: 't:console.password.title',
           alert: 't:reset.failed',
@@ -61,7 +61,11 @@ export const passwordRoutes: RouteDeclarations<PasswordDependencies> = {
       }
       await deps.administrators.setPassword(userId, password, { also: [endPasswordLinks(userId)] });
       await deps.endPending(userId);
-      recordAdministrator(deps, ctx, { by: here.administrator, description: 'new password', about: email });
+      recordAdministrator(deps, ctx, {
+        by: session.administrator,
+        description: 'new password',
+        about: email,
+      });
       // The session ends together with the old password, so this leads to the login.
       back(ctx, CONSOLE);
     },

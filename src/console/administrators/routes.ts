@@ -8,7 +8,13 @@ import type { RouteDeclarations } from '../../http/routes.ts';
 import { ADMINISTRATOR, type AdministratorRole, ROLES } from '../../records/administrators.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import { CONSOLE } from '../callbacks.ts';
-import { type AtConsole, back, type ConsolePageDependencies, consoleForm, consolePage } from '../page.ts';
+import {
+  back,
+  type ConsolePageDependencies,
+  type ConsoleSession,
+  consoleForm,
+  consolePage,
+} from '../page.ts';
 import { renderConsole, type Words } from '../render.ts';
 import { ADMINISTRATORS_SCOPE, roleRefusal } from '../roles.ts';
 import { recordAdministrator } from './events.ts';
@@ -35,7 +41,7 @@ const owners = { scopes: [ADMINISTRATORS_SCOPE] };
 const dangerous = { ...owners, isDangerous: true };
 
 export const administratorsRoutes: RouteDeclarations<AdministratorsDependencies> = {
-  [`GET ${ROOT}` as const]: consolePage(SECTION, owners, (deps, ctx, here) => show(deps, ctx, here)),
+  [`GET ${ROOT}` as const]: consolePage(SECTION, owners, (deps, ctx, session) => show(deps, ctx, session)),
   [`POST ${ROOT}` as const]: consoleForm(SECTION, dangerous, invite),
   [`POST ${ROOT}/:id/role` as const]: consoleForm(SECTION, dangerous, setRole),
   [`POST ${ROOT}/:id/remove` as const]: consoleForm(SECTION, dangerous, remove),
@@ -52,16 +58,16 @@ interface Also {
   values?: { email: string; role: string };
 }
 
-async function show(deps: Deps, ctx: Context, here: AtConsole, also: Also = {}): Promise<void> {
+async function show(deps: Deps, ctx: Context, session: ConsoleSession, also: Also = {}): Promise<void> {
   const { alert, ...rest } = also;
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/administrators-list',
     section: SECTION,
     title: 't:console.nav.administrators',
     status: alert === undefined ? 200 : 400,
     ...(alert !== undefined && { alert }),
     model: {
-      ...(await listed(deps, ctx, here)),
+      ...(await listed(deps, ctx, session)),
       roles: ROLES,
       isMailed: deps.isMailed,
       values: { email: '', role: 'viewer' },
@@ -70,18 +76,19 @@ async function show(deps: Deps, ctx: Context, here: AtConsole, also: Also = {}):
   });
 }
 
-async function invite(deps: Deps, ctx: Context, here: AtConsole): Promise<void> {
+async function invite(deps: Deps, ctx: Context, session: ConsoleSession): Promise<void> {
   const values = formFields(ctx, 'email', 'role');
   const email = normalizeEmail(values.email);
   const role = roleOf(values.role);
-  const refuse = (why: string) => show(deps, ctx, here, { alert: `t:console.administrators.${why}`, values });
+  const refuse = (why: string) =>
+    show(deps, ctx, session, { alert: `t:console.administrators.${why}`, values });
   if (email === undefined) return refuse('badEmail');
   if (await isTaken(deps, email)) return refuse('taken');
-  const { userId, name } = here.administrator;
+  const { userId, name } = session.administrator;
   const url = await makeLink(deps, { email, role }, userId);
   if (url === undefined) return refuse('tooMany');
-  record(deps, ctx, here, { description: 'invited', about: email, after: { role } });
-  if (!deps.isMailed) return show(deps, ctx, here, { link: { url, email, isInvitation: true } });
+  record(deps, ctx, session, { description: 'invited', about: email, after: { role } });
+  if (!deps.isMailed) return show(deps, ctx, session, { link: { url, email, isInvitation: true } });
   const lifetimeInSeconds = LINK_SECONDS.invitation;
   const notice = {
     to: email,
@@ -95,13 +102,13 @@ async function invite(deps: Deps, ctx: Context, here: AtConsole): Promise<void> 
   back(ctx, ROOT, 'console.administrators.invited');
 }
 
-async function setRole(deps: Deps, ctx: Context, here: AtConsole): Promise<void> {
+async function setRole(deps: Deps, ctx: Context, session: ConsoleSession): Promise<void> {
   const { userId, email } = await meant(deps, ctx);
   const role = roleOf(formFields(ctx, 'role').role);
-  const done = await changeRole(deps, userId, { role, by: here.administrator.userId });
-  if (typeof done === 'string') return refused(deps, ctx, here, done);
+  const done = await changeRole(deps, userId, { role, by: session.administrator.userId });
+  if (typeof done === 'string') return refused(deps, ctx, session, done);
   if (done.before !== role)
-    record(deps, ctx, here, {
+    record(deps, ctx, session, {
       description: 'role changed',
       about: email,
       before: { role: done.before },
@@ -110,40 +117,41 @@ async function setRole(deps: Deps, ctx: Context, here: AtConsole): Promise<void>
   back(ctx, ROOT, 'console.said.saved');
 }
 
-async function remove(deps: Deps, ctx: Context, here: AtConsole): Promise<void> {
+async function remove(deps: Deps, ctx: Context, session: ConsoleSession): Promise<void> {
   const { userId, email } = await meant(deps, ctx);
-  const done = await removeMember(deps, userId, here.administrator.userId);
-  if (typeof done === 'string') return refused(deps, ctx, here, done);
+  const done = await removeMember(deps, userId, session.administrator.userId);
+  if (typeof done === 'string') return refused(deps, ctx, session, done);
   await deps.removeUser(userId);
-  record(deps, ctx, here, { description: 'removed', about: email, before: { role: done.before } });
+  record(deps, ctx, session, { description: 'removed', about: email, before: { role: done.before } });
   back(ctx, ROOT, 'console.said.deleted');
 }
 
-async function endSessions(deps: Deps, ctx: Context, here: AtConsole): Promise<void> {
+async function endSessions(deps: Deps, ctx: Context, session: ConsoleSession): Promise<void> {
   const { userId, email } = await meant(deps, ctx);
   await deps.challenges.revokeAllOf(userId);
-  record(deps, ctx, here, { description: 'sessions ended', about: email });
+  record(deps, ctx, session, { description: 'sessions ended', about: email });
   back(ctx, ROOT, 'console.administrators.ended');
 }
 
-async function removeFactors(deps: Deps, ctx: Context, here: AtConsole): Promise<void> {
+async function removeFactors(deps: Deps, ctx: Context, session: ConsoleSession): Promise<void> {
   const { userId, email } = await meant(deps, ctx);
   await deps.authenticators.removeAllOf(userId);
-  record(deps, ctx, here, { description: 'second factors removed', about: email });
+  record(deps, ctx, session, { description: 'second factors removed', about: email });
   back(ctx, ROOT, 'console.said.saved');
 }
 
-async function linkToPassword(deps: Deps, ctx: Context, here: AtConsole): Promise<void> {
+async function linkToPassword(deps: Deps, ctx: Context, session: ConsoleSession): Promise<void> {
   const { userId, email } = await meant(deps, ctx);
-  const url = await makeLink(deps, { email, user_id: userId }, here.administrator.userId);
-  if (url === undefined) return refused(deps, ctx, here, 'not-allowed');
-  record(deps, ctx, here, { description: 'link to a new password made', about: email });
-  await show(deps, ctx, here, { link: { url, email, isInvitation: false } });
+  const url = await makeLink(deps, { email, user_id: userId }, session.administrator.userId);
+  if (url === undefined) return refused(deps, ctx, session, 'not-allowed');
+  record(deps, ctx, session, { description: 'link to a new password made', about: email });
+  await show(deps, ctx, session, { link: { url, email, isInvitation: false } });
 }
 
-async function withdraw(deps: Deps, ctx: Context, here: AtConsole): Promise<void> {
-  const before = await withdrawLink(deps, String(ctx.params.id), here.administrator.userId);
-  if (before !== undefined) record(deps, ctx, here, { description: 'link withdrawn', about: before.email });
+async function withdraw(deps: Deps, ctx: Context, session: ConsoleSession): Promise<void> {
+  const before = await withdrawLink(deps, String(ctx.params.id), session.administrator.userId);
+  if (before !== undefined)
+    record(deps, ctx, session, { description: 'link withdrawn', about: before.email });
   back(ctx, ROOT, 'console.said.deleted');
 }
 
@@ -162,8 +170,9 @@ function roleOf(text: string): AdministratorRole {
   return role;
 }
 
-function refused(deps: Deps, ctx: Context, here: AtConsole, fault: MemberFault): Promise<void> {
-  if (fault === 'last-owner') return show(deps, ctx, here, { alert: 't:console.administrators.lastOwner' });
+function refused(deps: Deps, ctx: Context, session: ConsoleSession, fault: MemberFault): Promise<void> {
+  if (fault === 'last-owner')
+    return show(deps, ctx, session, { alert: 't:console.administrators.lastOwner' });
   if (fault === 'missing') throw new AuthError(404, 'not_found', 'There is no such administrator.');
   throw roleRefusal();
 }
@@ -171,7 +180,7 @@ function refused(deps: Deps, ctx: Context, here: AtConsole, fault: MemberFault):
 function record(
   deps: Deps,
   ctx: Context,
-  { administrator: by }: AtConsole,
+  { administrator: by }: ConsoleSession,
   done: Omit<Parameters<typeof recordAdministrator>[2], 'by'>,
 ): void {
   recordAdministrator(deps, ctx, { by, ...done });

@@ -1,7 +1,7 @@
 // Reads all records of a short list.
 import type { Context } from 'koa';
 import { type AskDependencies, ask } from '../ask.ts';
-import type { AtConsole } from '../page.ts';
+import type { ConsoleSession } from '../page.ts';
 import { type Item, listOf } from '../resources/find.ts';
 
 /** The maximum number of records that are read; a page with more would be unusable. */
@@ -15,14 +15,14 @@ const MOST = 500;
 export async function allOf(
   deps: AskDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   name: string,
   query: Readonly<Record<string, string>> = {},
 ): Promise<Item[]> {
   const all: Item[] = [];
   for (let page = 0; all.length < MOST; page += 1) {
     const paging = { page: String(page), per_page: '100', include_totals: 'true' };
-    const { body } = await ask(deps, ctx, here, name, { query: { ...query, ...paging } });
+    const { body } = await ask(deps, ctx, session, name, { query: { ...query, ...paging } });
     const { items, total = 0 } = listOf(body);
     all.push(...items);
     if (items.length === 0 || all.length >= total) break;

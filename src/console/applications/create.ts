@@ -5,7 +5,7 @@ import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
 import { type FormFault, faultIn } from '../form-fault.ts';
 import { refusalOf, told } from '../forms.ts';
-import { type AtConsole, back } from '../page.ts';
+import { back, type ConsoleSession } from '../page.ts';
 import { type FaultyField, renderConsole } from '../render.ts';
 import { allOf } from './all-of.ts';
 import { hasUsers, KINDS, newApplication } from './kinds.ts';
@@ -23,7 +23,7 @@ interface Typed {
 export async function showKinds(
   deps: ApplicationsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { typed, fault }: { typed?: Typed; fault?: FormFault } = {},
 ): Promise<void> {
   const { text } = deps.views.locale(ctx);
@@ -33,7 +33,7 @@ export async function showKinds(
     key: 'console.applications.callbackFault',
   };
   const faulty = ofName ? NAME : ofCallback && CALLBACK;
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/applications-new',
     section: 'applications',
     title: 't:console.applications.new',
@@ -47,7 +47,11 @@ export async function showKinds(
 }
 
 /** Creates an application of the chosen kind, and enables the tenant's databases for it. */
-export async function create(deps: ApplicationsDependencies, ctx: Context, here: AtConsole): Promise<void> {
+export async function create(
+  deps: ApplicationsDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
   const { kind: chosen, name, callback } = formFields(ctx, 'kind', 'name', 'callback');
   const kind = KINDS.find((one) => one === chosen);
   if (kind === undefined)
@@ -55,24 +59,24 @@ export async function create(deps: ApplicationsDependencies, ctx: Context, here:
   const body = newApplication(kind, name.trim(), hasUsers(kind) && callback !== '' ? callback : undefined);
   let made: unknown;
   try {
-    ({ body: made } = await ask(deps, ctx, here, 'POST /clients', { body }));
+    ({ body: made } = await ask(deps, ctx, session, 'POST /clients', { body }));
   } catch (thrown) {
-    return showKinds(deps, ctx, here, { typed: { name, callback }, fault: refusalOf(thrown) });
+    return showKinds(deps, ctx, session, { typed: { name, callback }, fault: refusalOf(thrown) });
   }
   const application = applicationOf(made as Record<string, unknown>);
-  if (hasUsers(kind)) await enableDatabases(deps, ctx, here, application.client_id);
+  if (hasUsers(kind)) await enableDatabases(deps, ctx, session, application.client_id);
   back(ctx, addressOf(application), 'console.said.created');
 }
 
 async function enableDatabases(
   deps: ApplicationsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   client_id: string,
 ): Promise<void> {
-  if (!here.can('read:connections') || !here.can('update:connections')) return;
-  for (const { id } of await allOf(deps, ctx, here, 'GET /connections', { strategy: 'auth0' }))
-    await ask(deps, ctx, here, 'PATCH /connections/:id/clients', {
+  if (!session.can('read:connections') || !session.can('update:connections')) return;
+  for (const { id } of await allOf(deps, ctx, session, 'GET /connections', { strategy: 'auth0' }))
+    await ask(deps, ctx, session, 'PATCH /connections/:id/clients', {
       params: { id: String(id) },
       body: [{ client_id, status: true }],
     });

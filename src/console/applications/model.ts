@@ -1,7 +1,7 @@
 // Data and layout that the pages of an application share.
 import type { Context } from 'koa';
 import { type AskDependencies, ask } from '../ask.ts';
-import type { AtConsole, ConsolePageDependencies } from '../page.ts';
+import type { ConsolePageDependencies, ConsoleSession } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { hasUsers, kindOf } from './kinds.ts';
 import type { Kind } from './snippets.ts';
@@ -33,10 +33,10 @@ type Tab = (typeof TABS)[number];
 export async function applicationAt(
   deps: ApplicationsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
 ): Promise<Application> {
   const { id = '' } = ctx.params as Record<string, string>;
-  const { body } = await ask(deps, ctx, here, 'GET /clients/:id', { params: { id } });
+  const { body } = await ask(deps, ctx, session, 'GET /clients/:id', { params: { id } });
   return applicationOf(body as Record<string, unknown>);
 }
 
@@ -70,14 +70,14 @@ interface Shown {
 export async function renderApplication(
   deps: ApplicationsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   application: Application,
   { tab, model, status = 200 }: Shown,
 ): Promise<void> {
   const tabs = TABS.filter((one) => one !== 'connections' || hasUsers(application.kind)).filter(
-    (one) => one !== 'try' || (here.can('update:clients') && here.can('read:client_keys')),
+    (one) => one !== 'try' || (session.can('update:clients') && session.can('read:client_keys')),
   );
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: `console/applications-${tab === '' ? 'quickstart' : tab}`,
     section: 'applications',
     title: 't:console.nav.applications',

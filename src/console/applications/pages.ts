@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import { ask, callOf } from '../ask.ts';
-import { type AtConsole, back } from '../page.ts';
+import { back, type ConsoleSession } from '../page.ts';
 import { pageNumber, queryText } from '../query.ts';
 import { renderConsole } from '../render.ts';
 import { findPage, PER_PAGE } from '../resources/find.ts';
@@ -25,7 +25,7 @@ const LIST = 'GET /clients';
 export async function showApplications(
   deps: ApplicationsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
 ): Promise<void> {
   const one = (name: string) => queryText(ctx, name);
   const text = one('text').slice(0, 200);
@@ -41,17 +41,17 @@ export async function showApplications(
   const found = await findPage(
     callOf(LIST),
     asked,
-    async (query) => (await ask(deps, ctx, here, LIST, { query })).body,
+    async (query) => (await ask(deps, ctx, session, LIST, { query })).body,
   );
   const address = (number: number) =>
     `${APPLICATIONS}?${new URLSearchParams({ ...(text && { text }), page: String(number) })}`;
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/applications-list',
     section: 'applications',
     title: 't:console.nav.applications',
     model: {
       text,
-      mayCreate: here.can('create:clients'),
+      mayCreate: session.can('create:clients'),
       applications: found.items
         .map(applicationOf)
         .map((application) => ({ ...application, href: addressOf(application) })),
@@ -68,19 +68,19 @@ export async function showApplications(
 export async function showQuickstart(
   deps: ApplicationsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
 ): Promise<void> {
-  const application = await applicationAt(deps, ctx, here);
+  const application = await applicationAt(deps, ctx, session);
   const { kind, callbacks, allowed_logout_urls, client_id: clientId } = application;
   const { issuer } = deps;
-  const grants = here.can('read:client_grants')
-    ? await allOf(deps, ctx, here, 'GET /client-grants', { client_id: clientId })
+  const grants = session.can('read:client_grants')
+    ? await allOf(deps, ctx, session, 'GET /client-grants', { client_id: clientId })
     : [];
   const [audience] = grants.map((grant) => String(grant.audience));
   const callback = callbacks[0] ?? 'http://localhost:3000';
   const afterLogout = allowed_logout_urls[0] ?? URL.parse(callback)?.origin ?? callback;
   const domain = new URL(issuer).host;
-  await renderApplication(deps, ctx, here, application, {
+  await renderApplication(deps, ctx, session, application, {
     tab: '',
     model: {
       domain,
@@ -103,14 +103,14 @@ export async function showQuickstart(
 export async function showConnections(
   deps: ApplicationsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
 ): Promise<void> {
-  const application = await applicationAt(deps, ctx, here);
-  const connections = await allOf(deps, ctx, here, 'GET /connections');
-  await renderApplication(deps, ctx, here, application, {
+  const application = await applicationAt(deps, ctx, session);
+  const connections = await allOf(deps, ctx, session, 'GET /connections');
+  await renderApplication(deps, ctx, session, application, {
     tab: 'connections',
     model: {
-      maySwitch: here.can('update:connections'),
+      maySwitch: session.can('update:connections'),
       connections: connections.map(({ id, name, display_name, strategy, enabled_clients }) => ({
         id,
         name: display_name ?? name,
@@ -125,12 +125,12 @@ export async function showConnections(
 export async function switchConnection(
   deps: ApplicationsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
 ): Promise<void> {
-  const application = await applicationAt(deps, ctx, here);
+  const application = await applicationAt(deps, ctx, session);
   const { connection: id, on } = formFields(ctx, 'connection', 'on');
   const body = [{ client_id: application.client_id, status: on === 'true' }];
-  await ask(deps, ctx, here, 'PATCH /connections/:id/clients', { params: { id }, body });
+  await ask(deps, ctx, session, 'PATCH /connections/:id/clients', { params: { id }, body });
   back(ctx, addressOf(application, 'connections'), 'console.said.saved');
 }
 
@@ -138,16 +138,20 @@ export async function switchConnection(
  * Shows the APIs of the tenant, each with a switch: whether the application may get tokens for it by client
  * credentials.
  */
-export async function showApis(deps: ApplicationsDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  const application = await applicationAt(deps, ctx, here);
+export async function showApis(
+  deps: ApplicationsDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  const application = await applicationAt(deps, ctx, session);
   const [apis, grants] = await Promise.all([
-    allOf(deps, ctx, here, 'GET /resource-servers'),
-    machineGrants(deps, ctx, here, application),
+    allOf(deps, ctx, session, 'GET /resource-servers'),
+    machineGrants(deps, ctx, session, application),
   ]);
-  await renderApplication(deps, ctx, here, application, {
+  await renderApplication(deps, ctx, session, application, {
     tab: 'apis',
     model: {
-      maySwitch: here.can('create:client_grants') && here.can('delete:client_grants'),
+      maySwitch: session.can('create:client_grants') && session.can('delete:client_grants'),
       hasGrantType: application.grant_types.includes('client_credentials'),
       apis: apis.map(({ identifier, name, scopes }) => {
         const grant = grants.find(({ audience }) => audience === identifier);
@@ -170,28 +174,28 @@ export async function showApis(deps: ApplicationsDependencies, ctx: Context, her
 const machineGrants = (
   deps: ApplicationsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { client_id }: Application,
-) => allOf(deps, ctx, here, 'GET /client-grants', { client_id, subject_type: 'client' });
+) => allOf(deps, ctx, session, 'GET /client-grants', { client_id, subject_type: 'client' });
 
 /** Allows an application to get tokens for an API with all its scopes, or withdraws that. */
 export async function switchApi(
   deps: ApplicationsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
 ): Promise<void> {
-  const application = await applicationAt(deps, ctx, here);
+  const application = await applicationAt(deps, ctx, session);
   const { client_id } = application;
   const { api, on } = formFields(ctx, 'api', 'on');
-  const grants = await machineGrants(deps, ctx, here, application);
+  const grants = await machineGrants(deps, ctx, session, application);
   const grant = grants.find(({ audience }) => audience === api);
   if (on === 'true' && grant === undefined) {
-    const apis = await allOf(deps, ctx, here, 'GET /resource-servers');
+    const apis = await allOf(deps, ctx, session, 'GET /resource-servers');
     const scopes = apis.find(({ identifier }) => identifier === api)?.scopes;
     const scope = (Array.isArray(scopes) ? scopes : []).map(({ value }) => value);
-    await ask(deps, ctx, here, 'POST /client-grants', { body: { client_id, audience: api, scope } });
+    await ask(deps, ctx, session, 'POST /client-grants', { body: { client_id, audience: api, scope } });
   }
   if (on !== 'true' && grant !== undefined)
-    await ask(deps, ctx, here, 'DELETE /client-grants/:id', { params: { id: String(grant.id) } });
+    await ask(deps, ctx, session, 'DELETE /client-grants/:id', { params: { id: String(grant.id) } });
   back(ctx, addressOf(application, 'apis'), 'console.said.saved');
 }

@@ -32,7 +32,9 @@ const form = (
 // and an API may be the Management API.
 export const applicationsRoutes: RouteDeclarations<TryDependencies> = {
   [`GET ${APPLICATIONS}` as const]: page([], showApplications),
-  'GET /console/new-application': page(['create:clients'], (deps, ctx, here) => showKinds(deps, ctx, here)),
+  'GET /console/new-application': page(['create:clients'], (deps, ctx, session) =>
+    showKinds(deps, ctx, session),
+  ),
   'POST /console/new-application': form(['create:clients'], create),
   [`GET ${APPLICATIONS}/:id` as const]: page([], showQuickstart),
   [`GET ${APPLICATIONS}/:id/connections` as const]: page(['read:connections'], showConnections),

@@ -7,7 +7,7 @@ import type { Client } from '../../records/collections.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import type { Config } from '../../tenant/config.ts';
 import { outsideOf } from '../callbacks.ts';
-import type { AtConsole } from '../page.ts';
+import type { ConsoleSession } from '../page.ts';
 import { allOf } from './all-of.ts';
 import {
   type Application,
@@ -25,7 +25,7 @@ export interface TryDependencies extends ApplicationsDependencies {
 }
 
 /** Returns a hash that stands for the administrator's session, which one browser has. */
-const sessionOf = ({ token }: AtConsole) => sha256(`try ${token}`);
+const sessionOf = ({ token }: ConsoleSession) => sha256(`try ${token}`);
 
 /** Returns how an application can be tried: by a login, by client credentials, or not at all. */
 function waysOf(client: Client | undefined): { proof?: Record<string, string>; by?: 'login' | 'machine' } {
@@ -45,17 +45,17 @@ interface Shown {
 async function showPage(
   deps: TryDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   application: Application,
   { tried, goUrl }: Shown = {},
 ): Promise<void> {
   const { client_id } = application;
   const client = await deps.config.client(client_id);
   const [apis, connections] = await Promise.all([
-    here.can('read:resource_servers') ? allOf(deps, ctx, here, 'GET /resource-servers') : [],
+    session.can('read:resource_servers') ? allOf(deps, ctx, session, 'GET /resource-servers') : [],
     deps.config.connectionsOf(client_id),
   ]);
-  await renderApplication(deps, ctx, here, application, {
+  await renderApplication(deps, ctx, session, application, {
     tab: 'try',
     model: {
       by: waysOf(client).by,
@@ -68,13 +68,13 @@ async function showPage(
 }
 
 /** Shows the form. */
-export async function showTry(deps: TryDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  await showPage(deps, ctx, here, await applicationAt(deps, ctx, here));
+export async function showTry(deps: TryDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
+  await showPage(deps, ctx, session, await applicationAt(deps, ctx, session));
 }
 
 /** Begins a login, or requests a token by client credentials. */
-export async function beginTry(deps: TryDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  const application = await applicationAt(deps, ctx, here);
+export async function beginTry(deps: TryDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
+  const application = await applicationAt(deps, ctx, session);
   const { client_id: clientId } = application;
   const { audience, connection, fresh } = formFields(ctx, 'audience', 'connection', 'fresh');
   const { proof, by } = waysOf(await deps.config.client(clientId));
@@ -82,25 +82,25 @@ export async function beginTry(deps: TryDependencies, ctx: Context, here: AtCons
     throw new AuthError(400, 'invalid_request', 'This application cannot be tried here.');
   if (by === 'machine') {
     const fields = { grant_type: 'client_credentials', ...proof, audience };
-    return showPage(deps, ctx, here, application, { tried: await askForTokens(deps, ctx, fields) });
+    return showPage(deps, ctx, session, application, { tried: await askForTokens(deps, ctx, fields) });
   }
   const params = {
     ...(audience !== '' && { audience }),
     ...(connection !== '' && { connection }),
     ...(fresh === 'true' && { prompt: 'login' }),
   };
-  const goUrl = outsideOf(deps, await deps.tryLogins.begin(sessionOf(here), { clientId, params }));
+  const goUrl = outsideOf(deps, await deps.tryLogins.begin(sessionOf(session), { clientId, params }));
   // Not a redirect: the page's form-action policy would block a form's redirect to an upstream provider.
   ctx.set('Refresh', `0; url=${goUrl}`);
-  await showPage(deps, ctx, here, application, { goUrl });
+  await showPage(deps, ctx, session, application, { goUrl });
 }
 
 /** Shows the tokens after the login has returned. */
-export async function showTried(deps: TryDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  const application = await applicationAt(deps, ctx, here);
+export async function showTried(deps: TryDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
+  const application = await applicationAt(deps, ctx, session);
   const { client_id: clientId } = application;
-  const ended = await deps.tryLogins.finish(sessionOf(here), clientId, ctx.query);
-  if ('error' in ended) return showPage(deps, ctx, here, application, { tried: ended });
+  const ended = await deps.tryLogins.finish(sessionOf(session), clientId, ctx.query);
+  if ('error' in ended) return showPage(deps, ctx, session, application, { tried: ended });
   const { proof } = waysOf(await deps.config.client(clientId));
   if (proof === undefined)
     throw new AuthError(400, 'invalid_request', 'This application cannot be tried here.');
@@ -111,5 +111,5 @@ export async function showTried(deps: TryDependencies, ctx: Context, here: AtCon
     redirect_uri: ended.redirectUri,
     code_verifier: ended.verifier,
   });
-  await showPage(deps, ctx, here, application, { tried });
+  await showPage(deps, ctx, session, application, { tried });
 }

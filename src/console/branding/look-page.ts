@@ -7,7 +7,7 @@ import type { FormFault } from '../form-fault.ts';
 import { fieldsBelow, refusalOf, told } from '../forms.ts';
 import { back } from '../page.ts';
 import { renderConsole } from '../render.ts';
-import type { AtConsole } from '../session.ts';
+import type { ConsoleSession } from '../session.ts';
 import { brandFields, faultyLook, themeGroups, typedBrand, typedTheme } from './look.ts';
 import { SAMPLES } from './samples.ts';
 import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
@@ -15,22 +15,30 @@ import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shar
 type Section = Readonly<Record<string, unknown>>;
 
 /** Returns the branding and the theme in force. */
-async function lookNow(deps: BrandingDependencies, ctx: Context, here: AtConsole) {
-  const brand = (await ask(deps, ctx, here, 'GET /branding')).body as Section;
-  const kept = await askIfThere(deps, ctx, here, 'GET /branding/themes/default');
+async function lookNow(deps: BrandingDependencies, ctx: Context, session: ConsoleSession) {
+  const brand = (await ask(deps, ctx, session, 'GET /branding')).body as Section;
+  const kept = await askIfThere(deps, ctx, session, 'GET /branding/themes/default');
   if (kept === undefined) return { brand, theme: {}, themeId: undefined };
   const { themeId, ...theme } = kept.body as Section;
   return { brand, theme, themeId: String(themeId) };
 }
 
 /** Shows the form. */
-export async function showLook(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  await showForm(deps, ctx, here, {});
+export async function showLook(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  await showForm(deps, ctx, session, {});
 }
 
 /** Saves the members that the form has changed. */
-export async function saveLook(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  const { brand, theme, themeId } = await lookNow(deps, ctx, here);
+export async function saveLook(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  const { brand, theme, themeId } = await lookNow(deps, ctx, session);
   const typed = {
     brand: typedBrand(brand, fieldsBelow(ctx, 'brand.')),
     theme: typedTheme(theme, fieldsBelow(ctx, 'theme.')),
@@ -38,20 +46,24 @@ export async function saveLook(deps: BrandingDependencies, ctx: Context, here: A
   let of: 'brand' | 'theme' = 'brand';
   try {
     const body = changesOf(brand, typed.brand);
-    if (Object.keys(body).length > 0) await ask(deps, ctx, here, 'PATCH /branding', { body });
+    if (Object.keys(body).length > 0) await ask(deps, ctx, session, 'PATCH /branding', { body });
     of = 'theme';
-    await saveTheme(deps, ctx, here, { before: theme, after: typed.theme, themeId });
+    await saveTheme(deps, ctx, session, { before: theme, after: typed.theme, themeId });
     back(ctx, PATH, 'console.said.saved');
   } catch (thrown) {
-    await showForm(deps, ctx, here, { typed, refused: { of, fault: refusalOf(thrown) } });
+    await showForm(deps, ctx, session, { typed, refused: { of, fault: refusalOf(thrown) } });
   }
 }
 
 /** Deletes the theme, so that the pages use the colours of the branding again. */
-export async function removeTheme(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  const { themeId } = await lookNow(deps, ctx, here);
+export async function removeTheme(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  const { themeId } = await lookNow(deps, ctx, session);
   if (themeId !== undefined)
-    await ask(deps, ctx, here, 'DELETE /branding/themes/:id', { params: { id: themeId } });
+    await ask(deps, ctx, session, 'DELETE /branding/themes/:id', { params: { id: themeId } });
   back(ctx, PATH, 'console.said.deleted');
 }
 
@@ -61,15 +73,15 @@ const SECTIONS = { borders: {}, colors: {}, fonts: {}, page_background: {}, widg
 async function saveTheme(
   deps: BrandingDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { before, after, themeId }: { before: Section; after: Section; themeId: string | undefined },
 ): Promise<void> {
   const changed = Object.keys(after).filter((name) => after[name] !== before[name]);
   if (changed.length === 0) return;
   const body = Object.fromEntries(changed.map((name) => [name, after[name]]));
   if (themeId === undefined)
-    await ask(deps, ctx, here, 'POST /branding/themes', { body: { ...SECTIONS, ...body } });
-  else await ask(deps, ctx, here, 'PATCH /branding/themes/:id', { params: { id: themeId }, body });
+    await ask(deps, ctx, session, 'POST /branding/themes', { body: { ...SECTIONS, ...body } });
+  else await ask(deps, ctx, session, 'PATCH /branding/themes/:id', { params: { id: themeId }, body });
 }
 
 /** Returns the members that differ, at any depth; null for one that was removed. */
@@ -89,13 +101,21 @@ const isSection = (value: unknown): value is Section =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Shows a page with the saved look. The query names the page, the language and the colour scheme. */
-export async function showPreview(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  await preview(deps, ctx, textsOf(ctx.query), await lookNow(deps, ctx, here));
+export async function showPreview(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  await preview(deps, ctx, textsOf(ctx.query), await lookNow(deps, ctx, session));
 }
 
 /** Shows a page with the look as entered in the form. */
-export async function showDraft(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  const { brand, theme } = await lookNow(deps, ctx, here);
+export async function showDraft(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  const { brand, theme } = await lookNow(deps, ctx, session);
   await preview(deps, ctx, bodyTexts(ctx), {
     brand: typedBrand(brand, fieldsBelow(ctx, 'brand.')),
     theme: typedTheme(theme, fieldsBelow(ctx, 'theme.')),
@@ -128,10 +148,10 @@ interface Filled {
 async function showForm(
   deps: BrandingDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { typed, refused }: Filled,
 ): Promise<void> {
-  const now = await lookNow(deps, ctx, here);
+  const now = await lookNow(deps, ctx, session);
   const look = typed ?? now;
   const faultOf = (part: 'brand' | 'theme') => (refused?.of === part ? refused.fault : undefined);
   const brand = brandFields(look.brand, faultOf('brand'));
@@ -145,8 +165,8 @@ async function showForm(
     ...textsOf(ctx.query),
     ...bodyTexts(ctx),
   };
-  const query = new URLSearchParams({ page, language, scheme, _csrf: here.token });
-  await renderConsole(deps, ctx, here, {
+  const query = new URLSearchParams({ page, language, scheme, _csrf: session.token });
+  await renderConsole(deps, ctx, session, {
     template: 'console/branding-look',
     title: 't:console.nav.branding',
     ...told(refused?.fault, faultyLook(brand, theme)),
@@ -156,8 +176,8 @@ async function showForm(
       brand,
       theme,
       hasTheme: now.themeId !== undefined,
-      mayChange: here.can('update:branding'),
-      mayDelete: here.can('delete:branding'),
+      mayChange: session.can('update:branding'),
+      mayDelete: session.can('delete:branding'),
       pages: Object.keys(SAMPLES),
       languages: languagesOf(deps),
       shown: { page, language, scheme, width },

@@ -5,7 +5,7 @@ import { bodyTexts } from '../../http/body-fields.ts';
 import type { FormFault } from '../form-fault.ts';
 import { told } from '../forms.ts';
 import { renderConsole, type Words } from '../render.ts';
-import type { AtConsole } from '../session.ts';
+import type { ConsoleSession } from '../session.ts';
 import { draftOf, type Message, type Written } from './message.ts';
 import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
 
@@ -34,12 +34,12 @@ export const pathOf = ({ name }: Message) => `${PATH}/messages/${name}`;
 export function drafted(
   deps: BrandingDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   message: Message,
   written: Written,
 ): Promise<Draft> {
   const language = languageOf(deps, bodyTexts(ctx).language ?? ctx.query.language);
-  return draftOf(deps, message, { written, language, to: here.administrator.email });
+  return draftOf(deps, message, { written, language, to: session.administrator.email });
 }
 
 const FIELDS = ['from', 'subject', 'body', 'number'] as const;
@@ -67,17 +67,17 @@ function labelOf(name: FieldName, isSms: boolean): Words {
 export async function showEditor(
   deps: BrandingDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { message, written, draft, isRefused = false, fault, alert, sent }: Editor,
 ): Promise<void> {
   const language = languageOf(deps, bodyTexts(ctx).language ?? ctx.query.language);
-  const { message: shown, faults: broken } = draft ?? (await drafted(deps, ctx, here, message, written));
+  const { message: shown, faults: broken } = draft ?? (await drafted(deps, ctx, session, message, written));
   const isSms = shown.channel === 'sms';
   const faults = faultsOf(broken, fault);
   const [first] = FIELDS.filter((name) => faults[name] !== undefined);
   const refused = fault ?? (isRefused && first !== undefined ? faults[first] : undefined);
-  const query = new URLSearchParams({ language, _csrf: here.token });
-  await renderConsole(deps, ctx, here, {
+  const query = new URLSearchParams({ language, _csrf: session.token });
+  await renderConsole(deps, ctx, session, {
     template: 'console/branding-message',
     title: 't:console.branding.tab.messages',
     ...(alert === undefined
@@ -94,7 +94,7 @@ export async function showEditor(
       from: shown.from,
       language,
       languages: languagesOf(deps).filter(({ isEnabled }) => isEnabled),
-      mayChange: here.can(changeScope(message)),
+      mayChange: session.can(changeScope(message)),
       sent,
       number: bodyTexts(ctx).number,
       frameUrl: `${pathOf(message)}/preview?${query}`,

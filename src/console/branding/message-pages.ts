@@ -11,17 +11,21 @@ import { refusalOf, withoutReturns } from '../forms.ts';
 import { back } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { roleRefusal } from '../roles.ts';
-import type { AtConsole } from '../session.ts';
+import type { ConsoleSession } from '../session.ts';
 import { EMAILS, isOfConnection, type Message, messageAt, type Written, writeMessage } from './message.ts';
 import { changeScope, drafted, type Editor, pathOf, showEditor, shownMessage } from './message-editor.ts';
 import { type BrandingDependencies, PATH } from './shared.ts';
 
 /** Shows the list of messages. */
-export async function showMessages(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  const names = here.can('read:email_templates') ? EMAILS : [];
-  const own = here.can('read:connections') ? await passwordless(deps, ctx, here) : [];
-  const all = await Promise.all([...names, ...own].map((name) => messageAt(deps, ctx, here, name)));
-  await renderConsole(deps, ctx, here, {
+export async function showMessages(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  const names = session.can('read:email_templates') ? EMAILS : [];
+  const own = session.can('read:connections') ? await passwordless(deps, ctx, session) : [];
+  const all = await Promise.all([...names, ...own].map((name) => messageAt(deps, ctx, session, name)));
+  await renderConsole(deps, ctx, session, {
     template: 'console/branding-messages',
     title: 't:console.branding.tab.messages',
     model: { tab: 'messages', path: PATH, messages: all.map(shownMessage) },
@@ -29,10 +33,14 @@ export async function showMessages(deps: BrandingDependencies, ctx: Context, her
 }
 
 /** Returns the ids of the passwordless connections, which have messages of their own. */
-async function passwordless(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<string[]> {
+async function passwordless(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<string[]> {
   const lists = await Promise.all(
     ['email', 'sms'].map((strategy) =>
-      ask(deps, ctx, here, 'GET /connections', { query: { strategy, take: '100', fields: 'id' } }),
+      ask(deps, ctx, session, 'GET /connections', { query: { strategy, take: '100', fields: 'id' } }),
     ),
   );
   return lists.flatMap(({ body }) =>
@@ -41,28 +49,36 @@ async function passwordless(deps: BrandingDependencies, ctx: Context, here: AtCo
 }
 
 /** Shows one message. */
-export async function showMessage(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  const message = await messageOf(deps, ctx, here);
-  await showEditor(deps, ctx, here, { message, written: message.written });
+export async function showMessage(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  const message = await messageOf(deps, ctx, session);
+  await showEditor(deps, ctx, session, { message, written: message.written });
 }
 
 /** Saves the template, restores the default, or sends the message to the administrator. */
-export async function takeMessage(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  const message = await messageOf(deps, ctx, here);
-  requireScope(here, changeScope(message));
+export async function takeMessage(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  const message = await messageOf(deps, ctx, session);
+  requireScope(session, changeScope(message));
   const { order } = bodyTexts(ctx);
   const written = typedOf(ctx, message);
   const editor = { message, written };
-  if (order === 'send') return send(deps, ctx, here, editor);
+  if (order === 'send') return send(deps, ctx, session, editor);
   const next = order === 'reset' ? { ...message.written, from: '', subject: '', body: '' } : written;
-  const draft = await drafted(deps, ctx, here, message, next);
+  const draft = await drafted(deps, ctx, session, message, next);
   if (Object.keys(draft.faults).length > 0)
-    return showEditor(deps, ctx, here, { ...editor, draft, isRefused: true });
+    return showEditor(deps, ctx, session, { ...editor, draft, isRefused: true });
   try {
-    await writeMessage(deps, ctx, here, message, next);
+    await writeMessage(deps, ctx, session, message, next);
     back(ctx, pathOf(message), 'console.said.saved');
   } catch (thrown) {
-    await showEditor(deps, ctx, here, { ...editor, fault: refusalOf(thrown) });
+    await showEditor(deps, ctx, session, { ...editor, fault: refusalOf(thrown) });
   }
 }
 
@@ -70,16 +86,20 @@ export async function takeMessage(deps: BrandingDependencies, ctx: Context, here
 export async function previewMessage(
   deps: BrandingDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
 ): Promise<void> {
-  const message = await messageOf(deps, ctx, here);
-  showDraft(ctx, await drafted(deps, ctx, here, message, message.written));
+  const message = await messageOf(deps, ctx, session);
+  showDraft(ctx, await drafted(deps, ctx, session, message, message.written));
 }
 
 /** Shows the message from the template as entered. */
-export async function previewTyped(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  const message = await messageOf(deps, ctx, here);
-  showDraft(ctx, await drafted(deps, ctx, here, message, typedOf(ctx, message)));
+export async function previewTyped(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  const message = await messageOf(deps, ctx, session);
+  showDraft(ctx, await drafted(deps, ctx, session, message, typedOf(ctx, message)));
 }
 
 /** Answers with the message. The policy forbids scripts, and only pages of this origin may frame it. */
@@ -99,15 +119,19 @@ function showDraft(ctx: Context, { message }: Draft): void {
   }
 }
 
-async function messageOf(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<Message> {
+async function messageOf(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<Message> {
   const name = String(ctx.params.message);
-  requireScope(here, isOfConnection(name) ? 'read:connections' : 'read:email_templates');
-  return messageAt(deps, ctx, here, name);
+  requireScope(session, isOfConnection(name) ? 'read:connections' : 'read:email_templates');
+  return messageAt(deps, ctx, session, name);
 }
 
 /** Requires a scope. @throws AuthError 403 */
-function requireScope(here: AtConsole, scope: string): void {
-  if (!here.can(scope)) throw roleRefusal();
+function requireScope(session: ConsoleSession, scope: string): void {
+  if (!session.can(scope)) throw roleRefusal();
 }
 
 function typedOf(ctx: Context, { connection, written }: Message): Written {
@@ -122,27 +146,27 @@ function typedOf(ctx: Context, { connection, written }: Message): Written {
 async function send(
   deps: BrandingDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   editor: Editor,
 ): Promise<void> {
-  const { email } = here.administrator;
-  const draft = await drafted(deps, ctx, here, editor.message, editor.written);
+  const { email } = session.administrator;
+  const draft = await drafted(deps, ctx, session, editor.message, editor.written);
   if (Object.keys(draft.faults).length > 0)
-    return showEditor(deps, ctx, here, { ...editor, draft, isRefused: true });
+    return showEditor(deps, ctx, session, { ...editor, draft, isRefused: true });
   const { message } = draft;
   const isSms = message.channel === 'sms';
   // Administrators have no phone number on record.
   const to = isSms ? numberOf(bodyTexts(ctx).number ?? '') : email;
-  if (to === undefined) return showEditor(deps, ctx, here, { ...editor, fault: NO_NUMBER });
-  if (!(await deps.rateLimits.spend(isSms ? 'consoleSms' : 'consoleMail', here.administrator.userId)))
+  if (to === undefined) return showEditor(deps, ctx, session, { ...editor, fault: NO_NUMBER });
+  if (!(await deps.rateLimits.spend(isSms ? 'consoleSms' : 'consoleMail', session.administrator.userId)))
     throw new AuthError(429, 'too_many_requests', 'Too many messages. Try again later.');
   if (isSms) await deps.limitDestination(`sms\n${to}`);
   try {
     await (isSms ? deps.sendSms({ ...message, to }) : deps.sendEmail({ ...message, to }));
-    await showEditor(deps, ctx, here, { ...editor, sent: to });
+    await showEditor(deps, ctx, session, { ...editor, sent: to });
   } catch (thrown) {
     if (!(thrown instanceof DeliveryError)) throw thrown;
-    await showEditor(deps, ctx, here, { ...editor, alert: { text: thrown.message } });
+    await showEditor(deps, ctx, session, { ...editor, alert: { text: thrown.message } });
   }
 }
 

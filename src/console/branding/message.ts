@@ -11,7 +11,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import type { User } from '../../users/user.ts';
 import { ask, askIfThere } from '../ask.ts';
-import type { AtConsole } from '../session.ts';
+import type { ConsoleSession } from '../session.ts';
 import type { BrandingDependencies } from './shared.ts';
 
 /** The kinds of e-mail that have a template, and what each contains. */
@@ -59,13 +59,13 @@ export const isOfConnection = (name: string) => name.startsWith('con_');
 export async function messageAt(
   deps: BrandingDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   name: string,
 ): Promise<Message> {
-  if (isOfConnection(name)) return connectionMessage(deps, ctx, here, name);
+  if (isOfConnection(name)) return connectionMessage(deps, ctx, session, name);
   const kind = EMAILS.find((one) => one === name);
   if (kind === undefined) throw new AuthError(404, 'not_found', 'Not Found');
-  const kept = await keptTemplate(deps, ctx, here, kind);
+  const kept = await keptTemplate(deps, ctx, session, kind);
   const written = {
     ...textsIn(kept ?? {}),
     // The default: all are sent except welcome mails.
@@ -77,21 +77,21 @@ export async function messageAt(
 async function keptTemplate(
   deps: BrandingDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   templateName: string,
 ): Promise<Record<string, unknown> | undefined> {
   const asked = { params: { templateName } };
-  const answer = await askIfThere(deps, ctx, here, 'GET /email-templates/:templateName', asked);
+  const answer = await askIfThere(deps, ctx, session, 'GET /email-templates/:templateName', asked);
   return answer?.body as Record<string, unknown> | undefined;
 }
 
 async function connectionMessage(
   deps: BrandingDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   id: string,
 ): Promise<Message> {
-  const { body } = await ask(deps, ctx, here, 'GET /connections/:id', { params: { id } });
+  const { body } = await ask(deps, ctx, session, 'GET /connections/:id', { params: { id } });
   const connection = body as Connection;
   const { strategy, options } = connection;
   if (strategy !== email.name && strategy !== sms.name) throw new AuthError(404, 'not_found', 'Not Found');
@@ -114,7 +114,7 @@ const isOwn = ({ from, subject, body }: Written) => [from, subject, body].some((
 export async function writeMessage(
   deps: BrandingDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   message: Message,
   written: Written,
 ): Promise<void> {
@@ -124,22 +124,22 @@ export async function writeMessage(
     subject: subject.trim() || null,
     body: body.trim() === '' ? null : body,
   };
-  if (message.connection !== undefined) return writeOptions(deps, ctx, here, message.connection, texts);
+  if (message.connection !== undefined) return writeOptions(deps, ctx, session, message.connection, texts);
   const { name, isKept } = message;
   const enabled = written.enabled ?? true;
   if (isKept) {
     const asked = { params: { templateName: name }, body: { ...texts, enabled } };
-    await ask(deps, ctx, here, 'PATCH /email-templates/:templateName', asked);
+    await ask(deps, ctx, session, 'PATCH /email-templates/:templateName', asked);
   } else {
     const made = { template: name, ...texts, syntax: 'liquid', enabled };
-    await ask(deps, ctx, here, 'POST /email-templates', { body: made });
+    await ask(deps, ctx, session, 'POST /email-templates', { body: made });
   }
 }
 
 async function writeOptions(
   deps: BrandingDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { id, strategy, options: before }: Connection,
   { from, subject, body }: Record<'from' | 'subject' | 'body', string | null>,
 ): Promise<void> {
@@ -150,7 +150,7 @@ async function writeOptions(
     strategy === sms.name
       ? { ...others, ...given({ from, template: body }) }
       : { ...others, email: { ...withoutTexts(before.email), ...given({ from, subject, body }) } };
-  await ask(deps, ctx, here, 'PATCH /connections/:id', { params: { id }, body: { options } });
+  await ask(deps, ctx, session, 'PATCH /connections/:id', { params: { id }, body: { options } });
 }
 
 function withoutTexts(email: unknown): object {

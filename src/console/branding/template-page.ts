@@ -6,7 +6,7 @@ import type { FormFault } from '../form-fault.ts';
 import { refusalOf, told, withoutReturns } from '../forms.ts';
 import { back } from '../page.ts';
 import { type FaultyField, renderConsole } from '../render.ts';
-import type { AtConsole } from '../session.ts';
+import type { ConsoleSession } from '../session.ts';
 import { type BrandingDependencies, PATH } from './shared.ts';
 
 const CALL = '/branding/templates/universal-login';
@@ -27,34 +27,42 @@ const EMPTY = `<!DOCTYPE html>
 `;
 
 /** Shows the editor. */
-export async function showTemplate(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  await showForm(deps, ctx, here, {});
+export async function showTemplate(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  await showForm(deps, ctx, session, {});
 }
 
 /** Saves the template, or deletes it. */
-export async function saveTemplate(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
+export async function saveTemplate(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
   const { source = '', order } = bodyTexts(ctx);
   if (order === 'remove') {
-    await ask(deps, ctx, here, `DELETE ${CALL}`);
+    await ask(deps, ctx, session, `DELETE ${CALL}`);
     return back(ctx, `${PATH}/template`, 'console.said.deleted');
   }
   try {
     const body = { template: withoutReturns(source) };
-    await ask(deps, ctx, here, `PUT ${CALL}`, { body });
+    await ask(deps, ctx, session, `PUT ${CALL}`, { body });
     back(ctx, `${PATH}/template`, 'console.said.saved');
   } catch (thrown) {
-    await showForm(deps, ctx, here, { source, fault: refusalOf(thrown) });
+    await showForm(deps, ctx, session, { source, fault: refusalOf(thrown) });
   }
 }
 
 async function showForm(
   deps: BrandingDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { source, fault }: { source?: string; fault?: FormFault },
 ): Promise<void> {
-  const kept = await templateNow(deps, ctx, here);
-  await renderConsole(deps, ctx, here, {
+  const kept = await templateNow(deps, ctx, session);
+  await renderConsole(deps, ctx, session, {
     template: 'console/branding-template',
     title: 't:console.branding.tab.template',
     ...told(fault, SOURCE),
@@ -64,8 +72,8 @@ async function showForm(
       path: PATH,
       source: source ?? kept ?? EMPTY,
       isKept: kept !== undefined,
-      mayChange: here.can('update:branding'),
-      mayDelete: here.can('delete:branding'),
+      mayChange: session.can('update:branding'),
+      mayDelete: session.can('delete:branding'),
     },
   });
 }
@@ -73,8 +81,8 @@ async function showForm(
 async function templateNow(
   deps: BrandingDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
 ): Promise<string | undefined> {
-  const answer = await askIfThere(deps, ctx, here, `GET ${CALL}`);
+  const answer = await askIfThere(deps, ctx, session, `GET ${CALL}`);
   return (answer?.body as { body: string } | undefined)?.body;
 }

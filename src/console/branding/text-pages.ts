@@ -6,16 +6,20 @@ import { type FormFault, faultIn } from '../form-fault.ts';
 import { fieldsBelow, refusalOf, told } from '../forms.ts';
 import { back } from '../page.ts';
 import { renderConsole } from '../render.ts';
-import type { AtConsole } from '../session.ts';
+import type { ConsoleSession } from '../session.ts';
 import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
 import { defaultText, type KeptTexts, placesByPrompt, type TextPlace, withTexts } from './text-places.ts';
 
 /** Shows the prompts in a language. */
-export async function showPrompts(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
+export async function showPrompts(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
   const language = languageOf(deps, ctx.query.language);
   const prompts = await Promise.all(
     [...placesByPrompt()].map(async ([prompt, places]) => {
-      const kept = await textsOf(deps, ctx, here, { prompt, language });
+      const kept = await textsOf(deps, ctx, session, { prompt, language });
       return {
         name: prompt,
         path: `${PATH}/texts/${prompt}/${language}`,
@@ -24,7 +28,7 @@ export async function showPrompts(deps: BrandingDependencies, ctx: Context, here
       };
     }),
   );
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/branding-prompts',
     title: 't:console.branding.tab.texts',
     model: { tab: 'texts', path: PATH, prompts, language, languages: languagesOf(deps) },
@@ -32,24 +36,32 @@ export async function showPrompts(deps: BrandingDependencies, ctx: Context, here
 }
 
 /** Shows the texts of one prompt. */
-export async function showTexts(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
+export async function showTexts(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
   const at = placeAt(deps, ctx);
-  await showForm(deps, ctx, here, { at, kept: await textsOf(deps, ctx, here, at) });
+  await showForm(deps, ctx, session, { at, kept: await textsOf(deps, ctx, session, at) });
 }
 
 /** Saves the texts of the form. */
-export async function saveTexts(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
+export async function saveTexts(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
   const at = placeAt(deps, ctx);
-  const kept = await textsOf(deps, ctx, here, at);
+  const kept = await textsOf(deps, ctx, session, at);
   const typed = fieldsBelow(ctx, 'text.');
   const body = withTexts(kept, at.places, typed);
   const { prompt, language } = at;
   try {
     const params = { prompt, language };
-    await ask(deps, ctx, here, 'PUT /prompts/:prompt/custom-text/:language', { params, body });
+    await ask(deps, ctx, session, 'PUT /prompts/:prompt/custom-text/:language', { params, body });
     back(ctx, `${PATH}/texts/${prompt}/${language}`, 'console.said.saved');
   } catch (thrown) {
-    await showForm(deps, ctx, here, { at, kept: body, fault: refusalOf(thrown) });
+    await showForm(deps, ctx, session, { at, kept: body, fault: refusalOf(thrown) });
   }
 }
 
@@ -72,11 +84,11 @@ function placeAt(deps: BrandingDependencies, ctx: Context): At {
 async function textsOf(
   deps: BrandingDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { prompt, language }: Pick<At, 'prompt' | 'language'>,
 ): Promise<KeptTexts> {
   const params = { prompt, language };
-  const { body } = await ask(deps, ctx, here, 'GET /prompts/:prompt/custom-text/:language', { params });
+  const { body } = await ask(deps, ctx, session, 'GET /prompts/:prompt/custom-text/:language', { params });
   return body as KeptTexts;
 }
 
@@ -92,7 +104,7 @@ function textAt(kept: KeptTexts, { screen, key }: Pick<TextPlace, 'screen' | 'ke
 async function showForm(
   deps: BrandingDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { at: { prompt, language, places }, kept, fault }: { at: At; kept: KeptTexts; fault?: FormFault },
 ): Promise<void> {
   const locale = deps.views.locales.get(language) ?? deps.views.locale(ctx);
@@ -111,7 +123,7 @@ async function showForm(
       })),
   }));
   const faulty = screens.flatMap(({ texts }) => texts).find((one) => one.fault !== undefined);
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/branding-texts',
     title: 't:console.branding.tab.texts',
     ...told(fault, faulty && { id: faulty.id, label: { text: faulty.key } }),
@@ -123,7 +135,7 @@ async function showForm(
       direction: locale.direction,
       action: `${PATH}/texts/${prompt}/${language}`,
       languages: languagesOf(deps).map((one) => ({ ...one, path: `${PATH}/texts/${prompt}/${one.tag}` })),
-      mayChange: here.can('update:prompts'),
+      mayChange: session.can('update:prompts'),
       screens,
     },
   });

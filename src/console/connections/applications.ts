@@ -5,7 +5,7 @@ import { ask } from '../ask.ts';
 import { back } from '../page.ts';
 import { pageNumber, queryText } from '../query.ts';
 import { renderConsole } from '../render.ts';
-import type { AtConsole } from '../session.ts';
+import type { ConsoleSession } from '../session.ts';
 import { type ConnectionsDependencies, connectionAt, headOf, PATH } from './shared.ts';
 
 interface Application {
@@ -20,9 +20,9 @@ const PER_PAGE = 50;
 export async function showApplications(
   deps: ConnectionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
 ): Promise<void> {
-  const connection = await connectionAt(deps, ctx, here);
+  const connection = await connectionAt(deps, ctx, session);
   const page = pageNumber(queryText(ctx, 'page'));
   const query = {
     fields: 'client_id,name',
@@ -31,11 +31,11 @@ export async function showApplications(
     page: String(page),
     include_totals: 'true',
   };
-  const { body } = await ask(deps, ctx, here, 'GET /clients', { query });
+  const { body } = await ask(deps, ctx, session, 'GET /clients', { query });
   const { clients, total } = body as { clients: Application[]; total: number };
-  const head = headOf(here, connection, 'applications');
+  const head = headOf(session, connection, 'applications');
   const pageUrl = (number: number) => `${head.connection.path}/applications?page=${number}`;
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/connections-applications',
     title: { text: head.connection.title },
     model: {
@@ -56,7 +56,7 @@ export async function showApplications(
 export async function saveApplications(
   deps: ConnectionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
 ): Promise<void> {
   const texts = bodyTexts(ctx);
   const body = Object.entries(texts).flatMap(([name, before]) => {
@@ -65,7 +65,8 @@ export async function saveApplications(
     return id === undefined || status === (before === 'true') ? [] : [{ client_id: id, status }];
   });
   const id = String(ctx.params.id);
-  if (body.length > 0) await ask(deps, ctx, here, 'PATCH /connections/:id/clients', { params: { id }, body });
+  if (body.length > 0)
+    await ask(deps, ctx, session, 'PATCH /connections/:id/clients', { params: { id }, body });
   const page = pageNumber(texts.page ?? '');
   back(
     ctx,

@@ -7,7 +7,7 @@ import { type FormFault, faultIn } from '../form-fault.ts';
 import { refusalOf, told } from '../forms.ts';
 import { back } from '../page.ts';
 import { type FaultyField, renderConsole } from '../render.ts';
-import type { AtConsole } from '../session.ts';
+import type { ConsoleSession } from '../session.ts';
 import { isKnown, kindOf, kindsByGroup } from './kinds.ts';
 import { faultyOption, filledFields, withTyped } from './options.ts';
 import {
@@ -21,8 +21,12 @@ import {
 const NAME: FaultyField = { id: 'name', label: 't:console.connections.name' };
 
 /** Shows the strategies. */
-export async function showKinds(deps: ConnectionsDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  await renderConsole(deps, ctx, here, {
+export async function showKinds(
+  deps: ConnectionsDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  await renderConsole(deps, ctx, session, {
     template: 'console/connections-kinds',
     title: 't:console.connections.new',
     model: { groups: kindsByGroup() },
@@ -30,19 +34,27 @@ export async function showKinds(deps: ConnectionsDependencies, ctx: Context, her
 }
 
 /** Shows the form for a strategy. */
-export async function showNew(deps: ConnectionsDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  await showForm(deps, ctx, here, { name: '', display_name: '' });
+export async function showNew(
+  deps: ConnectionsDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  await showForm(deps, ctx, session, { name: '', display_name: '' });
 }
 
 /** Creates the connection. */
-export async function create(deps: ConnectionsDependencies, ctx: Context, here: AtConsole): Promise<void> {
+export async function create(
+  deps: ConnectionsDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
   const strategy = strategyAt(ctx);
   const { name = '', display_name = '' } = bodyTexts(ctx);
   const typed = typedOptions(ctx);
   const { options, faults } = withTyped(strategy, {}, typed);
   const shown = { name, display_name, typed, faults };
   const [unread] = Object.values(faults);
-  if (unread !== undefined) return showForm(deps, ctx, here, { ...shown, fault: unread });
+  if (unread !== undefined) return showForm(deps, ctx, session, { ...shown, fault: unread });
   const body = {
     name: name.trim(),
     strategy,
@@ -50,10 +62,10 @@ export async function create(deps: ConnectionsDependencies, ctx: Context, here: 
     ...(display_name.trim() !== '' && { display_name: display_name.trim() }),
   };
   try {
-    const made = await ask(deps, ctx, here, 'POST /connections', { body });
+    const made = await ask(deps, ctx, session, 'POST /connections', { body });
     back(ctx, `${PATH}/${(made.body as ShownConnection).id}`, 'console.said.created');
   } catch (thrown) {
-    await showForm(deps, ctx, here, { ...shown, fault: refusalOf(thrown) });
+    await showForm(deps, ctx, session, { ...shown, fault: refusalOf(thrown) });
   }
 }
 
@@ -69,7 +81,7 @@ interface Form {
 async function showForm(
   deps: ConnectionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { name, display_name, typed, faults, fault }: Form,
 ): Promise<void> {
   const strategy = strategyAt(ctx);
@@ -79,7 +91,7 @@ async function showForm(
   const ofName = fault?.status === 409 ? fault : faultIn(fault, 'name');
   const ofDisplayName = faultIn(fault, 'display_name');
   const named = ofName ? NAME : ofDisplayName && DISPLAY_NAME;
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/connections-new',
     title: 't:console.connections.new',
     ...told(fault, named ?? faultyOption(fields, has)),

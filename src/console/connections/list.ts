@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { ask } from '../ask.ts';
 import { renderConsole } from '../render.ts';
-import type { AtConsole } from '../session.ts';
+import type { ConsoleSession } from '../session.ts';
 import { kindOf, lackingOf, titleOf } from './kinds.ts';
 import { type ConnectionsDependencies, PATH, type ShownConnection } from './shared.ts';
 
@@ -13,17 +13,17 @@ const MOST = '500';
 export async function showConnections(
   deps: ConnectionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
 ): Promise<void> {
   const { q, from } = ctx.query;
   const wanted = typeof q === 'string' ? q.trim().toLowerCase() : '';
   const query = { take: MOST, ...(typeof from === 'string' && { from }) };
-  const { body } = await ask(deps, ctx, here, 'GET /connections', { query });
+  const { body } = await ask(deps, ctx, session, 'GET /connections', { query });
   const { connections, next } = body as { connections: ShownConnection[]; next?: string };
   const found = connections.filter(({ name, display_name = '' }) =>
     `${name} ${display_name}`.toLowerCase().includes(wanted),
   );
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/connections-list',
     title: 't:console.connections.title',
     model: {
@@ -31,7 +31,7 @@ export async function showConnections(
       isEmpty: connections.length === 0 && wanted === '',
       q: wanted,
       nextUrl: next === undefined ? undefined : `${PATH}?from=${encodeURIComponent(next)}`,
-      mayCreate: here.can('create:connections'),
+      mayCreate: session.can('create:connections'),
     },
   });
 }

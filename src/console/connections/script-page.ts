@@ -9,7 +9,7 @@ import { fieldsBelow, refusalOf, told, withoutReturns } from '../forms.ts';
 import { syntaxFault } from '../json-text.ts';
 import { back } from '../page.ts';
 import { type FaultyField, renderConsole } from '../render.ts';
-import type { AtConsole } from '../session.ts';
+import type { ConsoleSession } from '../session.ts';
 import { type ScriptKind, scriptKinds, sourceOf, type TestRun, testRun, withSource } from './scripts.ts';
 import {
   type ConnectionsDependencies,
@@ -23,34 +23,34 @@ import {
 export async function showScript(
   deps: ConnectionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
 ): Promise<void> {
-  const connection = await connectionAt(deps, ctx, here);
-  await showEditor(deps, ctx, here, { connection, kind: kindAt(ctx, connection) });
+  const connection = await connectionAt(deps, ctx, session);
+  await showEditor(deps, ctx, session, { connection, kind: kindAt(ctx, connection) });
 }
 
 /** Saves a script, or runs the entered script once. */
 export async function takeScript(
   deps: ConnectionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
 ): Promise<void> {
-  const connection = await connectionAt(deps, ctx, here);
+  const connection = await connectionAt(deps, ctx, session);
   const kind = kindAt(ctx, connection);
   const { source: sent = '', order } = bodyTexts(ctx);
   const source = withoutReturns(sent);
   const typed = fieldsBelow(ctx, 'argument.');
   const editor = { connection, kind, source, typed };
-  if (order === 'run') return runScript(deps, ctx, here, editor);
+  if (order === 'run') return runScript(deps, ctx, session, editor);
   try {
     const options = withSource(connection.options, kind, source);
-    await ask(deps, ctx, here, 'PATCH /connections/:id', {
+    await ask(deps, ctx, session, 'PATCH /connections/:id', {
       params: { id: connection.id },
       body: { options },
     });
     back(ctx, ctx.path, 'console.said.saved');
   } catch (thrown) {
-    await showEditor(deps, ctx, here, { ...editor, fault: refusalOf(thrown) });
+    await showEditor(deps, ctx, session, { ...editor, fault: refusalOf(thrown) });
   }
 }
 
@@ -70,7 +70,7 @@ interface Editor {
 async function runScript(
   deps: ConnectionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   editor: Editor & { source: string },
 ): Promise<void> {
   const { connection, kind, source, typed = {} } = editor;
@@ -78,28 +78,28 @@ async function runScript(
   const unread = texts.filter(([, text]) => jsonOf(text) === undefined);
   if (unread.length > 0) {
     const faults = Object.fromEntries(unread.map(([name, text]) => [name, syntaxFault(text)]));
-    return showEditor(deps, ctx, here, { ...editor, faults });
+    return showEditor(deps, ctx, session, { ...editor, faults });
   }
   const args = texts.map(([, text]) => jsonOf(text));
   const record = await recordOf(deps, connection);
   const run = await testRun(deps, { connection: record, kind, source, args });
-  await showEditor(deps, ctx, here, { ...editor, run });
+  await showEditor(deps, ctx, session, { ...editor, run });
 }
 
 async function showEditor(
   deps: ConnectionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { connection, kind, source, typed, run, fault, faults = {} }: Editor,
 ): Promise<void> {
-  const head = headOf(here, connection, 'scripts');
+  const head = headOf(session, connection, 'scripts');
   const scripts = scriptKinds(connection.strategy).map((one) => ({
     name: one.name,
     path: `${head.connection.path}/scripts/${one.name}`,
     isCurrent: one === kind,
     isSet: sourceOf(connection.options, one) !== '',
   }));
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/connections-script',
     title: { text: head.connection.title },
     ...told(fault ?? Object.values(faults)[0], faultyOf(kind, faults)),

@@ -9,7 +9,7 @@ import { type FormFault, faultIn } from '../form-fault.ts';
 import { refusalOf, told } from '../forms.ts';
 import { back } from '../page.ts';
 import { renderConsole } from '../render.ts';
-import type { AtConsole } from '../session.ts';
+import type { ConsoleSession } from '../session.ts';
 import { faultyOption, filledFields, withTyped } from './options.ts';
 import {
   type ConnectionsDependencies,
@@ -27,35 +27,35 @@ import { tryingOf } from './try.ts';
 export async function showSettings(
   deps: ConnectionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
 ): Promise<void> {
-  const connection = await connectionAt(deps, ctx, here);
-  const check = ctx.query.check === '1' ? await statusOf(deps, ctx, here, connection) : undefined;
-  await showForm(deps, ctx, here, connection, { check });
+  const connection = await connectionAt(deps, ctx, session);
+  const check = ctx.query.check === '1' ? await statusOf(deps, ctx, session, connection) : undefined;
+  await showForm(deps, ctx, session, connection, { check });
 }
 
 /** Saves the form. */
 export async function saveSettings(
   deps: ConnectionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
 ): Promise<void> {
-  const connection = await connectionAt(deps, ctx, here);
+  const connection = await connectionAt(deps, ctx, session);
   const typed = typedOptions(ctx);
   const { options, faults } = withTyped(connection.strategy, connection.options, typed);
   const { display_name = '' } = bodyTexts(ctx);
   const [unread] = Object.values(faults);
-  if (unread !== undefined) return showForm(deps, ctx, here, connection, { typed, faults, fault: unread });
+  if (unread !== undefined) return showForm(deps, ctx, session, connection, { typed, faults, fault: unread });
   const body = {
     display_name: display_name.trim() === '' ? null : display_name.trim(),
     options,
   };
   const { id } = connection;
   try {
-    await ask(deps, ctx, here, 'PATCH /connections/:id', { params: { id }, body });
+    await ask(deps, ctx, session, 'PATCH /connections/:id', { params: { id }, body });
     back(ctx, `${PATH}/${id}`, 'console.said.saved');
   } catch (thrown) {
-    await showForm(deps, ctx, here, connection, { typed, fault: refusalOf(thrown) });
+    await showForm(deps, ctx, session, connection, { typed, fault: refusalOf(thrown) });
   }
 }
 
@@ -63,30 +63,34 @@ export async function saveSettings(
 export async function showRemoval(
   deps: ConnectionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
 ): Promise<void> {
-  const connection = await connectionAt(deps, ctx, here);
-  await renderConsole(deps, ctx, here, {
+  const connection = await connectionAt(deps, ctx, session);
+  await renderConsole(deps, ctx, session, {
     template: 'console/connections-delete',
-    title: { text: headOf(here, connection, '').connection.title },
+    title: { text: headOf(session, connection, '').connection.title },
     model: {
-      ...headOf(here, connection, ''),
+      ...headOf(session, connection, ''),
       applications: connection.enabled_clients.length,
-      users: here.can('read:users') ? await usersOf(deps, ctx, here, connection) : undefined,
+      users: session.can('read:users') ? await usersOf(deps, ctx, session, connection) : undefined,
     },
   });
 }
 
 /** Deletes the connection and its users. */
-export async function remove(deps: ConnectionsDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  await ask(deps, ctx, here, 'DELETE /connections/:id', { params: { id: String(ctx.params.id) } });
+export async function remove(
+  deps: ConnectionsDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  await ask(deps, ctx, session, 'DELETE /connections/:id', { params: { id: String(ctx.params.id) } });
   back(ctx, PATH, 'console.said.deleted');
 }
 
 async function usersOf(
   deps: ConnectionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { name }: ShownConnection,
 ): Promise<number> {
   const query = {
@@ -95,7 +99,7 @@ async function usersOf(
     include_totals: 'true',
     search_engine: 'v3',
   };
-  const { body } = await ask(deps, ctx, here, 'GET /users', { query });
+  const { body } = await ask(deps, ctx, session, 'GET /users', { query });
   return Number((body as { total?: number }).total ?? 0);
 }
 
@@ -103,11 +107,11 @@ async function usersOf(
 async function statusOf(
   deps: ConnectionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { id }: ShownConnection,
 ): Promise<{ fault?: string }> {
   try {
-    await ask(deps, ctx, here, 'GET /connections/:id/status', { params: { id } });
+    await ask(deps, ctx, session, 'GET /connections/:id/status', { params: { id } });
     return {};
   } catch (thrown) {
     const { status, error_description } = thrown as { status?: number; error_description?: string };
@@ -127,16 +131,16 @@ interface Form {
 async function showForm(
   deps: ConnectionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   connection: ShownConnection,
   { typed, faults, fault, check }: Form,
 ): Promise<void> {
   const { strategy, options, display_name = '' } = connection;
-  const head = headOf(here, connection, 'settings');
+  const head = headOf(session, connection, 'settings');
   const fields = filledFields(strategy, options, { typed, faults, fault });
   const ofDisplayName = faultIn(fault, 'display_name');
   const faulty = ofDisplayName ? DISPLAY_NAME : faultyOption(fields, deps.views.locale(ctx).has);
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/connections-settings',
     title: { text: head.connection.title },
     ...told(fault, faulty),
@@ -144,7 +148,7 @@ async function showForm(
       ...head,
       faults: ofDisplayName ? { display_name: ofDisplayName } : {},
       check,
-      mayDelete: here.can('delete:connections'),
+      mayDelete: session.can('delete:connections'),
       addresses: await addressesOf(deps, connection),
       displayName: bodyTexts(ctx).display_name ?? (display_name === connection.name ? '' : display_name),
       fields,

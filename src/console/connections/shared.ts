@@ -8,7 +8,7 @@ import { CONSOLE } from '../callbacks.ts';
 import { fieldsBelow } from '../forms.ts';
 import type { ConsolePageDependencies } from '../page.ts';
 import type { FaultyField } from '../render.ts';
-import type { AtConsole } from '../session.ts';
+import type { ConsoleSession } from '../session.ts';
 import { kindOf, lackingOf, titleOf } from './kinds.ts';
 import { scriptKinds } from './scripts.ts';
 import type { TryDependencies } from './try.ts';
@@ -38,9 +38,9 @@ export interface ShownConnection
 export async function connectionAt(
   deps: ConnectionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
 ): Promise<ShownConnection> {
-  const { body } = await ask(deps, ctx, here, 'GET /connections/:id', {
+  const { body } = await ask(deps, ctx, session, 'GET /connections/:id', {
     params: { id: String(ctx.params.id) },
   });
   return body as ShownConnection;
@@ -60,7 +60,7 @@ export async function recordOf(
 }
 
 /** Returns the data that the header of every page of a connection shows. */
-export function headOf(here: AtConsole, connection: ShownConnection, tab: string) {
+export function headOf(session: ConsoleSession, connection: ShownConnection, tab: string) {
   const { id, strategy } = connection;
   const [script] = scriptKinds(strategy);
   return {
@@ -74,7 +74,7 @@ export function headOf(here: AtConsole, connection: ShownConnection, tab: string
     },
     tab,
     scriptsPath: script === undefined ? undefined : `${PATH}/${id}/scripts/${script.name}`,
-    mayChange: CHANGE.every(here.can),
+    mayChange: CHANGE.every(session.can),
   };
 }
 

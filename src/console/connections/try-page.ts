@@ -7,7 +7,7 @@ import { CONSOLE_CLIENT } from '../../records/administrators.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import { ask } from '../ask.ts';
 import { renderConsole } from '../render.ts';
-import type { AtConsole } from '../session.ts';
+import type { ConsoleSession } from '../session.ts';
 import { usedOf } from './scripts.ts';
 import {
   type ConnectionsDependencies,
@@ -20,27 +20,32 @@ import type { Step } from './steps.ts';
 import { beginTry, finishTry, tryingOf, tryPassword } from './try.ts';
 
 /** Returns a hash that stands for the administrator's session, which one browser has. */
-const sessionOf = ({ token }: AtConsole) => sha256(`trial ${token}`);
+const sessionOf = ({ token }: ConsoleSession) => sha256(`trial ${token}`);
 
 /** Shows the form. */
-export async function showTry(deps: ConnectionsDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  await showPage(deps, ctx, here, await connectionAt(deps, ctx, here));
+export async function showTry(
+  deps: ConnectionsDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  await showPage(deps, ctx, session, await connectionAt(deps, ctx, session));
 }
 
 /** Begins a login at the provider, or checks an identifier and a password. */
 export async function tryConnection(
   deps: ConnectionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
 ): Promise<void> {
-  const shown = await connectionAt(deps, ctx, here);
+  const shown = await connectionAt(deps, ctx, session);
   const connection = await recordOf(deps, shown);
   const trying = tryingOf(connection);
   if (trying.by === 'redirect') {
-    const by = { userId: here.administrator.userId, session: sessionOf(here) };
+    const by = { userId: session.administrator.userId, session: sessionOf(session) };
     const begun = await beginTry(deps, by, { connection, strategy: trying.strategy });
-    if (begun.redirect === undefined) return showPage(deps, ctx, here, shown, { ...begun, isRight: false });
-    return go(deps, ctx, here, shown, { ...begun, redirect: begun.redirect });
+    if (begun.redirect === undefined)
+      return showPage(deps, ctx, session, shown, { ...begun, isRight: false });
+    return go(deps, ctx, session, shown, { ...begun, redirect: begun.redirect });
   }
   if (trying.by === 'none')
     throw new AuthError(400, 'invalid_request', 'This connection cannot be tried here.');
@@ -54,21 +59,26 @@ export async function tryConnection(
     caller: { ip: ctx.ip },
     clientId: CONSOLE_CLIENT,
   };
-  await showPage(deps, ctx, here, shown, await tryPassword(deps, typed));
+  await showPage(deps, ctx, session, shown, await tryPassword(deps, typed));
 }
 
 /** Shows the outcome after the browser has returned from the provider. */
-export async function showTried(deps: ConnectionsDependencies, ctx: Context, here: AtConsole): Promise<void> {
+export async function showTried(
+  deps: ConnectionsDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
   const { ticket } = ctx.query;
-  const answer = typeof ticket === 'string' ? await deps.testLogins.take(ticket, sessionOf(here)) : undefined;
+  const answer =
+    typeof ticket === 'string' ? await deps.testLogins.take(ticket, sessionOf(session)) : undefined;
   if (answer === undefined)
     throw new AuthError(400, 'invalid_request', 'This try is over. Begin another one.', {
       extra: { reason: 'request_expired' },
     });
   const params = { id: answer.connectionId };
-  const shown = (await ask(deps, ctx, here, 'GET /connections/:id', { params })).body as ShownConnection;
+  const shown = (await ask(deps, ctx, session, 'GET /connections/:id', { params })).body as ShownConnection;
   const steps = await finishTry(deps, answer, await recordOf(deps, shown));
-  await showPage(deps, ctx, here, shown, { steps, isRight: steps.at(-1)?.kind === 'profile' });
+  await showPage(deps, ctx, session, shown, { steps, isRight: steps.at(-1)?.kind === 'profile' });
 }
 
 /**
@@ -78,26 +88,26 @@ export async function showTried(deps: ConnectionsDependencies, ctx: Context, her
 async function go(
   deps: ConnectionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   shown: ShownConnection,
   { steps, redirect }: { steps: readonly Step[]; redirect: UpstreamRedirect },
 ): Promise<void> {
   if ('url' in redirect)
-    return showPage(deps, ctx, here, shown, { steps, isRight: false, goUrl: redirect.url });
+    return showPage(deps, ctx, session, shown, { steps, isRight: false, goUrl: redirect.url });
   const { action, fields } = redirect;
-  const model = { action, fields: Object.entries(fields), client: { name: here.administrator.name } };
+  const model = { action, fields: Object.entries(fields), client: { name: session.administrator.name } };
   await deps.views.page(ctx, 'login/elsewhere', model, { formAction: action });
 }
 
 async function showPage(
   deps: ConnectionsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   connection: ShownConnection,
   tried?: { steps: readonly Step[]; isRight: boolean; goUrl?: string },
 ): Promise<void> {
-  const head = headOf(here, connection, 'try');
-  await renderConsole(deps, ctx, here, {
+  const head = headOf(session, connection, 'try');
+  await renderConsole(deps, ctx, session, {
     template: 'console/connections-try',
     title: { text: head.connection.title },
     model: {

@@ -7,7 +7,7 @@ import type { EventMeanings } from '../../records/declaration.ts';
 import { type AskDependencies, ask, askIfThere } from '../ask.ts';
 import { CONSOLE } from '../callbacks.ts';
 import { EVENT_GROUPS } from '../event-groups.ts';
-import { type AtConsole, type ConsolePageDependencies, consolePage } from '../page.ts';
+import { type ConsolePageDependencies, type ConsoleSession, consolePage } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { hrefOf, isOpen, type LogFilter, queriesOf, readFilter } from './filter.ts';
 import { outcomeOf, storyOf, storyQueries } from './story.ts';
@@ -36,9 +36,9 @@ export const logRoutes: RouteDeclarations<LogDependencies> = {
 /** Capitalizes a sentence: for an event that names nobody it begins with the word for somebody. */
 const sentence = (text: string, tag: string) => text.charAt(0).toLocaleUpperCase(tag) + text.slice(1);
 
-async function showLog(deps: LogDependencies, ctx: Context, here: AtConsole): Promise<void> {
+async function showLog(deps: LogDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   const filter = readFilter(ctx.query);
-  const found = await eventsOf(deps, ctx, here, filter).catch(refusalOf);
+  const found = await eventsOf(deps, ctx, session, filter).catch(refusalOf);
   const { events, next } = 'refusal' in found ? { events: [], next: undefined } : found;
   const locale = deps.views.locale(ctx);
   const groups = Object.keys(EVENT_GROUPS).map((name) => ({ name, text: `console.log.group.${name}` }));
@@ -46,7 +46,7 @@ async function showLog(deps: LogDependencies, ctx: Context, here: AtConsole): Pr
     name,
     text: sentence(wordsOf({ type: name, log_id: '', date: '' }, locale, deps.meanings), locale.tag),
   }));
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/log-list',
     title: 't:console.log.title',
     model: {
@@ -56,7 +56,7 @@ async function showLog(deps: LogDependencies, ctx: Context, here: AtConsole): Pr
       isNewest: filter.before === '',
       groups,
       types: types.sort((a, b) => a.text.localeCompare(b.text, locale.tag)),
-      ...(await choicesOf(deps, ctx, here)),
+      ...(await choicesOf(deps, ctx, session)),
       days: deps.retentionDays(),
       events: events.map(shownBy(deps, ctx)),
       newest: hrefOf(PATH, filter, { before: '' }),
@@ -73,11 +73,11 @@ function refusalOf(thrown: unknown): { refusal: string } {
 }
 
 /** Returns a page of events, newest first. @returns `next`, the id to continue from when older events follow. */
-async function eventsOf(deps: LogDependencies, ctx: Context, here: AtConsole, filter: LogFilter) {
-  const userIds = await idsOf(deps, ctx, here, filter.user);
+async function eventsOf(deps: LogDependencies, ctx: Context, session: ConsoleSession, filter: LogFilter) {
+  const userIds = await idsOf(deps, ctx, session, filter.user);
   const pages = await Promise.all(
     queriesOf(filter, userIds).map((q) =>
-      listed(deps, ctx, here, { q, most: PAGE_SIZE + 1, sort: 'log_id:-1' }),
+      listed(deps, ctx, session, { q, most: PAGE_SIZE + 1, sort: 'log_id:-1' }),
     ),
   );
   const byId = new Map(pages.flat().map((event) => [event.log_id, event]));
@@ -89,30 +89,35 @@ async function eventsOf(deps: LogDependencies, ctx: Context, here: AtConsole, fi
 async function listed(
   deps: LogDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { q, most, sort }: { q: string | undefined; most: number; sort: string },
 ): Promise<AnsweredEvent[]> {
   const query = { q, sort, per_page: String(most) };
-  return (await ask(deps, ctx, here, 'GET /logs', { query })).body as AnsweredEvent[];
+  return (await ask(deps, ctx, session, 'GET /logs', { query })).body as AnsweredEvent[];
 }
 
 /**
  * Returns the ids of the users with an e-mail address, if the role may read users: their events need not contain the
  * address.
  */
-async function idsOf(deps: LogDependencies, ctx: Context, here: AtConsole, user: string): Promise<string[]> {
-  if (!user.includes('@') || !here.can('read:users')) return [];
-  const { body } = await ask(deps, ctx, here, 'GET /users-by-email', {
+async function idsOf(
+  deps: LogDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  user: string,
+): Promise<string[]> {
+  if (!user.includes('@') || !session.can('read:users')) return [];
+  const { body } = await ask(deps, ctx, session, 'GET /users-by-email', {
     query: { email: user.toLowerCase() },
   });
   return (body as { user_id: string }[]).slice(0, MOST_USERS).map(({ user_id: id }) => id);
 }
 
 /** Returns the choices that the form offers, as far as the role may read them. */
-async function choicesOf(deps: LogDependencies, ctx: Context, here: AtConsole) {
+async function choicesOf(deps: LogDependencies, ctx: Context, session: ConsoleSession) {
   const names = async (scope: string, call: string, fields: string) =>
-    here.can(scope)
-      ? ((await ask(deps, ctx, here, call, { query: { fields, per_page: '100' } })).body as object[])
+    session.can(scope)
+      ? ((await ask(deps, ctx, session, call, { query: { fields, per_page: '100' } })).body as object[])
       : undefined;
   const [clients, connections] = await Promise.all([
     names('read:clients', 'GET /clients', 'client_id,name'),
@@ -138,26 +143,26 @@ function shownBy(deps: LogDependencies, ctx: Context) {
   });
 }
 
-async function showEvent(deps: LogDependencies, ctx: Context, here: AtConsole): Promise<void> {
+async function showEvent(deps: LogDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   const params = { id: ctx.params.id ?? '' };
-  const event = (await ask(deps, ctx, here, 'GET /logs/:id', { params })).body as AnsweredEvent;
+  const event = (await ask(deps, ctx, session, 'GET /logs/:id', { params })).body as AnsweredEvent;
   const most = MOST_OF_STORY;
   const found = await Promise.all(
-    storyQueries(event).map((q) => listed(deps, ctx, here, { q, most, sort: 'log_id:1' })),
+    storyQueries(event).map((q) => listed(deps, ctx, session, { q, most, sort: 'log_id:1' })),
   );
   const story = storyOf(event, found.flat());
   const outcome = outcomeOf(story);
   const { text } = deps.views.locale(ctx);
   const who = story.map(whoOf).find((one) => one !== undefined) ?? text('console.log.somebody');
   const shown = shownBy(deps, ctx);
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/log-event',
     title: 't:console.log.detail',
     model: {
       path: PATH,
       event: { ...shown(event), meaning: deps.meanings[event.type] ?? event.type },
       fields: fieldsOf(event),
-      userPath: await pathOfUser(deps, ctx, here, event.user_id),
+      userPath: await pathOfUser(deps, ctx, session, event.user_id),
       json: JSON.stringify(event, undefined, 2),
       story: {
         outcome: outcomeWords(outcome.is, outcome.why),
@@ -182,12 +187,12 @@ async function showEvent(deps: LogDependencies, ctx: Context, here: AtConsole): 
 async function pathOfUser(
   deps: LogDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   id: string | undefined,
 ): Promise<string | undefined> {
-  if (id === undefined || !deps.paths.has(`${CONSOLE}/users/:id`) || !here.can('read:users'))
+  if (id === undefined || !deps.paths.has(`${CONSOLE}/users/:id`) || !session.can('read:users'))
     return undefined;
-  const found = await askIfThere(deps, ctx, here, 'GET /users/:id', { params: { id } });
+  const found = await askIfThere(deps, ctx, session, 'GET /users/:id', { params: { id } });
   return found && `${CONSOLE}/users/${encodeURIComponent(id)}`;
 }
 

@@ -8,7 +8,7 @@ import { type AskDependencies, ask, askIfThere } from '../ask.ts';
 import { CONSOLE } from '../callbacks.ts';
 import { hrefOf, readFilter } from '../log/filter.ts';
 import type { AnsweredEvent } from '../log/words.ts';
-import type { AtConsole, ConsolePageDependencies } from '../page.ts';
+import type { ConsolePageDependencies, ConsoleSession } from '../page.ts';
 import { ADMINISTRATORS_SCOPE } from '../roles.ts';
 import { endingBefore } from './certificates.ts';
 import type { ConnectionChecks } from './connection-checks.ts';
@@ -45,16 +45,21 @@ const SOON = 21 * DAY;
 /** The maximum number of problems of one kind. */
 const MOST = 20;
 
-type Look = (deps: AttentionDependencies, ctx: Context, here: AtConsole, now: number) => Promise<Attention[]>;
+type Look = (
+  deps: AttentionDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  now: number,
+) => Promise<Attention[]>;
 
 /** Returns all problems. @param now epoch milliseconds. */
 export async function attentionOf(
   deps: AttentionDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   now: number,
 ): Promise<Attention[]> {
-  const all = await Promise.all(LOOKS.map((look) => look(deps, ctx, here, now)));
+  const all = await Promise.all(LOOKS.map((look) => look(deps, ctx, session, now)));
   const found = all.flat().map((one) => ({ ...one, ...(!isThere(deps, one) && { path: undefined }) }));
   return found.sort((a, b) => Number(b.isBad) - Number(a.isBad)) as Attention[];
 }
@@ -70,28 +75,28 @@ const FAILURES: Partial<Record<EventType, string>> = {
   actions_execution_failed: 'actions',
 };
 
-const failures: Look = async (deps, ctx, here, now) => {
-  if (!here.can('read:logs')) return [];
+const failures: Look = async (deps, ctx, session, now) => {
+  if (!session.can('read:logs')) return [];
   const found = await lastDayOf(deps.logCounts, Object.keys(FAILURES), now);
   return Promise.all(
     [...found].map(async ([type, { count, latest }]) => ({
       isBad: true,
       text: `console.attention.${FAILURES[type as EventType] ?? ''}`,
       count,
-      why: await descriptionOf(deps, ctx, here, latest),
+      why: await descriptionOf(deps, ctx, session, latest),
       path: hrefOf(`${CONSOLE}/log`, readFilter({ type })),
     })),
   );
 };
 
 /** Returns the description of an event; undefined when it has been deleted. */
-async function descriptionOf(deps: AttentionDependencies, ctx: Context, here: AtConsole, id: string) {
-  const answer = await askIfThere(deps, ctx, here, 'GET /logs/:id', { params: { id } });
+async function descriptionOf(deps: AttentionDependencies, ctx: Context, session: ConsoleSession, id: string) {
+  const answer = await askIfThere(deps, ctx, session, 'GET /logs/:id', { params: { id } });
   return (answer?.body as AnsweredEvent | undefined)?.description;
 }
 
-const connections: Look = async ({ connectionChecks }, _ctx, here) =>
-  here.can('read:connections')
+const connections: Look = async ({ connectionChecks }, _ctx, session) =>
+  session.can('read:connections')
     ? (await connectionChecks.broken()).slice(0, MOST).map(({ name, why }) => ({
         isBad: true,
         text: 'console.attention.connection',
@@ -102,13 +107,13 @@ const connections: Look = async ({ connectionChecks }, _ctx, here) =>
       }))
     : [];
 
-const certificates: Look = async (deps, _ctx, here, now) => {
+const certificates: Look = async (deps, _ctx, session, now) => {
   const { config } = deps;
   const ending = endingBefore(
     {
-      server: here.can('read:tenant_settings') ? await deps.serverCertificate() : undefined,
-      connections: here.can('read:connections') ? await config.connections() : [],
-      clients: here.can('read:clients') ? await config.clients() : [],
+      server: session.can('read:tenant_settings') ? await deps.serverCertificate() : undefined,
+      connections: session.can('read:connections') ? await config.connections() : [],
+      clients: session.can('read:clients') ? await config.clients() : [],
     },
     now + SOON,
   );
@@ -121,9 +126,9 @@ const certificates: Look = async (deps, _ctx, here, now) => {
   }));
 };
 
-const keys: Look = async (deps, ctx, here, now) => {
-  if (!here.can('read:signing_keys')) return [];
-  const { body } = await ask(deps, ctx, here, 'GET /keys/signing');
+const keys: Look = async (deps, ctx, session, now) => {
+  if (!session.can('read:signing_keys')) return [];
+  const { body } = await ask(deps, ctx, session, 'GET /keys/signing');
   return (body as { alg: string; current_since?: string }[]).flatMap(({ alg, current_since: since }) => {
     const age = since === undefined ? 0 : now - Date.parse(since);
     if (age <= OLD_KEY) return [];
@@ -132,9 +137,9 @@ const keys: Look = async (deps, ctx, here, now) => {
   });
 };
 
-const streams: Look = async (deps, ctx, here) => {
-  if (!here.can('read:log_streams')) return [];
-  const { body } = await ask(deps, ctx, here, 'GET /log-streams');
+const streams: Look = async (deps, ctx, session) => {
+  if (!session.can('read:log_streams')) return [];
+  const { body } = await ask(deps, ctx, session, 'GET /log-streams');
   return (body as { name: string; status: string }[])
     .filter(({ status }) => status === 'suspended')
     .slice(0, MOST)
@@ -142,8 +147,8 @@ const streams: Look = async (deps, ctx, here) => {
 };
 
 /** Finds administrators without a second factor. */
-const administrators: Look = async (deps, _ctx, here) => {
-  if (!here.can(ADMINISTRATORS_SCOPE)) return [];
+const administrators: Look = async (deps, _ctx, session) => {
+  if (!session.can(ADMINISTRATORS_SCOPE)) return [];
   const { members = [] } = (await deps.store.collection('administrators').get(ADMINISTRATORS)) ?? {};
   const without: string[] = [];
   for (const { user_id: id } of members.slice(0, MOST)) {

@@ -4,7 +4,7 @@ import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import { CONSOLE } from '../callbacks.ts';
 import { hrefOf, readFilter } from '../log/filter.ts';
-import { type AtConsole, consolePage } from '../page.ts';
+import { type ConsoleSession, consolePage } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { type AttentionDependencies, attentionOf } from './attention.ts';
 import { barsOf, CHART } from './chart.ts';
@@ -16,15 +16,19 @@ export const overviewRoutes: RouteDeclarations<OverviewDependencies> = {
   [`GET ${CONSOLE}` as const]: consolePage('', { scopes: [] }, showOverview),
 };
 
-async function showOverview(deps: OverviewDependencies, ctx: Context, here: AtConsole): Promise<void> {
+async function showOverview(
+  deps: OverviewDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
   // Also started here, for sessions that began before the server did.
-  if (here.can('read:users')) deps.readUsersAhead();
+  if (session.can('read:users')) deps.readUsersAhead();
   const now = deps.clock();
   const range = rangeNamed(ctx.query.range);
   // In sequence: both count the log, and the second one can use what the first has counted.
-  const numbers = here.can('read:stats') ? await numbersOf(deps.logCounts, range, now) : undefined;
-  const attention = await attentionOf(deps, ctx, here, now);
-  await renderConsole(deps, ctx, here, {
+  const numbers = session.can('read:stats') ? await numbersOf(deps.logCounts, range, now) : undefined;
+  const attention = await attentionOf(deps, ctx, session, now);
+  await renderConsole(deps, ctx, session, {
     template: 'console/overview-home',
     section: '',
     title: 't:console.nav.overview',
@@ -37,14 +41,14 @@ async function showOverview(deps: OverviewDependencies, ctx: Context, here: AtCo
           isCurrent: name === range,
         })),
         isBehind: numbers.isBehind,
-        charts: chartsOf(deps, ctx, here, numbers),
+        charts: chartsOf(deps, ctx, session, numbers),
       }),
     },
   });
 }
 
 /** Returns the numbers as charts, each with a table of the same values. */
-function chartsOf(deps: OverviewDependencies, ctx: Context, here: AtConsole, numbers: Numbers) {
+function chartsOf(deps: OverviewDependencies, ctx: Context, session: ConsoleSession, numbers: Numbers) {
   const { form, times, series, range } = numbers;
   const timeOf = timesOf(deps, ctx, form);
   const shown = times.map(timeOf);
@@ -60,6 +64,6 @@ function chartsOf(deps: OverviewDependencies, ctx: Context, here: AtConsole, num
     rows: values.map((value, n) => ({ time: shown[n], value: count.format(value) })),
     first: shown[0],
     last: shown.at(-1),
-    ...(here.can('read:logs') && { path: hrefOf(`${CONSOLE}/log`, readFilter({ type: group, from })) }),
+    ...(session.can('read:logs') && { path: hrefOf(`${CONSOLE}/log`, readFilter({ type: group, from })) }),
   }));
 }

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import type { CallRules } from '../../management/call.ts';
 import { isObject } from '../../management/section.ts';
 import { sha256 } from '../../runtime/secrets.ts';
-import type { AtConsole } from '../page.ts';
+import type { ConsoleSession } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { groupOf, isNaming, type Operation, type Place, parametersOf, titleOf } from './declared.ts';
 import { differences } from './differences.ts';
@@ -52,13 +52,13 @@ export const isChange = ({ operation, call }: Pick<Doing, 'operation' | 'call'>)
 export async function drawnOf(
   deps: ResourcesDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   doing: Doing,
   asJson: boolean,
 ): Promise<Drawn> {
   const { call } = doing;
   const isJson = asJson && isChange(doing);
-  const record = isChange(doing) ? await recordAt(deps, ctx, here, doing) : undefined;
+  const record = isChange(doing) ? await recordAt(deps, ctx, session, doing) : undefined;
   const fields = call.body === undefined ? [] : fieldsOf(call.body);
   const asked = call.query === undefined ? [] : queryFieldsOf(call.query);
   return {
@@ -104,7 +104,7 @@ interface Told {
 export async function renderForm(
   deps: ResourcesDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   drawn: Drawn,
   { faults = { at: {}, general: [] }, posted, status = 200 }: Told = {},
 ): Promise<void> {
@@ -114,7 +114,7 @@ export async function renderForm(
     ...filledFields(queryFields, {}, { ...filling, isNew: true }),
     ...filledFields(fields, record, { ...filling, isNew: !isChange(drawn) }),
   ];
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/resources-form',
     section: sectionOf(place),
     title: inWords(deps, ctx, 'doing', call.summary),
@@ -157,14 +157,14 @@ function partedFields(all: readonly FilledField[]) {
 export async function renderReview(
   deps: ResourcesDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   drawn: Drawn,
   body: unknown,
 ): Promise<void> {
   const { place, call, record, isJson } = drawn;
   const name = titleOf(place.path);
   const frame = framed(drawn, ctx);
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/resources-review',
     section: sectionOf(place),
     title: inWords(deps, ctx, 'doing', call.summary),

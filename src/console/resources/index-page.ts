@@ -1,6 +1,6 @@
 // The page of all resources.
 import type { Context } from 'koa';
-import type { AtConsole } from '../page.ts';
+import type { ConsoleSession } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { groupOf, type Place, parametersOf, titleOf } from './declared.ts';
 import { type Link, operationLinks, type Places, type ResourcesDependencies } from './model.ts';
@@ -18,18 +18,18 @@ interface Group {
 export async function showIndex(
   deps: ResourcesDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   places: Places,
 ): Promise<void> {
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/resources-index',
     section: 'resources',
     title: 't:console.nav.resources',
-    model: { groups: groupsOf(here, places) },
+    model: { groups: groupsOf(session, places) },
   });
 }
 
-function groupsOf(here: AtConsole, places: Places): Group[] {
+function groupsOf(session: ConsoleSession, places: Places): Group[] {
   const names = [...new Set([...places.keys()].map(groupOf))].sort();
   return names
     .map((name) => {
@@ -38,11 +38,13 @@ function groupsOf(here: AtConsole, places: Places): Group[] {
       return {
         title: titleOf(`/${name}`),
         pages: top
-          .filter(({ read }) => read !== undefined && mayCall(here, read))
+          .filter(({ read }) => read !== undefined && mayCall(session, read))
           .map(({ path }) => ({ href: pageOf(path), text: titleOf(path) })),
-        actions: top.filter(({ read }) => read === undefined).flatMap((place) => operationLinks(here, place)),
+        actions: top
+          .filter(({ read }) => read === undefined)
+          .flatMap((place) => operationLinks(session, place)),
         named: all
-          .filter((place) => isFoundByName(here, places, place))
+          .filter((place) => isFoundByName(session, places, place))
           .map(({ path }) => ({
             title: titleOf(path),
             at: path,
@@ -54,8 +56,8 @@ function groupsOf(here: AtConsole, places: Places): Group[] {
 }
 
 /** Reports whether a record can only be reached by entering its ids, because no list leads to it. */
-function isFoundByName(here: AtConsole, places: Places, { path, read }: Place): boolean {
-  if (read === undefined || !mayCall(here, read)) return false;
+function isFoundByName(session: ConsoleSession, places: Places, { path, read }: Place): boolean {
+  if (read === undefined || !mayCall(session, read)) return false;
   const [, first = ''] = /^(.*?)\/:\w+/.exec(path) ?? [];
   if (first === '' || parametersOf(path).length === 0) return false;
   const head = places.get(first);

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
 import type { CallRules } from '../../management/call.ts';
 import { ask } from '../ask.ts';
-import type { AtConsole } from '../page.ts';
+import type { ConsoleSession } from '../page.ts';
 import { pageNumber, queryText } from '../query.ts';
 import { renderConsole } from '../render.ts';
 import { type Place, titleOf } from './declared.ts';
@@ -38,7 +38,7 @@ interface At {
 export async function showList(
   deps: ResourcesDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   at: At,
 ): Promise<void> {
   const { places, place, read } = at;
@@ -48,9 +48,9 @@ export async function showList(
     read.query === undefined ? [] : queryFieldsOf(read.query).filter(({ path }) => names.includes(path));
   const asked = askedOf(ctx, names);
   const isMissing = fields.some(({ path, isRequired }) => isRequired && asked.filters[path] === undefined);
-  const found = isMissing ? NOTHING : await pageAsked(deps, ctx, here, { ...at, asked });
-  const operations = operationLinks(here, place, params);
-  await renderConsole(deps, ctx, here, {
+  const found = isMissing ? NOTHING : await pageAsked(deps, ctx, session, { ...at, asked });
+  const operations = operationLinks(session, place, params);
+  await renderConsole(deps, ctx, session, {
     template: 'console/resources-list',
     section: sectionOf(place),
     title: inWords(deps, ctx, 'title', titleOf(place.path)),
@@ -66,7 +66,7 @@ export async function showList(
       operations,
       fault: found.fault,
       isPartial: found.isPartial,
-      ...tableOf(here, at, { asked, found, params }),
+      ...tableOf(session, at, { asked, found, params }),
       ...pagesOf(pageOf(place.path, params), asked, found),
     },
     status: found.fault === undefined ? 200 : 400,
@@ -80,12 +80,12 @@ const NOTHING: Found = { items: [], hasMore: false, isPartial: false };
 async function pageAsked(
   deps: ResourcesDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { read, asked }: At & { asked: AskedList },
 ): Promise<Found> {
   try {
     return await findPage(read, asked, async (query) => {
-      const answer = await ask(deps, ctx, here, nameOfCall(read), { params: paramsOf(ctx), query });
+      const answer = await ask(deps, ctx, session, nameOfCall(read), { params: paramsOf(ctx), query });
       return answer.body;
     });
   } catch (thrown) {
@@ -124,7 +124,7 @@ function hrefOf(at: string, asked: AskedList, more: Record<string, string | unde
 }
 
 function tableOf(
-  here: AtConsole,
+  session: ConsoleSession,
   { places, place, read }: At,
   { asked, found, params }: { asked: AskedList; found: Found; params: Params },
 ) {
@@ -132,7 +132,7 @@ function tableOf(
   const home = child === undefined ? undefined : places.get(child);
   const at = pageOf(place.path, params);
   const hasOwnOrder = filterNames(read).includes('sort');
-  const rows = found.items.map((item) => rowOf(here, item, { child, home, params }));
+  const rows = found.items.map((item) => rowOf(session, item, { child, home, params }));
   const isSaid = (name: string) =>
     rows.every(({ item, label, id }) => [undefined, label, id].includes(item[name] as string | undefined));
   const names = columnsOf(found.items, isSaid);
@@ -149,7 +149,7 @@ function tableOf(
 }
 
 function rowOf(
-  here: AtConsole,
+  session: ConsoleSession,
   item: Item,
   { child, home, params }: { child: string | undefined; home: Place | undefined; params: Params },
 ) {
@@ -162,7 +162,7 @@ function rowOf(
     id: id === label ? '' : id,
     label,
     href: opens ? pageOf(home.path, own) : undefined,
-    operations: opens || own === undefined || home === undefined ? [] : operationLinks(here, home, own),
+    operations: opens || own === undefined || home === undefined ? [] : operationLinks(session, home, own),
   };
 }
 

@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { CallRules } from '../../management/call.ts';
 import { type AskDependencies, ask, askIfThere } from '../ask.ts';
-import type { AtConsole, ConsolePageDependencies } from '../page.ts';
+import type { ConsolePageDependencies, ConsoleSession } from '../page.ts';
 import { roleRefusal } from '../roles.ts';
 import { groupOf, idOf, nameOf, type Place, parametersOf, titleOf } from './declared.ts';
 import { type Item, listOf } from './find.ts';
@@ -38,8 +38,8 @@ export const sectionOf = ({ path }: Place): string => SECTIONS[groupOf(path)] ??
 export const paramsOf = (ctx: Context): Params => ctx.params as Record<string, string>;
 
 /** Requires the right to make a call. @throws AuthError 403 */
-export function requireCall(here: AtConsole, call: CallRules): void {
-  if (!mayCall(here, call)) throw roleRefusal();
+export function requireCall(session: ConsoleSession, call: CallRules): void {
+  if (!mayCall(session, call)) throw roleRefusal();
 }
 
 /** Lists that have a page of their own design. */
@@ -78,10 +78,15 @@ export function crumbsOf(places: Places, path: string, params: Params): Link[] {
  * Returns links to the operations that the administrator may carry out.
  * @param isAbsent whether nothing exists at the place yet.
  */
-export function operationLinks(here: AtConsole, place: Place, params: Params = {}, isAbsent = false): Link[] {
+export function operationLinks(
+  session: ConsoleSession,
+  place: Place,
+  params: Params = {},
+  isAbsent = false,
+): Link[] {
   return operationsOf(place)
     .filter(([operation]) => !isAbsent || operation === 'create' || operation === 'replace')
-    .filter(([, call]) => mayCall(here, call))
+    .filter(([, call]) => mayCall(session, call))
     .map(([operation, call]) => ({
       href: operationPath(operation, place.path, params),
       text: call.summary,
@@ -115,27 +120,27 @@ export const labelOf = (record: unknown, fallback: string): string =>
 export async function readAt(
   deps: ResourcesDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { read, create, replace }: Place,
 ): Promise<unknown> {
   if (read === undefined) return undefined;
   const canBeMade = create !== undefined || replace !== undefined;
   const asking = canBeMade ? askIfThere : ask;
-  return (await asking(deps, ctx, here, nameOfCall(read), { params: paramsOf(ctx) }))?.body;
+  return (await asking(deps, ctx, session, nameOfCall(read), { params: paramsOf(ctx) }))?.body;
 }
 
 /** Returns the current record: from its own path, or else from the list that contains it. @throws AuthError 404 */
 export async function recordAt(
   deps: ResourcesDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { places, place }: { places: Places; place: Place },
 ): Promise<unknown> {
   const params = paramsOf(ctx);
-  if (place.read !== undefined) return readAt(deps, ctx, here, place);
+  if (place.read !== undefined) return readAt(deps, ctx, session, place);
   const above = places.get(place.path.slice(0, place.path.lastIndexOf('/')))?.read;
-  if (above === undefined || !mayCall(here, above)) return undefined;
-  const { items } = listOf((await ask(deps, ctx, here, nameOfCall(above), { params })).body);
+  if (above === undefined || !mayCall(session, above)) return undefined;
+  const { items } = listOf((await ask(deps, ctx, session, nameOfCall(above), { params })).body);
   const last = parametersOf(place.path).at(-1) ?? '';
   return items.find((item) => idOf(item, place.path) === params[last]);
 }

@@ -1,6 +1,6 @@
 // Paths of the console's pages for places and operations of the Management API, and the rights to open them.
 import type { CallRules } from '../../management/call.ts';
-import type { AtConsole } from '../session.ts';
+import type { ConsoleSession } from '../session.ts';
 import { isWhollyOf } from '../support.ts';
 import { filled, type Operation, type Place } from './declared.ts';
 
@@ -19,10 +19,10 @@ export const operationPath = (operation: Operation | 'reveal', path: string, par
 export const nameOfCall = ({ method, path }: CallRules): string => `${method} ${path}`;
 
 /** Reports whether the administrator's role may make a call with any parameters. */
-export function mayCall(here: Pick<AtConsole, 'can' | 'administrator'>, call: CallRules): boolean {
+export function mayCall(session: Pick<ConsoleSession, 'can' | 'administrator'>, call: CallRules): boolean {
   const { scopes, allScopes } = call;
-  const has = allScopes === undefined ? scopes.some(here.can) : allScopes.every(here.can);
-  return has && isWhollyOf(here.administrator.role, nameOfCall(call));
+  const has = allScopes === undefined ? scopes.some(session.can) : allScopes.every(session.can);
+  return has && isWhollyOf(session.administrator.role, nameOfCall(call));
 }
 
 /** Returns the operations of a place in the order in which they are offered. */

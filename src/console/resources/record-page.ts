@@ -1,7 +1,7 @@
 // The page of a record or of settings.
 import type { Context } from 'koa';
 import { isObject } from '../../management/section.ts';
-import type { AtConsole } from '../page.ts';
+import type { ConsoleSession } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { seesSecrets } from '../roles.ts';
 import { type Place, parametersOf, placesBelow, titleOf } from './declared.ts';
@@ -24,7 +24,7 @@ import { shownMember, shownMembers } from './shown.ts';
 export async function showRecord(
   deps: ResourcesDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   {
     places,
     place,
@@ -35,8 +35,8 @@ export async function showRecord(
   const params = paramsOf(ctx);
   const last = params[parametersOf(place.path).at(-1) ?? ''] ?? '';
   const isRecord = place.kind === 'record';
-  const hides = seesSecrets(here.administrator.role) && !isRevealed && hasSecrets(record);
-  await renderConsole(deps, ctx, here, {
+  const hides = seesSecrets(session.administrator.role) && !isRevealed && hasSecrets(record);
+  await renderConsole(deps, ctx, session, {
     template: 'console/resources-record',
     section: sectionOf(place),
     title: inWords(deps, ctx, 'title', titleOf(place.path)),
@@ -48,33 +48,33 @@ export async function showRecord(
         ? shownMembers(record, isRevealed)
         : [shownMember(titleOf(place.path), record, isRevealed)],
       isAbsent: record === undefined,
-      operations: operationLinks(here, place, params, record === undefined),
-      json: place.change === undefined || record === undefined ? undefined : jsonLink(here, place, params),
-      below: below(here, places, place.path, params),
+      operations: operationLinks(session, place, params, record === undefined),
+      json: place.change === undefined || record === undefined ? undefined : jsonLink(session, place, params),
+      below: below(session, places, place.path, params),
       isRevealed,
       reveal: hides ? operationPath('reveal', place.path, params) : undefined,
     },
   });
 }
 
-function jsonLink(here: AtConsole, { path, change }: Place, params: Params): string | undefined {
-  if (change === undefined || !mayCall(here, change)) return undefined;
+function jsonLink(session: ConsoleSession, { path, change }: Place, params: Params): string | undefined {
+  if (change === undefined || !mayCall(session, change)) return undefined;
   return `${operationPath('change', path, params)}?as=json`;
 }
 
 /** Returns links to the pages below a record, and to the actions on it. */
 function below(
-  here: AtConsole,
+  session: ConsoleSession,
   places: Places,
   path: string,
   params: Params,
 ): { pages: Link[]; actions: Link[] } {
   const near = placesBelow(places, path);
   const pages = near
-    .filter(({ read }) => read !== undefined && mayCall(here, read))
+    .filter(({ read }) => read !== undefined && mayCall(session, read))
     .map((place) => ({ href: pageOf(place.path, params), text: titleOf(place.path) }));
   const actions = near
     .filter(({ read }) => read === undefined)
-    .flatMap((place) => operationLinks(here, place, params));
+    .flatMap((place) => operationLinks(session, place, params));
   return { pages, actions };
 }

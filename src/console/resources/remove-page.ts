@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
 import { isObject } from '../../management/section.ts';
 import { ask } from '../ask.ts';
-import { type AtConsole, back } from '../page.ts';
+import { back, type ConsoleSession } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { parametersOf, placesBelow, titleOf } from './declared.ts';
 import { filterNames, type Item, listOf } from './find.ts';
@@ -62,16 +62,18 @@ interface Hanging {
 export async function showRemoval(
   deps: ResourcesDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   doing: Doing,
   fault?: AuthError,
 ): Promise<void> {
   const { places, place, call } = doing;
   const params = paramsOf(ctx);
   const record =
-    place.kind === 'record' || place.kind === 'setting' ? await recordAt(deps, ctx, here, doing) : undefined;
+    place.kind === 'record' || place.kind === 'setting'
+      ? await recordAt(deps, ctx, session, doing)
+      : undefined;
   const isOne = place.kind === 'record' && isObject(record);
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/resources-remove',
     section: sectionOf(place),
     title: inWords(deps, ctx, 'doing', call.summary),
@@ -81,7 +83,7 @@ export async function showRemoval(
       crumbs: crumbsOf(places, `${place.path}/:end`, params),
       at: operationPath('remove', place.path, params),
       told: TOLD[place.path] && `console.resources.goes.${TOLD[place.path]}`,
-      hanging: isOne ? await hangingOn(deps, ctx, here, { places, path: place.path, record }) : [],
+      hanging: isOne ? await hangingOn(deps, ctx, session, { places, path: place.path, record }) : [],
       mayBeForced: call.query !== undefined && Object.hasOwn(call.query.shape, 'force'),
       fault: fault?.error_description,
       cancel: placeAfter(doing, params),
@@ -100,7 +102,7 @@ interface Removed {
 async function hangingOn(
   deps: ResourcesDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { places, path, record }: Removed,
 ): Promise<Hanging[]> {
   const params = paramsOf(ctx);
@@ -115,14 +117,14 @@ async function hangingOn(
   const counted = await Promise.all(
     lists.map(async ({ place, query, params: own }) => {
       const read = place?.kind === 'list' ? place.read : undefined;
-      if (place === undefined || read === undefined || !mayCall(here, read)) return undefined;
+      if (place === undefined || read === undefined || !mayCall(session, read)) return undefined;
       const takes = (name: string) => Object.hasOwn(read.query?.shape ?? {}, name);
       const paging = {
         ...(takes('per_page') && { per_page: '1' }),
         ...(takes('include_totals') && { include_totals: 'true' }),
       };
       const answer = await askedFor(() =>
-        ask(deps, ctx, here, nameOfCall(read), { params: own, query: { ...paging, ...query } }),
+        ask(deps, ctx, session, nameOfCall(read), { params: own, query: { ...paging, ...query } }),
       );
       const { items, total } = listOf(answer?.body);
       const filters = filterNames(read).filter((name) => Object.hasOwn(query, name));
@@ -151,7 +153,7 @@ async function askedFor<T>(asking: () => Promise<T>): Promise<T | undefined> {
 export async function takeRemoval(
   deps: ResourcesDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   doing: Doing,
   { isForced }: { isForced: boolean },
 ): Promise<void> {
@@ -159,10 +161,10 @@ export async function takeRemoval(
   const params = paramsOf(ctx);
   try {
     const query = isForced ? { force: 'true' } : {};
-    await ask(deps, ctx, here, nameOfCall(call), { params, query });
+    await ask(deps, ctx, session, nameOfCall(call), { params, query });
   } catch (thrown) {
     if (!(thrown instanceof AuthError) || ![400, 409].includes(thrown.status)) throw thrown;
-    return showRemoval(deps, ctx, here, doing, thrown);
+    return showRemoval(deps, ctx, session, doing, thrown);
   }
   const above = crumbsOf(places, place.path, params).at(-1)?.href ?? '/console/resources';
   back(ctx, place.kind === 'record' ? above : placeAfter(doing, params), 'console.said.deleted');

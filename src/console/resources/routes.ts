@@ -5,7 +5,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclaration, RouteDeclarations } from '../../http/routes.ts';
 import type { CallRules } from '../../management/call.ts';
 import { withLongTexts } from '../forms.ts';
-import { type AtConsole, back, consoleForm, consolePage } from '../page.ts';
+import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
 import { queryText } from '../query.ts';
 import { type Operation, type Place, parametersOf, placesOf } from './declared.ts';
 import { isListOfRecords } from './find.ts';
@@ -28,8 +28,8 @@ function routesOf(places: Places): RouteDeclarations<ResourcesDependencies> {
   return Object.fromEntries([
     [
       'GET /console/resources',
-      consolePage<ResourcesDependencies>('resources', { scopes: [] }, (deps, ctx, here) =>
-        showIndex(deps, ctx, here, places),
+      consolePage<ResourcesDependencies>('resources', { scopes: [] }, (deps, ctx, session) =>
+        showIndex(deps, ctx, session, places),
       ),
     ],
     [
@@ -66,21 +66,26 @@ function readRoutes(places: Places, place: Place): [string, Route][] {
   if (read === undefined) return [];
   const section = sectionOf(place);
   const rules = rulesFor(read);
-  const show = async (deps: ResourcesDependencies, ctx: Context, here: AtConsole, isRevealed: boolean) => {
-    requireCall(here, read);
-    if (place.kind === 'list') return showList(deps, ctx, here, { places, place, read });
-    const body = await readAt(deps, ctx, here, place);
+  const show = async (
+    deps: ResourcesDependencies,
+    ctx: Context,
+    session: ConsoleSession,
+    isRevealed: boolean,
+  ) => {
+    requireCall(session, read);
+    if (place.kind === 'list') return showList(deps, ctx, session, { places, place, read });
+    const body = await readAt(deps, ctx, session, place);
     if (isListOfRecords(body) && place.kind === 'setting')
-      return showList(deps, ctx, here, { places, place, read });
-    await showRecord(deps, ctx, here, { places, place, record: body, isRevealed });
+      return showList(deps, ctx, session, { places, place, read });
+    await showRecord(deps, ctx, session, { places, place, record: body, isRevealed });
   };
-  const page = consolePage<ResourcesDependencies>(section, rules, (deps, ctx, here) =>
-    show(deps, ctx, here, false),
+  const page = consolePage<ResourcesDependencies>(section, rules, (deps, ctx, session) =>
+    show(deps, ctx, session, false),
   );
   const reveal = consoleForm<ResourcesDependencies>(
     section,
     { ...rules, isDangerous: true },
-    (deps, ctx, here) => show(deps, ctx, here, true),
+    (deps, ctx, session) => show(deps, ctx, session, true),
   );
   return [
     [`GET /console/resources${path}`, page],
@@ -108,22 +113,22 @@ function operationRoutes(places: Places, place: Place, operation: Operation): [s
   return [
     [
       `GET /console/${operation}${place.path}`,
-      consolePage<ResourcesDependencies>(section, rulesFor(call), async (deps, ctx, here) => {
-        requireCall(here, call);
-        if (isRemoval) return showRemoval(deps, ctx, here, doing);
-        const drawn = await drawnOf(deps, ctx, here, doing, ctx.query.as === 'json');
-        await renderForm(deps, ctx, here, drawn);
+      consolePage<ResourcesDependencies>(section, rulesFor(call), async (deps, ctx, session) => {
+        requireCall(session, call);
+        if (isRemoval) return showRemoval(deps, ctx, session, doing);
+        const drawn = await drawnOf(deps, ctx, session, doing, ctx.query.as === 'json');
+        await renderForm(deps, ctx, session, drawn);
       }),
     ],
     [
       `POST /console/${operation}${place.path}`,
       withLongTexts(
-        consoleForm<ResourcesDependencies>(section, rules, async (deps, ctx, here) => {
-          requireCall(here, call);
+        consoleForm<ResourcesDependencies>(section, rules, async (deps, ctx, session) => {
+          requireCall(session, call);
           const isForced = formFields(ctx, 'force').force === 'true';
           await (isRemoval
-            ? takeRemoval(deps, ctx, here, doing, { isForced })
-            : takeForm(deps, ctx, here, doing));
+            ? takeRemoval(deps, ctx, session, doing, { isForced })
+            : takeForm(deps, ctx, session, doing));
         }),
       ),
     ],

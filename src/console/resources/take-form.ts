@@ -5,7 +5,7 @@ import { AuthError } from '../../http/errors.ts';
 import { isObject } from '../../management/section.ts';
 import { jsonOf } from '../../runtime/json.ts';
 import { ask } from '../ask.ts';
-import { type AtConsole, back } from '../page.ts';
+import { back, type ConsoleSession } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { Place } from './declared.ts';
 import { faultOfAnswer, faultsBySchema, hasFaults } from './faults.ts';
@@ -44,11 +44,11 @@ interface Taken {
 export async function takeForm(
   deps: ResourcesDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   doing: Doing,
 ): Promise<void> {
   const posted = (bodyOf(ctx) ?? {}) as Posted;
-  const drawn = await drawnOf(deps, ctx, here, doing, posted.as === 'json');
+  const drawn = await drawnOf(deps, ctx, session, doing, posted.as === 'json');
   const isConfirmed = isChange(doing) && posted.step === 'save';
   const { text, tag } = deps.views.locale(ctx);
   const { body, faults } = isConfirmed ? confirmed(posted, drawn) : askedFor(drawn, posted);
@@ -61,9 +61,9 @@ export async function takeForm(
   const told =
     hasFaults(judged) || schema === undefined ? judged : faultsBySchema(schema, body, drawn.fields, language);
   if (hasFaults(told))
-    return renderForm(deps, ctx, here, drawn, { faults: told, posted: typed(posted), status: 400 });
-  if (isChange(doing) && !isConfirmed) return renderReview(deps, ctx, here, drawn, body);
-  await carryOut(deps, ctx, here, drawn, { body, posted, isConfirmed });
+    return renderForm(deps, ctx, session, drawn, { faults: told, posted: typed(posted), status: 400 });
+  if (isChange(doing) && !isConfirmed) return renderReview(deps, ctx, session, drawn, body);
+  await carryOut(deps, ctx, session, drawn, { body, posted, isConfirmed });
 }
 
 /** Returns the entered values. A confirmation has no form fields, so after it the form shows the stored values. */
@@ -96,7 +96,7 @@ function membersChanged(before: Record<string, unknown>, after: Record<string, u
 async function carryOut(
   deps: ResourcesDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   drawn: Drawn,
   { body, posted, isConfirmed }: Taken,
 ): Promise<void> {
@@ -112,18 +112,18 @@ async function carryOut(
   let answer: unknown;
   try {
     const asked = { params, query, ...(call.body && { body: sent }) };
-    ({ body: answer } = await ask(deps, ctx, here, nameOfCall(call), asked));
+    ({ body: answer } = await ask(deps, ctx, session, nameOfCall(call), asked));
   } catch (thrown) {
     if (!(thrown instanceof AuthError) || ![400, 409].includes(thrown.status)) throw thrown;
     const faults = faultOfAnswer(thrown, [...drawn.fields, ...queryFields]);
     const told = { faults, posted: isConfirmed ? undefined : posted, status: thrown.status };
-    return renderForm(deps, ctx, here, drawn, told);
+    return renderForm(deps, ctx, session, drawn, told);
   }
   const made = place.child === undefined ? undefined : places.get(place.child);
   const own = made?.read && isObject(answer) ? paramsOfItem(answer, made.path, params) : undefined;
   if (operation === 'create' && made !== undefined && own !== undefined)
     return back(ctx, pageOf(made.path, own), 'console.said.created');
-  if (isToldOnce(drawn) && isObject(answer)) return showAnswer(deps, ctx, here, drawn, answer);
+  if (isToldOnce(drawn) && isObject(answer)) return showAnswer(deps, ctx, session, drawn, answer);
   // A record that was ended has no page any more, so this leads to its list.
   const list = call.body === undefined ? crumbsOf(places, place.path, params).at(-2) : undefined;
   back(ctx, operation === 'replace' && list ? list.href : placeAfter(drawn, params), 'console.said.saved');
@@ -153,12 +153,12 @@ export function placeAfter({ places, place }: { places: Places; place: Place }, 
 async function showAnswer(
   deps: ResourcesDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { call, place, places }: Drawn,
   answer: Record<string, unknown>,
 ): Promise<void> {
   const params = paramsOf(ctx);
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/resources-answer',
     section: sectionOf(place),
     title: inWords(deps, ctx, 'doing', call.summary),

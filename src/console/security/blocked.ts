@@ -8,7 +8,7 @@ import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import { ask, askIfThere } from '../ask.ts';
 import type { AnsweredEvent } from '../log/words.ts';
-import { type AtConsole, back, consoleForm, consolePage } from '../page.ts';
+import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { SecuritySettingsDependencies } from './settings-pages.ts';
 import { PARTS, pathOfPart, tabsOf } from './tabs.ts';
@@ -23,26 +23,30 @@ export const blockedRoutes: RouteDeclarations<SecuritySettingsDependencies> = {
   [`POST ${PATH}/account` as const]: consoleForm<SecuritySettingsDependencies>(
     'security',
     { scopes: ['update:users'], isDangerous: false },
-    async (deps, ctx, here) => {
-      await ask(deps, ctx, here, 'DELETE /user-blocks', { query: formFields(ctx, 'identifier') });
+    async (deps, ctx, session) => {
+      await ask(deps, ctx, session, 'DELETE /user-blocks', { query: formFields(ctx, 'identifier') });
       back(ctx, PATH, 'console.security.said.unblocked');
     },
   ),
   [`POST ${PATH}/address` as const]: consoleForm<SecuritySettingsDependencies>(
     'security',
     { scopes: ['delete:anomaly_blocks'], isDangerous: false },
-    async (deps, ctx, here) => {
+    async (deps, ctx, session) => {
       const { ip: id } = formFields(ctx, 'ip');
-      await ask(deps, ctx, here, 'DELETE /anomaly/blocks/ips/:id', { params: { id } });
+      await ask(deps, ctx, session, 'DELETE /anomaly/blocks/ips/:id', { params: { id } });
       back(ctx, PATH, 'console.security.said.unblocked');
     },
   ),
 };
 
-async function showBlocked(deps: SecuritySettingsDependencies, ctx: Context, here: AtConsole): Promise<void> {
+async function showBlocked(
+  deps: SecuritySettingsDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
   const asked = typeof ctx.query.who === 'string' ? ctx.query.who.trim().slice(0, 320) : '';
-  const locks = await latestOf(deps, ctx, here, 'limit_wc', ({ user_name: name }) => name);
-  const throttled = await latestOf(deps, ctx, here, 'limit_mu', ({ ip }) => ip);
+  const locks = await latestOf(deps, ctx, session, 'limit_wc', ({ user_name: name }) => name);
+  const throttled = await latestOf(deps, ctx, session, 'limit_mu', ({ ip }) => ip);
   const identifiers = namesOf(locks, isIP(asked) === 0 ? asked : '');
   const addresses = namesOf(throttled, isIP(asked) === 0 ? '' : asked);
   const timeOf = timesOf(deps, ctx);
@@ -50,18 +54,18 @@ async function showBlocked(deps: SecuritySettingsDependencies, ctx: Context, her
     const date = events.get(name)?.date;
     return date === undefined ? {} : { since: timeOf(date) };
   };
-  const accounts = await Promise.all(identifiers.map((name) => blocksOf(deps, ctx, here, name)));
-  const held = await Promise.all(addresses.map((ip) => isThrottled(deps, ctx, here, ip)));
-  await renderConsole(deps, ctx, here, {
+  const accounts = await Promise.all(identifiers.map((name) => blocksOf(deps, ctx, session, name)));
+  const held = await Promise.all(addresses.map((ip) => isThrottled(deps, ctx, session, ip)));
+  await renderConsole(deps, ctx, session, {
     template: 'console/security-blocked',
     section: 'security',
     title: 't:console.security.blocked',
     model: {
-      tabs: tabsOf(here, 'blocked'),
+      tabs: tabsOf(session, 'blocked'),
       path: PATH,
       asked,
-      mayUnblockAccounts: here.can('update:users'),
-      mayUnblockAddresses: here.can('delete:anomaly_blocks'),
+      mayUnblockAccounts: session.can('update:users'),
+      mayUnblockAddresses: session.can('delete:anomaly_blocks'),
       accounts: identifiers.flatMap((identifier, n) => {
         const blocks = accounts[n] ?? [];
         const from = [...new Set(blocks.flatMap(({ ip }) => ip ?? []))];
@@ -77,12 +81,12 @@ async function showBlocked(deps: SecuritySettingsDependencies, ctx: Context, her
 async function latestOf(
   deps: SecuritySettingsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   type: string,
   nameOf: (event: AnsweredEvent) => string | undefined,
 ): Promise<ReadonlyMap<string, AnsweredEvent>> {
   const query = { q: `type:${type}`, sort: 'log_id:-1', per_page: READ };
-  const events = (await ask(deps, ctx, here, 'GET /logs', { query })).body as AnsweredEvent[];
+  const events = (await ask(deps, ctx, session, 'GET /logs', { query })).body as AnsweredEvent[];
   const latest = new Map<string, AnsweredEvent>();
   for (const event of events) {
     const name = nameOf(event);
@@ -99,21 +103,21 @@ const namesOf = (latest: ReadonlyMap<string, AnsweredEvent>, asked: string): str
 async function blocksOf(
   deps: SecuritySettingsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   identifier: string,
 ) {
-  const { body } = await ask(deps, ctx, here, 'GET /user-blocks', { query: { identifier } });
+  const { body } = await ask(deps, ctx, session, 'GET /user-blocks', { query: { identifier } });
   return (body as { blocked_for: { connection: string; ip?: string }[] }).blocked_for;
 }
 
 async function isThrottled(
   deps: SecuritySettingsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   ip: string,
 ): Promise<boolean> {
   // Old log events may contain something that is not an address.
   if (isIP(ip) === 0) return false;
   const params = { id: ip };
-  return (await askIfThere(deps, ctx, here, 'GET /anomaly/blocks/ips/:id', { params })) !== undefined;
+  return (await askIfThere(deps, ctx, session, 'GET /anomaly/blocks/ips/:id', { params })) !== undefined;
 }

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { ask } from '../ask.ts';
-import { type AtConsole, back, consoleForm, consolePage } from '../page.ts';
+import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { SecuritySettingsDependencies } from './settings-pages.ts';
 import { PARTS, pathOfPart, tabsOf } from './tabs.ts';
@@ -28,25 +28,29 @@ export const factorsRoutes: RouteDeclarations<SecuritySettingsDependencies> = {
   ),
 };
 
-async function factorsOf(deps: SecuritySettingsDependencies, ctx: Context, here: AtConsole) {
+async function factorsOf(deps: SecuritySettingsDependencies, ctx: Context, session: ConsoleSession) {
   const [factors, policies] = await Promise.all([
-    ask(deps, ctx, here, 'GET /guardian/factors'),
-    ask(deps, ctx, here, 'GET /guardian/policies'),
+    ask(deps, ctx, session, 'GET /guardian/factors'),
+    ask(deps, ctx, session, 'GET /guardian/policies'),
   ]);
   const [policy = POLICIES[0]] = policies.body as string[];
   return { factors: (factors.body as Factor[]).filter(({ name }) => name !== NONE_OF_OURS), policy };
 }
 
-async function showFactors(deps: SecuritySettingsDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  const { factors, policy } = await factorsOf(deps, ctx, here);
-  await renderConsole(deps, ctx, here, {
+async function showFactors(
+  deps: SecuritySettingsDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  const { factors, policy } = await factorsOf(deps, ctx, session);
+  await renderConsole(deps, ctx, session, {
     template: 'console/security-factors',
     section: 'security',
     title: 't:console.security.factors',
     model: {
-      tabs: tabsOf(here, 'factors'),
+      tabs: tabsOf(session, 'factors'),
       path: PATH,
-      mayChange: here.can('update:guardian_factors') && here.can('update:mfa_policies'),
+      mayChange: session.can('update:guardian_factors') && session.can('update:mfa_policies'),
       factors: factors.map((one) => ({ ...one, text: `console.security.factor.${one.name}` })),
       policies: POLICIES.map((name) => ({
         name,
@@ -59,18 +63,22 @@ async function showFactors(deps: SecuritySettingsDependencies, ctx: Context, her
   });
 }
 
-async function saveFactors(deps: SecuritySettingsDependencies, ctx: Context, here: AtConsole): Promise<void> {
+async function saveFactors(
+  deps: SecuritySettingsDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
   const sent = bodyTexts(ctx);
-  const { factors, policy } = await factorsOf(deps, ctx, here);
+  const { factors, policy } = await factorsOf(deps, ctx, session);
   for (const { name, enabled } of factors) {
     const isOn = sent[`factor-${name}`] === 'on';
     // Unchanged factors are skipped, so that the log only contains changes.
     if (isOn === enabled) continue;
     const asked = { params: { name }, body: { enabled: isOn } };
-    await ask(deps, ctx, here, 'PUT /guardian/factors/:name', asked);
+    await ask(deps, ctx, session, 'PUT /guardian/factors/:name', asked);
   }
   const chosen = POLICIES.find((one) => one === sent.policy) ?? policy;
   if (chosen !== policy)
-    await ask(deps, ctx, here, 'PUT /guardian/policies', { body: chosen === 'never' ? [] : [chosen] });
+    await ask(deps, ctx, session, 'PUT /guardian/policies', { body: chosen === 'never' ? [] : [chosen] });
   back(ctx, PATH, 'console.said.saved');
 }

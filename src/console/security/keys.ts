@@ -5,7 +5,7 @@ import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import { ask } from '../ask.ts';
 import { type FormFault, faultOf } from '../form-fault.ts';
-import { type AtConsole, back, consoleForm, consolePage } from '../page.ts';
+import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { SecuritySettingsDependencies } from './settings-pages.ts';
 import { PARTS, pathOfPart, tabsOf } from './tabs.ts';
@@ -27,33 +27,33 @@ export const keysRoutes: RouteDeclarations<SecuritySettingsDependencies> = {
   [`GET ${PATH}` as const]: consolePage<SecuritySettingsDependencies>(
     'security',
     { scopes: PARTS.keys },
-    (deps, ctx, here) => showKeys(deps, ctx, here),
+    (deps, ctx, session) => showKeys(deps, ctx, session),
   ),
-  [`POST ${PATH}/rotate` as const]: changing(async (deps, ctx, here) => {
+  [`POST ${PATH}/rotate` as const]: changing(async (deps, ctx, session) => {
     const { alg } = formFields(ctx, 'alg');
-    await ask(deps, ctx, here, 'POST /keys/signing/rotate', { body: { alg } });
+    await ask(deps, ctx, session, 'POST /keys/signing/rotate', { body: { alg } });
     return 'console.security.said.rotated';
   }),
-  [`POST ${PATH}/revoke` as const]: changing(async (deps, ctx, here) => {
+  [`POST ${PATH}/revoke` as const]: changing(async (deps, ctx, session) => {
     const params = formFields(ctx, 'kid');
-    await ask(deps, ctx, here, 'PUT /keys/signing/:kid/revoke', { params });
+    await ask(deps, ctx, session, 'PUT /keys/signing/:kid/revoke', { params });
     return 'console.security.said.revoked';
   }),
 };
 
 /** Declares a form that changes the keys. @param change returns the key of the message to show. */
 function changing(
-  change: (deps: SecuritySettingsDependencies, ctx: Context, here: AtConsole) => Promise<string>,
+  change: (deps: SecuritySettingsDependencies, ctx: Context, session: ConsoleSession) => Promise<string>,
 ) {
   return consoleForm<SecuritySettingsDependencies>(
     'security',
     { scopes: [UPDATE], isDangerous: true },
-    async (deps, ctx, here) => {
+    async (deps, ctx, session) => {
       let said: string;
       try {
-        said = await change(deps, ctx, here);
+        said = await change(deps, ctx, session);
       } catch (thrown) {
-        return showKeys(deps, ctx, here, faultOf(thrown));
+        return showKeys(deps, ctx, session, faultOf(thrown));
       }
       back(ctx, PATH, said);
     },
@@ -63,10 +63,10 @@ function changing(
 async function showKeys(
   deps: SecuritySettingsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   fault?: FormFault,
 ): Promise<void> {
-  const keys = (await ask(deps, ctx, here, 'GET /keys/signing')).body as AnsweredKey[];
+  const keys = (await ask(deps, ctx, session, 'GET /keys/signing')).body as AnsweredKey[];
   const timeOf = timesOf(deps, ctx);
   const shown = keys.map(({ kid, alg, thumbprint, current, current_since: since, next }) => ({
     kid,
@@ -75,14 +75,14 @@ async function showKeys(
     state: current === true ? 'current' : next === true ? 'next' : 'previous',
     ...(since !== undefined && { since: timeOf(since) }),
   }));
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/security-keys',
     section: 'security',
     title: 't:console.security.keys',
     model: {
-      tabs: tabsOf(here, 'keys'),
+      tabs: tabsOf(session, 'keys'),
       path: PATH,
-      mayChange: here.can(UPDATE),
+      mayChange: session.can(UPDATE),
       algs: [...new Set(keys.map(({ alg }) => alg))].map((alg) => ({
         alg,
         keys: shown.filter((key) => key.alg === alg),

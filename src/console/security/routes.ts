@@ -11,8 +11,8 @@ import { SECURITY, tabsOf } from './tabs.ts';
 export type SecurityDependencies = SecuritySettingsDependencies;
 
 export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
-  [`GET ${SECURITY}` as const]: consolePage('security', { scopes: [] }, async (_deps, ctx, here) => {
-    const [first] = tabsOf(here);
+  [`GET ${SECURITY}` as const]: consolePage('security', { scopes: [] }, async (_deps, ctx, session) => {
+    const [first] = tabsOf(session);
     if (first === undefined) throw roleRefusal();
     back(ctx, first.path);
   }),

@@ -5,7 +5,13 @@ import type { RouteDeclarations } from '../../http/routes.ts';
 import { type AskDependencies, ask } from '../ask.ts';
 import { type FormFault, faultIn, faultOf } from '../form-fault.ts';
 import { told } from '../forms.ts';
-import { type AtConsole, back, type ConsolePageDependencies, consoleForm, consolePage } from '../page.ts';
+import {
+  back,
+  type ConsolePageDependencies,
+  type ConsoleSession,
+  consoleForm,
+  consolePage,
+} from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { bodyOf, SETTINGS_FORMS, type SettingsForm, shownValues } from './settings-forms.ts';
 import { PARTS, type Part, pathOfPart, tabsOf } from './tabs.ts';
@@ -25,8 +31,8 @@ const partsWithForms = [...new Set(SETTINGS_FORMS.map(({ part }) => part))];
 export const settingsRoutes = Object.fromEntries([
   ...partsWithForms.map((part) => [
     `GET ${pathOfPart(part)}`,
-    consolePage<SecuritySettingsDependencies>('security', { scopes: PARTS[part] }, (deps, ctx, here) =>
-      showPart(deps, ctx, here, part),
+    consolePage<SecuritySettingsDependencies>('security', { scopes: PARTS[part] }, (deps, ctx, session) =>
+      showPart(deps, ctx, session, part),
     ),
   ]),
   ...SETTINGS_FORMS.map((form) => [
@@ -34,7 +40,7 @@ export const settingsRoutes = Object.fromEntries([
     consoleForm<SecuritySettingsDependencies>(
       'security',
       { scopes: [form.update], isDangerous: true },
-      (deps, ctx, here) => save(deps, ctx, here, form),
+      (deps, ctx, session) => save(deps, ctx, session, form),
     ),
   ]),
 ]) as RouteDeclarations<SecuritySettingsDependencies>;
@@ -42,16 +48,16 @@ export const settingsRoutes = Object.fromEntries([
 async function settingsOf(
   deps: SecuritySettingsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { read }: SettingsForm,
 ): Promise<Record<string, unknown>> {
-  return (await ask(deps, ctx, here, read)).body as Record<string, unknown>;
+  return (await ask(deps, ctx, session, read)).body as Record<string, unknown>;
 }
 
 async function showPart(
   deps: SecuritySettingsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   part: Part,
   refused?: Refused,
 ): Promise<void> {
@@ -59,13 +65,13 @@ async function showPart(
   const forms = await Promise.all(
     SETTINGS_FORMS.filter((form) => form.part === part).map(async (form) => {
       const isRefused = refused?.form === form;
-      const values = isRefused ? refused.sent : shownValues(form, await settingsOf(deps, ctx, here, form));
+      const values = isRefused ? refused.sent : shownValues(form, await settingsOf(deps, ctx, session, form));
       const text = `console.security.${form.name}` as const;
       return {
         name: form.name,
         path: `${pathOfPart(part)}/${form.name}`,
         text,
-        mayChange: here.can(form.update),
+        mayChange: session.can(form.update),
         fields: form.fields.map((field) => ({
           ...field,
           id: `${form.name}-${field.name}`,
@@ -78,11 +84,11 @@ async function showPart(
     }),
   );
   const faulty = forms.flatMap(({ fields }) => fields).find(({ fault }) => fault !== undefined);
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/security-settings',
     section: 'security',
     title: `t:console.security.${part}`,
-    model: { tabs: tabsOf(here, part), part, forms },
+    model: { tabs: tabsOf(session, part), part, forms },
     ...told(refused?.fault, faulty && { id: faulty.id, label: `t:${faulty.text}` }),
   });
 }
@@ -96,15 +102,15 @@ function faultAt(fault: FormFault, { section }: SettingsForm, member: string): F
 async function save(
   deps: SecuritySettingsDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   form: SettingsForm,
 ): Promise<void> {
   const sent = bodyTexts(ctx);
   try {
-    const body = bodyOf(form, sent, await settingsOf(deps, ctx, here, form));
-    await ask(deps, ctx, here, form.write, { body });
+    const body = bodyOf(form, sent, await settingsOf(deps, ctx, session, form));
+    await ask(deps, ctx, session, form.write, { body });
   } catch (thrown) {
-    return showPart(deps, ctx, here, form.part, { form, sent, fault: faultOf(thrown) });
+    return showPart(deps, ctx, session, form.part, { form, sent, fault: faultOf(thrown) });
   }
   back(ctx, pathOfPart(form.part), 'console.said.saved');
 }

@@ -1,6 +1,6 @@
 // The parts of the section "Security", and the scopes to see them.
 import { CONSOLE } from '../callbacks.ts';
-import type { AtConsole } from '../page.ts';
+import type { ConsoleSession } from '../page.ts';
 
 export const SECURITY = `${CONSOLE}/security`;
 
@@ -19,7 +19,7 @@ export type Part = keyof typeof PARTS;
 export const pathOfPart = (part: Part): string => `${SECURITY}/${part}`;
 
 /** Returns the parts that an administrator may see, as tabs. */
-export function tabsOf({ can }: Pick<AtConsole, 'can'>, current?: Part) {
+export function tabsOf({ can }: Pick<ConsoleSession, 'can'>, current?: Part) {
   return (Object.keys(PARTS) as Part[])
     .filter((part) => PARTS[part].every(can))
     .map((part) => ({

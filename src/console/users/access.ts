@@ -6,7 +6,7 @@ import { timesOf } from '../../pages/times.ts';
 import { jsonOf } from '../../runtime/json.ts';
 import { ask } from '../ask.ts';
 import { type AnsweredEvent, isBad, wordsOf } from '../log/words.ts';
-import type { AtConsole } from '../page.ts';
+import type { ConsoleSession } from '../page.ts';
 import { pageNumber, queryText } from '../query.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { requireRight, rightsOf } from './rights.ts';
@@ -34,13 +34,13 @@ const MOST_OFFERED = 500;
 const ROLES: UserTab<UsersDependencies> = {
   tab: 'roles',
   scopes: scopesOf('roles'),
-  model: async (deps, ctx, here, { user }) => {
+  model: async (deps, ctx, session, { user }) => {
     const asked = { params: { id: user.user_id }, query: { per_page: MOST } };
     const [roles, permissions, all, offered] = await Promise.all([
-      ask(deps, ctx, here, 'GET /users/:id/roles', asked),
-      ask(deps, ctx, here, 'GET /users/:id/permissions', asked),
-      ask(deps, ctx, here, 'GET /roles', { query: { per_page: MOST } }),
-      offeredPermissions(deps, ctx, here),
+      ask(deps, ctx, session, 'GET /users/:id/roles', asked),
+      ask(deps, ctx, session, 'GET /users/:id/permissions', asked),
+      ask(deps, ctx, session, 'GET /roles', { query: { per_page: MOST } }),
+      offeredPermissions(deps, ctx, session),
     ]);
     const own = roles.body as RoleAnswer[];
     const shown = (permissions.body as PermissionAnswer[]).map((one) => ({
@@ -78,9 +78,9 @@ function permissionIn(ctx: Context) {
 }
 
 /** Returns the permissions of all APIs, for administrators who may assign them. */
-async function offeredPermissions(deps: UsersDependencies, ctx: Context, here: AtConsole) {
-  if (!rightsOf(here).changeRoles || !here.can('read:resource_servers')) return [];
-  const answer = await ask(deps, ctx, here, 'GET /resource-servers', { query: { per_page: MOST } });
+async function offeredPermissions(deps: UsersDependencies, ctx: Context, session: ConsoleSession) {
+  if (!rightsOf(session).changeRoles || !session.can('read:resource_servers')) return [];
+  const answer = await ask(deps, ctx, session, 'GET /resource-servers', { query: { per_page: MOST } });
   const apis = answer.body as { identifier: string; name?: string; scopes?: { value: string }[] }[];
   return apis
     .flatMap(({ identifier, name, scopes = [] }) =>
@@ -96,8 +96,8 @@ async function offeredPermissions(deps: UsersDependencies, ctx: Context, here: A
 const ORGANIZATIONS: UserTab<UsersDependencies> = {
   tab: 'organizations',
   scopes: scopesOf('organizations'),
-  model: async (deps, ctx, here, { user }) => {
-    const answer = await ask(deps, ctx, here, 'GET /users/:id/organizations', {
+  model: async (deps, ctx, session, { user }) => {
+    const answer = await ask(deps, ctx, session, 'GET /users/:id/organizations', {
       params: { id: user.user_id },
       query: { per_page: MOST },
     });
@@ -118,9 +118,9 @@ const EVENTS = 50;
 const LOG: UserTab<UsersDependencies> = {
   tab: 'events',
   scopes: scopesOf('events'),
-  model: async (deps, ctx, here, { user }: Shown) => {
+  model: async (deps, ctx, session, { user }: Shown) => {
     const page = pageNumber(queryText(ctx, 'page'));
-    const answer = await ask(deps, ctx, here, 'GET /users/:id/logs', {
+    const answer = await ask(deps, ctx, session, 'GET /users/:id/logs', {
       params: { id: user.user_id },
       query: { page: String(page), per_page: String(EVENTS) },
     });
@@ -152,30 +152,33 @@ const CHANGE = { scopes: ['update:users', 'create:role_members', 'delete:role_me
 
 /** Declares a form that gives or takes rights. */
 function rightsForm(act: Parameters<typeof tabForm<UsersDependencies>>[2]) {
-  return tabForm(ROLES, CHANGE, (deps, ctx, here, user) => {
-    requireRight(rightsOf(here).changeRoles);
-    return act(deps, ctx, here, user);
+  return tabForm(ROLES, CHANGE, (deps, ctx, session, user) => {
+    requireRight(rightsOf(session).changeRoles);
+    return act(deps, ctx, session, user);
   });
 }
 
 export const accessRoutes: RouteDeclarations<UsersDependencies> = {
   [`GET ${PATH}/roles`]: tabPage(ROLES),
-  [`POST ${PATH}/roles`]: rightsForm(async (deps, ctx, here, { user_id: id }) => {
+  [`POST ${PATH}/roles`]: rightsForm(async (deps, ctx, session, { user_id: id }) => {
     const body = { roles: [formFields(ctx, 'role').role] };
-    await ask(deps, ctx, here, 'POST /users/:id/roles', { params: { id }, body });
+    await ask(deps, ctx, session, 'POST /users/:id/roles', { params: { id }, body });
     return { said: 'console.users.said.roleGiven' };
   }),
-  [`POST ${PATH}/roles/remove`]: rightsForm(async (deps, ctx, here, { user_id: id }) => {
+  [`POST ${PATH}/roles/remove`]: rightsForm(async (deps, ctx, session, { user_id: id }) => {
     const body = { roles: [formFields(ctx, 'role').role] };
-    await ask(deps, ctx, here, 'DELETE /users/:id/roles', { params: { id }, body });
+    await ask(deps, ctx, session, 'DELETE /users/:id/roles', { params: { id }, body });
     return { said: 'console.users.said.roleTaken' };
   }),
-  [`POST ${PATH}/roles/permission`]: rightsForm(async (deps, ctx, here, { user_id: id }) => {
-    await ask(deps, ctx, here, 'POST /users/:id/permissions', { params: { id }, body: permissionIn(ctx) });
+  [`POST ${PATH}/roles/permission`]: rightsForm(async (deps, ctx, session, { user_id: id }) => {
+    await ask(deps, ctx, session, 'POST /users/:id/permissions', { params: { id }, body: permissionIn(ctx) });
     return { said: 'console.users.said.permissionGiven' };
   }),
-  [`POST ${PATH}/roles/permission/remove`]: rightsForm(async (deps, ctx, here, { user_id: id }) => {
-    await ask(deps, ctx, here, 'DELETE /users/:id/permissions', { params: { id }, body: permissionIn(ctx) });
+  [`POST ${PATH}/roles/permission/remove`]: rightsForm(async (deps, ctx, session, { user_id: id }) => {
+    await ask(deps, ctx, session, 'DELETE /users/:id/permissions', {
+      params: { id },
+      body: permissionIn(ctx),
+    });
     return { said: 'console.users.said.permissionTaken' };
   }),
   [`GET ${PATH}/organizations`]: tabPage(ORGANIZATIONS),

@@ -4,7 +4,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import { ask } from '../ask.ts';
-import { type AtConsole, consolePage } from '../page.ts';
+import { type ConsoleSession, consolePage } from '../page.ts';
 import { pageNumber, queryText } from '../query.ts';
 import { renderConsole } from '../render.ts';
 import type { UsersDependencies } from './dependencies.ts';
@@ -27,21 +27,23 @@ const FILTERS = {
 } as const;
 
 export const listRoutes: RouteDeclarations<UsersDependencies> = {
-  [`GET ${USERS}`]: consolePage<UsersDependencies>('users', { scopes: ['read:users'] }, (deps, ctx, here) =>
-    showList(deps, ctx, here, 'console/users-list'),
+  [`GET ${USERS}`]: consolePage<UsersDependencies>(
+    'users',
+    { scopes: ['read:users'] },
+    (deps, ctx, session) => showList(deps, ctx, session, 'console/users-list'),
   ),
   // The list without its page; the page's script inserts it.
   [`GET ${USERS}/found`]: consolePage<UsersDependencies>(
     'users',
     { scopes: ['read:users'] },
-    (deps, ctx, here) => showList(deps, ctx, here, 'console/users-found'),
+    (deps, ctx, session) => showList(deps, ctx, session, 'console/users-found'),
   ),
 };
 
 async function showList(
   deps: UsersDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   template: 'console/users-list' | 'console/users-found',
 ): Promise<void> {
   const text = textOf(ctx, 'q');
@@ -49,7 +51,7 @@ async function showList(
   const connection = textOf(ctx, 'connection');
   // Searches for metadata are refused to support. The word is removed because it is part of no name that support
   // looks for.
-  const isSupport = here.administrator.role === 'support';
+  const isSupport = session.administrator.role === 'support';
   const asked = userQuery(isSupport ? text.replaceAll(/metadata/gi, ' ') : text);
   const q = [asked, filter === undefined ? undefined : FILTERS[filter as keyof typeof FILTERS]]
     .filter((one) => one !== undefined)
@@ -68,9 +70,9 @@ async function showList(
     fields: FIELDS,
   };
   const time = timesOf(deps, ctx);
-  const { users, total, slow, is_cut } = await found(deps, ctx, here, query);
+  const { users, total, slow, is_cut } = await found(deps, ctx, session, query);
   const connections = (await deps.config.connections()).map(({ name }) => name);
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template,
     section: 'users',
     title: 't:console.users.title',
@@ -86,7 +88,7 @@ async function showList(
       isCut: is_cut === true,
       isSearch,
       pages: pagesOf(page, users.length, { q: text, filter, connection }),
-      rights: rightsOf(here),
+      rights: rightsOf(session),
     },
   });
 }
@@ -97,11 +99,11 @@ const FIELDS =
 async function found(
   deps: UsersDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   query: Record<string, string>,
 ): Promise<{ users: UserAnswer[]; total?: number; slow?: string; is_cut?: boolean }> {
   try {
-    const { body } = await ask(deps, ctx, here, 'GET /users', { query });
+    const { body } = await ask(deps, ctx, session, 'GET /users', { query });
     return Array.isArray(body)
       ? { users: body as UserAnswer[] }
       : (body as { users: UserAnswer[]; total?: number; is_cut?: boolean });

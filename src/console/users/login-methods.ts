@@ -48,8 +48,8 @@ const KINDS = new Set(['passkey', ...ALL_SECOND_FACTORS.map(({ managed }) => man
 const FACTORS: UserTab<UsersDependencies> = {
   tab: 'factors',
   scopes: scopesOf('factors'),
-  model: async (deps, ctx, here, { user }) => {
-    const answer = await ask(deps, ctx, here, 'GET /users/:id/authentication-methods', {
+  model: async (deps, ctx, session, { user }) => {
+    const answer = await ask(deps, ctx, session, 'GET /users/:id/authentication-methods', {
       params: { id: user.user_id },
       query: { per_page: '100' },
     });
@@ -75,29 +75,29 @@ const REMOVE = { scopes: ['delete:authentication_methods'], isDangerous: true };
 
 export const loginMethodRoutes: RouteDeclarations<UsersDependencies> = {
   [`GET ${PATH}/identities`]: tabPage(IDENTITIES),
-  [`POST ${PATH}/identities`]: takeOverForm(async (deps, ctx, here, user) => {
+  [`POST ${PATH}/identities`]: takeOverForm(async (deps, ctx, session, user) => {
     const { provider, identity_id } = formFields(ctx, 'provider', 'identity_id');
     const params = { id: user.user_id, provider, identity_id };
-    await ask(deps, ctx, here, 'DELETE /users/:id/identities/:provider/:identity_id', { params });
+    await ask(deps, ctx, session, 'DELETE /users/:id/identities/:provider/:identity_id', { params });
     return { said: 'console.users.said.unlinked' };
   }, IDENTITIES),
   [`GET ${PATH}/factors`]: tabPage(FACTORS),
-  [`POST ${PATH}/factors`]: tabForm(FACTORS, REMOVE, async (deps, ctx, here, user) => {
+  [`POST ${PATH}/factors`]: tabForm(FACTORS, REMOVE, async (deps, ctx, session, user) => {
     const params = { id: user.user_id, method_id: formFields(ctx, 'method').method };
-    await ask(deps, ctx, here, 'DELETE /users/:id/authentication-methods/:method_id', { params });
+    await ask(deps, ctx, session, 'DELETE /users/:id/authentication-methods/:method_id', { params });
     return { said: 'console.users.said.methodRemoved' };
   }),
-  [`POST ${PATH}/factors/all`]: tabForm(FACTORS, REMOVE, async (deps, ctx, here, user) => {
+  [`POST ${PATH}/factors/all`]: tabForm(FACTORS, REMOVE, async (deps, ctx, session, user) => {
     const params = { id: user.user_id };
-    await ask(deps, ctx, here, 'DELETE /users/:id/authentication-methods', { params });
+    await ask(deps, ctx, session, 'DELETE /users/:id/authentication-methods', { params });
     return { said: 'console.users.said.methodRemoved' };
   }),
   [`POST ${PATH}/factors/browsers`]: tabForm(
     FACTORS,
     { scopes: ['update:users'] },
-    async (deps, ctx, here, user) => {
+    async (deps, ctx, session, user) => {
       const params = { id: user.user_id };
-      await ask(deps, ctx, here, 'POST /users/:id/multifactor/actions/invalidate-remember-browser', {
+      await ask(deps, ctx, session, 'POST /users/:id/multifactor/actions/invalidate-remember-browser', {
         params,
       });
       return { said: 'console.users.said.browsersForgotten' };

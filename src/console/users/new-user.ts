@@ -5,7 +5,7 @@ import type { RouteDeclarations } from '../../http/routes.ts';
 import { strategyRecord } from '../../records/connections.ts';
 import { ask } from '../ask.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
-import { type AtConsole, back, consoleForm, consolePage } from '../page.ts';
+import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { USERS, userPath } from './paths.ts';
@@ -18,15 +18,15 @@ const SCOPES = ['read:users', 'create:users'];
 const MEMBERS = ['connection', 'email', 'phone_number', 'username', 'password', 'name'] as const;
 
 export const newUserRoutes: RouteDeclarations<UsersDependencies> = {
-  [`GET ${PATH}`]: consolePage<UsersDependencies>('users', { scopes: SCOPES }, (deps, ctx, here) => {
-    requireRight(rightsOf(here).create);
-    return showForm(deps, ctx, here);
+  [`GET ${PATH}`]: consolePage<UsersDependencies>('users', { scopes: SCOPES }, (deps, ctx, session) => {
+    requireRight(rightsOf(session).create);
+    return showForm(deps, ctx, session);
   }),
   [`POST ${PATH}`]: consoleForm<UsersDependencies>('users', { scopes: SCOPES, isDangerous: true }, create),
 };
 
-async function create(deps: UsersDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  requireRight(rightsOf(here).create);
+async function create(deps: UsersDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
+  requireRight(rightsOf(session).create);
   const texts = bodyTexts(ctx);
   const filled = MEMBERS.flatMap((name) => {
     // A password may begin or end with spaces.
@@ -43,9 +43,9 @@ async function create(deps: UsersDependencies, ctx: Context, here: AtConsole): P
   };
   let made: { user_id: string };
   try {
-    made = (await ask(deps, ctx, here, 'POST /users', { body })).body as { user_id: string };
+    made = (await ask(deps, ctx, session, 'POST /users', { body })).body as { user_id: string };
   } catch (thrown) {
-    return showForm(deps, ctx, here, faultOf(thrown), texts);
+    return showForm(deps, ctx, session, faultOf(thrown), texts);
   }
   back(ctx, userPath(made.user_id), 'console.users.said.userMade');
 }
@@ -53,14 +53,14 @@ async function create(deps: UsersDependencies, ctx: Context, here: AtConsole): P
 async function showForm(
   deps: UsersDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   fault?: FormFault,
   { _csrf, password: _, ...values }: Record<string, string> = {},
 ): Promise<void> {
   const connections = (await deps.config.connections())
     .filter(({ strategy }) => strategyRecord(strategy)?.isUpstream !== true)
     .map(({ name }) => name);
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/users-new',
     section: 'users',
     title: 't:console.users.new.title',

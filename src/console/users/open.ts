@@ -5,7 +5,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import { ask } from '../ask.ts';
-import type { AtConsole } from '../page.ts';
+import type { ConsoleSession } from '../page.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { scopesOf, tabForm, tabPage, type UserTab } from './user.ts';
 import type { UserAnswer } from './view.ts';
@@ -64,18 +64,23 @@ async function clientNames({ config }: UsersDependencies): Promise<(id: string) 
 async function sessionsOf(
   deps: UsersDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { user_id: id }: UserAnswer,
 ) {
-  const answer = await ask(deps, ctx, here, 'GET /users/:id/sessions', {
+  const answer = await ask(deps, ctx, session, 'GET /users/:id/sessions', {
     params: { id },
     query: { take: MOST },
   });
   return (answer.body as { sessions: SessionAnswer[] }).sessions;
 }
 
-async function tokensOf(deps: UsersDependencies, ctx: Context, here: AtConsole, { user_id: id }: UserAnswer) {
-  const answer = await ask(deps, ctx, here, 'GET /users/:id/refresh-tokens', {
+async function tokensOf(
+  deps: UsersDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  { user_id: id }: UserAnswer,
+) {
+  const answer = await ask(deps, ctx, session, 'GET /users/:id/refresh-tokens', {
     params: { id },
     query: { take: MOST },
   });
@@ -85,10 +90,10 @@ async function tokensOf(deps: UsersDependencies, ctx: Context, here: AtConsole, 
 const SESSIONS: UserTab<UsersDependencies> = {
   tab: 'sessions',
   scopes: scopesOf('sessions'),
-  model: async (deps, ctx, here, { user }) => {
+  model: async (deps, ctx, session, { user }) => {
     const [sessions, tokens, named] = await Promise.all([
-      sessionsOf(deps, ctx, here, user),
-      tokensOf(deps, ctx, here, user),
+      sessionsOf(deps, ctx, session, user),
+      tokensOf(deps, ctx, session, user),
       clientNames(deps),
     ]);
     const time = timesOf(deps, ctx);
@@ -115,16 +120,21 @@ const SESSIONS: UserTab<UsersDependencies> = {
   },
 };
 
-async function grantsOf(deps: UsersDependencies, ctx: Context, here: AtConsole, { user_id }: UserAnswer) {
-  const answer = await ask(deps, ctx, here, 'GET /grants', { query: { user_id, per_page: MOST } });
+async function grantsOf(
+  deps: UsersDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  { user_id }: UserAnswer,
+) {
+  const answer = await ask(deps, ctx, session, 'GET /grants', { query: { user_id, per_page: MOST } });
   return answer.body as GrantAnswer[];
 }
 
 const CONSENTS: UserTab<UsersDependencies> = {
   tab: 'consents',
   scopes: scopesOf('consents'),
-  model: async (deps, ctx, here, { user }) => {
-    const [grants, named] = await Promise.all([grantsOf(deps, ctx, here, user), clientNames(deps)]);
+  model: async (deps, ctx, session, { user }) => {
+    const [grants, named] = await Promise.all([grantsOf(deps, ctx, session, user), clientNames(deps)]);
     return {
       grants: grants.map(({ id, clientID, audience, scope }) => ({
         id,
@@ -136,16 +146,21 @@ const CONSENTS: UserTab<UsersDependencies> = {
   },
 };
 
-async function devicesOf(deps: UsersDependencies, ctx: Context, here: AtConsole, { user_id }: UserAnswer) {
+async function devicesOf(
+  deps: UsersDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  { user_id }: UserAnswer,
+) {
   const query = { user_id, type: 'public_key', per_page: MOST };
-  return (await ask(deps, ctx, here, 'GET /device-credentials', { query })).body as DeviceAnswer[];
+  return (await ask(deps, ctx, session, 'GET /device-credentials', { query })).body as DeviceAnswer[];
 }
 
 const DEVICES: UserTab<UsersDependencies> = {
   tab: 'devices',
   scopes: scopesOf('devices'),
-  model: async (deps, ctx, here, { user }) => {
-    const [devices, named] = await Promise.all([devicesOf(deps, ctx, here, user), clientNames(deps)]);
+  model: async (deps, ctx, session, { user }) => {
+    const [devices, named] = await Promise.all([devicesOf(deps, ctx, session, user), clientNames(deps)]);
     return {
       devices: devices.map(({ id, device_name, client_id }) => ({
         id,
@@ -169,29 +184,29 @@ export const openRoutes: RouteDeclarations<UsersDependencies> = {
   [`POST ${PATH}/sessions`]: tabForm(
     SESSIONS,
     { scopes: ['delete:sessions'] },
-    async (deps, ctx, here, user) => {
-      const { session } = formFields(ctx, 'session');
-      requireOwn(await sessionsOf(deps, ctx, here, user), session);
-      await ask(deps, ctx, here, 'DELETE /sessions/:id', { params: { id: session } });
+    async (deps, ctx, session, user) => {
+      const { session: id } = formFields(ctx, 'session');
+      requireOwn(await sessionsOf(deps, ctx, session, user), id);
+      await ask(deps, ctx, session, 'DELETE /sessions/:id', { params: { id } });
       return { said: 'console.users.said.sessionEnded' };
     },
   ),
   [`POST ${PATH}/sessions/all`]: tabForm(
     SESSIONS,
     { scopes: ['delete:sessions', 'delete:refresh_tokens'] },
-    async (deps, ctx, here, user) => {
+    async (deps, ctx, session, user) => {
       const params = { id: user.user_id };
-      await ask(deps, ctx, here, 'POST /users/:id/revoke-access', { params, body: {} });
+      await ask(deps, ctx, session, 'POST /users/:id/revoke-access', { params, body: {} });
       return { said: 'console.users.said.accessEnded' };
     },
   ),
   [`POST ${PATH}/sessions/token`]: tabForm(
     SESSIONS,
     { scopes: ['delete:refresh_tokens'] },
-    async (deps, ctx, here, user) => {
+    async (deps, ctx, session, user) => {
       const { token } = formFields(ctx, 'token');
-      requireOwn(await tokensOf(deps, ctx, here, user), token);
-      await ask(deps, ctx, here, 'DELETE /refresh-tokens/:id', { params: { id: token } });
+      requireOwn(await tokensOf(deps, ctx, session, user), token);
+      await ask(deps, ctx, session, 'DELETE /refresh-tokens/:id', { params: { id: token } });
       return { said: 'console.users.said.tokenEnded' };
     },
   ),
@@ -199,10 +214,10 @@ export const openRoutes: RouteDeclarations<UsersDependencies> = {
   [`POST ${PATH}/consents`]: tabForm(
     CONSENTS,
     { scopes: ['delete:grants'] },
-    async (deps, ctx, here, user) => {
+    async (deps, ctx, session, user) => {
       const { grant } = formFields(ctx, 'grant');
-      requireOwn(await grantsOf(deps, ctx, here, user), grant);
-      await ask(deps, ctx, here, 'DELETE /grants/:id', { params: { id: grant } });
+      requireOwn(await grantsOf(deps, ctx, session, user), grant);
+      await ask(deps, ctx, session, 'DELETE /grants/:id', { params: { id: grant } });
       return { said: 'console.users.said.withdrawn' };
     },
   ),
@@ -210,11 +225,11 @@ export const openRoutes: RouteDeclarations<UsersDependencies> = {
   [`POST ${PATH}/devices`]: tabForm(
     DEVICES,
     { scopes: ['delete:device_credentials'] },
-    async (deps, ctx, here, user) => {
+    async (deps, ctx, session, user) => {
       const { device } = formFields(ctx, 'device');
-      requireOwn(await devicesOf(deps, ctx, here, user), device);
+      requireOwn(await devicesOf(deps, ctx, session, user), device);
       const params = { credential_id: device };
-      await ask(deps, ctx, here, 'DELETE /device-credentials/:credential_id', { params });
+      await ask(deps, ctx, session, 'DELETE /device-credentials/:credential_id', { params });
       return { said: 'console.users.said.deviceRemoved' };
     },
   ),

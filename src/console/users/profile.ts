@@ -7,7 +7,7 @@ import { timesOf } from '../../pages/times.ts';
 import { DATABASE } from '../../records/connections.ts';
 import { ask } from '../ask.ts';
 import { mergePatch, readObject, stampOf, writtenObject } from '../json-text.ts';
-import type { AtConsole } from '../page.ts';
+import type { ConsoleSession } from '../page.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { requireRight, rightsOf } from './rights.ts';
 import { scopesOf, tabForm, tabPage, type UserTab } from './user.ts';
@@ -21,8 +21,8 @@ const METADATA = ['user_metadata', 'app_metadata'] as const;
 export const PROFILE: UserTab<UsersDependencies> = {
   tab: 'profile',
   scopes: scopesOf('profile'),
-  model: async (deps, ctx, here, { user, values = {}, fault }) => {
-    const rights = rightsOf(here);
+  model: async (deps, ctx, session, { user, values = {}, fault }) => {
+    const rights = rightsOf(session);
     const time = timesOf(deps, ctx);
     const isAgain = fault !== undefined;
     return {
@@ -59,12 +59,12 @@ const UPDATE = { scopes: ['update:users'] };
 
 export const profileRoutes: RouteDeclarations<UsersDependencies> = {
   [`GET ${PATH}`]: tabPage(PROFILE),
-  [`POST ${PATH}/profile`]: tabForm(PROFILE, UPDATE, async (deps, ctx, here, user) => {
-    await patch(deps, ctx, here, user, changesIn(ctx, user, NAMES));
+  [`POST ${PATH}/profile`]: tabForm(PROFILE, UPDATE, async (deps, ctx, session, user) => {
+    await patch(deps, ctx, session, user, changesIn(ctx, user, NAMES));
     return { said: 'console.said.saved' };
   }),
   // Counted as taking the account over: whoever sets an address or a password can log in with it.
-  [`POST ${PATH}/login`]: takeOverForm(async (deps, ctx, here, user) => {
+  [`POST ${PATH}/login`]: takeOverForm(async (deps, ctx, session, user) => {
     const { verified } = formFields(ctx, 'verified');
     const isVerified = verified === 'yes';
     // An empty address is ignored: without one the user could not log in.
@@ -72,11 +72,11 @@ export const profileRoutes: RouteDeclarations<UsersDependencies> = {
     const changes: Record<string, unknown> = Object.fromEntries(filled);
     // A new address is unverified unless the form says otherwise.
     const says = (user.email_verified === true && changes.email === undefined) !== isVerified;
-    await patch(deps, ctx, here, user, { ...changes, ...(says && { email_verified: isVerified }) });
+    await patch(deps, ctx, session, user, { ...changes, ...(says && { email_verified: isVerified }) });
     return { said: 'console.said.saved' };
   }),
-  [`POST ${PATH}/password`]: takeOverForm(async (deps, ctx, here, user) => {
-    await patch(deps, ctx, here, user, { password: formFields(ctx, 'password').password });
+  [`POST ${PATH}/password`]: takeOverForm(async (deps, ctx, session, user) => {
+    await patch(deps, ctx, session, user, { password: formFields(ctx, 'password').password });
     return { said: 'console.users.said.passwordSet' };
   }),
   // Dangerous: applications may decide by metadata what a user may do.
@@ -97,9 +97,9 @@ export function takeOverForm(act: Act, tab: UserTab<UsersDependencies> = PROFILE
   return tabForm(
     tab,
     { scopes: ['update:users', 'create:user_tickets'], isDangerous: true },
-    (deps, ctx, here, user) => {
-      requireRight(rightsOf(here).takeOver);
-      return act(deps, ctx, here, user);
+    (deps, ctx, session, user) => {
+      requireRight(rightsOf(session).takeOver);
+      return act(deps, ctx, session, user);
     },
   );
 }
@@ -108,12 +108,12 @@ export function takeOverForm(act: Act, tab: UserTab<UsersDependencies> = PROFILE
 async function patch(
   deps: UsersDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { user_id: id }: UserAnswer,
   body: Record<string, unknown>,
 ): Promise<void> {
   if (Object.keys(body).length === 0) return;
-  await ask(deps, ctx, here, 'PATCH /users/:id', { params: { id }, body });
+  await ask(deps, ctx, session, 'PATCH /users/:id', { params: { id }, body });
 }
 
 /** Returns the named fields that differ from the user; null for one that was emptied. */
@@ -131,8 +131,13 @@ function changesIn(
   );
 }
 
-async function saveMetadata(deps: UsersDependencies, ctx: Context, here: AtConsole, user: UserAnswer) {
-  requireRight(rightsOf(here).updateMetadata);
+async function saveMetadata(
+  deps: UsersDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  user: UserAnswer,
+) {
+  requireRight(rightsOf(session).updateMetadata);
   const texts = bodyTexts(ctx);
   const body: Record<string, unknown> = {};
   for (const name of METADATA) {
@@ -147,6 +152,6 @@ async function saveMetadata(deps: UsersDependencies, ctx: Context, here: AtConso
       return { refused: { status: 409, field: name, key: 'console.users.metadata.changed' } };
     body[name] = change;
   }
-  await patch(deps, ctx, here, user, body);
+  await patch(deps, ctx, session, user, body);
   return { said: 'console.said.saved' as const };
 }

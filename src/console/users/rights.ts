@@ -1,6 +1,6 @@
 // What an administrator may do with users. Setting an address or a password, or holding a link that does so, allows
 // logging in as the user. All of that is one right, `takeOver`, which the role of support does not have.
-import type { AtConsole } from '../page.ts';
+import type { ConsoleSession } from '../page.ts';
 import { roleRefusal } from '../roles.ts';
 
 interface UserRights {
@@ -27,7 +27,7 @@ interface UserRights {
 export function rightsOf({
   can,
   administrator: { role },
-}: Pick<AtConsole, 'can' | 'administrator'>): UserRights {
+}: Pick<ConsoleSession, 'can' | 'administrator'>): UserRights {
   const isSupport = role === 'support';
   const takeOver = !isSupport && can('update:users') && can('create:user_tickets');
   return {

@@ -8,7 +8,7 @@ import { customDatabase } from '../../records/database-options.ts';
 import type { JobFaultRecord } from '../../records/job-faults.ts';
 import { ask } from '../ask.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
-import { type AtConsole, back, consoleForm, consolePage } from '../page.ts';
+import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { failuresOf, type ImportFailure } from './import-failures.ts';
@@ -36,9 +36,9 @@ interface JobAnswer {
 }
 
 export const transferRoutes: RouteDeclarations<UsersDependencies> = {
-  [`GET ${TRANSFER}`]: consolePage<UsersDependencies>('users', { scopes: SCOPES }, (deps, ctx, here) => {
-    requireRight(rightsOf(here).import);
-    return showForms(deps, ctx, here);
+  [`GET ${TRANSFER}`]: consolePage<UsersDependencies>('users', { scopes: SCOPES }, (deps, ctx, session) => {
+    requireRight(rightsOf(session).import);
+    return showForms(deps, ctx, session);
   }),
   [`POST ${TRANSFER}/import`]: consoleForm<UsersDependencies>(
     'users',
@@ -47,23 +47,27 @@ export const transferRoutes: RouteDeclarations<UsersDependencies> = {
       isDangerous: true,
       file: { largest: LARGEST_FILE, tooLarge: 'The file is larger than 500 kB.' },
     },
-    (deps, ctx, here) => {
-      requireRight(rightsOf(here).import);
-      return beginImport(deps, ctx, here);
+    (deps, ctx, session) => {
+      requireRight(rightsOf(session).import);
+      return beginImport(deps, ctx, session);
     },
   ),
   [`POST ${TRANSFER}/export`]: consoleForm<UsersDependencies>(
     'users',
     { scopes: SCOPES, isDangerous: true },
-    (deps, ctx, here) => {
-      requireRight(rightsOf(here).export);
-      return beginExport(deps, ctx, here);
+    (deps, ctx, session) => {
+      requireRight(rightsOf(session).export);
+      return beginExport(deps, ctx, session);
     },
   ),
-  [`GET ${TRANSFER}/:job`]: consolePage<UsersDependencies>('users', { scopes: SCOPES }, (deps, ctx, here) => {
-    requireRight(rightsOf(here).import);
-    return showJob(deps, ctx, here);
-  }),
+  [`GET ${TRANSFER}/:job`]: consolePage<UsersDependencies>(
+    'users',
+    { scopes: SCOPES },
+    (deps, ctx, session) => {
+      requireRight(rightsOf(session).import);
+      return showJob(deps, ctx, session);
+    },
+  ),
 };
 
 /** Returns the databases whose users are stored by this server. */
@@ -76,10 +80,10 @@ async function databases({ config }: UsersDependencies): Promise<{ id: string; n
 async function showForms(
   deps: UsersDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   fault?: FormFault,
 ): Promise<void> {
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/users-transfer',
     section: 'users',
     title: 't:console.users.transfer.title',
@@ -93,53 +97,53 @@ async function showForms(
   });
 }
 
-async function beginImport(deps: UsersDependencies, ctx: Context, here: AtConsole): Promise<void> {
+async function beginImport(deps: UsersDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   const { users = '', connection_id = '', upsert } = bodyTexts(ctx);
   if (users.trim() === '')
-    return showForms(deps, ctx, here, { status: 400, key: 'console.users.import.noFile' });
+    return showForms(deps, ctx, session, { status: 400, key: 'console.users.import.noFile' });
   const body = { users, connection_id, upsert: upsert === 'yes' ? 'true' : 'false' };
-  await begin(deps, ctx, here, () => ask(deps, ctx, here, 'POST /jobs/users-imports', { body }));
+  await begin(deps, ctx, session, () => ask(deps, ctx, session, 'POST /jobs/users-imports', { body }));
 }
 
-async function beginExport(deps: UsersDependencies, ctx: Context, here: AtConsole): Promise<void> {
+async function beginExport(deps: UsersDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   const { connection_id = '', format } = bodyTexts(ctx);
   const body = {
     format: format === 'csv' ? 'csv' : 'json',
     ...(connection_id !== '' && { connection_id }),
   };
-  await begin(deps, ctx, here, () => ask(deps, ctx, here, 'POST /jobs/users-exports', { body }));
+  await begin(deps, ctx, session, () => ask(deps, ctx, session, 'POST /jobs/users-exports', { body }));
 }
 
 async function begin(
   deps: UsersDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   job: () => Promise<{ body?: unknown }>,
 ): Promise<void> {
   let id: string;
   try {
     id = ((await job()).body as JobAnswer).id;
   } catch (thrown) {
-    return showForms(deps, ctx, here, faultOf(thrown));
+    return showForms(deps, ctx, session, faultOf(thrown));
   }
   back(ctx, `${TRANSFER}/${encodeURIComponent(id)}`);
 }
 
 /** Shows the progress of a job and its failures. The page reloads until the job is done. */
-async function showJob(deps: UsersDependencies, ctx: Context, here: AtConsole): Promise<void> {
+async function showJob(deps: UsersDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   const params = { id: (ctx.params as Record<string, string>).job ?? '' };
   const query = { include_places: 'true', include_faults: 'true' };
-  const job = (await ask(deps, ctx, here, 'GET /jobs/:id', { params, query: { include_faults: 'true' } }))
+  const job = (await ask(deps, ctx, session, 'GET /jobs/:id', { params, query: { include_faults: 'true' } }))
     .body as JobAnswer;
   const isOpen = job.status === 'pending' || job.status === 'processing';
   const isImport = job.type === 'users_import';
   const failed =
     isImport && !isOpen
-      ? (((await ask(deps, ctx, here, 'GET /jobs/:id/errors', { params, query })).body ??
+      ? (((await ask(deps, ctx, session, 'GET /jobs/:id/errors', { params, query })).body ??
           []) as ImportFailure[])
       : [];
   const locale = deps.views.locale(ctx);
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/users-job',
     section: 'users',
     title: isImport ? 't:console.users.import.title' : 't:console.users.export.title',

@@ -5,7 +5,7 @@ import type { RouteDeclaration } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import { ask } from '../ask.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
-import { type AtConsole, back, consoleForm, consolePage } from '../page.ts';
+import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { TABS, type Tab, USERS, userPath } from './paths.ts';
@@ -27,7 +27,7 @@ export interface UserTab<D> {
   tab: Tab;
   /** The scopes that the tab requires; all of them are needed. */
   scopes: readonly string[];
-  model(deps: D, ctx: Context, here: AtConsole, shown: Shown): Promise<object>;
+  model(deps: D, ctx: Context, session: ConsoleSession, shown: Shown): Promise<object>;
 }
 
 /** The scopes of each tab. The row of tabs only shows those that the administrator may open. */
@@ -47,8 +47,12 @@ const SCOPES: Readonly<Record<Tab, readonly string[]>> = {
 export const scopesOf = (tab: Tab): readonly string[] => SCOPES[tab];
 
 /** Returns the user of the request's path. @throws AuthError 404 */
-export async function userOf(deps: UsersDependencies, ctx: Context, here: AtConsole): Promise<UserAnswer> {
-  const answer = await ask(deps, ctx, here, 'GET /users/:id', { params: { id: idOf(ctx) } });
+export async function userOf(
+  deps: UsersDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<UserAnswer> {
+  const answer = await ask(deps, ctx, session, 'GET /users/:id', { params: { id: idOf(ctx) } });
   return answer.body as UserAnswer;
 }
 
@@ -59,17 +63,17 @@ export const idOf = (ctx: Context): string => (ctx.params as Record<string, stri
 export async function showTab<D extends UsersDependencies>(
   deps: D,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { tab, model }: UserTab<D>,
   shown: Shown,
 ): Promise<void> {
   const { user, fault, values = {}, once } = shown;
   const [own, lockouts] = await Promise.all([
-    model(deps, ctx, here, shown),
-    lockoutsOf(deps, ctx, here, user),
+    model(deps, ctx, session, shown),
+    lockoutsOf(deps, ctx, session, user),
   ]);
   const name = nameOf(user);
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: `console/users-${tab}`,
     section: 'users',
     title: { text: name },
@@ -79,7 +83,7 @@ export async function showTab<D extends UsersDependencies>(
       users: USERS,
       path: userPath(user.user_id),
       tab,
-      tabs: TABS.filter((one) => SCOPES[one].every((scope) => here.can(scope))).map((one) => ({
+      tabs: TABS.filter((one) => SCOPES[one].every((scope) => session.can(scope))).map((one) => ({
         name: one,
         url: userPath(user.user_id, one),
       })),
@@ -92,7 +96,7 @@ export async function showTab<D extends UsersDependencies>(
         lockouts,
         lastLogin: timesOf(deps, ctx)(user.last_login),
       },
-      rights: rightsOf(here),
+      rights: rightsOf(session),
       values,
       ...faultModel(fault),
     },
@@ -107,10 +111,10 @@ export async function showTab<D extends UsersDependencies>(
 async function lockoutsOf(
   deps: UsersDependencies,
   ctx: Context,
-  here: AtConsole,
+  session: ConsoleSession,
   { user_id: id }: UserAnswer,
 ): Promise<{ address?: string }[]> {
-  const answer = await ask(deps, ctx, here, 'GET /user-blocks/:id', { params: { id } });
+  const answer = await ask(deps, ctx, session, 'GET /user-blocks/:id', { params: { id } });
   const { blocked_for } = answer.body as { blocked_for: { ip?: string }[] };
   const addresses = new Set(blocked_for.map(({ ip }) => ip));
   return [...addresses].map((ip) => (ip === undefined ? {} : { address: ip }));
@@ -124,8 +128,8 @@ function typedIn(ctx: Context): Record<string, string> {
 
 /** Declares the page of a tab. */
 export function tabPage<D extends UsersDependencies>(tab: UserTab<D>): RouteDeclaration<D> {
-  return consolePage<D>('users', { scopes: tab.scopes }, async (deps, ctx, here) =>
-    showTab(deps, ctx, here, tab, { user: await userOf(deps, ctx, here) }),
+  return consolePage<D>('users', { scopes: tab.scopes }, async (deps, ctx, session) =>
+    showTab(deps, ctx, session, tab, { user: await userOf(deps, ctx, session) }),
   );
 }
 
@@ -136,24 +140,24 @@ type Done = { said: string; to?: string } | { once: object } | { refused: FormFa
 export function tabForm<D extends UsersDependencies>(
   tab: UserTab<D>,
   rules: { scopes: readonly string[]; isDangerous?: boolean },
-  act: (deps: D, ctx: Context, here: AtConsole, user: UserAnswer) => Promise<Done>,
+  act: (deps: D, ctx: Context, session: ConsoleSession, user: UserAnswer) => Promise<Done>,
 ): RouteDeclaration<D> {
   const { scopes, isDangerous = false } = rules;
   return consoleForm<D>(
     'users',
     { scopes: [...tab.scopes, ...scopes], isDangerous },
-    async (deps, ctx, here) => {
-      const user = await userOf(deps, ctx, here);
+    async (deps, ctx, session) => {
+      const user = await userOf(deps, ctx, session);
       let done: Done;
       try {
-        done = await act(deps, ctx, here, user);
+        done = await act(deps, ctx, session, user);
       } catch (thrown) {
         done = { refused: faultOf(thrown) };
       }
       if ('said' in done) return back(ctx, done.to ?? userPath(user.user_id, tab.tab), done.said);
       const values = 'refused' in done ? typedIn(ctx) : {};
       const shown = 'refused' in done ? { user, fault: done.refused, values } : { user, once: done.once };
-      await showTab(deps, ctx, here, tab, shown);
+      await showTab(deps, ctx, session, tab, shown);
     },
   );
 }

@@ -8,7 +8,7 @@ import { strategyRecord } from '../../records/connections.ts';
 import { changesPasswords } from '../../records/database-options.ts';
 import { ask } from '../ask.ts';
 import { faultOf } from '../form-fault.ts';
-import { type AtConsole, back, consoleForm, consolePage } from '../page.ts';
+import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { USERS, userPath } from './paths.ts';
@@ -26,29 +26,29 @@ const LINK_SECONDS = 24 * 3600;
 const KINDS = { password: 'password-change', verification: 'email-verification' } as const;
 
 export const verbRoutes: RouteDeclarations<UsersDependencies> = {
-  [`POST ${PATH}/block`]: tabForm(PROFILE, UPDATE, async (deps, ctx, here, { user_id: id }) => {
-    await ask(deps, ctx, here, 'PATCH /users/:id', { params: { id }, body: { blocked: true } });
+  [`POST ${PATH}/block`]: tabForm(PROFILE, UPDATE, async (deps, ctx, session, { user_id: id }) => {
+    await ask(deps, ctx, session, 'PATCH /users/:id', { params: { id }, body: { blocked: true } });
     return { said: 'console.users.said.blocked' };
   }),
-  [`POST ${PATH}/unblock`]: tabForm(PROFILE, UPDATE, async (deps, ctx, here, { user_id: id }) => {
-    await ask(deps, ctx, here, 'PATCH /users/:id', { params: { id }, body: { blocked: false } });
+  [`POST ${PATH}/unblock`]: tabForm(PROFILE, UPDATE, async (deps, ctx, session, { user_id: id }) => {
+    await ask(deps, ctx, session, 'PATCH /users/:id', { params: { id }, body: { blocked: false } });
     return { said: 'console.users.said.unblocked' };
   }),
-  [`POST ${PATH}/lockouts`]: tabForm(PROFILE, UPDATE, async (deps, ctx, here, { user_id: id }) => {
-    await ask(deps, ctx, here, 'DELETE /user-blocks/:id', { params: { id } });
+  [`POST ${PATH}/lockouts`]: tabForm(PROFILE, UPDATE, async (deps, ctx, session, { user_id: id }) => {
+    await ask(deps, ctx, session, 'DELETE /user-blocks/:id', { params: { id } });
     return { said: 'console.users.said.lockoutsLifted' };
   }),
-  [`POST ${PATH}/verify`]: tabForm(PROFILE, UPDATE, async (deps, ctx, here, { user_id }) => {
-    await ask(deps, ctx, here, 'POST /jobs/verification-email', { body: { user_id } });
+  [`POST ${PATH}/verify`]: tabForm(PROFILE, UPDATE, async (deps, ctx, session, { user_id }) => {
+    await ask(deps, ctx, session, 'POST /jobs/verification-email', { body: { user_id } });
     return { said: 'console.users.said.mailSent' };
   }),
   [`POST ${PATH}/reset`]: tabForm<UsersDependencies>(PROFILE, UPDATE, mailReset),
   // Whoever opens the link can log in as the user, so it needs the right to take over accounts.
-  [`POST ${PATH}/link`]: takeOverForm(async (deps, ctx, here, { user_id }) => {
+  [`POST ${PATH}/link`]: takeOverForm(async (deps, ctx, session, { user_id }) => {
     const { kind } = formFields(ctx, 'kind');
     const call = KINDS[kind === 'verification' ? 'verification' : 'password'];
     const body = { user_id, ttl_sec: LINK_SECONDS };
-    const answer = await ask(deps, ctx, here, `POST /tickets/${call}`, { body });
+    const answer = await ask(deps, ctx, session, `POST /tickets/${call}`, { body });
     return { once: { link: (answer.body as { ticket: string }).ticket, linkHours: LINK_SECONDS / 3600 } };
   }),
   [`GET ${PATH}/delete`]: consolePage<UsersDependencies>(
@@ -64,12 +64,12 @@ export const verbRoutes: RouteDeclarations<UsersDependencies> = {
 };
 
 /** Mails a link for a new password to the user's own address. */
-async function mailReset(deps: UsersDependencies, ctx: Context, here: AtConsole, user: UserAnswer) {
+async function mailReset(deps: UsersDependencies, ctx: Context, session: ConsoleSession, user: UserAnswer) {
   const connection = await databaseOf(deps, user);
   if (connection === undefined || user.email === undefined)
     return { refused: { status: 400, key: 'console.users.reset.none' } };
   await deps.mailReset({ email: user.email, connection, ip: ctx.ip });
-  recordReset(deps, ctx, here, user, connection);
+  recordReset(deps, ctx, session, user, connection);
   return { said: 'console.users.said.mailSent' as const };
 }
 
@@ -77,7 +77,7 @@ async function mailReset(deps: UsersDependencies, ctx: Context, here: AtConsole,
 function recordReset(
   { management }: UsersDependencies,
   ctx: Context,
-  { administrator }: AtConsole,
+  { administrator }: ConsoleSession,
   user: UserAnswer,
   connection: Connection,
 ): void {
@@ -104,11 +104,11 @@ async function databaseOf({ config }: UsersDependencies, user: UserAnswer): Prom
 }
 
 /** Shows what is deleted with a user, to be confirmed. */
-async function showDeletion(deps: UsersDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  requireRight(rightsOf(here).delete);
-  const user = await userOf(deps, ctx, here);
+async function showDeletion(deps: UsersDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
+  requireRight(rightsOf(session).delete);
+  const user = await userOf(deps, ctx, session);
   const name = nameOf(user);
-  await renderConsole(deps, ctx, here, {
+  await renderConsole(deps, ctx, session, {
     template: 'console/users-delete',
     section: 'users',
     title: { text: name },
@@ -116,45 +116,53 @@ async function showDeletion(deps: UsersDependencies, ctx: Context, here: AtConso
       users: USERS,
       path: userPath(user.user_id),
       user: { id: user.user_id, name, initial: initialOf(name) },
-      consequences: await consequencesOf(deps, ctx, here, user),
+      consequences: await consequencesOf(deps, ctx, session, user),
     },
   });
 }
 
 /** Counts what is deleted with a user. */
-async function consequencesOf(deps: UsersDependencies, ctx: Context, here: AtConsole, user: UserAnswer) {
+async function consequencesOf(
+  deps: UsersDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  user: UserAnswer,
+) {
   const params = { id: user.user_id };
   const count = async (scope: string, of: () => Promise<{ body?: unknown }>) => {
-    if (!here.can(scope)) return undefined;
+    if (!session.can(scope)) return undefined;
     const { body } = await of();
     if (Array.isArray(body)) return body.length;
     return Object.values(body as object).find(Array.isArray)?.length ?? 0;
   };
   const [sessions, tokens, methods, organizations] = await Promise.all([
     count('read:sessions', () =>
-      ask(deps, ctx, here, 'GET /users/:id/sessions', { params, query: { take: '100' } }),
+      ask(deps, ctx, session, 'GET /users/:id/sessions', { params, query: { take: '100' } }),
     ),
     count('read:refresh_tokens', () =>
-      ask(deps, ctx, here, 'GET /users/:id/refresh-tokens', { params, query: { take: '100' } }),
+      ask(deps, ctx, session, 'GET /users/:id/refresh-tokens', { params, query: { take: '100' } }),
     ),
     count('read:authentication_methods', () =>
-      ask(deps, ctx, here, 'GET /users/:id/authentication-methods', { params, query: { per_page: '100' } }),
+      ask(deps, ctx, session, 'GET /users/:id/authentication-methods', {
+        params,
+        query: { per_page: '100' },
+      }),
     ),
     count('read:organizations', () =>
-      ask(deps, ctx, here, 'GET /users/:id/organizations', { params, query: { per_page: '100' } }),
+      ask(deps, ctx, session, 'GET /users/:id/organizations', { params, query: { per_page: '100' } }),
     ),
   ]);
   return { identities: user.identities.length, sessions, tokens, methods, organizations };
 }
 
-async function deleteUser(deps: UsersDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  requireRight(rightsOf(here).delete);
+async function deleteUser(deps: UsersDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
+  requireRight(rightsOf(session).delete);
   const id = idOf(ctx);
   try {
-    await ask(deps, ctx, here, 'DELETE /users/:id', { params: { id } });
+    await ask(deps, ctx, session, 'DELETE /users/:id', { params: { id } });
   } catch (thrown) {
     const fault = faultOf(thrown);
-    return showTab(deps, ctx, here, PROFILE, { user: await userOf(deps, ctx, here), fault });
+    return showTab(deps, ctx, session, PROFILE, { user: await userOf(deps, ctx, session), fault });
   }
   back(ctx, USERS, 'console.users.said.userDeleted');
 }
