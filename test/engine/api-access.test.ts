@@ -1,5 +1,5 @@
-// Which applications get tokens for an API, for users and for themselves (`subject_type_authorization`): whatever grant they
-// ask by, and also by a refresh token of another API.
+// Which applications get tokens for an API, for users and for themselves (`subject_type_authorization`), with every
+// grant and with a refresh token of another API.
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import {
@@ -20,7 +20,10 @@ import { startServer, type TestServer } from '../support/server.ts';
 const SCOPES = ['read', 'write'];
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
-/** The APIs by what they allow; `granted` has a client grant of `web` for users, `machines` one for itself. */
+/**
+ * The APIs by their policies; `granted` has a client grant of `web` for users, `machines` one for the application
+ * itself.
+ */
 const APIS: Record<string, { user?: { policy: string }; client?: { policy: string } }> = {
   closed: { user: { policy: 'deny_all' } },
   granted: { user: { policy: 'require_client_grant' } },
@@ -61,7 +64,7 @@ const ownTenant = {
   ],
 };
 
-describe('who gets tokens for an API', () => {
+describe('access to an API (subject_type_authorization)', () => {
   let server: TestServer;
   before(async () => {
     server = await startServer({ tenant: ownTenant });
@@ -76,14 +79,17 @@ describe('who gets tokens for an API', () => {
   const user = { username: USER.email, password: USER.password };
   const scope = SCOPES.join(' ');
 
-  /** A login at the pages, where the request comes so far. */
+  /** Logs in at the pages, if the request is not refused before. */
   const begun = async (params: Record<string, string>) => {
     const agent = createAgent(server);
     const answer = await follow(agent, await authorize(agent, params), server.url);
     return answer.status < 400 && answer.status >= 300 ? answer : submitLogin(agent, server, answer);
   };
 
-  /** Asks for a user's token for an API, each in its way. @returns the access token, or the error. */
+  /**
+   * Functions that ask for a user's token for an API, each with another grant, and return the access token or the
+   * error.
+   */
   const ways: [string, (audience: string) => Promise<string>][] = [
     ['a password', async (audience) => said(await ask({ grant_type: 'password', ...user, audience, scope }))],
     [
@@ -112,19 +118,19 @@ describe('who gets tokens for an API', () => {
   const said = ({ body }: { body: Record<string, string> }) => body.access_token ?? body.error ?? '';
 
   for (const [by, tokenFor] of ways) {
-    it(`for users by ${by}: none where all are denied, or without a grant for users`, async () => {
+    it(`refuses a user’s token by ${by} when the API denies users, or there is no client grant for users`, async () => {
       expect(await tokenFor('closed')).to.equal('access_denied');
-      // A grant for the application itself says nothing of users.
+      // A client grant for the application itself does not allow tokens for users.
       expect(await tokenFor('machines')).to.equal('access_denied');
     });
 
-    it(`for users by ${by}: with no more than the grant for users has`, async () => {
+    it(`limits a user’s token by ${by} to the scopes of the client grant for users`, async () => {
       expect(payload(await tokenFor('granted'))).to.include({ scope: 'read' });
       expect(payload(await tokenFor('people'))).to.include({ scope });
     });
   }
 
-  it('for users by an exchange: none for another API than the one that the first token is for', async () => {
+  it('refuses a token exchange for another API than that of the subject token', async () => {
     const first = await ask({ grant_type: 'password', ...user, audience: 'people', scope });
     const exchanged = await ask({
       grant_type: EXCHANGE,
@@ -136,7 +142,7 @@ describe('who gets tokens for an API', () => {
     expect(exchanged.status).to.be.within(400, 403);
   });
 
-  it('for the application itself: none where all are denied, or with a grant for users alone', async () => {
+  it('refuses client_credentials when the API denies clients, or there is only a client grant for users', async () => {
     const machine = (audience: string) => ask({ grant_type: 'client_credentials', audience });
     expect(said(await machine('people'))).to.equal('access_denied');
     expect(said(await machine('granted'))).to.equal('access_denied');

@@ -1,4 +1,4 @@
-// Rich authorization requests (RFC 9396): what an application asks for in an API's own terms.
+// Rich authorization requests (RFC 9396): `authorization_details` of the types that an API has registered.
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
@@ -81,7 +81,7 @@ describe('authorization_details', () => {
       authorization_details: typeof details === 'string' ? details : JSON.stringify(details),
       ...over,
     });
-  /** Logs in, up to the page that asks for consent. */
+  /** Logs in, as far as the consent page. */
   const asked = async (browser: Agent, details: unknown): Promise<Answer> => {
     const page = await logIn(browser, server, asking(details));
     expect(page.status, page.location).to.equal(200);
@@ -102,7 +102,7 @@ describe('authorization_details', () => {
   const refresh = async (refresh_token: string, over: Record<string, string> = {}) =>
     token(agent(), { grant_type: 'refresh_token', refresh_token, ...secret, ...over });
 
-  it('are shown, allowed, and in the token and its response; after a refresh, too', async () => {
+  it('are shown on the consent page, and are in the token and its response, also after a refresh', async () => {
     const browser = agent();
     const answer = await decide(browser, await asked(browser, [PAYMENT]), 'accept');
     const tokens = await exchange(browser, answer);
@@ -113,7 +113,7 @@ describe('authorization_details', () => {
     expect(payload(refreshed.access_token).authorization_details).to.deep.equal([PAYMENT]);
   });
 
-  it('are asked for each time, also of the same user for the same, and never silently', async () => {
+  it('require consent each time, even for the same details, and are refused to a silent request', async () => {
     const browser = agent();
     await decide(browser, await asked(browser, [PAYMENT]), 'accept');
     for (const details of [
@@ -132,13 +132,13 @@ describe('authorization_details', () => {
     expect(responseOf(without)).to.have.property('code');
   });
 
-  it('are refused by the user', async () => {
+  it('end as access_denied when the user refuses them', async () => {
     const browser = agent();
     const answer = await decide(browser, await asked(browser, [PAYMENT]), 'deny');
     expect(responseOf(answer).error).to.equal('access_denied');
   });
 
-  it('are listed in full, and as text', async () => {
+  it('are listed in full on the consent page, as escaped text', async () => {
     const { text } = await asked(agent(), [PAYMENT]);
     for (const part of [
       'payment_initiation',
@@ -151,7 +151,7 @@ describe('authorization_details', () => {
     expect(text).to.contain('Merchant &lt;b&gt;A&lt;/b&gt;').and.not.contain('<b>A</b>');
   });
 
-  it('are shown by the template of their type, which escapes; by the list where it fails', async () => {
+  it('are rendered by the template of their type, which escapes values, or listed when the template fails', async () => {
     const { text } = await asked(agent(), [TEMPLATED]);
     expect(text).to.contain('<h2 class="api">Bank app: account_information</h2>');
     expect(text).to.contain('DE02 &lt;img src=x&gt;').and.not.contain('<img src=x>');
@@ -159,7 +159,7 @@ describe('authorization_details', () => {
     expect(broken.text).to.contain('no limit');
   });
 
-  describe('are refused at the application', () => {
+  describe('are refused at the redirect URI', () => {
     const deep = JSON.parse(`${'{"a":'.repeat(20)}1${'}'.repeat(20)}`);
     const bad: [string, unknown, Record<string, string>?][] = [
       ['of an unknown type', [{ type: 'unknown' }]],
@@ -171,11 +171,11 @@ describe('authorization_details', () => {
       ['that are no objects', ['payment_initiation']],
       ['that are no JSON', '[{'],
       ['with actions that are no list', [{ ...PAYMENT, actions: 'initiate' }]],
-      ['that nobody could read', [{ type: 'payment_initiation', deep }]],
-      ['of a type that all objects have', [{ type: 'constructor' }]],
+      ['that are nested too deep', [{ type: 'payment_initiation', deep }]],
+      ['of a type that is a member of Object.prototype', [{ type: 'constructor' }]],
     ];
     for (const [what, details, over] of bad) {
-      it(`${what}, and when they are pushed`, async () => {
+      it(`${what}, and at /oauth/par`, async () => {
         const request = asking(details, over);
         const answer = await authorize(agent(), request);
         expect(responseOf(answer)).to.include({ error: 'invalid_authorization_details', state: 'the-state' });
@@ -185,14 +185,14 @@ describe('authorization_details', () => {
       });
     }
 
-    it('with tokens in the front channel', async () => {
+    it('when the response type returns a token from /authorize', async () => {
       const answer = await authorize(agent(), asking([PAYMENT], { response_type: 'token' }));
       const fragment = new URLSearchParams(new URL(answer.location).hash.slice(1));
       expect(fragment.get('error')).to.equal('invalid_request');
     });
   });
 
-  it('come pushed, and in a request object as JSON', async () => {
+  it('are accepted in a pushed request, and as JSON in a request object', async () => {
     const { authorization_details: _, ...least } = asking([PAYMENT]);
     const request = await new SignJWT({
       ...least,
@@ -214,7 +214,7 @@ describe('authorization_details', () => {
     }
   });
 
-  it('may be fewer in a token than were granted, never more or others (RFC 9396 §6.1)', async () => {
+  it('can be reduced at the token endpoint, but not extended or changed (RFC 9396 §6.1)', async () => {
     const browser = agent();
     const answer = await decide(browser, await asked(browser, [PAYMENT, TEMPLATED]), 'accept');
     const { refresh_token } = await exchange(browser, answer);
@@ -238,7 +238,7 @@ describe('authorization_details', () => {
     }
   });
 
-  it('are a client’s own where its client grant has the type', async () => {
+  it('are accepted with client_credentials when the client grant has their type', async () => {
     const ask = (details: object[], over: object = {}) =>
       token(agent(), {
         grant_type: 'client_credentials',
@@ -257,7 +257,7 @@ describe('authorization_details', () => {
     }
   });
 
-  it('are in no token that was asked for without them', async () => {
+  it('are not in a token when the request had none', async () => {
     const browser = agent();
     const over = { authorization_details: undefined };
     const tokens = await exchange(browser, await logIn(browser, server, asking('', over)));
@@ -270,7 +270,7 @@ describe('authorization_details', () => {
     expect(more.json().error).to.equal('invalid_authorization_details');
   });
 
-  it('have the types in the metadata that APIs have', async () => {
+  it('are listed in the metadata by the types that APIs have registered', async () => {
     const metadata = (await agent().get('/.well-known/openid-configuration')).json();
     expect(metadata.authorization_details_types_supported).to.have.members([
       'payment_initiation',

@@ -46,8 +46,8 @@ describe('GET /authorize', () => {
     return browser;
   };
 
-  describe('what goes back to the application', () => {
-    it('gives a code and the state in the query, and the issuer', async () => {
+  describe('the response to the application', () => {
+    it('returns code, state and issuer in the query', async () => {
       const answer = await logIn(agent(), server, spaRequest(challenge));
       expect(answer.status).to.equal(302);
       expect(answer.location.startsWith(`${SPA_CALLBACK}?`)).to.equal(true);
@@ -60,7 +60,7 @@ describe('GET /authorize', () => {
       expect((await authorize(browser, spaRequest(challenge))).status).to.equal(302);
     });
 
-    it('gives access token and ID token in the fragment for response_type=token', async () => {
+    it('returns access token and ID token in the fragment for response_type=token', async () => {
       const answer = await logIn(
         agent(),
         server,
@@ -84,7 +84,7 @@ describe('GET /authorize', () => {
       expect(profile.json()).to.have.property('email', 'ada@example.test');
     });
 
-    it('adds openid for response_type=token without it, and keeps a nonce that was sent', async () => {
+    it('adds openid for response_type=token without it, and keeps the nonce of the request', async () => {
       const answer = await logIn(
         agent(),
         server,
@@ -95,7 +95,7 @@ describe('GET /authorize', () => {
       expect(payload(id_token!)).to.have.property('nonce', 'the-nonce');
     });
 
-    it('answers every hybrid and implicit response type with just what it names', async () => {
+    it('returns for every hybrid and implicit response type exactly what it names', async () => {
       const browser = await loggedIn();
       const expected: Record<string, string[]> = {
         code: ['code'],
@@ -145,7 +145,7 @@ describe('GET /authorize', () => {
       expect(answer.headers).not.to.have.property('x-frame-options');
     });
 
-    it('posts it to the window that opened a popup, with owp=true, and may not be framed', async () => {
+    it('posts the answer to the opener of a popup with owp=true, and forbids framing', async () => {
       const agent = createAgent(server);
       const answer = await authorize(agent, { ...spaRequest(challenge, { prompt: 'none' }), owp: 'true' });
       expect(answer.status).to.equal(200);
@@ -158,7 +158,7 @@ describe('GET /authorize', () => {
       expect(responseOf(await authorize(agent, named))).to.include({ error: 'login_required' });
     });
 
-    it('escapes what it echoes into the web_message script', async () => {
+    it('escapes the parameters that it repeats in the web_message script', async () => {
       const state = '</script><script>alert(1)</script>';
       const answer = await authorize(
         agent(),
@@ -168,7 +168,7 @@ describe('GET /authorize', () => {
       expect(answer.text.match(/<script/g)).to.have.length(1);
     });
 
-    it('takes the same parameters by POST', async () => {
+    it('accepts the same parameters by POST', async () => {
       const browser = agent();
       const sent = await browser.request('/authorize', { form: spaRequest(challenge) });
       const answer = await submitLogin(browser, server, await follow(browser, sent, server.url));
@@ -176,7 +176,7 @@ describe('GET /authorize', () => {
     });
   });
 
-  describe('what it refuses', () => {
+  describe('refused requests', () => {
     it('shows a page and redirects nowhere for an unknown client', async () => {
       const answer = await authorize(agent(), spaRequest(challenge, { client_id: 'nobody' }));
       expect(answer.status).to.equal(400);
@@ -279,7 +279,7 @@ describe('GET /authorize', () => {
       const over = { [parameter]: value[parameter as keyof typeof value] };
       const error = `${parameter}_not_supported`;
 
-      it(`answers ${parameter} with ${error} at the redirect_uri, as its response type wants it`, async () => {
+      it(`answers ${parameter} with ${error} at the redirect_uri, in query or fragment as the response type requires`, async () => {
         for (const [response_type, part] of [
           ['code', 'search'],
           ['id_token', 'hash'],
@@ -297,7 +297,7 @@ describe('GET /authorize', () => {
         }
       });
 
-      it(`answers ${parameter} in the response mode that was asked for, with a session too`, async () => {
+      it(`answers ${parameter} in the requested response mode, with and without a session`, async () => {
         for (const browser of [agent(), await loggedIn()]) {
           for (const response_type of ['code', 'id_token']) {
             const ask = (response_mode: string) =>
@@ -327,7 +327,7 @@ describe('GET /authorize', () => {
       });
     }
 
-    describe('a request object whose answer it describes itself', () => {
+    describe('an unsupported request object that contains redirect_uri and response_mode', () => {
       const objectOf = (claims: object) =>
         ['{"alg":"none"}', JSON.stringify(claims), '']
           .map((part) => Buffer.from(part).toString('base64url'))
@@ -336,7 +336,7 @@ describe('GET /authorize', () => {
       const asked = { redirect_uri: SPA_CALLBACK, state: 'inside' };
       const refused = { error: 'request_not_supported', state: 'inside' };
 
-      it('is refused there, in its response mode', async () => {
+      it('is refused at its own redirect_uri, in its own response mode', async () => {
         const plain = await authorize(agent(), { ...least, request: objectOf(asked) });
         expect(plain.location.startsWith(`${SPA_CALLBACK}?`)).to.equal(true);
         expect(responseOf(plain)).to.include(refused);
@@ -351,7 +351,7 @@ describe('GET /authorize', () => {
           .and.contain('value="inside"');
       });
 
-      it("is refused on a page when what it names is not the application's, or nothing it could name", async () => {
+      it("is refused on a page when its redirect_uri is not the application's, or not a string", async () => {
         for (const redirect_uri of ['https://evil.example/', `${SPA_CALLBACK}/`, 5, [SPA_CALLBACK], null]) {
           const answer = await authorize(agent(), { ...least, request: objectOf({ redirect_uri }) });
           expect(answer.status).to.equal(400);
@@ -364,7 +364,7 @@ describe('GET /authorize', () => {
       });
     });
 
-    it('gives implicit types only to applications with that grant type', async () => {
+    it('refuses implicit response types to applications without the implicit grant', async () => {
       const request = { ...webRequest({ response_type: 'token' }), client_id: 'code-only' };
       expect(responseOf(await authorize(agent(), request))).to.include({
         error: 'unauthorized_client',
@@ -379,7 +379,7 @@ describe('GET /authorize', () => {
       expect(responseOf(answer)).to.include({ error: 'invalid_request' });
     });
 
-    it('keeps its notes to itself: a client cannot send them', async () => {
+    it('ignores internal parameters that a client sends', async () => {
       const forged = JSON.stringify({ offline: true, withoutNonce: true, upstream: { x: 'y' } });
       const answer = await logIn(agent(), server, {
         ...spaRequest(challenge, { response_type: 'code id_token' }),
@@ -407,12 +407,12 @@ describe('GET /authorize', () => {
       });
     }
 
-    it('answers with a code when the user is logged in', async () => {
+    it('returns a code when the user is logged in', async () => {
       const answer = await authorize(await loggedIn(), spaRequest(challenge, { prompt: 'none' }));
       expect(responseOf(answer)).to.have.property('code');
     });
 
-    it('answers consent_required for a third-party application that was not allowed', async () => {
+    it('answers consent_required for a third-party application without consent', async () => {
       const answer = await authorize(await loggedIn(), {
         ...webRequest({ prompt: 'none', redirect_uri: THIRD_CALLBACK }),
         client_id: 'third',
@@ -435,17 +435,17 @@ describe('GET /authorize', () => {
       expect(answer.location).to.match(/^http:\/\/localhost:3001\/callback\?code=/);
     });
 
-    it('does not do for prompt=login', async () => {
+    it('does not satisfy prompt=login', async () => {
       const answer = await authorize(await loggedIn(), webRequest({ prompt: 'login' }));
       expect(new URL(answer.location).pathname).to.match(/^\/u\//);
     });
 
-    it('does not do for a connection it is not of', async () => {
+    it('does not satisfy a request for another connection', async () => {
       const answer = await authorize(await loggedIn(), webRequest({ connection: 'staff' }));
       expect(new URL(answer.location).pathname).to.match(/^\/u\//);
     });
 
-    it('cannot be fixed: its cookie changes when the user logs in', async () => {
+    it('gets a new cookie when the user logs in, against session fixation', async () => {
       const browser = agent();
       const page = await follow(browser, await authorize(browser, spaRequest(challenge)), server.url);
       const before = browser.cookies().find(({ name }) => name.includes('session'))?.value;
@@ -454,7 +454,7 @@ describe('GET /authorize', () => {
       expect(after).to.be.a('string').and.not.to.equal(before);
     });
 
-    it('of a user who was blocked since is refused at the application', async () => {
+    it('is refused at the application when its user was blocked meanwhile', async () => {
       const own = await startServer({ tenant });
       try {
         const browser = createAgent(own);
@@ -480,7 +480,7 @@ describe('GET /authorize', () => {
       expect(responseOf(answer)).to.include({ error: 'unauthorized', error_description: 'user is blocked' });
     });
 
-    it('changes hands when another user logs in, without the first one staying behind', async () => {
+    it('is replaced when another user logs in, and the tokens are the new user’s', async () => {
       const browser = agent();
       await logIn(browser, server, webRequest());
       const page = await follow(
@@ -518,13 +518,13 @@ describe('GET /authorize', () => {
       return { browser, page };
     };
 
-    it('is asked of the user for a third-party application, naming it and what it wants', async () => {
+    it('is asked for by a page that names the third-party application and its scopes', async () => {
       const { page } = await consentPage();
       expect(page.status).to.equal(200);
       expect(page.text).to.contain('Third party').and.to.contain('Read things');
     });
 
-    it('is remembered, also in a later session, and asked again for more', async () => {
+    it('is remembered, also in a later session, and asked for again when the scopes are wider', async () => {
       const { browser, page } = await consentPage();
       const { action, fields } = readForm(page, '_csrf');
       const given = await follow(
@@ -543,7 +543,7 @@ describe('GET /authorize', () => {
       expect(more.text).to.contain('Write things');
     });
 
-    it('is asked of a first-party application, too, with prompt=consent, for all it requests', async () => {
+    it('is asked for all scopes of a first-party application with prompt=consent', async () => {
       const browser = await loggedIn();
       const request = webRequest({ prompt: 'consent', scope: 'openid email read:things', audience: API });
       const page = await follow(browser, await authorize(browser, request), server.url);
@@ -553,7 +553,7 @@ describe('GET /authorize', () => {
       expect(responseOf(await follow(browser, given, server.url))).to.have.property('code');
     });
 
-    it('that is denied ends as access_denied at the application, and is not remembered', async () => {
+    it('ends as access_denied at the application when it is denied, which is not remembered', async () => {
       const browser = agent();
       const page = await logIn(browser, server, thirdRequest({ scope: 'openid write:things' }));
       const { action, fields } = readForm(page, '_csrf');
@@ -571,7 +571,7 @@ describe('GET /authorize', () => {
       expect(again.status).to.equal(200);
     });
 
-    describe('for what the claims parameter asks', () => {
+    describe('for the claims parameter', () => {
       let own: TestServer;
       beforeEach(async () => {
         own = await startServer({ tenant });
@@ -590,7 +590,7 @@ describe('GET /authorize', () => {
         const answer = await browser.request(action, { form: { ...fields, decision } });
         return responseOf(await follow(browser, answer, own.url));
       };
-      /** A browser whose user has allowed the application to know who they are, and no more. */
+      /** A browser whose user has consented to the scope openid only. */
       const allowedOpenid = async () => {
         const browser = createAgent(own);
         expect(await decide(browser, await logIn(browser, own, asking()), 'accept')).to.have.property('code');
@@ -610,7 +610,7 @@ describe('GET /authorize', () => {
       };
 
       for (const place of ['userinfo', 'id_token']) {
-        it(`is asked again for claims of ${place} beyond what was allowed, and lists their scopes`, async () => {
+        it(`is asked for again for claims of ${place} beyond the earlier consent, and lists their scopes`, async () => {
           const browser = await allowedOpenid();
           const claims = { [place]: { email: null, name: { essential: true } } };
           const silent = await authorize(browser, asking(claims, { prompt: 'none' }));
@@ -627,7 +627,7 @@ describe('GET /authorize', () => {
         });
       }
 
-      it('is asked for them with prompt=consent, too, when nothing is missing', async () => {
+      it('is asked for the claims with prompt=consent even when nothing is missing', async () => {
         const browser = await allowedOpenid();
         const claims = { userinfo: { phone_number: null } };
         const page = await follow(browser, await authorize(browser, asking(claims)), own.url);
@@ -637,7 +637,7 @@ describe('GET /authorize', () => {
         expect(again.text).to.contain('See your phone number');
       });
 
-      it('cannot be avoided by a request for a claim in a form that is none', async () => {
+      it('cannot be avoided by a malformed member of the claims parameter', async () => {
         const browser = await allowedOpenid();
         for (const value of [true, 1, 'x', [], [null]]) {
           const asked = { email: value };
@@ -648,7 +648,7 @@ describe('GET /authorize', () => {
         }
       });
 
-      it('is not asked of a first-party application, which gets them', async () => {
+      it('is not needed for a first-party application, which gets the claims', async () => {
         const browser = createAgent(own);
         const claims = JSON.stringify({ id_token: { email: null } });
         const request = spaRequest(challenge, { scope: 'openid', claims, response_type: 'id_token' });
@@ -657,7 +657,7 @@ describe('GET /authorize', () => {
       });
     });
 
-    it('is not given by a login form posted in its place', async () => {
+    it('is not given by posting the login form in its place', async () => {
       const browser = agent();
       const page = await logIn(browser, server, thirdRequest({ scope: 'openid phone' }));
       expect(page.text).to.contain('phone number');
@@ -671,7 +671,7 @@ describe('GET /authorize', () => {
 
   describe('organization', () => {
     for (const organization of ['org_acme', 'acme']) {
-      it(`says of nobody that they belong to ${organization} where the application denies it, logged in or not`, async () => {
+      it(`refuses ${organization} for an application that denies organizations, with and without a session`, async () => {
         for (const browser of [agent(), await loggedIn()]) {
           for (const response_type of ['code', 'token', 'code id_token']) {
             const answer = await authorize(browser, spaRequest(challenge, { organization, response_type }));
@@ -685,14 +685,14 @@ describe('GET /authorize', () => {
       });
     }
 
-    it('is claimed neither when the claims parameter asks for it nor for a parameter without a value', async () => {
+    it('is in no token when only the claims parameter asks for it, or the parameter is empty', async () => {
       const claims = JSON.stringify({ id_token: { org_id: { essential: true }, org_name: null } });
       const request = spaRequest(challenge, { response_type: 'id_token', claims, organization: '' });
       const { id_token } = responseOf(await logIn(agent(), server, request));
       expect(payload(id_token!)).to.include.keys('sub').and.not.to.have.any.keys('org_id', 'org_name');
     });
 
-    it('is not left out by an application that is for members alone', async () => {
+    it('is required for an application that requires it', async () => {
       const request = { ...webRequest(), client_id: 'members' };
       for (const browser of [agent(), await loggedIn()]) {
         expect(responseOf(await authorize(browser, request))).to.include({
@@ -725,7 +725,7 @@ describe('GET /authorize', () => {
     expect(keys[0]).not.to.include.any.keys('d', 'p', 'q');
   });
 
-  it("keeps unknown parameters for the upstream provider, and none that is somebody's secret or ours", async () => {
+  it('keeps unknown parameters for the upstream provider, except secrets and internal ones', async () => {
     await authorize(
       agent(),
       spaRequest(challenge, {
@@ -747,7 +747,7 @@ describe('GET /authorize', () => {
     });
   });
 
-  it('leaves nothing of a login request that was abandoned behind in the session', async () => {
+  it('leaves nothing of an abandoned request in the session', async () => {
     const browser = agent();
     await follow(browser, await authorize(browser, spaRequest(challenge)), server.url);
     const answer = await authorize(browser, spaRequest(challenge, { prompt: 'none' }));

@@ -1,4 +1,4 @@
-// Clients that authenticate by assertions (private_key_jwt, RFC 7523): what one has to say, at every endpoint that takes them.
+// Clients that authenticate by assertions (private_key_jwt, RFC 7523), at every endpoint that accepts them.
 import { createHmac, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { exportJWK, exportSPKI, importJWK, SignJWT } from 'jose';
@@ -104,7 +104,7 @@ describe('client assertions', () => {
     (await token(await sign(client_id, pair, claims, header))).status;
 
   for (const alg of ALGORITHMS) {
-    it(`are taken with ${alg}`, async () => {
+    it(`are accepted with ${alg}`, async () => {
       expect(await statusOf(alg, key(alg))).to.equal(200);
     });
   }
@@ -121,7 +121,7 @@ describe('client assertions', () => {
     ],
     ['/mfa/challenge', { client_id: 'ES256', mfa_token: 'nothing', challenge_type: 'otp' }, 403],
   ] as const) {
-    it(`count once at ${path}, and no other goes in their place`, async () => {
+    it(`are accepted once at ${path}, where assertions by another key or of too long a lifetime are refused`, async () => {
       const assertion = await sign('ES256', key('ES256'));
       const first = await send(path, assertion, fields);
       expect(first.status, first.text).to.equal(status);
@@ -140,13 +140,13 @@ describe('client assertions', () => {
     });
   }
 
-  it('count once of many that arrive together', async () => {
+  it('are accepted once when the same one arrives in simultaneous requests', async () => {
     const assertion = await sign('ES256', key('ES256'));
     const all = await Promise.all(Array.from({ length: 8 }, () => token(assertion)));
     expect(all.filter(({ status }) => status === 200)).to.have.length(1);
   });
 
-  it('push a request, whatever stands as client_secret beside them: one SDK sends that it has none', async () => {
+  it('authenticate a pushed request that also has a client_secret (auth0-python sends None)', async () => {
     const push = async (assertion: string) =>
       (
         await createAgent(server).request('/oauth/par', {
@@ -164,7 +164,7 @@ describe('client assertions', () => {
     expect(await push(await sign('ES256', next))).to.equal(401);
   });
 
-  it('leave a request to its secret where they are empty: what has no value was not sent (RFC 6749 §3.1)', async () => {
+  it('are ignored when empty, and the client_secret authenticates the request (RFC 6749 §3.1)', async () => {
     const form = {
       client_id: 'with-secret',
       client_secret: 'its-own-secret',
@@ -178,40 +178,40 @@ describe('client assertions', () => {
     expect((await createAgent(server).request('/oauth/par', { form: wrong })).status).to.equal(401);
   });
 
-  it('may be dated seconds ahead (FAPI 2.0 Security Profile §5.3.2.1)', async () => {
+  it('are accepted when dated a few seconds ahead (FAPI 2.0 Security Profile §5.3.2.1)', async () => {
     const ahead = { nbf: now() + 8, iat: now() + 8 };
     expect(await statusOf('ES256', key('ES256'), ahead)).to.equal(200);
   });
 
   for (const [what, claims] of [
-    ['that is good for more than five minutes', () => ({ exp: now() + 330 })],
-    ['that is over', () => ({ exp: now() - 60 })],
-    ['without an end', () => ({ exp: undefined })],
-    ['whose end is no number', () => ({ exp: `${now() + 60}` })],
-    ['from the future', () => ({ iat: now() + 60 })],
-    ['whose time of issue is no number', () => ({ iat: 'now' })],
-    ['that is not in force yet', () => ({ nbf: now() + 60 })],
+    ['with a lifetime of more than five minutes', () => ({ exp: now() + 330 })],
+    ['that has expired', () => ({ exp: now() - 60 })],
+    ['without exp', () => ({ exp: undefined })],
+    ['whose exp is no number', () => ({ exp: `${now() + 60}` })],
+    ['issued in the future', () => ({ iat: now() + 60 })],
+    ['whose iat is no number', () => ({ iat: 'now' })],
+    ['that is not valid yet', () => ({ nbf: now() + 60 })],
     ['without a jti', () => ({ jti: undefined })],
     ['of another issuer', () => ({ iss: 'web' })],
     ['of another subject', () => ({ sub: 'web' })],
     ['for another server', () => ({ aud: 'https://elsewhere.example.test/' })],
-    ['for nobody', () => ({ aud: undefined })],
+    ['without an audience', () => ({ aud: undefined })],
   ] as const) {
-    it(`is refused: one ${what}`, async () => {
+    it(`are refused: one ${what}`, async () => {
       expect(await statusOf('ES256', key('ES256'), claims())).to.equal(401);
     });
   }
 
-  it('may be good for five minutes, and issued by a clock that is seconds ahead', async () => {
+  it('are accepted with a lifetime of five minutes, from a clock that is seconds ahead', async () => {
     expect(await statusOf('ES256', key('ES256'), { exp: now() + 300, iat: now() + 5 })).to.equal(200);
   });
 
-  it('are for the issuer, with its slash or without, or for the token endpoint', async () => {
+  it('accept as audience the issuer, with or without its slash, or the token endpoint', async () => {
     for (const aud of [server.issuer, server.url, `${server.url}/oauth/token`, [server.issuer]])
       expect(await statusOf('ES256', key('ES256'), { aud }), String(aud)).to.equal(200);
   });
 
-  it('are for the endpoint that is asked, and no other', async () => {
+  it('accept as audience the requested endpoint, and no other endpoint', async () => {
     const errorOf = async (path: string, aud: string) => {
       const assertion = await sign('ES256', key('ES256'), { aud });
       return (await send(path, assertion, { token: 'nothing', login_hint: '{}', scope: 'openid' })).json()
@@ -229,20 +229,20 @@ describe('client assertions', () => {
     );
   });
 
-  it('are for the issuer alone where FAPI 2 is asked for', async () => {
+  it('accept only the issuer as audience at a FAPI 2 compliance level', async () => {
     expect(await statusOf('fapi2', key('ES256'))).to.not.equal(401);
     for (const aud of [server.url, `${server.url}/oauth/token`, [server.issuer], [server.issuer, server.url]])
       expect(await statusOf('fapi2', key('ES256'), { aud }), String(aud)).to.equal(401);
   });
 
-  it('are signed by the algorithm of their key', async () => {
+  it('are refused when signed with another algorithm than that of the key', async () => {
     const rsa = key('RS256');
     const jwk = { ...(await exportJWK(rsa.privateKey)), alg: 'PS256' };
     const asPss = { ...rsa, alg: 'PS256', privateKey: (await importJWK(jwk, 'PS256')) as never };
     expect(await statusOf('RS256', asPss)).to.equal(401);
   });
 
-  it('are not signed by nothing, or by a public key as if it were a secret', async () => {
+  it('are refused with alg none, and with an HMAC by the public key', async () => {
     const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
     const claims = { iss: 'RS256', sub: 'RS256', aud: server.issuer, iat: now(), exp: now() + 60 };
     const publicKey = await importJWK({ ...key('RS256').credential.jwk, alg: 'RS256' }, 'RS256', {
@@ -257,7 +257,7 @@ describe('client assertions', () => {
     ).to.equal(401);
   });
 
-  it('are of two live keys while they rotate, and of no other', async () => {
+  it('are accepted from both live keys during a rotation, and from no other key', async () => {
     const past = { ...key('ES256') };
     expect(await statusOf('rotating', next)).to.equal(200);
     expect(await statusOf('rotating', ending, {}, { kid: 'ending' })).to.equal(200);
@@ -269,20 +269,20 @@ describe('client assertions', () => {
     expect(await statusOf('rotating', next)).to.equal(200);
   });
 
-  it('may name a key that was registered without a kid, or none', async () => {
+  it('are accepted with any kid, or none, for a key that was registered without one', async () => {
     for (const kid of [undefined, 'whatever', ''])
       for (const pair of [next, ending])
         expect(await statusOf('nameless', pair, {}, { kid }), kid).to.equal(200);
     expect(await statusOf('nameless', key('ES256'), {}, { kid: 'whatever' })).to.equal(401);
     expect(await statusOf('nameless', key('RS256'), {}, { kid: 'whatever' })).to.equal(401);
-    // One that has a kid is known by that alone.
+    // A key with a kid is found only by that.
     expect(await statusOf('half-named', next, {}, { kid: 'whatever' })).to.equal(200);
     expect(await statusOf('half-named', ending, {}, { kid: 'ending' })).to.equal(200);
     expect(await statusOf('half-named', ending, {}, { kid: 'whatever' })).to.equal(401);
     expect(await statusOf('half-named', next, {}, { kid: 'ending' })).to.equal(401);
   });
 
-  it('have at most two live keys in the tenant file', () => {
+  it('are limited to two live keys in the tenant file', () => {
     const three = ALGORITHMS.slice(0, 3).map((alg) => key(alg).credential);
     try {
       readTenant({ clients: [client('three', three)] });
@@ -297,7 +297,7 @@ describe('client assertions', () => {
   });
 
   // Last: it moves the server's clock.
-  it('go again after a 429, as SDKs send them by themselves, and count once then', async () => {
+  it('are accepted again after a 429, because SDKs repeat the request, and then once', async () => {
     const statuses = async (assertion: string, times: number) => {
       const all: number[] = [];
       for (let i = 0; i < times; i++) {

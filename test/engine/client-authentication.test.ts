@@ -1,4 +1,4 @@
-// Client authentication for endpoints that are not the engine's: the module that later endpoints share.
+// Client authentication at our own endpoints, by the module that they share.
 import { createPrivateKey, generateKeyPairSync, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
@@ -30,7 +30,7 @@ const keys = generateKeyPairSync('rsa', {
   privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
 });
 
-describe('client authentication at endpoints of ours', () => {
+describe('client authentication at our own endpoints', () => {
   let server: TestServer;
   let endpoint: http.Server;
   let url: string;
@@ -120,11 +120,11 @@ describe('client authentication at endpoints of ours', () => {
       .setProtectedHeader({ alg: 'RS256' })
       .sign(createPrivateKey(keys.privateKey));
 
-  it('lets a public client in by its id', async () => {
+  it('accepts a public client by its client_id', async () => {
     expect(await ask({ client_id: 'spa' })).to.deep.equal({ status: 200, body: { client: 'spa' } });
   });
 
-  it('lets a confidential client in by its secret, in JSON or by Basic', async () => {
+  it('accepts a confidential client by its secret, in JSON or by Basic', async () => {
     expect((await ask({ client_id: 'web', client_secret: 'web-secret' })).body).to.deep.equal({
       client: 'web',
     });
@@ -132,7 +132,7 @@ describe('client authentication at endpoints of ours', () => {
     expect((await ask({}, { authorization: basic })).body).to.deep.equal({ client: 'code-only' });
   });
 
-  it('lets a client with a key in by an assertion, once', async () => {
+  it('accepts a client with a key by an assertion, once', async () => {
     const sent = {
       client_id: 'key-client',
       client_assertion: await assertion(),
@@ -151,7 +151,7 @@ describe('client authentication at endpoints of ours', () => {
     ['an unknown client', { client_id: 'nobody' }],
     ['a client with a key that names itself only', { client_id: 'key-client' }],
   ] as const) {
-    it(`refuses ${what}, all alike`, async () => {
+    it(`refuses ${what} with the same error as any other fault`, async () => {
       expect(await ask(body)).to.deep.equal({
         status: 401,
         body: { error: 'invalid_client', error_description: 'Unauthorized' },
@@ -159,7 +159,7 @@ describe('client authentication at endpoints of ours', () => {
     });
   }
 
-  it('says what is missing when nobody is named', async () => {
+  it('names the missing parameter when the request names no client', async () => {
     expect(await ask({})).to.deep.equal({
       status: 400,
       body: { error: 'invalid_request', error_description: 'Missing required parameter: client_id' },

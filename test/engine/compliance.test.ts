@@ -1,4 +1,4 @@
-// `compliance_level`: for each profile, each rule of records/compliance.ts, broken.
+// `compliance_level`: breaks each rule of records/compliance.ts at each level.
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { decodeProtectedHeader, SignJWT } from 'jose';
@@ -25,7 +25,7 @@ const [key, weakKey, certificate] = await Promise.all([
 ]);
 
 const EDGE_KEY = 'the-api-key-of-the-edge-of-the-bank';
-/** What an edge says of a client that showed the certificate. */
+/** The headers of a reverse proxy for a client that showed the certificate. */
 const SHOWN = {
   'cname-api-key': EDGE_KEY,
   'client-certificate': encodeURIComponent(certificate.cert),
@@ -35,7 +35,7 @@ const SHOWN = {
 type Level = keyof typeof PROFILES;
 const LEVELS = Object.entries(PROFILES) as [Level, Profile][];
 
-/** An application as its level wants it. */
+/** An application that keeps all rules of its level. */
 function fitting(level: Level, { authentication, standards }: Profile) {
   return {
     client_id: level,
@@ -62,7 +62,7 @@ const rulesOf = <S>(rules: readonly Rule<S>[], profile: Profile) =>
     return clause === undefined ? [] : [{ name: rule.name, clause }];
   });
 
-describe('an application with a compliance_level is refused by the tenant file', () => {
+describe('the tenant file and an application with a compliance_level', () => {
   const faultsOf = (client: object): string => {
     try {
       readTenant({ clients: [client] });
@@ -73,7 +73,7 @@ describe('an application with a compliance_level is refused by the tenant file',
     return '';
   };
 
-  /** What breaks each rule. */
+  /** Settings that break each rule. */
   const BREAKING: Record<string, object[]> = {
     authentication: [
       { client_authentication_methods: undefined, client_secret: 'a-secret-of-some-length' },
@@ -115,7 +115,7 @@ describe('an application with a compliance_level is refused by the tenant file',
   for (const [level, profile] of LEVELS) {
     describe(level, () => {
       for (const { name, clause } of rulesOf(CLIENT_RULES, profile)) {
-        it(`${name}: ${clause}`, () => {
+        it(`is refused when the application breaks ${name}: ${clause}`, () => {
           const breaking = BREAKING[name] ?? [];
           expect(breaking).not.to.deep.equal([]);
           for (const over of breaking)
@@ -124,17 +124,17 @@ describe('an application with a compliance_level is refused by the tenant file',
             );
         });
       }
-      it('and is taken as its level wants it', () => {
+      it('is accepted when the application keeps all rules', () => {
         expect(faultsOf(fitting(level, profile))).to.equal('');
       });
     });
   }
 
-  it('where nobody knows the level', () => {
+  it('is refused for an unknown level', () => {
     expect(faultsOf({ client_id: 'x', name: 'X', compliance_level: 'fapi3' })).to.include('compliance_level');
   });
 
-  it('and implicit, but for the hybrid responses of FAPI 1.0', () => {
+  it('is refused for the implicit grant, except for the hybrid responses of FAPI 1.0', () => {
     const implicit = { grant_types: ['authorization_code', 'implicit'] };
     const sp = 'fapi2_sp_pkj_dpop';
     expect(faultsOf({ ...fitting(sp, PROFILES[sp]), ...implicit })).to.include('section 5.3.2.1 (2)');
@@ -142,7 +142,7 @@ describe('an application with a compliance_level is refused by the tenant file',
     expect(faultsOf({ ...fitting(adv, PROFILES[adv]), ...implicit })).to.equal('');
   });
 
-  it('and CIBA, but for those that FAPI-CIBA adds to', () => {
+  it('is refused for CIBA, except at levels with FAPI-CIBA', () => {
     for (const [level, profile] of LEVELS) {
       const faults = faultsOf({ ...fitting(level, profile), grant_types: [CIBA_GRANT] });
       if (level.startsWith('fapi1')) expect(faults, level).to.equal('');
@@ -209,7 +209,7 @@ describe('an application with a compliance_level', () => {
         };
   const { verifier, challenge } = pkce();
 
-  /** The parameters that each rule is kept by. */
+  /** Request parameters that keep all rules. */
   const requestOf = (level: Level, { standards }: Profile): Record<string, string> => ({
     client_id: level,
     response_type: 'code',
@@ -235,7 +235,7 @@ describe('an application with a compliance_level', () => {
     const headers = profile.authentication === 'mtls' ? SHOWN : {};
     return agent.request('/oauth/par', { form: { ...form, ...(await credentials(level)) }, headers });
   };
-  /** What a user is asked to approve, as an application of a level asks it. */
+  /** A CIBA request that keeps all rules of a level. */
   const approvalOf = async (level: Level): Promise<Record<string, string>> => {
     const [user] = await server.users.withEmail(USER.email);
     const hint = { format: 'iss_sub', iss: server.issuer, sub: user?.id };
@@ -256,7 +256,7 @@ describe('an application with a compliance_level', () => {
     expect(answer.json().error).to.equal('invalid_request');
     expect(answer.json().error_description)
       .to.include(`(${clause})`)
-      // The characters that it may have (RFC 6749 §5.2).
+      // The characters that an error_description may have (RFC 6749 §5.2).
       .and.match(/^[\x20\x21\x23-\x5B\x5D-\x7E]+$/);
   };
   const tokens = async (
@@ -268,7 +268,7 @@ describe('an application with a compliance_level', () => {
       form: { ...form, client_id: level, ...(await credentials(level)) },
       headers: { ...(dpop === undefined ? {} : { dpop }), ...(isShown ? SHOWN : {}) },
     });
-  /** What a level's tokens are bound by. */
+  /** The proof that binds the tokens of a level. */
   const possession = async (level: Level) =>
     PROFILES[level].possession === 'dpop'
       ? { dpop: await prover.proof('POST', `${server.url}/oauth/token`) }
@@ -280,7 +280,7 @@ describe('an application with a compliance_level', () => {
       expect(payload(access_token).cnf).to.deep.equal({ 'x5t#S256': certificate.thumbprint });
   };
 
-  /** What breaks each rule, where something can be pushed that does. */
+  /** Pushed requests that break each rule, where one can. */
   const BREAKING: Record<
     string,
     (request: Record<string, string>, profile: Profile) => Record<string, string>[]
@@ -315,7 +315,7 @@ describe('an application with a compliance_level', () => {
   for (const [level, profile] of LEVELS) {
     describe(level, () => {
       for (const { name, clause } of rulesOf(REQUEST_RULES, profile)) {
-        it(`is refused a request: ${name}, ${clause}`, async () => {
+        it(`gets invalid_request for a request that breaks ${name}: ${clause}`, async () => {
           const request = requestOf(level, profile);
           if (name === 'signed') return refused(await push(level, profile, request, false), clause);
           if (name === 'pushed') {
@@ -338,7 +338,7 @@ describe('an application with a compliance_level', () => {
 
       const asking = rulesOf(BACKCHANNEL_RULES, profile);
       for (const { name, clause } of asking) {
-        it(`is refused a request for an approval: ${name}, ${clause}`, async () => {
+        it(`gets an error for a CIBA request that breaks ${name}: ${clause}`, async () => {
           const request = await approvalOf(level);
           if (name === 'signed') return refused(await ask(level, request), clause);
           const object = await signed(level, without(request, 'binding_message'));
@@ -346,7 +346,7 @@ describe('an application with a compliance_level', () => {
         });
       }
       if (asking.length > 0) {
-        it('gets bound tokens for an approval, and the errors of the standard before and after', async () => {
+        it('gets bound tokens by CIBA, and the standard’s errors before the approval and after the end', async () => {
           const request = await approvalOf(level);
           const asked = await ask(level, { request: await signed(level, request) });
           expect(asked.status, asked.text).to.equal(200);
@@ -380,7 +380,7 @@ describe('an application with a compliance_level', () => {
         });
       }
 
-      it('is taken with a request that keeps all', async () => {
+      it('gets a response to a request that keeps all rules', async () => {
         const answer = await push(level, profile, requestOf(level, profile));
         expect(answer.status, answer.text).to.equal(201);
       });
@@ -391,26 +391,26 @@ describe('an application with a compliance_level', () => {
       const error = profile.possession === 'dpop' ? 'invalid_dpop_proof' : 'invalid_request';
 
       if (!isOnlyWay) {
-        it(`is issued no bearer token: ${constrained?.clause}`, async () => {
+        it(`gets no bearer token: ${constrained?.clause}`, async () => {
           const answer = await tokens(level, machine);
           expect(answer.json().error, answer.text).to.equal(error);
           expect(answer.json().error_description).to.include(`(${constrained?.clause})`);
         });
       }
 
-      it(`is issued no token that is bound by another way: ${constrained?.clause}`, async () => {
+      it(`gets no token that is bound by the other method: ${constrained?.clause}`, async () => {
         const dpop = await prover.proof('POST', `${server.url}/oauth/token`);
         const other = profile.possession === 'dpop' ? { isShown: true } : { dpop, isShown: true };
         expect((await tokens(level, machine, other)).json().error).to.equal(error);
       });
 
-      it(`is issued no token signed with RS256: ${algorithm?.clause}`, async () => {
+      it(`gets no token signed with RS256: ${algorithm?.clause}`, async () => {
         const answer = await tokens(level, { ...machine, audience: RS256_API }, await possession(level));
         expect(answer.json().error, answer.text).to.equal('invalid_request');
         expect(answer.json().error_description).to.include(`(${algorithm?.clause})`);
       });
 
-      it('is issued tokens for our own API that keep all', async () => {
+      it('gets tokens for our own APIs that keep all rules', async () => {
         const answer = await tokens(
           level,
           { ...machine, audience: `${server.issuer}api/v2/`, scope: 'read:clients' },
@@ -420,7 +420,7 @@ describe('an application with a compliance_level', () => {
         expect(decodeProtectedHeader(answer.json().access_token).alg).to.equal(key.alg);
       });
 
-      it('is issued tokens that keep all: of its own, for a code, by a refresh', async () => {
+      it('gets tokens that keep all rules: by client_credentials, for a code, by a refresh', async () => {
         isBound(level, await tokens(level, machine, await possession(level)));
         const { request_uri } = (await push(level, profile, requestOf(level, profile))).json();
         const browser = createAgent(server);
@@ -441,7 +441,7 @@ describe('an application with a compliance_level', () => {
         isBound(level, await tokens(level, refresh, await possession(level)));
       });
 
-      it('is issued nothing by another grant', async () => {
+      it('gets nothing by any other grant', async () => {
         const user = { username: USER.email, password: USER.password };
         for (const form of [
           { grant_type: 'password', ...user },
@@ -461,7 +461,7 @@ describe('an application with a compliance_level', () => {
     });
   }
 
-  it('is answered code and ID token together at a level of FAPI 1.0, with the hashes of both code and state', async () => {
+  it('gets c_hash and s_hash in the ID token of a hybrid response at a level of FAPI 1.0', async () => {
     const level = 'fapi1_adv_pkj_par';
     const request = {
       ...without(requestOf(level, PROFILES[level]), 'response_mode'),
@@ -478,7 +478,7 @@ describe('an application with a compliance_level', () => {
     expect(payload(id_token)).to.include.keys('c_hash', 's_hash', 'nonce');
   });
 
-  it('is given its interaction id back by /userinfo at a level of FAPI 1.0, or one of ours', async () => {
+  it('gets its x-fapi-interaction-id back from /userinfo at a level of FAPI 1.0, or a new one', async () => {
     const level = 'fapi1_adv_mtls_par';
     const { request_uri } = (await push(level, PROFILES[level], requestOf(level, PROFILES[level]))).json();
     const browser = createAgent(server);
@@ -497,7 +497,7 @@ describe('an application with a compliance_level', () => {
     expect(await idFor({ 'x-fapi-interaction-id': 'anything' })).to.match(/^[0-9a-f-]{36}$/);
   });
 
-  it('is served nothing when its record was made weaker behind the back of the schema', async () => {
+  it('gets nothing when its stored record breaks the rules', async () => {
     const level = 'fapi2_sp_pkj_dpop';
     const profile = PROFILES[level];
     const clients = server.store.collection('clients');

@@ -1,4 +1,4 @@
-// An API whose users are asked for consent at each request (`consent_policy`), of every application and whatever they have
+// An API that requires consent at each request (`consent_policy`), of every application, whatever the user has
 // allowed before.
 import { expect } from 'chai';
 import { callsOf, DEVICE_GRANT } from '../grants/tenant.ts';
@@ -73,7 +73,7 @@ const asking = {
   clientGrants: [{ client_id: 'bank-app', audience: ASKING, scope: ['make:transfers'] }],
 };
 
-describe('consent at each request for an API', () => {
+describe('an API with a consent_policy', () => {
   let server: TestServer;
   before(async () => {
     server = await startManaged(asking);
@@ -97,7 +97,7 @@ describe('consent at each request for an API', () => {
     return (await token(browser, { ...form, redirect_uri: WEB_CALLBACK, ...secret })).json();
   };
 
-  it('is asked for of a first party, too, the second time as the first, and gives tokens and a refresh', async () => {
+  it('asks for consent each time, also for a first-party application, and then issues tokens that can be refreshed', async () => {
     const browser = agent();
     const first = await logIn(browser, server, request());
     expect(first.text).to.contain('Make transfers');
@@ -114,7 +114,7 @@ describe('consent at each request for an API', () => {
     expect(refreshed.status, refreshed.text).to.equal(200);
   });
 
-  it('is asked for without a scope, too, and by each kind of response', async () => {
+  it('asks for consent also without a scope of its own, and for each response type', async () => {
     for (const over of [{ scope: 'openid' }, { response_type: 'token', scope: 'openid' }]) {
       const page = await logIn(agent(), server, request(over));
       expect(page.status, page.location).to.equal(200);
@@ -122,7 +122,7 @@ describe('consent at each request for an API', () => {
     }
   });
 
-  it('shows all that is asked for, not only what was never allowed before', async () => {
+  it('shows all requested scopes and details, not only those without an earlier consent', async () => {
     const browser = agent();
     const ofPartner = (scope: string) => request({ client_id: 'partner', scope });
     await decide(browser, await logIn(browser, server, ofPartner('openid make:transfers')), 'accept');
@@ -135,19 +135,19 @@ describe('consent at each request for an API', () => {
       .and.contain('Make transfers');
   });
 
-  it('is never given silently, nor where it was denied', async () => {
+  it('refuses a silent request, and a request whose consent was denied', async () => {
     const browser = agent();
     await decide(browser, await logIn(browser, server, request()), 'accept');
     const silent = await authorize(browser, request({ prompt: 'none' }));
     expect(responseOf(silent).error).to.equal('consent_required');
     const again = await follow(browser, await authorize(browser, request()), server.url);
     expect(responseOf(await decide(browser, again, 'deny')).error).to.equal('access_denied');
-    // For another API, everything is as it was.
+    // Requests for another API are unaffected.
     const other = await authorize(browser, request({ audience: API, scope: 'openid read:things' }));
     expect(responseOf(other)).to.have.property('code');
   });
 
-  it('is not gone around by a password, an exchange, or the refresh token of another API', async () => {
+  it('refuses the password grant, a token exchange, and the refresh token of another API', async () => {
     const user = { username: USER.email, password: USER.password };
     const byPassword = await token(agent(), { grant_type: 'password', ...user, audience: ASKING, ...secret });
     expect([byPassword.status, byPassword.json().error]).to.deep.equal([403, 'unauthorized_client']);
@@ -172,7 +172,7 @@ describe('consent at each request for an API', () => {
     expect((await token(agent(), { ...other, audience: API })).status).to.equal(200);
   });
 
-  it('is asked for at the pages of a device, too', async () => {
+  it('asks for consent in the device flow', async () => {
     const { begin, poll, connect } = callsOf(() => server);
     const codes = (await begin({ audience: ASKING, scope: 'openid make:transfers' })).json();
     const browser = agent();
@@ -183,18 +183,18 @@ describe('consent at each request for an API', () => {
     expect((await poll(codes.device_code)).json()).to.include({ error: 'access_denied' });
   });
 
-  it('is nobody’s where an application asks for itself', async () => {
+  it('asks for no consent with client_credentials', async () => {
     const own = await token(agent(), { grant_type: 'client_credentials', audience: ASKING, ...secret });
     expect(own.json().scope, own.text).to.equal('make:transfers');
   });
 
-  it('has one policy at the Management API, which null takes away', async () => {
+  it('accepts one consent_policy from the Management API, and null to remove it', async () => {
     const path = `/resource-servers/${encodeURIComponent(ASKING)}`;
     expect((await callApi(server, 'PATCH', path, { consent_policy: 'sometimes' })).status).to.equal(400);
     expect((await callApi(server, 'PATCH', path, { consent_policy: null })).status).to.equal(200);
     const browser = agent();
     expect(responseOf(await logIn(browser, server, request()))).to.have.property('code');
-    // Who was asked for nothing then has allowed nothing of what is asked for now.
+    // A device code that was allowed without consent yields no token once the policy is set.
     const { begin, poll, connect } = callsOf(() => server);
     const codes = (await begin({ audience: ASKING, scope: 'openid make:transfers' })).json();
     await connect(codes, agent());

@@ -1,4 +1,5 @@
-// Claims that the tenant declares: in the tokens, userinfo and assertions that they are declared for, and in no other.
+// Claims that the tenant declares: they are in the tokens, userinfo and assertions that they are declared for, and
+// in no other.
 import { expect } from 'chai';
 import { readTenant, type TenantFault } from '../../src/tenant/load.ts';
 import { managementToken, startManaged } from '../management/support.ts';
@@ -69,7 +70,7 @@ describe('declared claims', () => {
     (await (
       await createAgent(server).get('/userinfo', { authorization: `Bearer ${accessToken}` })
     ).json()) as Record<string, unknown>;
-  /** In the store, where there may be more than a request brings. */
+  /** Set in the store, which allows larger values than a request. */
   const setMetadata = async (app_metadata: Record<string, unknown>): Promise<string> => {
     const { records } = await server.store.collection('users').list({ limit: 10 });
     const { id = '' } = records.find(({ email }) => email === USER.email) ?? {};
@@ -88,19 +89,19 @@ describe('declared claims', () => {
     return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
   };
 
-  it('are in the ID token, the access token and userinfo, each where it is declared for', async () => {
+  it('are in ID token, access token and userinfo, each only where it is declared', async () => {
     const { id_token = '', access_token = '' } = await logIn(API);
     expect(ours(payload(id_token))).to.deep.equal({ roles: ['keeper'], from: 'auth0' });
     expect(ours(payload(access_token))).to.deep.equal({ roles: ['keeper'] });
     expect(ours(await userinfo(access_token))).to.deep.equal({ roles: ['keeper'], team: 'harbour' });
   });
 
-  it('may be of the profile in an access token', async () => {
+  it('may have the name of a profile claim in an access token', async () => {
     const { access_token = '' } = await logIn(API);
     expect(payload(access_token)).to.include({ email: USER.email });
   });
 
-  it('go to the applications and the APIs that they name', async () => {
+  it('are limited to the applications and APIs that they name', async () => {
     const { access_token: guarded = '' } = await logIn('guarded-api');
     expect(ours(payload(guarded))).to.deep.equal({ roles: ['keeper'], api: 'Web app' });
     const machine = await ask({
@@ -128,7 +129,7 @@ describe('declared claims', () => {
     expect(ours(payload(renewed.id_token ?? ''))).to.deep.include({ roles: ['captain'] });
   });
 
-  it('are replaced by the Management API, in force with the next token', async () => {
+  it('can be replaced by the Management API, effective with the next token', async () => {
     expect((await managed('GET', '/custom-claims')).body).to.deep.equal({ custom_claims: DECLARED });
     const custom_claims = [{ claim: `${NS}since`, value: 'user.created_at', to: ['id_token'] }];
     expect((await managed('PUT', '/custom-claims', { custom_claims })).status).to.equal(200);
@@ -136,7 +137,7 @@ describe('declared claims', () => {
     expect(Object.keys(ours(payload(id_token)))).to.deep.equal(['since']);
   });
 
-  it('that could not hold are refused by the Management API, each named, and change nothing', async () => {
+  it('are refused by the Management API when invalid, each named, and nothing changes', async () => {
     const custom_claims = PROTOCOL_CLAIMS.map((claim) => ({
       claim,
       value: 'user.email',
@@ -150,7 +151,7 @@ describe('declared claims', () => {
     expect((await managed('GET', '/custom-claims')).body).to.deep.equal({ custom_claims: DECLARED });
   });
 
-  it('lead to what a user has, and nowhere else, whatever is there', async () => {
+  it('read only own members of the user, whatever the path names', async () => {
     await setMetadata({ list: ['a', 'b'], text: 'abc', nothing: null, no: false });
     const paths = {
       first: "list['0']",
@@ -176,7 +177,7 @@ describe('declared claims', () => {
     expect(ours(payload(id_token))).to.deep.equal({ first: 'a', length: 2, no: false });
   });
 
-  it('that are too large together are left out, in the order of the list, and an event says so', async () => {
+  it('are omitted in the order of the list when they are too large together, with a log event', async () => {
     const id = await setMetadata({ half: 'x'.repeat(60_000), whole: 'x'.repeat(100_001), roles: ['keeper'] });
     const custom_claims = ['whole', 'half', 'half', 'roles'].map((member, index) => ({
       claim: `${NS}${member}${index}`,
@@ -198,7 +199,7 @@ describe('declared claims', () => {
     ]);
   });
 
-  it('are not in tokens for an API of the server, unless an address names them', async () => {
+  it('are in tokens for an API of the server only when their name is a URL', async () => {
     const custom_claims = ['grant', 'credential_version', `${NS}grant`].map((claim) => ({
       claim,
       value: 'client.client_id',
@@ -223,14 +224,14 @@ describe('a declared claim', () => {
     }
   };
 
-  it('is refused at start where it is the protocol’s own, or may be read as one', () => {
+  it('is refused at start when its name is the protocol’s, or may be mistaken for one', () => {
     for (const claim of PROTOCOL_CLAIMS)
       expect(faultsOf([{ claim, value: 'user.email', to: ['saml'] }]), claim).to.contain(
         'customClaims.0.claim',
       );
   });
 
-  it('may have the name of one within an address, or one that nobody takes for it', () => {
+  it('may contain the name of a protocol claim in a URL, or in a distinguishable name', () => {
     const names = [
       `${NS}sub`,
       'https://example.test/claims#aud',

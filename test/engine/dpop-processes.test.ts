@@ -1,4 +1,4 @@
-// DPoP proofs and assertions count once in all processes of a tenant (RFC 9449 §11.1): what one has taken no other takes.
+// DPoP proofs and client assertions are accepted once by all processes of a tenant together (RFC 9449 §11.1).
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
@@ -9,7 +9,7 @@ import { createProver } from '../support/dpop.ts';
 import { API, tenant } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-describe('what counts once, with several processes over one store', () => {
+describe('several processes with one store', () => {
   let servers: TestServer[];
   let key: Awaited<ReturnType<typeof clientKey>>;
   before(async () => {
@@ -26,7 +26,7 @@ describe('what counts once, with several processes over one store', () => {
       clients: [...tenant.clients, asserting],
       clientGrants: [...tenant.clientGrants, { client_id: 'asserting', audience: API, scope: [] }],
     };
-    // As a store that others have open, too.
+    // Opened as a store that other processes use, too.
     const first = await startServer({
       tenant: all,
       open: async (options) => {
@@ -34,7 +34,7 @@ describe('what counts once, with several processes over one store', () => {
         return store;
       },
     });
-    // Stops with the first.
+    // Closed with the first server.
     const shared = { ...first.store, close: async () => {} };
     const second = await startServer({
       tenant: all,
@@ -58,7 +58,7 @@ describe('what counts once, with several processes over one store', () => {
     return { status: answer.status, error: answer.json().error as string | undefined };
   };
 
-  it('a DPoP proof that one has taken is taken by no other; of those at once by one', async () => {
+  it('accept a DPoP proof once, also when it arrives at both simultaneously', async () => {
     const prover = await createProver();
     const proof = () => prover.proof('POST', `${servers[0]?.url}/oauth/token`);
     const DPoP = await proof();
@@ -69,7 +69,7 @@ describe('what counts once, with several processes over one store', () => {
     expect(all.filter(({ status }) => status === 200)).to.have.length(1);
   });
 
-  it('an assertion, too', async () => {
+  it('accept a client assertion once', async () => {
     const now = Math.floor(Date.now() / 1000);
     const claims = { iss: 'asserting', sub: 'asserting', aud: String(servers[0]?.issuer), jti: randomUUID() };
     const client_assertion = await new SignJWT({ ...claims, iat: now, exp: now + 60 })

@@ -1,4 +1,4 @@
-// DPoP (RFC 9449): access and refresh tokens that are good with a key alone.
+// DPoP (RFC 9449): access and refresh tokens that are bound to a key.
 import { createSecretKey, generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -123,7 +123,7 @@ describe('DPoP', () => {
     expect(answer.json().error).to.equal(error);
   };
 
-  describe('tokens are bound to the key of the proof (§5, §6)', () => {
+  describe('access tokens (§5, §6)', () => {
     for (const [name, fields] of Object.entries({
       password: { ...PASSWORD, audience: API },
       'password-realm': { ...PASSWORD, grant_type: REALM, realm: 'users', audience: API },
@@ -134,14 +134,14 @@ describe('DPoP', () => {
         audience: API,
       },
     })) {
-      it(`of the grant ${name}`, async () => {
+      it(`are bound to the key of the proof with the grant ${name}`, async () => {
         const answer = await tokens(fields, await proofFor());
         expect(answer.json().token_type).to.equal('DPoP');
         expect(payload(answer.json().access_token).cnf).to.deep.equal({ jkt: prover.thumbprint });
       });
     }
 
-    it('of a code, and of what it is refreshed with', async () => {
+    it('are bound to the key of the proof for a code, and after a refresh', async () => {
       const first = (await tokens(await spaCode({ audience: API }), await proofFor())).json();
       expect(first.token_type).to.equal('DPoP');
       expect(payload(first.access_token).cnf).to.deep.equal({ jkt: prover.thumbprint });
@@ -151,14 +151,14 @@ describe('DPoP', () => {
       expect(payload(second.access_token).cnf).to.deep.equal({ jkt: prover.thumbprint });
     });
 
-    it('and to none without a proof', async () => {
+    it('are bearer tokens without a proof', async () => {
       const answer = await tokens({ ...PASSWORD, audience: API });
       expect(answer.json().token_type).to.equal('Bearer');
       expect(payload(answer.json().access_token)).not.to.have.property('cnf');
     });
 
     for (const alg of ['ES384', 'EdDSA', 'Ed25519', 'PS256']) {
-      it(`of a key for ${alg}`, async () => {
+      it(`are bound to a key for ${alg}`, async () => {
         const pair =
           alg === 'PS256'
             ? generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -180,17 +180,17 @@ describe('DPoP', () => {
       'for another method': () => proofFor('/oauth/token', 'GET'),
       'for another path': () => proofFor('/oauth/revoke'),
       'for another host': () => prover.proof('POST', 'https://elsewhere.example.test/oauth/token'),
-      'that is as old as six minutes': () =>
+      'that is six minutes old': () =>
         prover.proof('POST', address('/oauth/token'), { payload: { iat: Date.now() / 1000 - 360 } }),
-      'of two minutes ahead': () =>
+      'dated two minutes ahead': () =>
         prover.proof('POST', address('/oauth/token'), { payload: { iat: Date.now() / 1000 + 120 } }),
-      'of six minutes ahead': () =>
+      'dated six minutes ahead': () =>
         prover.proof('POST', address('/oauth/token'), { payload: { iat: Date.now() / 1000 + 360 } }),
       'without iat': () => prover.proof('POST', address('/oauth/token'), { payload: { iat: undefined } }),
       'without jti': () => prover.proof('POST', address('/oauth/token'), { payload: { jti: undefined } }),
       'without htm': () => prover.proof('POST', address('/oauth/token'), { payload: { htm: undefined } }),
       'without htu': () => prover.proof('POST', address('/oauth/token'), { payload: { htu: undefined } }),
-      'with an htu that is none': () => prover.proof('POST', 'no address'),
+      'with an htu that is no URL': () => prover.proof('POST', 'no address'),
       'with another typ': () => prover.proof('POST', address('/oauth/token'), { header: { typ: 'JWT' } }),
       'without jwk': () => prover.proof('POST', address('/oauth/token'), { header: { jwk: undefined } }),
       'with the private key in jwk': () =>
@@ -226,8 +226,8 @@ describe('DPoP', () => {
     };
     for (const [name, make] of Object.entries(cases)) {
       it(name, async () => {
-        // A client whose clock is wrong can go on with a nonce (§8).
-        const helps = ['with a nonce', 'that is as old', 'of six minutes', 'of two minutes'].some((one) =>
+        // A client whose clock is wrong can continue with a nonce (§8).
+        const helps = ['with a nonce', 'that is six minutes', 'dated six', 'dated two'].some((one) =>
           name.startsWith(one),
         );
         const error = helps ? 'use_dpop_nonce' : 'invalid_dpop_proof';
@@ -268,7 +268,7 @@ describe('DPoP', () => {
       }
     });
 
-    it('that is dated ahead, not so with a nonce (§8)', async () => {
+    it('that is dated ahead, unless it has a nonce (§8)', async () => {
       const ahead = (nonce?: string) =>
         prover.proof('POST', address('/oauth/token'), {
           payload: { iat: Date.now() / 1000 + 120 },
@@ -276,14 +276,14 @@ describe('DPoP', () => {
         });
       const nonce = String((await tokens(PASSWORD, await ahead())).headers['dpop-nonce']);
       expect((await tokens(PASSWORD, await ahead(nonce))).json().token_type).to.equal('DPoP');
-      // A clock may be wrong by less.
+      // A small difference of clocks is accepted.
       const little = await prover.proof('POST', address('/oauth/token'), {
         payload: { iat: Date.now() / 1000 + 30 },
       });
       expect((await tokens(PASSWORD, little)).json().token_type).to.equal('DPoP');
     });
 
-    it('once, of fifty that come at the same time', async () => {
+    it('in all but one of fifty simultaneous requests', async () => {
       const proof = await proofFor();
       const machine = {
         grant_type: 'client_credentials',
@@ -298,7 +298,7 @@ describe('DPoP', () => {
       expect(statuses.filter((status) => status === 400)).to.have.length(49);
     });
 
-    it('before a password is tried: a wrong one is not counted', async () => {
+    it('before the password is tried, so that a wrong one is not counted', async () => {
       const proof = await proofFor('/elsewhere');
       refused(await tokens({ ...PASSWORD, password: 'wrong' }, proof), 400, 'invalid_dpop_proof');
     });
@@ -311,7 +311,7 @@ describe('DPoP', () => {
     });
   });
 
-  it('a proof for a custom domain is good, with each grant and at each API of ours', async () => {
+  it('accepts a proof for a custom domain, with each grant and at each of our APIs', async () => {
     const at = (path: string, method: string, over = {}) =>
       prover.proof(method, `https://login.example.test${path}`, over);
     const machine = {
@@ -342,7 +342,7 @@ describe('DPoP', () => {
       return tokens({ ...WEB, grant_type: 'authorization_code', code, redirect_uri: WEB_CALLBACK }, proof);
     };
 
-    it('with a proof binds its code to the key, with dpop_jkt too (§10.1)', async () => {
+    it('binds its code to the key of its proof, with or without dpop_jkt (§10.1)', async () => {
       const pushed = await push({}, await proofFor('/oauth/par'));
       expect(pushed.status, pushed.text).to.equal(201);
       const wrong = await other.proof('POST', address('/oauth/token'));
@@ -354,7 +354,7 @@ describe('DPoP', () => {
       expect(answer.json().token_type).to.equal('DPoP');
     });
 
-    it('is refused with a proof that is not for it, or was used, or is of another key than dpop_jkt', async () => {
+    it('is refused with a proof for another endpoint, a used one, or one of another key than dpop_jkt', async () => {
       refused(await push({}, await proofFor()), 400, 'invalid_dpop_proof');
       refused(
         await push({ dpop_jkt: other.thumbprint }, await proofFor('/oauth/par')),
@@ -368,7 +368,7 @@ describe('DPoP', () => {
   });
 
   describe('a code', () => {
-    it('asked for with dpop_jkt is exchanged by that key alone (§10)', async () => {
+    it('of a request with dpop_jkt can only be exchanged with that key (§10)', async () => {
       const { thumbprint } = prover;
       refused(await tokens(await spaCode({ dpop_jkt: thumbprint })), 400, 'invalid_dpop_proof');
       const wrong = await other.proof('POST', address('/oauth/token'));
@@ -384,7 +384,7 @@ describe('DPoP', () => {
       return { grant_type: 'refresh_token', client_id: 'spa', refresh_token };
     };
 
-    it('of a public application is good with its key alone, and still is after a wrong try (§5)', async () => {
+    it('of a public application needs its key, and stays valid after an attempt with another (§5)', async () => {
       const refresh = await spaRefresh();
       refused(await tokens(refresh), 400, 'invalid_grant');
       refused(
@@ -394,12 +394,12 @@ describe('DPoP', () => {
       );
       const { refresh_token } = (await tokens(refresh, await proofFor())).json();
       expect(refresh_token).to.be.a('string');
-      // The one that it was exchanged for is bound, too.
+      // The refresh token that replaces it is bound, too.
       refused(await tokens({ ...refresh, refresh_token }), 400, 'invalid_grant');
       expect((await tokens({ ...refresh, refresh_token }, await proofFor())).status).to.equal(200);
     });
 
-    it('of an application with a secret is bound to that, and takes another key', async () => {
+    it('of a confidential application is bound to the client, and accepts another key', async () => {
       const first = (await tokens({ ...PASSWORD, scope: 'openid offline_access' }, await proofFor())).json();
       const refresh = { ...WEB, grant_type: 'refresh_token', refresh_token: first.refresh_token };
       const answer = await tokens(refresh, await other.proof('POST', address('/oauth/token')));
@@ -409,7 +409,7 @@ describe('DPoP', () => {
 
   describe('at /userinfo', () => {
     for (const [kind, fields] of Object.entries({ opaque: {}, JWT: { audience: API } })) {
-      describe(`a token that is ${kind}`, () => {
+      describe(`a bound token that is ${kind}`, () => {
         let accessToken: string;
         before(async () => {
           accessToken = await boundToken(fields);
@@ -423,12 +423,12 @@ describe('DPoP', () => {
             .and.include('algs="ES256 ');
         };
 
-        it('is good with a proof of its key', async () => {
+        it('is accepted with a proof of its key', async () => {
           const answer = await userinfo(accessToken, await userinfoProof(accessToken));
           expect(answer.json()).to.have.property('sub');
         });
 
-        it('is not good as a bearer token, with or without a proof (§7.2)', async () => {
+        it('is refused as a bearer token, with or without a proof (§7.2)', async () => {
           await unauthorized(userinfo(accessToken, undefined, 'Bearer'), 'invalid_token');
           await unauthorized(
             userinfo(accessToken, await userinfoProof(accessToken), 'Bearer'),
@@ -436,7 +436,7 @@ describe('DPoP', () => {
           );
         });
 
-        it('is not good in the query or the body', async () => {
+        it('is refused in the query or the body', async () => {
           await unauthorized(agent().get(`/userinfo?access_token=${accessToken}`), 'invalid_token');
           await unauthorized(
             agent().request('/userinfo', { form: { access_token: accessToken } }),
@@ -444,15 +444,15 @@ describe('DPoP', () => {
           );
         });
 
-        it('is not good without a proof', async () => {
+        it('is refused without a proof', async () => {
           await unauthorized(userinfo(accessToken), 'invalid_dpop_proof');
         });
 
-        it('is not good with a proof of another key', async () => {
+        it('is refused with a proof of another key', async () => {
           await unauthorized(userinfo(accessToken, await userinfoProof(accessToken, other)), 'invalid_token');
         });
 
-        it('is not good with a proof for another token, or for none', async () => {
+        it('is refused with a proof for another token, or for none', async () => {
           await unauthorized(
             userinfo(accessToken, await userinfoProof(await boundToken({ ...fields, scope: 'openid' }))),
             'invalid_dpop_proof',
@@ -460,14 +460,14 @@ describe('DPoP', () => {
           await unauthorized(userinfo(accessToken, await proofFor('/userinfo', 'GET')), 'invalid_dpop_proof');
         });
 
-        it('is not good with a proof for another address or method', async () => {
+        it('is refused with a proof for another URL or method', async () => {
           const elsewhere = await prover.proof('GET', address('/elsewhere'), { accessToken });
           await unauthorized(userinfo(accessToken, elsewhere), 'invalid_dpop_proof');
           const posted = await prover.proof('POST', address('/userinfo'), { accessToken });
           await unauthorized(userinfo(accessToken, posted), 'invalid_dpop_proof');
         });
 
-        it('is not good with a proof that was used before', async () => {
+        it('is refused with a proof that was used before', async () => {
           const proof = await userinfoProof(accessToken);
           expect((await userinfo(accessToken, proof)).status).to.equal(200);
           await unauthorized(userinfo(accessToken, proof), 'invalid_dpop_proof');
@@ -475,20 +475,20 @@ describe('DPoP', () => {
       });
     }
 
-    it('a bearer token is not good by the scheme DPoP', async () => {
+    it('refuses a bearer token with the scheme DPoP', async () => {
       const accessToken = (await tokens({ ...PASSWORD, scope: 'openid' })).json().access_token;
       expect((await userinfo(accessToken, await userinfoProof(accessToken))).status).to.equal(401);
       expect((await userinfo(accessToken, undefined, 'Bearer')).status).to.equal(200);
     });
 
-    it('both schemes are offered to who brings no token', async () => {
+    it('offers both schemes to a request without a token', async () => {
       const { headers } = await agent().get('/userinfo');
       expect(headers['www-authenticate']).to.include('Bearer realm="Users"').and.include('DPoP algs="ES256');
     });
   });
 
   describe('at the Management API', () => {
-    it('a bound token is good with a proof of its key alone', async () => {
+    it('accepts a bound token only with a proof of its key', async () => {
       const accessToken = await boundToken({
         grant_type: 'client_credentials',
         client_id: 'm2m',
@@ -519,7 +519,7 @@ describe('DPoP', () => {
   });
 
   describe('at the MFA API', () => {
-    it('a bound token is good with a proof of its key alone', async () => {
+    it('accepts a bound token only with a proof of its key', async () => {
       const accessToken = await boundToken({
         audience: mfaAudience(server.issuer),
         scope: 'openid read:authenticators',
@@ -539,17 +539,17 @@ describe('DPoP', () => {
     });
   });
 
-  it('a bound token that may enrol is taken in the body of an MFA grant with a proof of its key alone', async () => {
+  it('accepts a bound token in the body of an MFA grant only with a proof of its key', async () => {
     const grant_type = 'http://auth0.com/oauth/grant-type/mfa-otp';
     const mfa_token = await boundToken({ audience: mfaAudience(server.issuer), scope: 'openid enroll' });
     const confirm = (proof?: string) => tokens({ ...WEB, grant_type, mfa_token, otp: '000000' }, proof);
     refused(await confirm(), 401, 'invalid_token');
     refused(await confirm(await other.proof('POST', address('/oauth/token'))), 401, 'invalid_token');
-    // By its own key it comes as far as the code.
+    // With its own key the request gets as far as the code.
     expect((await confirm(await proofFor())).json().error).not.to.equal('invalid_token');
   });
 
-  describe('tokens that must be bound', () => {
+  describe('issues no bearer token', () => {
     const client = { client_id: 'bound', client_secret: 'bound-secret' };
     const machine = {
       grant_type: 'client_credentials',
@@ -557,7 +557,7 @@ describe('DPoP', () => {
       client_secret: 'm2m-secret',
     };
 
-    it('of an application with require_proof_of_possession: with no grant is there a bearer token', async () => {
+    it('to an application with require_proof_of_possession, with any grant', async () => {
       for (const fields of [
         { ...client, grant_type: 'client_credentials', audience: API },
         { ...PASSWORD, ...client },
@@ -569,7 +569,7 @@ describe('DPoP', () => {
       }
     });
 
-    it('of that application: nor for a code, nor by a refresh, nor from /authorize', async () => {
+    it('to that application for a code, by a refresh, or from /authorize', async () => {
       const redirect_uri = 'https://bound.example.test/callback';
       const request = webRequest({ client_id: 'bound', redirect_uri, scope: 'openid offline_access' });
       const exchange = async (proof?: string) => {
@@ -588,7 +588,7 @@ describe('DPoP', () => {
       expect(response).to.include({ error: 'invalid_request' }).and.not.have.property('access_token');
     });
 
-    it('of an API that says so', async () => {
+    it('for an API that requires proof of possession', async () => {
       const fields = { ...machine, audience: BOUND_API };
       refused(await tokens(fields), 400, 'invalid_dpop_proof');
       expect((await tokens(fields, await proofFor())).json().token_type).to.equal('DPoP');
@@ -596,13 +596,13 @@ describe('DPoP', () => {
       refused(await tokens(await spaCode({ audience: BOUND_API })), 400, 'invalid_dpop_proof');
     });
 
-    it('of an API that says so for public applications: others get bearer tokens', async () => {
+    it('to public applications for an API that requires it for these, unlike to others', async () => {
       expect((await tokens({ ...machine, audience: BOUND_FOR_PUBLIC })).json().token_type).to.equal('Bearer');
       refused(await tokens(await spaCode({ audience: BOUND_FOR_PUBLIC })), 400, 'invalid_dpop_proof');
     });
   });
 
-  it('discovery says which algorithms a proof may have, none of them symmetric', async () => {
+  it('announces the algorithms of proofs in discovery, none of them symmetric', async () => {
     const { dpop_signing_alg_values_supported: algorithms } = (
       await agent().get('/.well-known/openid-configuration')
     ).json();
@@ -610,7 +610,7 @@ describe('DPoP', () => {
   });
 });
 
-it('a DPoP proof that was used is used after a restart, too', async () => {
+it('a used DPoP proof is still refused after a restart', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-dpop-'));
   const machine = {
     grant_type: 'client_credentials',
@@ -634,7 +634,7 @@ it('a DPoP proof that was used is used after a restart, too', async () => {
   }
 });
 
-describe('DPoP with nonces of the server (RFC 9449 §8, §9)', () => {
+describe('DPoP nonces (RFC 9449 §8, §9)', () => {
   let server: TestServer;
   let prover: Prover;
   before(async () => {
@@ -654,7 +654,7 @@ describe('DPoP with nonces of the server (RFC 9449 §8, §9)', () => {
       },
     });
 
-  it('the token endpoint asks for one, and takes it', async () => {
+  it('are required and accepted by the token endpoint', async () => {
     const first = await ask();
     expect(first.status).to.equal(400);
     expect(first.json().error).to.equal('use_dpop_nonce');
@@ -665,7 +665,7 @@ describe('DPoP with nonces of the server (RFC 9449 §8, §9)', () => {
     expect((await ask(nonce)).json().token_type).to.equal('DPoP');
   });
 
-  it('/userinfo asks for one, and takes it', async () => {
+  it('are required and accepted by /userinfo', async () => {
     const { access_token: accessToken } = (await ask(String((await ask()).headers['dpop-nonce']))).json();
     const profile = async (nonce?: string) =>
       createAgent(server).get('/userinfo', {
@@ -681,7 +681,7 @@ describe('DPoP with nonces of the server (RFC 9449 §8, §9)', () => {
     expect((await profile(String(first.headers['dpop-nonce']))).status).to.equal(200);
   });
 
-  it('one that is old is not taken, and a new one is given', async () => {
+  it('are refused when old, with a new one in the answer', async () => {
     const nonce = String((await ask()).headers['dpop-nonce']);
     server.tick(10 * 60_000);
     const answer = await ask(nonce);

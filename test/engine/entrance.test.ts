@@ -1,4 +1,4 @@
-// The engine behind its entrance: whatever did not come through it is not answered.
+// The engine answers only requests that came through its entrance.
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
@@ -15,7 +15,7 @@ describe('the engine', () => {
   let server: http.Server;
   let url: string;
   before(async () => {
-    // With all that it would warn about on the console; nothing of it is reached.
+    // The default configuration warns on the console about settings that none of these requests reaches.
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const provider = new Provider('https://issuer.example', {
       clients: [],
@@ -47,7 +47,7 @@ describe('the engine', () => {
 
   const ask = (path: string, way: string) => fetch(url + path, { headers: { 'x-way': way } });
 
-  it('answers what comes by its entrance', async () => {
+  it('answers a request that comes through its entrance', async () => {
     expect((await ask('/.well-known/openid-configuration', 'entrance')).status).to.equal(200);
   });
 
@@ -59,7 +59,7 @@ describe('the engine', () => {
     '/token',
     '/nowhere',
   ]) {
-    it(`answers nothing that comes beside it: ${path}`, async () => {
+    it(`answers 404 to a request that bypasses it: ${path}`, async () => {
       const answer = await ask(path, 'beside');
       expect([answer.status, await answer.json()]).to.deep.equal([
         404,

@@ -1,4 +1,4 @@
-// Claims that a request cannot do without (OpenID Connect Core §5.5.1), by each way that a request comes.
+// Essential claims (OpenID Connect Core §5.5.1), in every form of request.
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
 import { createAgent } from '../support/agent.ts';
@@ -42,7 +42,7 @@ describe('essential claims', () => {
     ['empty list', { essential: true, values: [] }],
   ];
   for (const [what, wanted] of unreachable) {
-    it(`an acr that there is not (${what}) fails at once, also in a session and silently`, async () => {
+    it(`refuse a request with an unknown acr (${what}) at once, with and without a session`, async () => {
       const browser = agent();
       expect(responseOf(await authorize(browser, asking(acr(wanted))))).to.include({
         error: UNMET,
@@ -56,7 +56,7 @@ describe('essential claims', () => {
     });
   }
 
-  it('an acr that the login does not reach fails after it, and asks for no other', async () => {
+  it('end in an error when the login does not reach the acr, without asking for another login', async () => {
     // No second factor is set up in this tenant.
     const browser = agent();
     for (const wanted of [
@@ -70,7 +70,7 @@ describe('essential claims', () => {
     }
   });
 
-  it('fails pushed and in a request object alike', async () => {
+  it('are checked in pushed requests and request objects, too', async () => {
     const claims = acr({ essential: true, value: 'urn:gold' });
     const secret = { client_id: 'web', client_secret: 'web-secret' };
     const pushed = await agent().request('/oauth/par', { form: { ...asking(claims), ...secret } });
@@ -81,7 +81,7 @@ describe('essential claims', () => {
     expect(responseOf(await authorize(agent(), { client_id: 'web', request })).error).to.equal(UNMET);
   });
 
-  it('an acr that is not essential is tried, and the login goes on without it', async () => {
+  it('allow a login that does not reach an acr which is not essential', async () => {
     for (const over of [
       { acr_values: 'urn:gold' },
       { claims: JSON.stringify(acr({ value: 'urn:gold' })) },
@@ -93,7 +93,7 @@ describe('essential claims', () => {
     }
   });
 
-  it('are refused where they are malformed', async () => {
+  it('are refused when malformed', async () => {
     for (const claims of [
       { id_token: { acr: 'gold' } },
       { id_token: { acr: ['gold'] } },
@@ -106,7 +106,7 @@ describe('essential claims', () => {
     }
   });
 
-  it('auth_time is in the ID token where it is essential, or max_age was asked for', async () => {
+  it('put auth_time into the ID token when it is essential or the request has a max_age', async () => {
     for (const over of [
       { claims: JSON.stringify({ id_token: { auth_time: { essential: true } } }) },
       { max_age: '600' },

@@ -11,15 +11,15 @@ import { readOwnParameters } from '../../src/engine/token-parameters.ts';
 
 const require = createRequire(import.meta.url);
 
-describe('the engine internals we rely on', () => {
-  it('are those of the version they were written against', () => {
+describe('the inner modules of oidc-provider that we import', () => {
+  it('have the version that our code was written against', () => {
     const installed = JSON.parse(readFileSync(require.resolve('oidc-provider/package.json'), 'utf8')).version;
     const pinned = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
       .dependencies['oidc-provider'];
     expect({ installed, pinned }).to.deep.equal({ installed: ENGINE_VERSION, pinned: ENGINE_VERSION });
   });
 
-  it('are there', () => {
+  it('exist', () => {
     expect(engineClientAuthentication).to.have.length(3);
     for (const middleware of engineClientAuthentication) expect(middleware).to.be.a('function');
     expect(issueTokenResponse).to.be.a('function');
@@ -37,7 +37,7 @@ describe('the engine internals we rely on', () => {
     expect(provider.Grant.IN_PAYLOAD).to.include.members(['accountId', 'clientId', 'openid', 'resources']);
   });
 
-  it('read the parameters of the grant that is asked for, and of all where there is no such grant', () => {
+  it('read only the parameters of the requested grant, and those of all grants for an unknown one', () => {
     const all = new Set(['grant_type']);
     const known = new Map([
       [undefined, all],

@@ -1,4 +1,4 @@
-// What an API is told of the tokens that it is given (RFC 7662).
+// Token introspection by APIs (RFC 7662).
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { API, payload, tenant, token, USER } from '../support/flows.ts';
@@ -55,7 +55,7 @@ describe('introspection', () => {
       },
     });
 
-  it('says of a user’s token for the API what it says itself', async () => {
+  it('returns the claims of a user’s token for the API', async () => {
     const { access_token } = await tokens();
     const { azp, ...claims } = payload(access_token);
     const answer = await ask(access_token);
@@ -64,7 +64,7 @@ describe('introspection', () => {
     expect(answer.json()).to.deep.equal({ active: true, token_type: 'Bearer', client_id: azp, ...claims });
   });
 
-  it('takes HTTP Basic, and tokens of an application, and those that an API’s secret signs', async () => {
+  it('accepts HTTP Basic, client_credentials tokens, and tokens signed with the API’s secret', async () => {
     const machine = await token(createAgent(server), {
       grant_type: 'client_credentials',
       client_id: 'm2m',
@@ -80,7 +80,7 @@ describe('introspection', () => {
     expect((await ask(access_token, 'hs256-things')).json()).to.include({ active: true, scope: 'read' });
   });
 
-  it('says of everything else the same: not active, and no more', async () => {
+  it('answers only { active: false } for every other token', async () => {
     const { access_token, id_token, refresh_token } = await tokens();
     const other = await tokens({ audience: 'urn:rfc9068', scope: 'read' });
     const opaque = await tokens({ audience: undefined, scope: 'openid' });
@@ -95,7 +95,7 @@ describe('introspection', () => {
     expect((await ask(access_token, 'hs256-things')).json()).to.deep.equal({ active: false });
   });
 
-  it('ends with the token, and when its user is blocked or gone', async () => {
+  it('answers { active: false } when the token has expired, and while its user is blocked', async () => {
     const { access_token } = await tokens();
     const { sub } = payload(access_token);
     await server.users.update(sub, { blocked: true });
@@ -106,7 +106,7 @@ describe('introspection', () => {
     expect((await ask(access_token)).json()).to.deep.equal({ active: false });
   });
 
-  it('answers only the client of an API that proves who it is', async () => {
+  it('refuses every client but the confidential client of an API', async () => {
     const { access_token } = await tokens();
     expect((await ask(access_token, 'things', 'wrong')).status).to.equal(401);
     expect((await ask(access_token, 'nobody')).json()).to.include({ error: 'invalid_client' });
@@ -118,7 +118,7 @@ describe('introspection', () => {
     expect((await ask(undefined)).json()).to.include({ error: 'invalid_request' });
   });
 
-  it('is in the metadata', async () => {
+  it('is announced in the metadata', async () => {
     const { introspection_endpoint } = (
       await createAgent(server).get('/.well-known/openid-configuration')
     ).json();

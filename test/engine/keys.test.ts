@@ -1,4 +1,4 @@
-// Signing keys that are lost or damaged stop the start: new ones would end every token, and nobody would know why.
+// A start fails when signing keys are lost or damaged: new keys would end every token, and nobody would know why.
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -44,7 +44,7 @@ describe('the signing keys', () => {
     expect(await kids()).to.deep.equal(await kids());
   });
 
-  it('are not replaced without a word when the store has lost them; a command makes new ones', async () => {
+  it('stop the start when the store has lost them, until a command makes new ones', async () => {
     const before = await kids();
     await inStore(async (store) => {
       for (const id of before) await store.collection('signingKeys').delete(id);
@@ -59,7 +59,7 @@ describe('the signing keys', () => {
     expect(after).to.have.length(2);
   });
 
-  it('rotate while the clock leaps a year ahead and back: there are always three, and the token before verifies', async () => {
+  it('are always three, and verify the previous token, while the clock jumps a year ahead and back', async () => {
     const server = await startServer({ tenant, dataDir });
     try {
       const agent = createAgent(server);
@@ -92,7 +92,7 @@ describe('the signing keys', () => {
     }
   });
 
-  it('are named when one is damaged', async () => {
+  it('stop the start with the name of a damaged one', async () => {
     const [kid = ''] = await kids();
     await inStore((store) =>
       store.collection('signingKeys').update(kid, (key) => {

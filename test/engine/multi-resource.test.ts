@@ -1,4 +1,4 @@
-// Refresh tokens that are exchanged for tokens of another API, where the application's policies say so.
+// Refresh tokens that yield tokens for another API, where the application's policies allow it.
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { API, payload, tenant, token, USER } from '../support/flows.ts';
@@ -96,7 +96,7 @@ describe('multi-resource refresh tokens', () => {
     });
 
   for (const id of ['several', 'still'])
-    it(`gives a token for another API, and later one for its own again (${id})`, async () => {
+    it(`yield a token for another API, and later one for their own again (${id})`, async () => {
       const first = await begin(id);
       const other = (await refresh(first.refresh_token, { audience: OTHER }, id)).json();
       const claims = payload(other.access_token);
@@ -108,7 +108,7 @@ describe('multi-resource refresh tokens', () => {
       expect(payload(back.access_token).scope).to.contain('read:things').and.not.to.contain('orders');
     });
 
-  it('gives no more than the policy, the API and the user’s permissions allow', async () => {
+  it('yield only scopes that policy, API and the user’s permissions allow', async () => {
     let { refresh_token } = await begin();
     const scopes = async (fields: Record<string, string>) => {
       const answer = (await refresh(refresh_token, fields)).json();
@@ -123,7 +123,7 @@ describe('multi-resource refresh tokens', () => {
     expect(await scopes({ audience: 'offline-guarded', scope: 'look admin' })).to.equal('look');
   });
 
-  it('refuses an API without a policy, and one that allows no refresh, and uses nothing up', async () => {
+  it('are refused, and not used up, for an API without a policy or without offline access', async () => {
     const { refresh_token } = await begin();
     for (const audience of ['hs256-api', 'guarded-api', 'https://gone.test/', 'https://nowhere.test/'])
       expect((await refresh(refresh_token, { audience })).json(), audience).to.include({
@@ -135,7 +135,7 @@ describe('multi-resource refresh tokens', () => {
     expect((await refresh(refresh_token, { audience: API })).status).to.equal(200);
   });
 
-  it('ignores an audience where the application has no policies, as ever, and refuses a resource', async () => {
+  it('ignore `audience` and refuse `resource` when the application has no policies', async () => {
     const { refresh_token } = await begin('leeway');
     const answer = (await refresh(refresh_token, { audience: OTHER }, 'leeway')).json();
     expect([payload(answer.access_token).aud].flat()).to.include(API);

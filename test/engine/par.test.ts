@@ -1,4 +1,4 @@
-// Pushed authorization requests (RFC 9126): POST /oauth/par, and what /authorize makes of its answer.
+// Pushed authorization requests (RFC 9126): POST /oauth/par, and /authorize with a `request_uri`.
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
 import { type Agent, createAgent } from '../support/agent.ts';
@@ -66,7 +66,7 @@ describe('POST /oauth/par', () => {
   const go = (browser: Agent, request_uri: string, client_id = 'web') =>
     authorize(browser, { client_id, request_uri });
 
-  it('answers 201 with a request_uri that is good for 30 seconds, and is not cached', async () => {
+  it('answers 201 with a request_uri that is valid for 30 seconds, and forbids caching', async () => {
     const answer = await push();
     expect(answer.status).to.equal(201);
     expect(answer.json()).to.have.all.keys('request_uri', 'expires_in');
@@ -75,7 +75,7 @@ describe('POST /oauth/par', () => {
     expect(answer.headers['cache-control']).to.contain('no-store');
   });
 
-  it('is where the metadata say, and the tenant can do without it', async () => {
+  it('is announced in the metadata, unless the tenant switches it off', async () => {
     const metadata = (await agent().get('/.well-known/openid-configuration')).json();
     expect(metadata).to.include({
       pushed_authorization_request_endpoint: `${server.url}/oauth/par`,
@@ -96,7 +96,7 @@ describe('POST /oauth/par', () => {
     }
   });
 
-  it('leads a login to a code for what was pushed, whatever stands beside the request_uri', async () => {
+  it('leads to a code for the pushed parameters, whatever parameters are beside the request_uri', async () => {
     const browser = agent();
     const request_uri = await pushed({ audience: API, scope: 'openid read:things', state: 'pushed' });
     const beside = {
@@ -121,8 +121,8 @@ describe('POST /oauth/par', () => {
     expect(payload(tokens.access_token).aud).to.include(API);
   });
 
-  describe('who pushes', () => {
-    it('authenticates: by its secret, in the body or by Basic, in a form or JSON', async () => {
+  describe('the client', () => {
+    it('authenticates by its secret, in the body or by Basic, in a form or JSON', async () => {
       const basic = Buffer.from('web:web-secret').toString('base64');
       for (const options of [
         { form: { ...webRequest(), ...secret } },
@@ -149,7 +149,7 @@ describe('POST /oauth/par', () => {
       expect(mixed.status).to.be.oneOf([400, 401]);
     });
 
-    it('authenticates by its key, once with each assertion', async () => {
+    it('authenticates by an assertion, once with each', async () => {
       const assertion = await new SignJWT({})
         .setProtectedHeader({ alg: 'RS256' })
         .setIssuer('keyed')
@@ -179,7 +179,7 @@ describe('POST /oauth/par', () => {
       ['a public client with a secret', { client_id: 'spa', client_secret: 'web-secret' }],
     ];
     for (const [who, credentials] of nobody) {
-      it(`is not ${who}`, async () => {
+      it(`is refused: ${who}`, async () => {
         const answer = await push({}, credentials);
         expect(answer.status).to.equal(401);
         expect(answer.json()).to.deep.equal({ error: 'invalid_client', error_description: 'Unauthorized' });
@@ -187,7 +187,7 @@ describe('POST /oauth/par', () => {
     }
   });
 
-  describe('refuses at once what /authorize would refuse', () => {
+  describe('refuses at once, as /authorize would', () => {
     const refused: [string, Record<string, string | undefined>, string][] = [
       ["a redirect_uri that is not the application's", { redirect_uri: SPA_CALLBACK }, 'invalid_request'],
       ['no redirect_uri', { redirect_uri: undefined }, 'invalid_request'],
@@ -220,7 +220,7 @@ describe('POST /oauth/par', () => {
   });
 
   describe('a request_uri', () => {
-    it('is good once: with a session, for one code', async () => {
+    it('yields one code, and is refused the second time', async () => {
       const browser = agent();
       await logIn(browser, server, webRequest());
       const request_uri = await pushed();
@@ -230,7 +230,7 @@ describe('POST /oauth/par', () => {
       expect(again.location).to.equal('');
     });
 
-    it('gives exactly one of many browsers that race a way on', async () => {
+    it('is accepted from exactly one of many simultaneous browsers', async () => {
       const browsers = Array.from({ length: 6 }, agent);
       await Promise.all(browsers.map((browser) => logIn(browser, server, webRequest())));
       const request_uri = await pushed();
@@ -242,7 +242,7 @@ describe('POST /oauth/par', () => {
       expect(others.filter(({ status }) => status === 302)).to.have.length(1);
     });
 
-    it('waits for a login that takes longer than the request_uri is good for', async () => {
+    it('stays valid during a login that takes longer than its lifetime', async () => {
       const browser = agent();
       const page = await follow(browser, await go(browser, await pushed()), server.url);
       server.tick(20 * 60_000);
@@ -250,7 +250,7 @@ describe('POST /oauth/par', () => {
       expect(responseOf(answer)).to.have.property('code');
     });
 
-    it('can be loaded again in its browser until it is answered, and then only the last page goes on', async () => {
+    it('can be loaded again in its browser until it is answered, and only the last page can answer it', async () => {
       const browser = agent();
       const request_uri = await pushed();
       const first = await follow(browser, await go(browser, request_uri), server.url);
@@ -263,7 +263,7 @@ describe('POST /oauth/par', () => {
       expect((await go(browser, request_uri)).status).to.equal(400);
     });
 
-    it('is over after its time: 30 seconds, or what the application says', async () => {
+    it('expires after 30 seconds, or the time that the application sets', async () => {
       const request_uri = await pushed();
       const answer = await push(
         { client_id: 'pushes' },
@@ -276,7 +276,7 @@ describe('POST /oauth/par', () => {
       expect((await go(agent(), longer, 'pushes')).status).to.equal(302);
     });
 
-    it('is of its client alone', async () => {
+    it('is refused to another client', async () => {
       const request_uri = await pushed();
       for (const client_id of ['code-only', 'spa', 'nobody', 'pushes']) {
         expect((await go(agent(), request_uri, client_id)).status, client_id).to.be.oneOf([400, 401]);
@@ -285,7 +285,7 @@ describe('POST /oauth/par', () => {
       expect((await go(agent(), request_uri)).status).to.equal(302);
     });
 
-    it('is no address that anything is fetched from, nor a guess', async () => {
+    it('is refused when it is a URL to fetch, or was not issued', async () => {
       for (const request_uri of ['https://client.example.test/r', 'urn:example:x', 'x']) {
         const answer = await authorize(agent(), webRequest({ request_uri }));
         expect(responseOf(answer)).to.include({ error: 'request_uri_not_supported' });
@@ -300,7 +300,7 @@ describe('POST /oauth/par', () => {
     });
   });
 
-  it('carries what the vendor has beyond the standard', async () => {
+  it('accepts the hosted service’s parameters: login_hint, screen_hint, connection', async () => {
     const seen = async (over: Record<string, string>) => {
       const browser = agent();
       return follow(browser, await go(browser, await pushed(over)), server.url);
@@ -313,7 +313,7 @@ describe('POST /oauth/par', () => {
     expect(silent.text).to.contain('value="login_required"');
   });
 
-  it('goes on where a customized page begins it anew, and lets that page change nothing', async () => {
+  it('can be restarted by a customized page, which cannot change pushed parameters', async () => {
     const browser = agent();
     const waiting = await go(
       browser,
@@ -329,7 +329,7 @@ describe('POST /oauth/par', () => {
     expect(responseOf(answer)).to.include({ state: 'the-state' }).and.to.have.property('code');
   });
 
-  it('keeps offline_access and leaves out nonces as /authorize does', async () => {
+  it('keeps offline_access, and omits a missing nonce, as /authorize does', async () => {
     const browser = agent();
     const request_uri = await pushed({ scope: 'openid offline_access' });
     const { code } = responseOf(await logIn(browser, server, { client_id: 'web', request_uri }));
@@ -346,8 +346,8 @@ describe('POST /oauth/par', () => {
     expect(payload(String(fragment.get('id_token')))).not.to.have.property('nonce');
   });
 
-  describe('where it is required', () => {
-    it('by the application, no other request goes on', async () => {
+  describe('when it is required', () => {
+    it('by the application, refuses every other request of it', async () => {
       const answer = await authorize(agent(), webRequest({ client_id: 'pushes' }));
       expect(responseOf(answer)).to.include({ error: 'invalid_request', state: 'the-state' });
       const answered = await push({}, { client_id: 'pushes', client_secret: 'pushes-secret' });
@@ -358,7 +358,7 @@ describe('POST /oauth/par', () => {
       expect(responseOf(end)).to.have.property('code');
     });
 
-    it('by the tenant, for everybody', async () => {
+    it('by the tenant, refuses every other request', async () => {
       const flags = { require_pushed_authorization_requests: true };
       const strict = await startServer({ tenant: { ...tenant, tenant: { ...tenant.tenant, flags } } });
       try {

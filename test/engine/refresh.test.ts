@@ -44,11 +44,11 @@ describe('refresh tokens', () => {
       })
     ).json().refresh_token;
 
-  describe('the ID token they give (OpenID Connect Core §12.2)', () => {
+  describe('the ID token of a refresh (OpenID Connect Core §12.2)', () => {
     const KEPT = ['iss', 'sub', 'aud', 'auth_time', 'sid', 'amr', 'acr'] as const;
     const kept = (idToken: string) => KEPT.map((claim) => payload(idToken)[claim]);
 
-    it('says of the login what the first one said, and has no nonce, however often it is refreshed', async () => {
+    it('has the login claims of the first one and no nonce, after any number of refreshes', async () => {
       const first = await spaTokens(agent(), server, { scope: 'openid offline_access' });
       expect(payload(first.id_token)).to.include.keys('nonce', 'sid', 'auth_time');
       let tokens = first;
@@ -61,7 +61,7 @@ describe('refresh tokens', () => {
       }
     });
 
-    it('has none either when the token does not rotate', async () => {
+    it('has no nonce either when the refresh token does not rotate', async () => {
       const browser = agent();
       const request = webRequest({ nonce: 'the-nonce', scope: 'openid offline_access' });
       const web = { client_id: 'web', client_secret: 'web-secret' };
@@ -80,8 +80,8 @@ describe('refresh tokens', () => {
     });
   });
 
-  describe('that rotate', () => {
-    it('give new tokens and a new refresh token for the same scope and API', async () => {
+  describe('with rotation', () => {
+    it('yield new tokens and a new refresh token for the same scope and API', async () => {
       const answer = await refresh(await spa('openid profile offline_access read:things', API));
       expect(answer.status).to.equal(200);
       expect(answer.json()).to.include({
@@ -96,7 +96,7 @@ describe('refresh tokens', () => {
       expect(answer.json().refresh_token).to.be.a('string');
     });
 
-    it('revoke their whole family when a used one comes back, and say no more than that', async () => {
+    it('revoke their whole family when a used one is sent again, with the error of an unknown one', async () => {
       const first = await spa();
       const second = (await refresh(first)).json();
       const reused = await refresh(first);
@@ -107,7 +107,7 @@ describe('refresh tokens', () => {
       expect(profile.status).to.equal(401);
     });
 
-    it('revoke it for any token of it that was ever used, and for one that never was', async () => {
+    it('revoke the family for any used token of it, and for one that was never issued', async () => {
       for (const back of [1, 2, 5, undefined]) {
         const values = [await spa()];
         for (let i = 0; i < 5; i++) values.unshift((await refresh(values[0] ?? '')).json().refresh_token);
@@ -120,7 +120,7 @@ describe('refresh tokens', () => {
       expect(server.logged()).to.contain('"ferrt"');
     });
 
-    it('do not revoke it for another application, or for less than a token', async () => {
+    it('do not revoke the family for another application, or for a truncated token', async () => {
       const first = await spa();
       const second = (await refresh(first)).json().refresh_token;
       for (const value of [first, second]) {
@@ -132,7 +132,7 @@ describe('refresh tokens', () => {
       expect((await refresh(second)).status).to.equal(200);
     });
 
-    it('take no more room in the store the longer they go on', async () => {
+    it('take no more room in the store the more often they are refreshed', async () => {
       const stored = async () =>
         (await listAll(server.store.collection('artifacts')))
           .filter(({ model }) => model === 'RefreshToken')
@@ -144,7 +144,7 @@ describe('refresh tokens', () => {
       expect(await stored()).to.be.at.most(before + 4);
     });
 
-    it('go on from each of those that came of one token within the leeway', async () => {
+    it('can be refreshed from each successor of one token within the leeway', async () => {
       const leeway = (value: string) =>
         refresh(value, { client_id: 'leeway', client_secret: 'leeway-secret' });
       const first = await byPassword('leeway');
@@ -157,7 +157,7 @@ describe('refresh tokens', () => {
       expect((await leeway(d)).json()).to.deep.equal(INVALID);
     });
 
-    it('leave the families of other logins alone', async () => {
+    it('do not revoke the families of other logins', async () => {
       const stolen = await spa();
       const other = await spa();
       await refresh(stolen);
@@ -165,7 +165,7 @@ describe('refresh tokens', () => {
       expect((await refresh(other)).status).to.equal(200);
     });
 
-    it('let at most one of twenty racers through, and revoke the family', async () => {
+    it('accept at most one of twenty simultaneous uses, and revoke the family', async () => {
       const value = await spa();
       const answers = await Promise.all(Array.from({ length: 20 }, () => refresh(value)));
       const winners = answers.filter(({ status }) => status === 200);
@@ -174,7 +174,7 @@ describe('refresh tokens', () => {
         expect((await refresh(winner.json().refresh_token)).json()).to.deep.equal(INVALID);
     });
 
-    it("may be used again within the application's leeway, which runs from the first use", async () => {
+    it("can be used again within the application's leeway, which counts from the first use", async () => {
       const leeway = (value: string) =>
         refresh(value, { client_id: 'leeway', client_secret: 'leeway-secret' });
       const first = await byPassword('leeway');
@@ -185,7 +185,7 @@ describe('refresh tokens', () => {
       expect((await leeway(first)).json()).to.deep.equal(INVALID);
     });
 
-    it('end by their idle lifetime, and by the absolute one however often they are used', async () => {
+    it('expire after the idle lifetime, and after the absolute one however often they are used', async () => {
       const leeway = (value: string) =>
         refresh(value, { client_id: 'leeway', client_secret: 'leeway-secret' });
       const idle = await byPassword('leeway');
@@ -207,11 +207,11 @@ describe('refresh tokens', () => {
     });
   });
 
-  describe('that do not rotate', () => {
+  describe('without rotation', () => {
     const web = (value: string, over: Record<string, string | undefined> = {}) =>
       refresh(value, { client_id: 'web', client_secret: 'web-secret', ...over });
 
-    it('can be used again and again, and are not sent again', async () => {
+    it('can be used repeatedly, and are not in the response', async () => {
       const value = await byPassword('web');
       for (let i = 0; i < 3; i++) {
         const answer = await web(value);
@@ -221,7 +221,7 @@ describe('refresh tokens', () => {
     });
   });
 
-  describe('what they refuse', () => {
+  describe('are refused for', () => {
     it('another client, a made-up token, a missing one', async () => {
       const value = await byPassword('web');
       expect((await refresh(value)).json()).to.deep.equal(INVALID);
@@ -233,7 +233,7 @@ describe('refresh tokens', () => {
       });
     });
 
-    it('more scope than was granted; less is given', async () => {
+    it('more scope than was granted, but not for less', async () => {
       const value = await spa('openid profile offline_access');
       expect((await refresh(value, { scope: 'openid email' })).json()).to.have.property(
         'error',
@@ -242,7 +242,7 @@ describe('refresh tokens', () => {
       expect((await refresh(value, { scope: 'openid' })).json()).to.have.property('scope', 'openid');
     });
 
-    it('a user who was blocked since', async () => {
+    it('a user who was blocked meanwhile', async () => {
       const tokens = await spaTokens(agent(), server, { scope: 'openid offline_access' });
       await server.users.update(payload(tokens.id_token).sub, { blocked: true });
       const answer = await refresh(tokens.refresh_token);
@@ -250,7 +250,7 @@ describe('refresh tokens', () => {
       expect(answer.json()).to.deep.equal({ error: 'unauthorized', error_description: 'user is blocked' });
     });
 
-    it('a user who is gone', async () => {
+    it('a user who was deleted', async () => {
       const tokens = await spaTokens(agent(), server, { scope: 'openid offline_access' });
       await server.store.collection('users').delete(payload(tokens.id_token).sub);
       const answer = await refresh(tokens.refresh_token);
@@ -265,7 +265,7 @@ describe('refresh tokens', () => {
   describe('/oauth/revoke', () => {
     const revoke = (fields: Record<string, string>) => agent().request('/oauth/revoke', { json: fields });
 
-    it('ends a refresh token and its family, by JSON and by form', async () => {
+    it('revokes a refresh token and its family, by JSON and by form', async () => {
       for (const send of ['json', 'form'] as const) {
         const value = await spa();
         const answer = await agent().request('/oauth/revoke', { [send]: { client_id: 'spa', token: value } });
@@ -275,11 +275,11 @@ describe('refresh tokens', () => {
       }
     });
 
-    it('is 200 for a token nobody knows (RFC 7009 §2.2)', async () => {
+    it('answers 200 for an unknown token (RFC 7009 §2.2)', async () => {
       expect((await revoke({ client_id: 'spa', token: 'made-up' })).status).to.equal(200);
     });
 
-    it("leaves another client's token alone", async () => {
+    it("does not revoke another client's token", async () => {
       const value = await byPassword('web');
       await revoke({ client_id: 'spa', token: value });
       const answer = await refresh(value, { client_id: 'web', client_secret: 'web-secret' });

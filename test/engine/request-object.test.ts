@@ -1,4 +1,4 @@
-// Signed authorization requests (RFC 9101): `request`, by value and pushed.
+// Signed authorization requests (RFC 9101): the parameter `request`, sent to /authorize and pushed.
 import { createHmac, createPublicKey, type JsonWebKey, randomUUID } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -103,14 +103,14 @@ describe('request objects', () => {
     })
       .setProtectedHeader({ alg: key.alg, ...header })
       .sign(key.privateKey);
-  /** Sends an object, with as little beside it as OpenID Connect Core §6.1 allows. */
+  /** Sends an object with only the parameters beside it that OpenID Connect Core §6.1 requires. */
   const ask = async (signed: Signed = {}, beside: Record<string, string> = {}) =>
     authorize(agent(), { client_id: signed.client_id ?? 'jar', request: await sign(signed), ...beside });
   const push = (form: Record<string, string>) =>
     agent().request('/oauth/par', { form: { client_id: 'jar', client_secret: 'jar-secret', ...form } });
 
   for (const key of Object.values(keys)) {
-    it(`takes one signed with ${key.alg}, and nothing beside it`, async () => {
+    it(`are accepted when signed with ${key.alg}, and parameters beside them are ignored`, async () => {
       const browser = agent();
       const claims = { audience: API, scope: 'openid read:things' };
       const beside = {
@@ -132,7 +132,7 @@ describe('request objects', () => {
     });
   }
 
-  it('takes one pushed, by value too, and only the object counts', async () => {
+  it('are accepted in a pushed request, whose other parameters are ignored', async () => {
     const answer = await push({
       request: await sign(),
       state: 'beside',
@@ -149,7 +149,7 @@ describe('request objects', () => {
     expect((await push({ request: nameless })).json().error).to.equal('invalid_request_object');
   });
 
-  it('takes numbers and JSON as they are in JSON', async () => {
+  it('may contain numbers, and parameters that are JSON as JSON', async () => {
     const claims = { max_age: 0, claims: { id_token: { email: null } }, prompt: 'login' };
     const browser = agent();
     const answer = await logIn(browser, server, { client_id: 'jar', request: await sign({ claims }) });
@@ -161,13 +161,13 @@ describe('request objects', () => {
     expect(responseOf(await ask({ claims: { scope: {} } })).error).to.equal('invalid_request_object');
   });
 
-  describe('every check sees what is inside', () => {
+  describe('are checked like a query', () => {
     const checks: [string, Record<string, unknown>, string, RegExp][] = [
       ['an unknown connection', { connection: 'nowhere' }, 'invalid_request', /connection was not found/],
-      ['a connection of others', { connection: 'staff' }, 'invalid_request', /not enabled/],
+      ['a connection that is not enabled', { connection: 'staff' }, 'invalid_request', /not enabled/],
       ['an unknown organization', { organization: 'org_none' }, 'invalid_request', /organization/],
       [
-        'an invitation that is none',
+        'an unknown invitation',
         { organization: 'org_acme', invitation: 'x' },
         'invalid_request',
         /invitation/,
@@ -175,9 +175,14 @@ describe('request objects', () => {
       ['an unknown API', { audience: 'https://nowhere.test' }, 'access_denied', /Service not found/],
       ['two APIs', { audience: API, resource: 'guarded-api' }, 'invalid_target', /./],
       ['prompt=none', { prompt: 'none' }, 'login_required', /Login required/],
-      ['prompt=none with another', { prompt: 'none login' }, 'invalid_request', /prompt/],
+      ['prompt=none with another prompt', { prompt: 'none login' }, 'invalid_request', /prompt/],
       ['an unknown response mode', { response_mode: 'dance' }, 'unsupported_response_mode', /./],
-      ['a response type of others', { response_type: 'token' }, 'unauthorized_client', /implicit/],
+      [
+        'a response type that the client may not use',
+        { response_type: 'token' },
+        'unauthorized_client',
+        /implicit/,
+      ],
       ['a registration', { registration: '{}' }, 'registration_not_supported', /./],
     ];
     for (const [what, claims, error, description] of checks) {
@@ -186,13 +191,13 @@ describe('request objects', () => {
         expect(response).to.include({ error, state: 'inside' });
         expect(response.error_description).to.match(description);
         const pushed = await push({ request: await sign({ claims }) });
-        // Only a browser can say that nobody is logged in.
+        // Only a request from a browser can tell that nobody is logged in.
         if (error === 'login_required') expect(pushed.status).to.equal(201);
         else expect(pushed.json().error).to.equal(error);
       });
     }
 
-    it("a redirect_uri that is not the application's: a page", async () => {
+    it("a redirect_uri that is not the application's shows a page", async () => {
       for (const redirect_uri of [
         SPA_CALLBACK,
         'https://evil.example/',
@@ -204,7 +209,7 @@ describe('request objects', () => {
       }
     });
 
-    it('hints for the page, and the mode to answer in', async () => {
+    it('login_hint and response_mode of the object take precedence over the query', async () => {
       const browser = agent();
       const request = await sign({ claims: { login_hint: 'inside@example.test', screen_hint: 'login' } });
       const page = await follow(
@@ -220,7 +225,7 @@ describe('request objects', () => {
       expect(posted.text).to.contain(`action="${WEB_CALLBACK}"`).and.contain('value="login_required"');
     });
 
-    it('parameters of our own are nobody else’s to set', async () => {
+    it('internal parameters in an object are ignored', async () => {
       const forged = JSON.stringify({
         offline: true,
         withoutNonce: false,
@@ -234,21 +239,21 @@ describe('request objects', () => {
       );
     });
 
-    it('parameters that are too long', async () => {
+    it('parameters that are too long are refused', async () => {
       const answer = await ask({ claims: { state: 'x'.repeat(5_000) } });
       expect(answer.status).to.equal(400);
       expect(answer.location).to.equal('');
     });
   });
 
-  describe('is refused', () => {
+  describe('with a fault', () => {
     const bad: [string, () => Promise<string> | string][] = [
       [
         'without a signature',
         () => `${base64({ alg: 'none' })}.${base64({ ...webRequest({ client_id: 'jar' }) })}.`,
       ],
-      ['with a key of nobody', () => sign({ key: stranger })],
-      ['with a key that has expired', () => sign({ key: expired })],
+      ['signed with an unknown key', () => sign({ key: stranger })],
+      ['signed with a key that has expired', () => sign({ key: expired })],
       ['with an algorithm that is not for objects', () => sign({ key: unknown })],
       [
         'with another algorithm than the key is for',
@@ -261,26 +266,26 @@ describe('request objects', () => {
       ['by another issuer', () => sign({ claims: { iss: 'web' } })],
       ['without an issuer', () => sign({ claims: { iss: undefined } })],
       ['for another server', () => sign({ claims: { aud: 'https://other.example/' } })],
-      ['for nobody', () => sign({ claims: { aud: undefined } })],
+      ['without an audience', () => sign({ claims: { aud: undefined } })],
       ['of another client', () => sign({ claims: { client_id: 'web' } })],
-      ['without a client', () => sign({ claims: { client_id: undefined } })],
+      ['without a client_id', () => sign({ claims: { client_id: undefined } })],
       ['that has expired', () => sign({ claims: { exp: now() - 60 } })],
-      ['that is not good yet', () => sign({ claims: { nbf: now() + 60 } })],
-      ['whose times are no numbers', () => sign({ claims: { exp: 'tomorrow' } }).catch(() => 'a.b.c')],
+      ['that is not valid yet', () => sign({ claims: { nbf: now() + 60 } })],
+      ['whose exp is no number', () => sign({ claims: { exp: 'tomorrow' } }).catch(() => 'a.b.c')],
       ['that is an assertion of the client', () => sign({ claims: { sub: 'jar' } })],
       ['with an object inside', () => sign({ claims: { request: 'x' } })],
       ['with a request_uri inside', () => sign({ claims: { request_uri: 'https://x.test/' } })],
       ['that is encrypted', () => 'a.b.c.d.e'],
-      ['that is nothing', () => 'x'],
+      ['that is no JWT', () => 'x'],
     ];
-    it('not one that is dated seconds ahead (FAPI 2.0 Security Profile §5.3.2.1)', async () => {
+    it('are accepted when dated a few seconds ahead (FAPI 2.0 Security Profile §5.3.2.1)', async () => {
       const request = await sign({ claims: { nbf: now() + 8, iat: now() + 8 } });
       const pushed = await push({ request });
       expect(pushed.status, pushed.text).to.equal(201);
     });
 
     for (const [what, make] of bad) {
-      it(`one ${what}: at the application, and when it is pushed`, async () => {
+      it(`are refused at the redirect URI and when pushed: one ${what}`, async () => {
         const request = await make();
         const beside = webRequest({ client_id: 'jar' });
         const answer = await authorize(agent(), { ...beside, request });
@@ -292,7 +297,7 @@ describe('request objects', () => {
       });
     }
 
-    it('one whose HMAC is by the public key or the secret (algorithm confusion)', async () => {
+    it('are refused with an HMAC by the public key or the secret (algorithm confusion)', async () => {
       const pem = createPublicKey({ key: keys.RS256.credential.jwk as JsonWebKey, format: 'jwk' })
         .export({ type: 'spki', format: 'pem' })
         .toString();
@@ -305,7 +310,7 @@ describe('request objects', () => {
       }
     });
 
-    it('one with a key in its own header', async () => {
+    it('are refused with a key in their own header', async () => {
       const { jwk } = stranger.credential;
       const answer = await ask({
         key: stranger,
@@ -314,7 +319,7 @@ describe('request objects', () => {
       expect(responseOf(answer).error).to.equal('invalid_request_object');
     });
 
-    it('in the response mode that it names itself, and never to an address of others', async () => {
+    it('are refused in their own response mode, and never at another application’s URL', async () => {
       const signed = { key: stranger, claims: { response_mode: 'form_post' } };
       expect((await ask(signed)).text).to.contain('value="invalid_request_object"');
       const answer = await ask({ key: stranger, claims: { redirect_uri: 'https://evil.example/' } });
@@ -323,7 +328,7 @@ describe('request objects', () => {
     });
   });
 
-  /** The object with the signature of the right key, by a name of another algorithm. */
+  /** An object with the signature of the right key and the name of another algorithm. */
   async function confused(alg: string): Promise<string> {
     const [, claims, signature] = (await sign({ key: keys.PS256 })).split('.');
     return `${base64({ alg })}.${claims}.${signature}`;
@@ -335,7 +340,7 @@ describe('request objects', () => {
     return `${header}.${base64({ ...read, scope: 'openid write:things' })}.${signature}`;
   }
 
-  it('is fetched from nowhere', async () => {
+  it('are not fetched from a request_uri', async () => {
     let asked = 0;
     const elsewhere = http.createServer((_request, response) => {
       asked += 1;
@@ -357,9 +362,9 @@ describe('request objects', () => {
     }
   });
 
-  describe('where it is required', () => {
+  describe('when the application requires them', () => {
     const client_id = 'must-sign';
-    it('nothing else goes on', async () => {
+    it('are accepted, and every other request is refused', async () => {
       for (const over of [{}, { request_uri: 'https://x.test/' }, { prompt: 'none' }]) {
         const answer = await authorize(agent(), webRequest({ client_id, ...over }));
         expect(responseOf(answer).error).to.be.oneOf(['invalid_request', 'request_uri_not_supported']);
@@ -372,7 +377,7 @@ describe('request objects', () => {
       expect(responseOf(answer)).to.have.property('code');
     });
 
-    it('a state that looks like one of ours opens no way around it', async () => {
+    it('cannot be avoided by a state that looks like that of a waiting request', async () => {
       const state = `gatehouse.waiting.${'x'.repeat(43)}`;
       const answer = await authorize(agent(), webRequest({ client_id, state }));
       expect(answer.status).to.equal(400);
@@ -380,7 +385,7 @@ describe('request objects', () => {
     });
   });
 
-  describe('of an application with a profile', () => {
+  describe('of an application with a compliance level', () => {
     const asked = {
       redirect_uri: 'https://profile.example.test/callback',
       response_mode: 'jwt',
@@ -410,7 +415,7 @@ describe('request objects', () => {
     };
     const tried = async (claims: Record<string, unknown>) => send(await of(claims));
 
-    it('has exp and nbf, an hour apart at most (FAPI 1.0 Advanced §5.2.2)', async () => {
+    it('must have exp and nbf, at most an hour apart (FAPI 1.0 Advanced §5.2.2)', async () => {
       expect(await tried({})).to.equal(undefined);
       for (const claims of [
         { exp: undefined },
@@ -422,7 +427,7 @@ describe('request objects', () => {
       }
     });
 
-    it('counts once by its jti; of two at once, one', async () => {
+    it('are accepted once by their jti, also when sent twice simultaneously', async () => {
       const request = await of({ jti: 'the-only-one' });
       const answers = await Promise.all([send(request), send(request)]);
       expect(answers.sort()).to.deep.equal(['invalid_request_object', undefined]);
@@ -430,11 +435,11 @@ describe('request objects', () => {
     });
   });
 
-  it('counts once by its jti when it is pushed, and may be loaded again otherwise', async () => {
+  it('are accepted once by their jti when pushed, and may be loaded again at /authorize', async () => {
     const request = await sign({ claims: { jti: 'pushed-once' } });
     expect((await push({ request })).status).to.equal(201);
     expect((await push({ request })).json().error).to.equal('invalid_request_object');
-    // One that was not taken, for another reason, may come again.
+    // An object whose request was refused for another reason may be sent again.
     const again = await sign({ claims: { jti: 'pushed-again' } });
     expect((await push({ request: again, client_secret: 'wrong-secret' })).status).to.equal(401);
     const both = await Promise.all([push({ request: again }), push({ request: again })]);

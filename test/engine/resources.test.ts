@@ -1,4 +1,4 @@
-// Which API a request is for: one, named by its identifier, under either name, wherever it is read.
+// The API of a request: exactly one, named by its identifier as `audience` or `resource`, at every endpoint.
 import { expect } from 'chai';
 import { EXTENSIONS_PARAMETER, readExtensions } from '../../src/engine/request-extensions.ts';
 import { tenant as mfaTenant } from '../factors/tenant.ts';
@@ -19,7 +19,7 @@ import { startServer, type TestServer } from '../support/server.ts';
 const REALM = 'http://auth0.com/oauth/grant-type/password-realm';
 const OTP = 'http://auth0.com/oauth/grant-type/passwordless/otp';
 
-/** Two APIs, one that nobody declared, our own names for them, and what names nothing. */
+/** Parameters that name two APIs, or one in the engine's internal form. */
 const WRONG: [string, [string, string][]][] = [
   [
     'two resources',
@@ -91,7 +91,7 @@ describe('the API of a request', () => {
 
   for (const way of ['GET', 'POST']) {
     for (const [what, params] of WRONG) {
-      it(`is refused at ${way} /authorize for ${what}`, async () => {
+      it(`is refused at ${way} /authorize when the request has ${what}`, async () => {
         const answer = await ask(way, request(params));
         expect(answer.status).to.equal(302);
         expect(responseOf(answer).error).to.be.oneOf(['invalid_target', 'invalid_request']);
@@ -99,7 +99,7 @@ describe('the API of a request', () => {
       });
     }
 
-    it(`is the same by audience, by resource, or by both, at ${way} /authorize`, async () => {
+    it(`can be named by audience, by resource, or by both, at ${way} /authorize`, async () => {
       for (const params of [
         [['audience', API]],
         [['resource', API]],
@@ -161,7 +161,7 @@ describe('the API of a request', () => {
   };
   for (const [name, fields] of Object.entries(grants)) {
     for (const [what, params] of WRONG) {
-      it(`is refused at /oauth/token for ${what}, with ${name}`, async () => {
+      it(`is refused at /oauth/token when the request has ${what}, with ${name}`, async () => {
         const answer = await createAgent(server).request('/oauth/token', {
           form: [...fields, ...credentials, ...params],
         });
@@ -171,7 +171,7 @@ describe('the API of a request', () => {
     }
   }
 
-  it('of a code and of its refresh token is the one of the login, and a resource must name it', async () => {
+  it('is that of the login for a code and its refresh token, and a `resource` must name the same', async () => {
     const codeFor = async () =>
       responseOf(
         await logIn(
@@ -198,7 +198,7 @@ describe('the API of a request', () => {
     expect(payload((await refresh(API)).json().access_token).aud).to.include(API);
   });
 
-  it('guards the MFA API in every spelling of it', async () => {
+  it('is never the MFA API in a silent request, however the request spells it', async () => {
     const mfa = `${server.issuer}mfa/`;
     const resource = `urn:gatehouse:api:${encodeURIComponent(mfa)}`;
     const scope: [string, string] = ['scope', 'openid enroll read:authenticators remove:authenticators'];
@@ -254,7 +254,7 @@ describe('the API of a request', () => {
     }
   });
 
-  /** A user with a second factor. */
+  /** Enrolls a second factor for a user. */
   async function enroll(user: { email: string; password: string }, audience: string) {
     const { codeOf, callsOf } = await import('../factors/tenant.ts');
     const calls = callsOf(server);
@@ -265,10 +265,10 @@ describe('the API of a request', () => {
     return calls.verify('otp', { mfa_token: access_token, otp: codeOf(added.json().secret) });
   }
 
-  describe('and what a request says beyond the standard', () => {
+  describe('the internal parameter of a request', () => {
     const forged = JSON.stringify({ offline: true, withoutNonce: false, upstream: {}, loginTicket: 'x' });
 
-    it('never comes from outside', async () => {
+    it('is ignored when a client sends it', async () => {
       for (const [way, notes] of [
         ['GET', forged],
         ['POST', forged],
@@ -285,7 +285,7 @@ describe('the API of a request', () => {
       }
     });
 
-    it('nor at the resumption of a request', async () => {
+    it('is ignored when a browser sends it to resume a request', async () => {
       const agent = createAgent(server);
       const page = await follow(agent, await ask('GET', request([]), agent), server.url);
       const { action, fields } = readForm(page, 'password');
@@ -298,7 +298,7 @@ describe('the API of a request', () => {
       expect((await exchange(responseOf(resumed).code)).json()).not.to.have.property('refresh_token');
     });
 
-    it('says nothing where it is no note of ours', () => {
+    it('is read as empty when it is malformed', () => {
       for (const garbage of [undefined, 'null', '[]', '1', '{', '{"offline":1}', '"x"', ['{}'], {}, 7]) {
         expect(readExtensions({ [EXTENSIONS_PARAMETER]: garbage })).to.deep.equal({
           offline: false,

@@ -54,7 +54,7 @@ describe('responses as JWTs', () => {
   after(() => server.stop());
 
   const agent = () => createAgent(server);
-  /** The one parameter of an answer, wherever it is. */
+  /** Returns the `response` parameter of an answer, in its query or fragment. */
   const responseIn = (answer: Answer, where: 'search' | 'hash'): string => {
     const parameters = new URLSearchParams(new URL(answer.location)[where].slice(1));
     expect([...parameters.keys()], answer.location).to.deep.equal(['response']);
@@ -85,7 +85,7 @@ describe('responses as JWTs', () => {
     ['form_post.jwt', 'id_token', posted],
   ];
   for (const [response_mode, response_type, read] of modes) {
-    it(`answers ${response_mode} for ${response_type}, errors too`, async () => {
+    it(`are sent with ${response_mode} for ${response_type}, also for errors`, async () => {
       const over = { response_mode, response_type, nonce: 'n' };
       const browser = agent();
       const failed = await verified(read(await ask(browser, { ...over, prompt: 'none' })));
@@ -100,7 +100,7 @@ describe('responses as JWTs', () => {
     });
   }
 
-  it('has a code that is exchanged as all are', async () => {
+  it('contain a code that can be exchanged', async () => {
     const browser = agent();
     const answer = await logIn(browser, server, webRequest({ response_mode: 'jwt' }));
     const { code } = await verified(responseIn(answer, 'search'));
@@ -109,7 +109,7 @@ describe('responses as JWTs', () => {
     expect((await token(browser, { ...form, ...secret })).status).to.equal(200);
   });
 
-  it('is signed with what the application asks for; the ID token has its own', async () => {
+  it('are signed with the algorithm that the application sets, apart from that of ID tokens', async () => {
     for (const [client_id, alg] of [
       ['web', 'RS256'],
       ['PS256', 'PS256'],
@@ -125,7 +125,7 @@ describe('responses as JWTs', () => {
     }
   });
 
-  it('is encrypted for the application that asks for it, errors too, and then may be in the query', async () => {
+  it('are encrypted, errors too, when the application sets it, and then may be in the query', async () => {
     const over = {
       client_id: 'encrypted',
       response_mode: 'query.jwt',
@@ -145,10 +145,10 @@ describe('responses as JWTs', () => {
     expect(await opened(await logIn(browser, server, webRequest(over)))).to.have.property('id_token');
   });
 
-  describe('errors of ours are answered in it, too', () => {
+  describe('contain errors that are found before the engine', () => {
     const refused: [string, Record<string, string | undefined>, string][] = [
-      ['a request object that is none', { request: 'x' }, 'request_not_supported'],
-      ['an address for the object', { request_uri: 'https://x.test/' }, 'request_uri_not_supported'],
+      ['an invalid request object', { request: 'x' }, 'request_not_supported'],
+      ['a request_uri to fetch', { request_uri: 'https://x.test/' }, 'request_uri_not_supported'],
       ['an unknown connection', { connection: 'nowhere' }, 'invalid_request'],
       ['an unknown API', { audience: 'https://nowhere.test' }, 'access_denied'],
       ['two APIs', { audience: 'a', resource: 'b' }, 'invalid_target'],
@@ -168,7 +168,7 @@ describe('responses as JWTs', () => {
     });
   });
 
-  it('is not in the query where tokens are in it (JARM §2.3.1)', async () => {
+  it('are not sent in the query when they contain tokens (JARM §2.3.1)', async () => {
     const answer = await ask(agent(), { response_mode: 'query.jwt', response_type: 'id_token', nonce: 'n' });
     expect(answer.location).not.to.contain('id_token=');
     const payload = await verified(
@@ -177,13 +177,13 @@ describe('responses as JWTs', () => {
     expect(payload).to.include({ error: 'invalid_request' });
   });
 
-  it('is of the application alone: one who is sent elsewhere gets no answer', async () => {
+  it('are not sent to a redirect_uri that is not the application’s', async () => {
     const answer = await ask(agent(), { response_mode: 'jwt', redirect_uri: 'https://evil.example/' });
     expect(answer.status).to.equal(400);
     expect(answer.location).to.equal('');
   });
 
-  it('is what discovery says', async () => {
+  it('are announced by discovery', async () => {
     const metadata = (await agent().get('/.well-known/openid-configuration')).json();
     expect(metadata.response_modes_supported).to.include.members([
       'jwt',
@@ -200,7 +200,7 @@ describe('responses as JWTs', () => {
     expect(metadata.authorization_encryption_alg_values_supported).to.include('RSA-OAEP-256');
   });
 
-  it('is encrypted for a key that is there', async () => {
+  it('can be encrypted only by an application with a key', async () => {
     const keyless = {
       ...common,
       client_id: 'keyless',

@@ -1,4 +1,4 @@
-// OpenID Connect Session Management 1.0, where the tenant has it.
+// OpenID Connect Session Management 1.0, for tenants that switch it on.
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
@@ -56,7 +56,7 @@ describe('session management', () => {
     stranger?.close();
   });
 
-  it('gives responses a session_state of client, origin and browser, with a salt', async () => {
+  it('adds a session_state of client, origin, browser state and salt to responses with openid', async () => {
     const agent = createAgent(server);
     const response = responseOf(await logIn(agent, server, webRequest()));
     const [hash, salt] = String(response.session_state).split('.');
@@ -68,7 +68,7 @@ describe('session management', () => {
     expect(without).not.to.have.property('session_state');
   });
 
-  it('has a state of the browser that nobody who knows the session by its sid can tell', async () => {
+  it('derives the browser state from a secret, not from the sid that applications know', async () => {
     const agent = createAgent(server);
     const { code } = responseOf(await logIn(agent, server, webRequest()));
     const stateOf = () => agent.cookies().find(({ name }) => name === '__Secure-gatehouse_state')?.value;
@@ -88,7 +88,7 @@ describe('session management', () => {
     expect(stateOf(), 'the same session').to.equal(before);
   });
 
-  it('is in the metadata, and its page is framed by applications, with one script and nothing else', async () => {
+  it('announces a page that applications may frame, with a single script', async () => {
     const found = (await createAgent(server).get('/.well-known/openid-configuration')).json();
     expect(found.check_session_iframe).to.equal(`${server.url}/check_session`);
     const { headers } = await createAgent(server).get('/check_session');
@@ -135,7 +135,7 @@ describe('session management', () => {
       expect(await ask(`web ${sha256('x')}.salt`)).to.equal('true changed');
       for (const wrong of ['web', 'web .', '', `web ${session}.more`])
         expect(await ask(wrong)).to.equal('true error');
-      // Another origin, though it knows what the application knows.
+      // Another origin that knows all that the application knows.
       const port = (app.address() as AddressInfo).port;
       await page.goto(`http://127.0.0.1:${port}/`).catch(() => page.goto(`${origin}/`));
       if (new URL(page.url()).origin !== origin) expect(await ask(`web ${session}`)).to.equal('true changed');
@@ -147,7 +147,7 @@ describe('session management', () => {
     }
   });
 
-  it('tells a frame of the application beside it, which asks for the page that holds both', async () => {
+  it('answers a sibling frame of the application', async () => {
     const browser = await launchBrowser(server.ca);
     try {
       const page = await (await browser.newContext()).newPage();
@@ -174,7 +174,7 @@ describe('session management', () => {
                 own.addEventListener('message', (event: { origin: string; data: string }) =>
                   resolve(`${event.origin === address} ${event.data}`),
                 );
-                // The sender is the frame whose code runs.
+                // The sender of a message is the frame whose code runs.
                 own.provider = provider;
                 own.eval(`provider.postMessage(${JSON.stringify(text)}, ${JSON.stringify(address)})`);
               }),
@@ -188,7 +188,7 @@ describe('session management', () => {
     }
   });
 
-  it('is off where the tenant does not say so', async () => {
+  it('is off by default', async () => {
     const plain = await startServer({ tenant });
     try {
       const agent = createAgent(plain);

@@ -15,7 +15,7 @@ import { startServer, type TestServer } from '../support/server.ts';
 
 const HOUR = 3600_000;
 
-describe('how long a session lasts', () => {
+describe('the lifetime of a session', () => {
   let server: TestServer;
   const { challenge } = pkce();
   beforeEach(async () => {
@@ -28,7 +28,7 @@ describe('how long a session lasts', () => {
   const silent = (browser: ReturnType<typeof createAgent>) =>
     authorize(browser, spaRequest(challenge, { prompt: 'none' }));
 
-  it("ends when it was idle for the tenant's idle lifetime", async () => {
+  it("ends after the tenant's idle lifetime without use", async () => {
     const browser = createAgent(server);
     await logIn(browser, server, webRequest());
     server.tick(1.9 * HOUR);
@@ -37,7 +37,7 @@ describe('how long a session lasts', () => {
     expect(responseOf(await silent(browser))).to.include({ error: 'login_required' });
   });
 
-  it("ends by the tenant's absolute lifetime, however busy it was", async () => {
+  it("ends after the tenant's absolute lifetime, however often it is used", async () => {
     const browser = createAgent(server);
     await logIn(browser, server, webRequest());
     for (let i = 0; i < 6; i++) {
@@ -48,7 +48,7 @@ describe('how long a session lasts', () => {
     expect(responseOf(await silent(browser))).to.include({ error: 'login_required' });
   });
 
-  it('does not satisfy a max_age it is older than; the new login is told by auth_time', async () => {
+  it('does not satisfy a smaller max_age, and the new login has its own auth_time', async () => {
     const browser = createAgent(server);
     await logIn(browser, server, webRequest());
     server.tick(HOUR);
@@ -65,7 +65,7 @@ describe('how long a session lasts', () => {
     expect(claims.iat - claims.auth_time).to.be.within(0, 5);
   });
 
-  it('ends with a login page that was left open too long, and says so without redirecting', async () => {
+  it('shows an error page, without a redirect, for a login page that was open too long', async () => {
     const browser = createAgent(server);
     const page = await follow(browser, await authorize(browser, webRequest()), server.url);
     expect(page.status).to.equal(200);

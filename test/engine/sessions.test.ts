@@ -1,5 +1,4 @@
-// Ending sessions for other reasons than a logout: what features call when a password changes or a user is
-// blocked.
+// Ending sessions for other reasons than a logout, such as a changed password or a blocked user.
 import { expect } from 'chai';
 import { createAdapter } from '../../src/engine/adapter.ts';
 import { createCommits } from '../../src/engine/commit.ts';
@@ -96,7 +95,7 @@ describe('the sessions of a user', () => {
   const sidAt = async (browser: ReturnType<typeof createAgent>) =>
     String(payload((await moreTokens(browser)).id_token).sid);
 
-  it('end in all browsers; each is told of, with its applications and the reason', async () => {
+  it('end in all browsers, and each is announced with its applications and the reason', async () => {
     const browsers = [createAgent(server), createAgent(server)];
     for (const browser of browsers) await logInAtTwo(browser, server);
     const sids = await Promise.all(browsers.map(sidAt));
@@ -110,7 +109,7 @@ describe('the sessions of a user', () => {
     }
   });
 
-  it('end but for the one that is to stay, with its tokens', async () => {
+  it('end except the one to keep, which keeps its tokens', async () => {
     const [here, there] = [createAgent(server), createAgent(server)];
     for (const browser of [here, there]) await logInAtTwo(browser, server);
     const keepSid = await sidAt(here);
@@ -147,7 +146,7 @@ describe('the sessions of a user', () => {
     });
   }
 
-  it('do not come back by a login that was kept waiting', async () => {
+  it('cannot be made by a login that waited while they ended', async () => {
     const thief = createAgent(server);
     const page = await follow(thief, await authorize(thief, webRequest()), server.url);
     const { action, fields } = readForm(page, 'password');
@@ -161,13 +160,13 @@ describe('the sessions of a user', () => {
     expect(await isLoggedIn(thief)).to.equal(false);
   });
 
-  it('do not come back by requests that are under way, and are told of once', async () => {
+  it('are not restored by simultaneous requests, and are announced once', async () => {
     for (let round = 0; round < 10; round++) {
       told.length = 0;
       const browser = createAgent(server);
       await logInAtTwo(browser, server);
       const sid = await sidAt(browser);
-      // Without keeping cookies: each request brings the session as it was.
+      // With a fixed cookie: each request sends the session as it was.
       const cookie = browser.cookies().find(({ name }) => name === '__Host-gatehouse_session')?.value;
       const request = () =>
         createAgent(server).get(`/authorize?${new URLSearchParams(webRequest({ prompt: 'none' }))}`, {
@@ -190,7 +189,7 @@ describe('the sessions of a user', () => {
     });
   });
 
-  it('are not written again by a request that read them before they ended', async () => {
+  it('are not stored again by a request that read them before they ended', async () => {
     const browser = createAgent(server);
     await logInAtTwo(browser, server);
     const sid = await sidAt(browser);
@@ -221,7 +220,7 @@ describe('the sessions of a user', () => {
     expect(await adapter('RefreshToken').find('again')).to.include({ sessionUid: sid });
   });
 
-  it('send a browser by way of the parties, whichever of them fails', async () => {
+  it('send the browser through the logout channels, although one of them fails', async () => {
     const browser = createAgent(server);
     await logInAtTwo(browser, server);
     const sid = await sidAt(browser);
@@ -230,7 +229,7 @@ describe('the sessions of a user', () => {
       'https://way.test/?then=https://www.example.test',
     );
     expect(told[0]).to.include({ sid, startedBy: 'sp' });
-    // It is over: nobody is told again.
+    // The session has ended already, so nothing is announced again.
     expect(await sessions.end(sid, { reason: 'rp-logout', browser: leaving })).to.equal(leaving.returnTo);
     expect(told).to.have.length(1);
   });

@@ -1,4 +1,5 @@
-// Applications with `standard_claims: true` get the claims as OpenID Connect Core has them; all others as SDKs read them.
+// `standard_claims`: applications with it get claims as OpenID Connect Core defines them, all others as SDKs read
+// them.
 import { expect } from 'chai';
 import { readTenant, type TenantFault } from '../../src/tenant/load.ts';
 import { createAgent } from '../support/agent.ts';
@@ -18,7 +19,9 @@ import { startServer, type TestServer } from '../support/server.ts';
 
 const PERSONAL = ['email', 'email_verified', 'name', 'nickname', 'updated_at'] as const;
 
-/** The tenant with a twin of its web application that has the key, and one that says no to the tenant's default. */
+/**
+ * The tenant with copies of its web application, one with the setting and one that refuses the tenant's default.
+ */
 function tenantWith(flags: object, key?: boolean) {
   const [spa] = base.clients;
   const web = base.clients.find(({ client_id }) => client_id === 'web');
@@ -40,7 +43,7 @@ function tenantWith(flags: object, key?: boolean) {
   };
 }
 
-describe('the claims of applications', () => {
+describe('the claims of an application', () => {
   let server: TestServer;
   afterEach(() => server.stop());
 
@@ -89,7 +92,7 @@ describe('the claims of applications', () => {
       expect(payload(id_token!).updated_at).to.be.a('number');
     });
 
-    it('leave the user out of the ID token where /userinfo can be asked (§5.4)', async () => {
+    it('are not in the ID token when an access token for /userinfo is issued (§5.4)', async () => {
       const refreshable = await codeTokens({ scope: 'openid profile email offline_access' });
       const refreshed = await token(createAgent(server), {
         grant_type: 'refresh_token',
@@ -113,19 +116,19 @@ describe('the claims of applications', () => {
       expect((await ask(implicit.access_token!)).json()).to.include.keys(...PERSONAL);
     });
 
-    it('have the user in the ID token where it is all that they get', async () => {
+    it('are in the ID token when no access token is issued', async () => {
       const { id_token } = await authorized({ response_type: 'id_token' });
       expect(payload(id_token!)).to.include.keys(...PERSONAL);
     });
 
-    it('have in the ID token what the claims parameter asks for there (§5.5)', async () => {
+    it('include in the ID token those of the claims parameter (§5.5)', async () => {
       const claims = JSON.stringify({ id_token: { email: null, updated_at: null } });
       const { id_token } = await codeTokens({ claims });
       expect(payload(id_token)).to.include({ email: USER.email }).and.not.have.any.keys('name', 'nickname');
       expect(payload(id_token).updated_at).to.be.a('number');
     });
 
-    it('have acr when they ask for it, and only then (§2, §3.1.2.1)', async () => {
+    it('include acr only when requested (§2, §3.1.2.1)', async () => {
       const claims = JSON.stringify({ id_token: { acr: null } });
       for (const over of [{ acr_values: 'urn:a urn:b' }, { claims }]) {
         expect(payload((await codeTokens(over)).id_token), JSON.stringify(over)).to.have.property('acr', '0');
@@ -141,7 +144,7 @@ describe('the claims of applications', () => {
       server = await startServer({ tenant: tenantWith({}) });
     });
 
-    it('are what SDKs read', async () => {
+    it('have the form that SDKs read', async () => {
       const tokens = await codeTokens({ acr_values: 'urn:a' });
       expect(payload(tokens.id_token))
         .to.include.keys(...PERSONAL)
@@ -153,13 +156,13 @@ describe('the claims of applications', () => {
   describe('with flags.standard_claims of the tenant', () => {
     const updatedAt = async () => (await ask((await codeTokens()).access_token)).json().updated_at;
 
-    it('are the standard ones where the application says nothing', async () => {
+    it('are the standard ones when the application has no setting', async () => {
       server = await startServer({ tenant: tenantWith({ standard_claims: true }) });
       expect(await updatedAt()).to.be.a('number');
       expect(payload((await codeTokens()).id_token)).not.to.have.any.keys(...PERSONAL);
     });
 
-    it("are the application's own choice where it says something", async () => {
+    it("follow the application's setting when it has one", async () => {
       server = await startServer({ tenant: tenantWith({ standard_claims: true }, false) });
       expect(await updatedAt()).to.be.a('string');
       expect(payload((await codeTokens()).id_token)).to.include.keys(...PERSONAL);
@@ -167,7 +170,7 @@ describe('the claims of applications', () => {
   });
 });
 
-describe('a tenant file whose standard_claims is no boolean', () => {
+describe('standard_claims that is no boolean', () => {
   const faults = (tenant: object): readonly string[] => {
     try {
       readTenant(tenant);
@@ -177,7 +180,7 @@ describe('a tenant file whose standard_claims is no boolean', () => {
     }
   };
 
-  it('is refused, for the tenant and for an application', () => {
+  it('is refused in the tenant file, for the tenant and for an application', () => {
     expect(faults(tenantWith({ standard_claims: 'yes' })).join()).to.match(/tenant\.flags\.standard_claims/);
     expect(faults({ clients: [{ client_id: 'x', name: 'X', standard_claims: 1 }] }).join()).to.match(
       /clients[.[]0\]?\.standard_claims/,

@@ -1,4 +1,4 @@
-// What the standards of the financial grade forbid, each clause broken once, where no other test breaks it.
+// Clauses of the FAPI standards, each broken once where no other test breaks it.
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
@@ -27,7 +27,7 @@ const BANK = { client_id: 'bank', client_secret: 'bank-secret' };
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token';
 const ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
-describe('the standards of the financial grade', () => {
+describe('the FAPI standards', () => {
   let server: TestServer;
   let prover: Prover;
   let key: Awaited<ReturnType<typeof clientKey>>;
@@ -83,20 +83,20 @@ describe('the standards of the financial grade', () => {
       .sign(key.privateKey);
 
   describe('pushed requests (RFC 9126)', () => {
-    it('are posts: no other method is one (§2.3)', async () => {
+    it('are refused with any method but POST (§2.3)', async () => {
       for (const method of ['GET', 'PUT', 'DELETE']) {
         const answer = await createAgent(server).request('/oauth/par', { method });
         expect(answer.status, method).to.be.oneOf([404, 405]);
       }
     });
 
-    it('prove their client by one method alone (§2.1; RFC 6749 §2.3)', async () => {
+    it('are refused with two methods of client authentication (§2.1; RFC 6749 §2.3)', async () => {
       const basic = `Basic ${Buffer.from('bank:bank-secret').toString('base64')}`;
       const form = { ...webRequest({ client_id: 'bank' }), client_secret: 'bank-secret' };
       refused(await post('/oauth/par', form, { authorization: basic }), 400, 'invalid_request');
     });
 
-    it('are of the client that proves itself, and of no other that they name (§2.1)', async () => {
+    it('are refused when they name another client than the authenticated one (§2.1)', async () => {
       const client_assertion = await assertion();
       const form = {
         ...webRequest({ client_id: 'bank' }),
@@ -111,14 +111,14 @@ describe('the standards of the financial grade', () => {
   });
 
   describe('request objects (RFC 9101)', () => {
-    it('do not come beside a request_uri (§5)', async () => {
+    it('are refused beside a request_uri (§5)', async () => {
       const request = await assertion({ sub: undefined, ...webRequest({ client_id: 'signing' }) });
       const request_uri = 'urn:ietf:params:oauth:request_uri:x';
       const answer = await authorize(createAgent(server), { client_id: 'signing', request, request_uri });
       expect(responseOf(answer).error).to.equal('invalid_request');
     });
 
-    it('are no assertion of their client, though it signed them (§10.8)', async () => {
+    it('are refused as client assertions (§10.8)', async () => {
       const client_assertion = await assertion({ sub: undefined, ...webRequest({ client_id: 'signing' }) });
       const form = { grant_type: 'authorization_code', code: 'x', client_assertion };
       refused(
@@ -129,13 +129,13 @@ describe('the standards of the financial grade', () => {
     });
   });
 
-  describe('proofs (RFC 9449)', () => {
-    it('are for an address whatever its query and fragment (§4.3)', async () => {
+  describe('DPoP proofs (RFC 9449)', () => {
+    it('are accepted with any query and fragment in htu (§4.3)', async () => {
       const dpop = await prover.proof('POST', `${server.url}/oauth/token?a=b#c`);
       expect((await post('/oauth/token', PASSWORD, { dpop })).json().token_type).to.equal('DPoP');
     });
 
-    it('are over with their exp, and not good before their nbf (RFC 7519 §4.1.4)', async () => {
+    it('are refused after their exp and before their nbf (RFC 7519 §4.1.4)', async () => {
       const now = Math.floor(Date.now() / 1000);
       refused(await withProof({ payload: { exp: now - 60 } }), 400, 'invalid_dpop_proof');
       refused(await withProof({ payload: { nbf: now + 120 } }), 400, 'invalid_dpop_proof');
@@ -143,7 +143,7 @@ describe('the standards of the financial grade', () => {
       expect(good.json().token_type).to.equal('DPoP');
     });
 
-    it('may be dated seconds ahead (FAPI 2.0 Security Profile §5.3.2.1)', async () => {
+    it('are accepted when dated a few seconds ahead (FAPI 2.0 Security Profile §5.3.2.1)', async () => {
       const soon = Math.floor(Date.now() / 1000) + 8;
       const answer = await withProof({ payload: { iat: soon } });
       expect(answer.json().token_type, answer.text).to.equal('DPoP');
@@ -163,7 +163,7 @@ describe('the standards of the financial grade', () => {
       expect(info.status, info.text).to.equal(200);
     });
 
-    it('that are dated ahead wait in a number that nobody can go beyond', async () => {
+    it('wait for their nbf only up to a number of simultaneous requests', async () => {
       const soon = Math.floor(Date.now() / 1000) + 8;
       const ahead = await prover.proof('POST', server.url, { payload: { nbf: soon } });
       const order: string[] = [];
@@ -174,7 +174,7 @@ describe('the standards of the financial grade', () => {
       expect(order).to.deep.equal(['beyond', 'first']);
     });
 
-    it('are sent by a scheme that is written in any case (§7.1; RFC 9110 §11.1)', async () => {
+    it('are accepted with the scheme DPoP in any case (§7.1; RFC 9110 §11.1)', async () => {
       const { access_token } = (await withProof()).json();
       for (const scheme of ['dpop', 'DPOP']) {
         const dpop = await prover.proof('GET', `${server.url}/userinfo`, { accessToken: access_token });
@@ -188,7 +188,7 @@ describe('the standards of the financial grade', () => {
   });
 
   describe('device codes (RFC 8628)', () => {
-    it('are asked for by who proves to be the client (§3.1)', async () => {
+    it('are issued only to an authenticated client (§3.1)', async () => {
       refused(
         await post('/oauth/device/code', { client_id: 'bank', client_secret: 'wrong' }),
         401,
@@ -197,7 +197,7 @@ describe('the standards of the financial grade', () => {
       refused(await post('/oauth/device/code', { client_id: 'bank' }), 401, 'invalid_client');
     });
 
-    it('are named in each request for tokens, and unknown ones are invalid grants (§3.4)', async () => {
+    it('are required in a token request, and refused as invalid_grant when unknown (§3.4)', async () => {
       const form = { ...BANK, grant_type: DEVICE };
       refused(await post('/oauth/token', form), 400, 'invalid_request');
       refused(await post('/oauth/token', { ...form, device_code: 'x' }), 403, 'invalid_grant');
@@ -212,13 +212,13 @@ describe('the standards of the financial grade', () => {
     const ask = (fields: Record<string, string>) =>
       post('/bc-authorize', { ...BANK, scope: 'openid', binding_message: 'Pay 1', ...fields });
 
-    it('say by one hint who is meant, and no other (§7.1)', async () => {
+    it('are refused without exactly one hint (§7.1)', async () => {
       refused(await ask({}), 400, 'invalid_request');
       for (const other of ['id_token_hint', 'login_hint_token'])
         refused(await ask({ login_hint: await hint(), [other]: 'x' }), 400, 'invalid_request');
     });
 
-    it('are posts of a form by who proves to be the client (§7.1)', async () => {
+    it('are refused unless an authenticated client posts a form (§7.1)', async () => {
       const login_hint = await hint();
       refused(await ask({ login_hint, client_secret: 'wrong' }), 401, 'invalid_client');
       const { status } = await createAgent(server).get(
@@ -227,7 +227,7 @@ describe('the standards of the financial grade', () => {
       expect(status).to.be.oneOf([404, 405]);
     });
 
-    it('are named in each request for tokens, and unknown ones are invalid grants (§11)', async () => {
+    it('are named by auth_req_id in a token request, and refused as invalid_grant when unknown (§11)', async () => {
       refused(await post('/oauth/token', { ...BANK, grant_type: CIBA }), 400, 'invalid_request');
       refused(
         await post('/oauth/token', { ...BANK, grant_type: CIBA, auth_req_id: 'x' }),
@@ -237,7 +237,7 @@ describe('the standards of the financial grade', () => {
     });
   });
 
-  it('introspection takes posts alone: a token is in no address (RFC 7662 §2.1)', async () => {
+  it('refuse introspection by GET, which would put a token into a URL (RFC 7662 §2.1)', async () => {
     const { status } = await createAgent(server).get('/oauth/introspect?token=x&client_id=bank');
     expect(status).to.be.oneOf([404, 405]);
   });
@@ -248,20 +248,20 @@ describe('the standards of the financial grade', () => {
     const exchange = (fields: Record<string, string>) =>
       post('/oauth/token', { ...BANK, grant_type: EXCHANGE, ...fields });
 
-    it('names a token and its type (§2.1)', async () => {
+    it('is refused without a token and its type (§2.1)', async () => {
       const { access_token: subject_token } = await own();
       refused(await exchange({ subject_token }), 400, 'invalid_request');
       refused(await exchange({ subject_token_type: ACCESS_TOKEN }), 400, 'invalid_request');
     });
 
-    it('names an actor with its type, and no type without one (§2.1)', async () => {
+    it('is refused with an actor token without its type, and the reverse (§2.1)', async () => {
       const { access_token: subject_token } = await own();
       const subject = { subject_token, subject_token_type: ACCESS_TOKEN };
       refused(await exchange({ ...subject, actor_token: subject_token }), 400, 'invalid_request');
       refused(await exchange({ ...subject, actor_token_type: ACCESS_TOKEN }), 400, 'invalid_request');
     });
 
-    it('says of what type the token is, and is not cached (§2.2.1)', async () => {
+    it('returns the type of the issued token, and forbids caching (§2.2.1)', async () => {
       const { access_token: subject_token } = await own();
       const answer = await exchange({ subject_token, subject_token_type: ACCESS_TOKEN });
       expect(answer.json(), answer.text).to.include({
@@ -272,7 +272,7 @@ describe('the standards of the financial grade', () => {
     });
   });
 
-  it('a response as a JWT is from us, for the client, and good for ten minutes at most (JARM §2.1)', async () => {
+  it('make a JWT response with issuer, audience and a lifetime of at most ten minutes (JARM §2.1)', async () => {
     const request = webRequest({ client_id: 'bank', response_mode: 'jwt' });
     const { response = '' } = responseOf(await logIn(createAgent(server), server, request));
     const claims = payload(response);
@@ -280,7 +280,7 @@ describe('the standards of the financial grade', () => {
     expect(claims.exp - Date.now() / 1000).to.be.within(0, 600);
   });
 
-  it('a code that was asked for with a challenge is exchanged with its verifier alone, by S256 (RFC 7636 §4.6)', async () => {
+  it('refuse a code with a challenge without its S256 verifier (RFC 7636 §4.6)', async () => {
     const { challenge, verifier } = pkce();
     const code_challenge = challenge;
     const asked = webRequest({ client_id: 'bank', code_challenge, code_challenge_method: 'plain' });

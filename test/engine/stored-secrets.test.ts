@@ -1,4 +1,5 @@
-// What a reader of the data directory (a backup, a stolen disk) finds there: nothing that opens a session or an API.
+// Secrets in the data directory: somebody who reads it (a backup, a stolen disk) finds nothing that opens a session
+// or an API.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +21,7 @@ import {
 import { startServer, type TestServer } from '../support/server.ts';
 import { itInFiles } from '../support/store.ts';
 
-/** All that is on disk below a directory, as text. */
+/** Returns the content of all files below a directory, as text. */
 function contents(directory: string): string {
   return readdirSync(directory, { recursive: true, encoding: 'utf8' })
     .map((name) => join(directory, name))
@@ -34,15 +35,15 @@ interface Held {
   refreshToken: string;
   accessToken: string;
   verifier: string;
-  /** A code that was not used yet. */
+  /** An unused code. */
   code: string;
-  /** Where a login waits. */
+  /** The path of a waiting login. */
   waiting: string;
-  /** Everything that whoever has it can use. */
+  /** All values that give access to whoever has them. */
   secrets: Record<string, string>;
 }
 
-/** One of everything that is handed out: a session, a waiting login, a code, opaque and refresh tokens. */
+/** Obtains one of each: a session, a waiting login, a code, opaque and refresh tokens. */
 async function takeOneOfEach(server: TestServer): Promise<Held> {
   const browser = createAgent(server);
   const { verifier, challenge } = pkce();
@@ -126,7 +127,7 @@ describe('the store', () => {
   });
 
   itInFiles(
-    'of a version that kept them as they are is changed at the start, and nobody is logged out',
+    'of an older version, which kept plain values, is converted at the start without logging anybody out',
     async () => {
       const before = await startServer({ tenant, dataDir });
       let held: Held;
@@ -140,7 +141,7 @@ describe('the store', () => {
       for (const what of ['the access token', 'the refresh token', 'the code']) {
         expect(old.includes(held.secrets[what] ?? ''), what).to.equal(true);
       }
-      // Its port is another: cookies go to the host, whatever the port.
+      // Cookies are sent to the host, whatever the port.
       const after = await startServer({ tenant, dataDir, env: { PORT: String(before.settings.port) } });
       try {
         await stillWorks(held);
@@ -152,12 +153,12 @@ describe('the store', () => {
   );
 });
 
-/** Makes the records what an older version would have written: the value itself as the key, and in the payload. */
+/** Turns the records into those of an older version: the value itself as the key, and in the payload. */
 async function keepAsBefore(server: TestServer, held: Held): Promise<void> {
   const { browser, secrets } = held;
   const artifacts = server.store.collection('artifacts');
   const session = browser.cookies().find(({ name }) => name.includes('session'))?.value ?? '';
-  // Of 43 characters, as they were.
+  // 43 characters long, as in older versions.
   held.refreshToken = held.refreshToken.slice(-43);
   secrets['the refresh token'] = held.refreshToken;
   const values: Record<string, string> = {

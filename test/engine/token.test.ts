@@ -83,7 +83,7 @@ describe('POST /oauth/token', () => {
     });
 
   describe('authorization_code', () => {
-    it('gives an opaque access token and an ID token', async () => {
+    it('returns an opaque access token and an ID token', async () => {
       const answer = await exchange({ code: await code() });
       expect(answer.status).to.equal(200);
       expect(answer.json()).to.include({
@@ -107,7 +107,7 @@ describe('POST /oauth/token', () => {
       expect(claims.sub).to.match(/^auth0\|[0-9a-f]{24}$/);
     });
 
-    it('gives an RS256 JWT with exactly the documented claims for an API', async () => {
+    it('returns an RS256 JWT with exactly the documented claims for an API', async () => {
       const answer = await exchange({
         code: await code({ audience: API, scope: 'openid read:things made:up' }),
       });
@@ -130,7 +130,7 @@ describe('POST /oauth/token', () => {
       expect(answer.json()).not.to.have.property('id_token');
     });
 
-    it('takes a form as well as JSON, and keeps the console clean', async () => {
+    it('accepts a form as well as JSON, without a warning on the console', async () => {
       const written: unknown[] = [];
       const { warn } = console;
       console.warn = (...args) => written.push(args);
@@ -152,7 +152,7 @@ describe('POST /oauth/token', () => {
       expect(written).to.deep.equal([]);
     });
 
-    it('gives a refresh token for offline_access, where the API allows it', async () => {
+    it('returns a refresh token for offline_access when the API allows it', async () => {
       const allowed = await exchange({ code: await code({ scope: 'openid offline_access', audience: API }) });
       expect(allowed.json()).to.have.property('refresh_token').that.is.a('string');
       expect(allowed.json().scope).to.equal('openid offline_access');
@@ -162,7 +162,7 @@ describe('POST /oauth/token', () => {
       expect(refused.json()).not.to.have.property('refresh_token');
     });
 
-    it('refuses a wrong, missing or foreign verifier, redirect_uri, client and code', async () => {
+    it('refuses a verifier, redirect_uri, client or code that is wrong, missing or another’s', async () => {
       const wrong: [Record<string, string | undefined>, number, string, string][] = [
         [{ code_verifier: pkce().verifier }, 400, 'invalid_grant', 'Failed to verify code verifier'],
         [{ code_verifier: undefined }, 400, 'invalid_grant', 'Failed to verify code verifier'],
@@ -189,7 +189,7 @@ describe('POST /oauth/token', () => {
       }
     });
 
-    it('revokes what a code gave when the code comes a second time', async () => {
+    it('revokes the tokens of a code when the code is sent again', async () => {
       const value = await code({ scope: 'openid offline_access' });
       const first = await exchange({ code: value });
       const again = await exchange({ code: value });
@@ -210,7 +210,7 @@ describe('POST /oauth/token', () => {
       expect(refreshed.json()).to.have.property('error', 'invalid_grant');
     });
 
-    it('gives exactly one success to twenty uses at once', async () => {
+    it('succeeds exactly once in twenty simultaneous uses', async () => {
       const value = await code();
       const answers = await Promise.all(Array.from({ length: 20 }, () => exchange({ code: value })));
       expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
@@ -231,7 +231,7 @@ describe('POST /oauth/token', () => {
   });
 
   describe('client_credentials', () => {
-    it('gives a JWT for the client, with all scopes of its client grant', async () => {
+    it('returns a JWT for the client, with all scopes of its client grant', async () => {
       const answer = await machine();
       expect(answer.status).to.equal(200);
       expect(answer.json()).to.have.all.keys('access_token', 'expires_in', 'token_type', 'scope');
@@ -246,7 +246,7 @@ describe('POST /oauth/token', () => {
       });
     });
 
-    it('gives the scopes asked for when the client grant has them', async () => {
+    it('returns the requested scopes when the client grant has them', async () => {
       expect((await machine({ scope: 'read:things' })).json()).to.include({ scope: 'read:things' });
     });
 
@@ -304,7 +304,7 @@ describe('POST /oauth/token', () => {
   });
 
   describe('password and password-realm', () => {
-    it('gives tokens for the default directory', async () => {
+    it('returns tokens for the default directory', async () => {
       const answer = await password({ scope: 'openid profile email offline_access', audience: API });
       expect(answer.status).to.equal(200);
       expect(answer.json()).to.include.keys('access_token', 'id_token', 'refresh_token', 'scope');
@@ -312,7 +312,7 @@ describe('POST /oauth/token', () => {
       expect(payload(answer.json().id_token)).to.include({ email: USER.email, aud: 'web' });
     });
 
-    it('gives tokens for the realm named, by e-mail address or username', async () => {
+    it('returns tokens for the named realm, by e-mail address or username', async () => {
       for (const username of ['staff1', 'staff@example.test']) {
         const answer = await password({
           grant_type: 'http://auth0.com/oauth/grant-type/password-realm',
@@ -410,7 +410,7 @@ describe('POST /oauth/token', () => {
       });
     }
 
-    it('says that a user is blocked only to who knows the password', async () => {
+    it('reveals that a user is blocked only when the password is right', async () => {
       const answer = await password({ username: 'blocked@example.test', password: 'Wrong-Password-1' });
       expect(answer.json()).to.deep.equal({
         error: 'invalid_grant',
@@ -419,8 +419,8 @@ describe('POST /oauth/token', () => {
     });
   });
 
-  describe('what APIs ask of their tokens', () => {
-    it('permissions, and scopes cut down to them, with enforce_policies and an _authz dialect', async () => {
+  describe('settings of an API', () => {
+    it('add permissions, and limit scopes to them, with enforce_policies and an _authz dialect', async () => {
       const answer = await password({ audience: 'guarded-api', scope: 'openid admin look' });
       expect(payload(answer.json().access_token)).to.deep.include({
         permissions: ['look'],
@@ -435,13 +435,13 @@ describe('POST /oauth/token', () => {
       });
     });
 
-    it('the RFC 9068 form', async () => {
+    it('produce the RFC 9068 form', async () => {
       const { access_token } = (await password({ audience: 'urn:rfc9068', scope: 'read' })).json();
       expect(header(access_token)).to.include({ typ: 'at+jwt' });
       expect(payload(access_token)).to.include.keys('client_id', 'jti').and.not.to.have.property('azp');
     });
 
-    it("HS256 with the API's own secret", async () => {
+    it("sign with HS256 and the API's own secret", async () => {
       const { access_token } = (await password({ audience: 'hs256-api', scope: 'read' })).json();
       expect(header(access_token)).to.include({ alg: 'HS256' });
       const { jwtVerify } = await import('jose');
@@ -451,7 +451,7 @@ describe('POST /oauth/token', () => {
     });
   });
 
-  it("signs ID tokens with HS256 and the application's lifetime where the application says so", async () => {
+  it('signs ID tokens with HS256, and with the lifetime that the application sets', async () => {
     const { id_token } = (
       await password({ client_id: 'hs256', client_secret: 'a-secret-of-at-least-32-characters!' })
     ).json();
@@ -484,7 +484,7 @@ describe('POST /oauth/token', () => {
         ...over,
       });
 
-    it('takes client_secret_basic, and answers its failure with WWW-Authenticate', async () => {
+    it('accepts client_secret_basic, and answers its failure with WWW-Authenticate', async () => {
       const request = (secret: string) =>
         agent().request('/oauth/token', {
           form: { grant_type: 'client_credentials', audience: API },
@@ -496,7 +496,7 @@ describe('POST /oauth/token', () => {
       expect(wrong.headers['www-authenticate']).to.match(/^Basic/);
     });
 
-    it('takes client_secret_post in a form', async () => {
+    it('accepts client_secret_post in a form', async () => {
       const answer = await agent().request('/oauth/token', {
         form: {
           grant_type: 'client_credentials',
@@ -508,7 +508,7 @@ describe('POST /oauth/token', () => {
       expect(answer.status).to.equal(200);
     });
 
-    it('refuses two ways at once', async () => {
+    it('refuses two methods at once', async () => {
       const answer = await agent().request('/oauth/token', {
         form: {
           grant_type: 'client_credentials',
@@ -522,20 +522,20 @@ describe('POST /oauth/token', () => {
       expect(answer.json()).to.have.property('error', 'invalid_request');
     });
 
-    it('takes private_key_jwt for the issuer, the issuer without its slash, and the token endpoint', async () => {
+    it('accepts private_key_jwt for the issuer, the issuer without its slash, and the token endpoint', async () => {
       for (const aud of [server.issuer, server.issuer.slice(0, -1), `${server.issuer}oauth/token`]) {
         expect((await withAssertion(await assertion({ aud }))).status, aud).to.equal(200);
       }
     });
 
-    it('takes an assertion once, also when it comes ten times at once', async () => {
+    it('accepts an assertion once, also in ten simultaneous requests', async () => {
       const once = await assertion();
       const answers = await Promise.all(Array.from({ length: 10 }, () => withAssertion(once)));
       expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
       expect(answers.filter(({ status }) => status === 401)).to.have.length(9);
     });
 
-    it('refuses an assertion whose end is no time, as JSON can say it', async () => {
+    it('refuses an assertion whose exp is too large to be a time', async () => {
       const claims = (exp: string) =>
         `{"iss":"key-client","sub":"key-client","aud":"${server.issuer}","jti":"${randomUUID()}","exp":${exp}}`;
       for (const exp of ['1e999', '"never"', 'true', 'null', '[]']) {
@@ -551,7 +551,7 @@ describe('POST /oauth/token', () => {
       }
     });
 
-    it("refuses an assertion that is not the client's, not for us, expired, unsigned or without jti", async () => {
+    it('refuses an assertion of another client, for another audience, expired, unsigned or without jti', async () => {
       const other = generateKeyPairSync('rsa', {
         modulusLength: 2048,
         publicKeyEncoding: { type: 'spki', format: 'pem' },
@@ -581,7 +581,7 @@ describe('POST /oauth/token', () => {
       }
     });
 
-    it('does not let a client with a key in by a secret or by its id alone', async () => {
+    it('refuses a client with a key that sends a secret or only its client_id', async () => {
       for (const over of [{ client_secret: 'x' }, {}]) {
         const answer = await token(agent(), {
           grant_type: 'client_credentials',
@@ -616,7 +616,7 @@ describe('POST /oauth/token', () => {
       ['a body that is too large', JSON.stringify({ grant_type: 'x'.repeat(200_000) })],
     ];
     for (const [what, body, type] of bad) {
-      it(`is a clear 4xx in the error shape: ${what}`, async () => {
+      it(`is answered 4xx in the error shape: ${what}`, async () => {
         const answer = await post(body, type);
         expect(answer.status).to.be.within(400, 499);
         expect(answer.json()).to.have.property('error').that.is.a('string');
@@ -625,7 +625,7 @@ describe('POST /oauth/token', () => {
       });
     }
 
-    it('an unknown grant type', async () => {
+    it('is answered 4xx for an unknown grant type', async () => {
       const answer = await token(agent(), { grant_type: 'telepathy', client_id: 'spa' });
       expect(answer.status).to.equal(400);
       expect(answer.json()).to.deep.equal({
@@ -648,7 +648,7 @@ describe('POST /oauth/token', () => {
     expect(answer.json()).to.include({ error: 'invalid_grant' });
   });
 
-  it('gives web and spa the same user', async () => {
+  it('returns the same sub to different applications', async () => {
     const direct = payload((await password()).json().id_token).sub;
     const browser = agent();
     const answer = await logIn(browser, server, webRequest({ response_type: 'id_token', nonce: 'n' }));

@@ -1,4 +1,5 @@
-// Used DPoP proofs in the memory of one process (RFC 9449 §11.1): what a crash, a full memory and a clock that is set back do to it.
+// Used DPoP proofs in the memory of one process (RFC 9449 §11.1), with a crash, a full memory, and a clock that is
+// set back.
 import { cpSync, lstatSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,35 +36,35 @@ describe('used DPoP proofs, with one process', () => {
   const open = (most?: number) =>
     usedProofs({ store, clock, wallClock: clock, ...(most !== undefined && { most }) });
 
-  it('are remembered beyond what memory has room for, and count once', async () => {
+  it('are accepted once, also beyond the number that memory can hold', async () => {
     const used = await open(2);
     const ids = ['a', 'b', 'c', 'd'];
     for (const jti of ids) expect(await used.isFirst('full', jti), jti).to.equal(true);
     for (const jti of ids) expect(await used.isFirst('full', jti), jti).to.equal(false);
     const racing = await Promise.all(Array.from({ length: 50 }, () => used.isFirst('full', 'e')));
     expect(racing.filter((first) => first)).to.have.length(1);
-    // Memory has room again: what came while it had none still counts.
+    // Memory has room again: proofs that were stored meanwhile still count as used.
     time += 9 * 60_000;
     expect(await used.isFirst('full', 'f')).to.equal(true);
     for (const jti of ['c', 'd', 'e', 'f']) expect(await used.isFirst('full', jti), jti).to.equal(false);
   });
 
-  it('of an application are none of another', async () => {
+  it('of one application do not count as used for another', async () => {
     const used = await open();
     expect(await used.isFirst('one', 'same')).to.equal(true);
     expect(await used.isFirst('other', 'same')).to.equal(true);
   });
 
-  it('are asked for a nonce after a crash, where they may have been used before it', async () => {
+  it('need a nonce after a crash, if they may have been used before it', async () => {
     const crashed = await open();
     expect(await crashed.isFirst('crash', 'a')).to.equal(true);
     const next = await open();
-    // Made up to a minute ahead of its use, which was up to ten seconds before the crash was noted.
+    // A proof may be dated a minute ahead of its use, and its use may be ten seconds before the recorded time.
     expect(next.needsNonce(at())).to.equal(true);
     time += 71_000;
     expect(next.needsNonce(at())).to.equal(false);
     expect(next.needsNonce(at() - 2)).to.equal(true);
-    // A stop after the crash brings nothing back; after five minutes such a proof is too old anyway.
+    // An orderly stop after the crash does not restore them; after five minutes such a proof is too old anyway.
     const made = at() - 2;
     await next.handOver();
     expect((await open()).needsNonce(made), 'after a stop').to.equal(true);
@@ -72,7 +73,7 @@ describe('used DPoP proofs, with one process', () => {
     expect((await open()).needsNonce(at())).to.equal(false);
   });
 
-  it('are those of the process before, where that one stopped', async () => {
+  it('are known to the next process after an orderly stop', async () => {
     const stopped = await open();
     expect(await stopped.isFirst('stop', 'a')).to.equal(true);
     await stopped.handOver();
@@ -83,7 +84,7 @@ describe('used DPoP proofs, with one process', () => {
     expect(await next.isFirst('stop', 'c')).to.equal(true);
   });
 
-  it('that were forgotten are asked for a nonce where the clock was set back', async () => {
+  it('need a nonce when they may be forgotten because the clock was set back', async () => {
     let behind = 0;
     const used = await usedProofs({ store, clock, wallClock: () => time - behind });
     const iat = at();
@@ -95,7 +96,7 @@ describe('used DPoP proofs, with one process', () => {
     expect(used.needsNonce(at())).to.equal(false);
   });
 
-  it('are not taken while nothing can be noted of them', async () => {
+  it('are refused while their use cannot be recorded', async () => {
     const broken: Store = {
       ...store,
       exclusive: true,
@@ -111,7 +112,7 @@ describe('used DPoP proofs, with one process', () => {
   });
 });
 
-it('a DPoP proof of before a crash is no proof after it; with a new nonce there are tokens at once', async () => {
+it('a DPoP proof from before a crash is refused after it, and one with a new nonce is accepted at once', async () => {
   const root = mkdtempSync(join(tmpdir(), 'gatehouse-crash-'));
   const prover = await createProver();
   let url = '';
@@ -141,7 +142,7 @@ it('a DPoP proof of before a crash is no proof after it; with a new nonce there 
     const nonceBefore = String(taken.headers['dpop-nonce']);
     const withNonce = await proofFor(nonceBefore);
     expect((await ask(first, withNonce)).status).to.equal(200);
-    // What is on the disk now is what a crash would leave.
+    // The disk now has what a crash would leave.
     cpSync(join(root, 'running'), join(root, 'crashed'), {
       recursive: true,
       filter: (path) => !path.endsWith('/lock') && !lstatSync(path).isSocket(),

@@ -37,26 +37,26 @@ describe('/userinfo', () => {
       })
     ).json();
 
-  it('gives the profile for an opaque token, by header', async () => {
+  it('returns the profile for an opaque token in the header', async () => {
     const answer = await ask((await webTokens('openid profile email')).access_token);
     expect(answer.status).to.equal(200);
     expect(answer.json()).to.include({ email: USER.email, email_verified: true, nickname: 'ada' });
     expect(answer.json().sub).to.match(/^auth0\|[0-9a-f]{24}$/);
   });
 
-  it('gives the profile for a JWT of an API', async () => {
+  it('returns the profile for an API’s JWT', async () => {
     const answer = await ask((await webTokens('openid profile email', API)).access_token);
     expect(answer.json()).to.include({ email: USER.email });
   });
 
-  it('takes the token as a query parameter and in a form or JSON body, too', async () => {
+  it('accepts the token in the query, and in a form or JSON body', async () => {
     const { access_token } = await webTokens('openid email');
     expect((await agent().get(`/userinfo?access_token=${access_token}`)).json()).to.have.property('email');
     expect((await agent().request('/userinfo', { form: { access_token } })).json()).to.have.property('email');
     expect((await agent().request('/userinfo', { json: { access_token } })).json()).to.have.property('email');
   });
 
-  it('gives only the claims of the scopes that were granted', async () => {
+  it('returns only claims of granted scopes', async () => {
     expect((await ask((await webTokens('openid')).access_token)).json()).to.have.all.keys('sub');
     expect((await ask((await webTokens('openid email')).access_token)).json()).to.have.all.keys(
       'sub',
@@ -65,7 +65,7 @@ describe('/userinfo', () => {
     );
   });
 
-  it('gives phone number and address by their scopes', async () => {
+  it('returns phone number and address with their scopes', async () => {
     const { sub } = (await ask((await webTokens('openid')).access_token)).json();
     await server.users.update(sub, {
       phone_number: '+4915112345678',
@@ -81,7 +81,7 @@ describe('/userinfo', () => {
     });
   });
 
-  it('gives single claims asked for by the claims parameter, here and in the ID token, and no others', async () => {
+  it('returns single claims of the claims parameter, here and in the ID token, and no others', async () => {
     const claims = JSON.stringify({
       userinfo: { nickname: null },
       id_token: { email: null, auth_time: { essential: true } },
@@ -96,14 +96,14 @@ describe('/userinfo', () => {
     expect(payload(id_token!)).to.include({ email: USER.email }).and.not.to.have.any.keys('nickname', 'name');
   });
 
-  it('gives updated_at as a string of epoch seconds, and as ISO 8601 to an OIDC-conformant application', async () => {
+  it('returns updated_at as a string of epoch seconds, or as ISO 8601 to an OIDC-conformant application', async () => {
     const plain = (await ask((await webTokens('openid profile')).access_token)).json();
     expect(plain.updated_at).to.match(/^\d{10}$/);
     const conformant = (await ask((await spaTokens(agent(), server)).access_token)).json();
     expect(conformant.updated_at).to.match(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
   });
 
-  it('gives the e-mail address as it was at login, and the other claims as they are now', async () => {
+  it('returns the e-mail address as it was at login, and the other claims as they are now', async () => {
     const { access_token: opaque } = await webTokens('openid profile email');
     const { access_token: jwt } = await webTokens('openid profile email', API);
     const { sub } = (await ask(opaque)).json();
@@ -126,7 +126,7 @@ describe('/userinfo', () => {
     expect((await ask(fresh.access_token)).json()).to.include({ email: 'new@example.test' });
   });
 
-  describe('what it refuses', () => {
+  describe('refuses', () => {
     const refused = async (accessToken: string) => {
       const answer = await ask(accessToken);
       expect(answer.status).to.equal(401);
@@ -178,7 +178,7 @@ describe('/userinfo', () => {
       await refused(opaque);
     });
 
-    it('the token of a user who is gone or blocked', async () => {
+    it('the token of a user who is deleted or blocked', async () => {
       const { access_token } = await webTokens('openid');
       const { sub } = (await ask(access_token)).json();
       await server.users.update(sub, { blocked: true });
@@ -192,7 +192,7 @@ describe('/userinfo', () => {
       expect(answer.headers['www-authenticate']).to.contain('error="insufficient_scope"');
     });
 
-    it('a token given twice', async () => {
+    it('a token that is sent twice', async () => {
       const { access_token } = await webTokens('openid');
       const answer = await agent().get(`/userinfo?access_token=${access_token}`, {
         authorization: `Bearer ${access_token}`,
@@ -202,7 +202,7 @@ describe('/userinfo', () => {
   });
 
   describe('its rate limit', () => {
-    it('counts down by one per request, says when it is used up, and gains one per minute', async () => {
+    it('takes one per request, answers 429 when it is used up, and gains one per minute', async () => {
       const { access_token } = await webTokens('openid');
       const first = await ask(access_token);
       const limit = Number(first.headers['x-ratelimit-limit']);
@@ -219,7 +219,7 @@ describe('/userinfo', () => {
       expect((await ask(access_token)).status).to.equal(429);
     });
 
-    it("is one user's alone", async () => {
+    it('is separate for each user', async () => {
       const { access_token } = await webTokens('openid');
       for (let i = 0; i < 20; i++) await ask(access_token);
       expect((await ask(access_token)).status).to.equal(429);
