@@ -1,5 +1,6 @@
-// What two bound actions add to a login: silent logins of open sessions (no password is hashed, so that the actions are all
-// that differs), with and without actions, one at a time and 200 at once, in turn in the same run. Run: node bench/actions.ts
+// The cost of two bound actions for a login, measured with silent logins (which hash no password, so that only the
+// actions differ). With and without actions alternately in one run, one at a time and 200 at once. Run: node
+// bench/actions.ts
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,11 +10,11 @@ import { USER } from '../test/support/flows.ts';
 import { UNLIMITED } from '../test/support/unlimited.ts';
 import { local, median, PROXIED, processorTime, proxiedEnvironment, start, stop } from './server.ts';
 
-/** So many that most are after the first thousand, which compile the engine of scripts. */
+/** Enough that most come after the first thousand, during which the script engine is still being compiled. */
 const LOGINS = Number(process.env.BENCH_LOGINS ?? 2_400);
 const PARALLEL = Number(process.env.BENCH_PARALLEL ?? 200);
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
-/** Milliseconds that two actions may add to a login, in the median. */
+/** The goal: how many milliseconds two actions may add to the median login. */
 const GOAL = 15;
 const CALLBACK = 'https://app.example.test/callback';
 
@@ -53,7 +54,7 @@ const tenant = (isBound: boolean) => ({
   }),
 });
 
-/** A server, and the cookie of a session in it. */
+/** Starts a server; returns it and a session cookie. */
 async function prepare(isBound: boolean) {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
   writeFileSync(join(directory, 'tenant.yaml'), JSON.stringify(tenant(isBound)));
@@ -70,7 +71,7 @@ async function prepare(isBound: boolean) {
     scope: 'openid',
     state: 's',
   };
-  // The server names its public address, where nothing listens.
+  // The server redirects to its public address, where nothing listens.
   const onward = async (answer: Answer): Promise<Answer> => {
     if (answer.status < 300 || answer.status >= 400 || answer.location.startsWith(CALLBACK)) return answer;
     const { pathname, search } = new URL(answer.location);
@@ -99,7 +100,7 @@ async function prepare(isBound: boolean) {
   return { started, directory, login };
 }
 
-/** Milliseconds of each login, so many at a time. */
+/** Returns the milliseconds of each login, with `many` at a time. */
 async function measure(login: () => Promise<number>, count: number, parallel: number): Promise<number[]> {
   const times: number[] = [];
   let left = count;

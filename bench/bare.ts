@@ -1,4 +1,5 @@
-// The baseline of bench/token.ts and bench/bound.ts: oidc-provider alone, with its memory adapter, issuing the same tokens.
+// The baseline for bench/token.ts and bench/bound.ts: oidc-provider by itself, with its memory adapter, issuing the
+// same tokens.
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -10,7 +11,7 @@ const API = 'https://api.example.test/';
 const SCOPES = 'openid profile email offline_access';
 
 const { privateKey } = await generateKeyPair('RS256', { modulusLength: 2048, extractable: true });
-// The engine says on the console that its memory adapter is not for production; the baseline knows.
+// Silences the engine's warning that its memory adapter is not for production.
 console.warn = () => {};
 console.info = () => {};
 

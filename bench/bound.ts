@@ -1,6 +1,6 @@
-// Tokens per second that are bound to a key, by DPoP and by a client certificate, against a bare oidc-provider with the same
-// features; the two in turn, in the same run: `npm run bench -- bound`. Beside it the processor time of a request, which other
-// work on the machine changes little. PROFILE=directory writes a .cpuprofile of the server.
+// Sender-constrained tokens per second, by DPoP and by client certificate, compared with a bare oidc-provider with the
+// same features, alternately in one run: `npm run bench -- bound`. Also the processor time of a request, which other
+// load on the machine hardly changes. PROFILE=directory writes a .cpuprofile of the server.
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -55,7 +55,7 @@ function encoded(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
-/** Proofs for a token endpoint (RFC 9449 §4.2), each for once. */
+/** Returns proofs for a token endpoint (RFC 9449 §4.2), each for one use. */
 function proofs(htu: string, howMany: number): string[] {
   const iat = Math.floor(Date.now() / 1000);
   return Array.from({ length: howMany }, () => {
@@ -70,18 +70,18 @@ interface Load {
   url: string;
   fields: Record<string, string>;
   headers?: Record<string, string>;
-  /** What the proofs of the requests are for. */
+  /** The URL that the proofs of the requests are for. */
   htu?: string;
 }
 
 interface Cost {
   perSecond: number;
-  /** Microseconds of a processor a request, of the main thread and of all. */
+  /** Processor time of a request in microseconds, of the main thread and of all threads. */
   main: number;
   all: number;
 }
 
-/** @throws Error when a request was not answered with 200. */
+/** Sends the requests. @throws Error when one was not answered with 200. */
 async function load({ server, url, fields, headers = {}, htu }: Load): Promise<Cost> {
   const waiting = htu === undefined ? [] : proofs(htu, REQUESTS + CONNECTIONS);
   const pid = server.child.pid ?? 0;

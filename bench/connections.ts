@@ -1,5 +1,5 @@
-// What a script costs a login at a provider: a run that answers at once, and one that asks for the profile, against the same
-// request without a script; alone, and 50 in parallel. Run: node bench/connections.ts
+// The cost of a script for a login at a provider: a script that answers at once and one that requests the profile,
+// compared with the same request without a script; one at a time, and 50 in parallel. Run: node bench/connections.ts
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createOutbound } from '../src/http/outbound.ts';
@@ -8,9 +8,9 @@ import { createScripts } from '../src/scripts/scripts.ts';
 
 const RUNS = Number(process.env.BENCH_RUNS ?? 300);
 const PARALLEL = 50;
-/** Milliseconds that a script may add to a login, in the median. */
+/** The goal: how many milliseconds a script may add to the median login. */
 const GOAL = 10;
-/** Between runs that come alone, milliseconds: a login now and then. */
+/** The pause between runs one at a time, in milliseconds, as between occasional logins. */
 const PAUSE = 15;
 
 const provider = http.createServer((_request, response) => {
@@ -57,7 +57,7 @@ const shown = (times: number[]) =>
 const cold = await timed(() => run(AT_ONCE));
 console.log(`the first run, with all that it loads: ${cold.toFixed(0)} ms`);
 
-// In turns, so that what else the machine does is the same for all.
+// Alternately, so that other load on the machine affects all alike.
 const alone = Object.fromEntries(Object.keys(cases).map((name) => [name, [] as number[]]));
 for (let n = 0; n < RUNS; n++) {
   for (const [name, work] of Object.entries(cases)) {

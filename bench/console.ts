@@ -1,5 +1,5 @@
-// Every page of the console with 100,000 users and 300,000 log events: the first time after a start, and then. Run:
-// node bench/console.ts [users] [events]; BENCH_DIR keeps the data for the next run.
+// Opens every page of the console with 100,000 users and 300,000 log events, the first time after a start and then
+// repeatedly. Run: node bench/console.ts [users] [events]; with BENCH_DIR the data is kept for the next run.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,13 +22,13 @@ const GOAL_MS = 100;
 const DAY_MS = 86_400_000;
 const DIRECTORY = 'Username-Password-Authentication';
 
-/** Ids come in no order, as real ones do. */
+/** Ids are in no order, like real ones. */
 const nameOf = (n: number) => ((n * 2_654_435_761) % 2 ** 32).toString(16).padStart(24, '0');
 
 function userOf(n: number): Write[] {
   const upstream = nameOf(n);
   const id = `auth0|${upstream}`;
-  // Two common names that nobody has together.
+  // Two common names that no user has together.
   const [given, nickname] = n % 2 === 0 ? ['Ada', `ada${n}`] : ['Grace', `grace${n}`];
   const email = `${nickname}@example.com`;
   const at = new Date(1_700_000_000_000 + n * 60_000).toISOString();
@@ -44,7 +44,7 @@ function userOf(n: number): Write[] {
     app_metadata,
     ...times,
     logins_count: n % 50,
-    // Most logged in within the last 60 days, half of these within 30.
+    // Most users last logged in within 60 days, half of these within 30.
     ...(n % 50 > 0 && { last_login: new Date(Date.now() - (n % 60) * DAY_MS - 60_000).toISOString() }),
   };
   const shared = { connection: DIRECTORY, provider: 'auth0', isSocial: false, email };
@@ -63,7 +63,7 @@ function userOf(n: number): Write[] {
   ];
 }
 
-/** Events of the last 29 days: mostly logins, three to a login. */
+/** Events of the last 29 days, mostly logins: three events for each login. */
 function eventOf(n: number): Write[] {
   const at = Date.now() - Math.floor(((EVENTS - n) / EVENTS) * 29 * DAY_MS);
   const login = Math.floor(n / 3);
@@ -181,7 +181,7 @@ try {
       first: rounded(first.get(path) ?? 0),
       p50: rounded(quantile(times, 0.5)),
       p95: rounded(quantile(times, 0.95)),
-      // Which a busy machine does not make longer.
+      // Processor time, which other load on the machine does not increase.
       processor: rounded((processorTime(server.child.pid ?? 0).all - before) / 1e6 / TIMES),
     });
   }

@@ -1,6 +1,6 @@
-// Processor time of a request, ours against a bare oidc-provider in the same run: of the main thread and of the whole
-// process. Other work on the machine changes it little, which is not so for requests per second (token.ts).
-//   node bench/cpu.ts [journey …]      PROFILE=directory writes a .cpuprofile of the server
+// Processor time of a request, of the main thread and of the whole process, compared with a bare oidc-provider in the
+// same run. Other load on the machine hardly changes it, unlike requests per second (token.ts). node bench/cpu.ts
+// [journey …]      PROFILE=directory writes a .cpuprofile of the server
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { local, median, PROXIED, processorTime, proxiedEnvironment, start, stop 
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
 const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 4_000);
-/** Rounds that are not counted: V8 goes on compiling for some 12,000 requests, which is up to an eighth of what they take. */
+/** Rounds that are not counted: V8 compiles during the first 12,000 requests or so, which takes up to an eighth of their time. */
 const WARM_UP = Number(process.env.BENCH_WARM_UP ?? 3);
 const here = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 
@@ -39,7 +39,7 @@ async function send({ url, fields, headers = {}, requests = REQUESTS }: Load): P
   return result['2xx'];
 }
 
-/** Microseconds a request, of the main thread and of all. */
+/** Processor time of a request in microseconds, of the main thread and of all threads. */
 async function cost(pid: number, load: Load) {
   const before = processorTime(pid);
   const count = await send(load);

@@ -1,5 +1,5 @@
-// What it costs PostgreSQL to forget what has expired: the server's batches of 500, and for comparison partitions that
-// are dropped. The table is that of the log, as the server makes it; EXPIRED rows have expired and as many have not.
+// The cost of deleting expired rows in PostgreSQL: by the server's batches of 500 and, for comparison, by dropping
+// partitions. The table is the log's as the server creates it; EXPIRED rows have expired, and as many have not.
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { collectionSpecs } from '../src/store/keys.ts';
@@ -23,11 +23,11 @@ await client.connect();
 
 const one = async (sql: string) => Object.values((await client.query(sql)).rows[0] ?? {})[0];
 const backend = Number(await one('SELECT pg_backend_pid()'));
-/** Seconds of the processor, of the connection's process. */
+/** Returns the processor seconds of the connection's server process. */
 const processor = () => Number(readFileSync(`/proc/${backend}/schedstat`, 'utf8').split(' ')[0]) / 1e9;
 const megabytes = (bytes: unknown) => Math.round(Number(bytes) / 1e6);
 
-/** Does something and says what it took. */
+/** Runs something and prints its cost. */
 async function measured(name: string, work: () => Promise<void>) {
   await client.query('CHECKPOINT');
   const lsn = await one('SELECT pg_current_wal_insert_lsn()');

@@ -1,4 +1,4 @@
-// The tenant that is measured, and what is asked of it.
+// The tenant for the benchmarks, and the requests to it.
 
 /** The identifier of its API. */
 export const API = 'https://api.example.test/';
@@ -29,10 +29,10 @@ attackProtection:
 /** The credentials of its application. */
 export const client = { client_id: 'bench', client_secret: 'bench-secret-that-is-no-example' };
 
-/** A request of client_credentials. */
+/** A client_credentials request. */
 export const MACHINE = { ...client, grant_type: 'client_credentials', audience: API };
 
-/** A request of a login by password. */
+/** A password login request. */
 export const PASSWORD = {
   ...client,
   grant_type: 'password',

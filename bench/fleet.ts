@@ -1,10 +1,10 @@
-// What a fleet needs, by what one of each journey takes and how often each is made.
+// Computes what a fleet needs, from the cost of one journey of each kind and how often each is made.
 
-/** What one of a journey takes: microseconds of processors, transactions, rows written, bytes of the write-ahead log. */
+/** The cost of one journey: processor time in microseconds, transactions, rows written, bytes of write-ahead log. */
 export interface Taken {
   server: number;
   database: number;
-  /** One for each statement outside of a transaction, those that read included. */
+  /** Every statement outside of a transaction counts as one, also if it only reads. */
   commits: number;
   writes: number;
   wal: number;
@@ -12,7 +12,7 @@ export interface Taken {
 
 interface Measured {
   taken: Record<string, Taken>;
-  /** Bytes on disk that one leaves until it expires, by journey and table. */
+  /** Bytes on disk that one journey leaves until they expire, by journey and table. */
   grown: Record<string, ReadonlyMap<string, number>>;
   /** Bytes of a user, by table. */
   perUser: ReadonlyMap<string, number>;
@@ -21,15 +21,15 @@ interface Measured {
 const number = (name: string, otherwise: number) => Number(process.env[name] ?? otherwise);
 const USERS = number('USERS', 1e8);
 const LOGINS = number('LOGINS', 1e4);
-/** How busy processors may be at the peak. */
+/** The utilization of processors at the peak. */
 const BUSY = 0.6;
-/** Of the peak, the mean of a day. */
+/** The mean of a day as a share of the peak. */
 const MEAN = number('MEAN', 0.3);
-/** Days that a session with its refresh token, and an event of the log, are kept. */
+/** For how many days a session with its refresh token, and a log event, are kept. */
 const SESSION_DAYS = number('SESSION_DAYS', 30);
 const LOG_DAYS = number('LOG_DAYS', 30);
 
-/** A second, at the peak. */
+/** Journeys per second at the peak. */
 const RATES: Record<string, number> = {
   'login with a refresh token': LOGINS,
   refresh: number('REFRESHES', LOGINS * 3),
@@ -37,7 +37,7 @@ const RATES: Record<string, number> = {
   userinfo: number('PROFILES', LOGINS),
 };
 
-/** What one large database gives: to be set to what yours does. */
+/** The capacity of one large database; set it to that of yours. */
 const DATABASE = {
   processors: number('DATABASE_PROCESSORS', 64),
   'transactions a second, most of one statement that reads': number('DATABASE_TRANSACTIONS', 300_000),
@@ -49,7 +49,7 @@ const DATABASE = {
 const sum = (numbers: Iterable<number>) => [...numbers].reduce((total, one) => total + one, 0);
 const rounded = (value: number) => Number(value.toPrecision(3));
 
-/** Prints what was measured, and what of it comes. */
+/** Prints the measurements and the needs computed from them. */
 export function fleet({ taken, grown, perUser }: Measured): void {
   console.table(
     Object.entries(taken).map(([name, one]) => ({

@@ -1,4 +1,4 @@
-// The baseline of the password login in bench/token.ts: verifications of one argon2id hash, nothing else.
+// The baseline for password logins in bench/token.ts: only verifies one argon2id hash repeatedly.
 import { availableParallelism } from 'node:os';
 import { hash, verify } from '@node-rs/argon2';
 

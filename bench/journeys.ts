@@ -1,5 +1,5 @@
-// What a login, and a refresh, pass between their requests and their answers: the files and functions of ours that run, by V8's own
-// count, after everything is warm. `node bench/journeys.ts`, with the files by name: `FILES=1`
+// Lists which of our files and functions run during a login and a refresh, by V8's own counts, after everything is
+// warm. `node bench/journeys.ts`; with the files by name: `FILES=1`
 import { Session } from 'node:inspector/promises';
 import { callsOf, codeOf, tenant } from '../test/factors/tenant.ts';
 import { createAgent, readForm } from '../test/support/agent.ts';
@@ -35,7 +35,7 @@ const inspector = new Session();
 inspector.connect();
 await inspector.post('Profiler.enable');
 
-/** Counts what of ours runs while something is done. */
+/** Counts which of our functions run during some work. */
 async function count(
   name: string,
   prepare: () => Promise<unknown>,

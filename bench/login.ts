@@ -1,14 +1,14 @@
-// A login at the hosted page as a browser and an application make it, against a server that is measured.
+// A login on the hosted page, as a browser and an application make it, for benchmarks.
 import { createAgent, readForm } from '../test/support/agent.ts';
 import { client, PASSWORD } from './fixture.ts';
 import { PROXIED } from './server.ts';
 
 const CALLBACK = 'https://app.example.test/callback';
 
-/** What the token endpoint has answered. */
+/** The answer of the token endpoint. */
 type Tokens = Record<string, string>;
 
-/** What asks a server's endpoints. @param address where it listens. */
+/** Returns functions that call a server's endpoints. @param address where it listens. */
 export function createCaller(address: string) {
   const answered = async (path: string, init: RequestInit): Promise<Tokens> => {
     const answer = await fetch(`${address}${path}`, init);
@@ -23,7 +23,7 @@ export function createCaller(address: string) {
   };
 }
 
-/** Logs in with a browser of its own, and exchanges the code. */
+/** Logs in with a new browser, and exchanges the code. */
 export async function logIn(address: string, scope: string): Promise<Tokens> {
   const agent = createAgent({ url: address, ca: '' });
   const here = (location: string) => {

@@ -1,5 +1,5 @@
-// The Management API at 100,000 users: how long lists, searches, reads and patches take, and what they and an import by the
-// command cost the logins under way, in turns with logins alone. Run: node bench/management.ts [users]
+// The Management API with 100,000 users: the duration of lists, searches, reads and patches, and how they and an import
+// by the command delay concurrent logins, alternating with logins alone. Run: node bench/management.ts [users]
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { local, median, PROXIED, proxiedEnvironment, start, stop } from './serve
 const USERS = Number(process.argv[2] ?? 100_000);
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 10);
-/** Management calls a second: what the limit allows one address, as a tool that is at work. */
+/** Management calls per second: as many as the limit allows one address, like a busy tool. */
 const CALLS = 20;
 const GOAL = { milliseconds: 50, ratio: 1.2, importSeconds: 300 };
 const AUDIENCE = 'https://bench.example.test/api/v2/';
@@ -38,7 +38,7 @@ const client = { client_id: 'bench', client_secret: 'bench-secret-that-is-no-exa
 const nameOf = (n: number) => n.toString(16).padStart(24, '0');
 
 function writesOf(n: number): Write[] {
-  // Ids come in no order, as real ones do.
+  // Ids are in no order, like real ones.
   const upstream = nameOf((n * 2_654_435_761) % 2 ** 32);
   const id = `auth0|${upstream}`;
   const email = `user${n}@example.com`;
@@ -77,7 +77,7 @@ function writesOf(n: number): Write[] {
   ];
 }
 
-/** @returns seconds */
+/** Returns the duration in seconds. */
 async function fill(dataDir: string): Promise<number> {
   const began = performance.now();
   const store = await openStore({ dataDir, clock: Date.now });
@@ -124,7 +124,7 @@ const headers = { authorization: `Bearer ${token}` };
 const get = (path: string) => () => json(`${base}/api/v2/${path}`, { headers });
 const search = (q: string, rest = '') => get(`users?include_totals=true&q=${encodeURIComponent(q)}${rest}`);
 let turn = 0;
-/** Another user at each call. */
+/** A different user at each call. */
 const another = () => {
   turn = (turn + 7919) % USERS;
   return turn;
@@ -151,7 +151,7 @@ const calls: [name: string, call: () => Promise<unknown>][] = [
   ['patch', patch],
 ];
 
-/** Password logins one after another for a while, and what is done beside them. @returns their times */
+/** Makes password logins one after another for a while, with other work beside them. @returns their durations */
 async function logins(beside?: () => Promise<unknown>, seconds = SECONDS): Promise<number[]> {
   const end = performance.now() + seconds * 1000;
   const body = JSON.stringify({
@@ -177,7 +177,7 @@ async function logins(beside?: () => Promise<unknown>, seconds = SECONDS): Promi
   return times;
 }
 
-/** Imports users beside logins. @returns how long it took, seconds, and the times of the logins meanwhile */
+/** Imports users beside logins. @returns the duration of the import in seconds, and the durations of the logins meanwhile */
 async function importing(): Promise<{ seconds: number; times: number[] }> {
   const file = join(directory, 'import.json');
   const lines = Array.from({ length: USERS }, (_, n) =>

@@ -1,5 +1,5 @@
-// Passwordless logins per second (a code exchanged for an ID token) against the bare rate of RS256 signatures,
-// which every such login needs one of; and codes sent per second, into the development outbox.
+// Passwordless logins per second (a code exchanged for an ID token), compared with the rate of RS256 signatures, of
+// which each login needs one; and codes sent per second into the development outbox.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ attackProtection:
 `;
 const client = { client_id: 'bench', client_secret: 'bench-secret-that-is-no-example' };
 
-/** Runs `task` for each item, so many at once. @returns how many a second. */
+/** Runs `task` for each item, with a number of them at once. @returns how many per second. */
 async function rate<T>(items: readonly T[], task: (item: T) => Promise<void>): Promise<number> {
   const began = performance.now();
   let next = 0;

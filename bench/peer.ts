@@ -1,5 +1,5 @@
-// What a request costs any server: processor time of its processes, whoever has made it (peers.md).
-//   node bench/peer.ts PID[,PID…] URL [form body]      REQUESTS=4000 CONNECTIONS=8 HEADERS='{"authorization":"Bearer …"}'
+// The processor time of a request in any server, of all its processes (peers.md). node bench/peer.ts PID[,PID…] URL
+// [form body]      REQUESTS=4000 CONNECTIONS=8 HEADERS='{"authorization":"Bearer …"}'
 import { readdirSync, readFileSync } from 'node:fs';
 import autocannon from 'autocannon';
 import { median } from './server.ts';
@@ -15,7 +15,7 @@ const roots = pids.split(',').map(Number);
 const statusOf = (pid: string, name: string) =>
   Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0);
 
-/** The processes and all that they have started. */
+/** Returns the processes and all their descendants. */
 function family(): string[] {
   const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   const parents = new Map(
@@ -32,7 +32,7 @@ function family(): string[] {
   return all.filter((pid) => isOurs(Number(pid)));
 }
 
-/** Microseconds on a processor so far, of all threads of all processes. */
+/** Returns the processor time so far in microseconds, of all threads of all processes. */
 function spent(): number {
   let nanoseconds = 0;
   for (const pid of family())
@@ -41,7 +41,7 @@ function spent(): number {
   return nanoseconds / 1000;
 }
 
-/** Sends all requests. @returns how many were answered, and how many a second. */
+/** Sends all requests. @returns how many were answered, and how many per second. */
 async function send(address: string): Promise<{ count: number; rate: number }> {
   const result = await autocannon({
     url: address,
@@ -58,7 +58,7 @@ async function send(address: string): Promise<{ count: number; rate: number }> {
   return { count: result['2xx'], rate: result.requests.average };
 }
 
-// Compilers are done with what is hot after this.
+// By then, hot code has been compiled.
 await send(url);
 const rounds = [];
 for (let round = 0; round < ROUNDS; round++) {

@@ -1,5 +1,5 @@
-// Requests per second with the store in PostgreSQL beside the embedded store, in turn and in one run: the same server,
-// one process, everything durable, the database on the same disk and the same processors.
+// Requests per second with the store in PostgreSQL and with the embedded store, alternately in one run: the same
+// server, one process, all writes durable, the database on the same disk and processors.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5);
 const main = fileURLToPath(new URL('../src/main.js', import.meta.url));
 
-/** Requests per second, and microseconds of the server's processor time for each. */
+/** Requests per second, and the server's processor time for each in microseconds. */
 async function load(server: Started, { path, fields, headers = {} }: Asked) {
   const pid = server.child.pid ?? 0;
   const before = processorTime(pid);

@@ -1,4 +1,4 @@
-// What servers with the tenant that is measured are asked, each of tokens that were issued to it.
+// The requests to the servers with the benchmark tenant, each with tokens that the server has issued.
 import { client, MACHINE, PASSWORD } from './fixture.ts';
 import { local, PROXIED, type Started } from './server.ts';
 
@@ -8,7 +8,7 @@ export interface Asked {
   headers?: Record<string, string>;
 }
 
-/** The requests, by name. @throws Error when the server gives no tokens. */
+/** Returns the requests by name. @throws Error when the server issues no tokens. */
 export async function requestsTo(server: Started) {
   const body = new URLSearchParams(PASSWORD);
   const answer = await fetch(`${local(server)}/oauth/token`, { method: 'POST', body, headers: PROXIED });

@@ -1,4 +1,4 @@
-// Runs every benchmark, or those named: `npm run bench -- token store`.
+// Runs all benchmarks, or those named: `npm run bench -- token store`.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 

@@ -1,14 +1,14 @@
-// Servers under measure: started as processes of their own, spoken to in plain HTTP so that TLS hides nothing.
+// The servers that are measured: started as separate processes, and accessed by plain HTTP so that TLS hides nothing.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** What a TLS proxy would add. */
+/** The headers that a TLS proxy would add. */
 export const PROXIED = { 'x-forwarded-proto': 'https' };
 
-/** The settings of a server whose tenant file and data are in a directory. */
+/** Returns the settings of a server whose tenant file and data are in a directory. */
 export const proxiedEnvironment = (directory: string) => ({
   PORT: '0',
   BASE_URL: 'https://bench.example.test',
@@ -19,7 +19,7 @@ export const proxiedEnvironment = (directory: string) => ({
   LOG_LEVEL: 'info',
 });
 
-/** A server in a process of its own. */
+/** A server in a separate process. */
 export interface Started {
   child: ChildProcess;
   url: string;
@@ -27,10 +27,10 @@ export interface Started {
   milliseconds: number;
 }
 
-/** Starts a server and waits until it says where it listens. */
+/** Starts a server and waits until it reports its address. */
 export async function start(file: string, env: Record<string, string>): Promise<Started> {
   const began = performance.now();
-  // As `npm start` does.
+  // The same as in `npm start`.
   const child = spawn(process.execPath, ['--max-semi-space-size=32', file], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -39,23 +39,23 @@ export async function start(file: string, env: Record<string, string>): Promise<
     const facts = JSON.parse(line) as Record<string, unknown>;
     if (typeof facts.url !== 'string' || (facts.msg !== undefined && facts.msg !== 'listening')) continue;
     child.stdout?.resume();
-    // A benchmark that fails leaves nothing running behind.
+    // Ends the server even if the benchmark fails.
     process.once('exit', () => child.kill('SIGKILL'));
     return { child, url: facts.url, facts, milliseconds: performance.now() - began };
   }
   throw new Error(`${file} ended before it listened`);
 }
 
-/** Ends a server and waits for that. */
+/** Stops a server and waits for its end. */
 export async function stop({ child }: Started): Promise<void> {
   child.kill('SIGTERM');
   await once(child, 'exit');
 }
 
-/** Where the server listens, which behind a proxy is not its public address. */
+/** Returns where the server listens; its public address is that of a proxy. */
 export const local = ({ facts }: Started) => `http://127.0.0.1:${String(facts.port)}`;
 
-/** Nanoseconds on a processor so far, of the main thread and of all. */
+/** Returns the processor time so far in nanoseconds, of the main thread and of all threads. */
 export function processorTime(pid: number) {
   const of = (thread: string) =>
     Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]);
@@ -63,6 +63,6 @@ export function processorTime(pid: number) {
   return { main: of(String(pid)), all: all.reduce((sum, one) => sum + one, 0) };
 }
 
-/** The middle value. */
+/** Returns the median. */
 export const median = (values: number[]) =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;

@@ -1,5 +1,5 @@
-// Signatures a second by each algorithm, and how long the event loop is kept from others meanwhile: on the thread pool, as
-// the server signs, and on the main thread, as it would be without. Then tokens a second by each, beside RS256 in turn.
+// Signatures per second with each algorithm, and how long they block the event loop: on the thread pool, as in the
+// server, and on the main thread, for comparison. Then tokens per second with each, alternating with RS256.
 import { constants, createPrivateKey, type JsonWebKey, type KeyObject, sign } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,7 +28,7 @@ function signHere(alg: SigningAlg, key: KeyObject): Buffer {
   );
 }
 
-/** Signatures a second, and the loop's delay beyond a timer's resolution, milliseconds. */
+/** Signatures per second, and the delay of the event loop beyond a timer's resolution, in milliseconds. */
 async function measure(work: () => Promise<unknown>) {
   const delay = monitorEventLoopDelay({ resolution: 1 });
   const end = performance.now() + MILLISECONDS;
@@ -55,7 +55,7 @@ for (const alg of SIGNING_ALGS) {
   const { jwk } = await makeSigningKey(Date.now, 'bench', alg);
   const key = createPrivateKey({ key: jwk as JsonWebKey, format: 'jwk' });
   const pool = await measure(() => signLocally(alg, key, data));
-  // Sixteen requests that arrive together are signed before the loop turns.
+  // Sixteen requests that arrive together are signed within one turn of the event loop.
   const main = await measure(async () => {
     signHere(alg, key);
     await Promise.resolve();
@@ -93,7 +93,7 @@ const server = await start(
   proxiedEnvironment(directory),
 );
 
-/** Tokens a second for the API of an algorithm. */
+/** Returns tokens per second for an API with an algorithm. */
 async function tokens(alg: string): Promise<number> {
   const result = await autocannon({
     url: `${local(server)}/oauth/token`,

@@ -1,7 +1,7 @@
-// What a fleet for many users needs, from what one process and one database take here: each journey is made some hundred
-// times against a store that holds FILLED users, and what it cost is put to the rates of the fleet. Processor times and
-// bytes are counted, not requests per second, so that other work on the machine changes little.
-//   node bench/simulate.ts      FILLED=20000 TIMES=200 USERS=1e8 LOGINS=1e4 (a second, at the peak)
+// What a fleet for many users needs, extrapolated from one process and one database on this machine: each journey is
+// made some hundred times against a store with FILLED users, and its cost is multiplied by the rates of the fleet.
+// Processor time and bytes are counted rather than requests per second, so that other load on the machine hardly
+// changes the result. node bench/simulate.ts      FILLED=20000 TIMES=200 USERS=1e8 LOGINS=1e4 (per second, at the peak)
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,12 +17,12 @@ import { local, processorTime, proxiedEnvironment, type Started, start, stop } f
 const FILLED = Number(process.env.FILLED ?? 20_000);
 const TIMES = Number(process.env.TIMES ?? 200);
 const AT_ONCE = 4;
-/** Within which PostgreSQL's processes tell what they have counted. */
+/** PostgreSQL's processes report their statistics within this time, in milliseconds. */
 const TOLD = 11_000;
 const main = fileURLToPath(new URL('../src/main.js', import.meta.url));
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Adds users as the one of the tenant file is: all of its records, under other names. */
+/** Adds copies of the tenant file's user: all of its records, under other names. */
 async function addUsers(store: Store): Promise<void> {
   const [ada] = (await store.collection('users').list({ limit: 1 })).records;
   if (ada === undefined) throw new Error('there is no user');
@@ -47,7 +47,7 @@ async function addUsers(store: Store): Promise<void> {
     );
 }
 
-/** Bytes on disk of each table with its indexes and keys. */
+/** Returns the bytes on disk of each table with its indexes and keys. */
 async function sizes(cluster: Cluster): Promise<Map<string, number>> {
   await cluster.query('CHECKPOINT');
   const { rows } = await cluster.query(
@@ -57,7 +57,7 @@ async function sizes(cluster: Cluster): Promise<Map<string, number>> {
   return new Map(rows.map(({ name, bytes }) => [name, bytes]));
 }
 
-/** Nanoseconds on a processor so far, of all processes of the database: those that run, and those that have ended. */
+/** Returns the processor time so far in nanoseconds, of all processes of the database, including those that have ended. */
 function databaseTime(postmaster: string): number {
   const ticks =
     readFileSync(`/proc/${postmaster}/stat`, 'utf8').split(') ')[1]?.split(' ').slice(13, 15) ?? [];
@@ -70,12 +70,12 @@ function timeOf(pid: string): number {
   try {
     return processorTime(Number(pid)).all;
   } catch {
-    // It has ended since, and counts with those from the next time on.
+    // It has ended meanwhile; from the next call on it counts among the ended ones.
     return 0;
   }
 }
 
-/** What the database has done so far. */
+/** Returns the database's counters. */
 async function counted(cluster: Cluster) {
   const { rows } = await cluster.query(
     `SELECT xact_commit::float8 AS commits, (tup_inserted + tup_updated + tup_deleted)::float8 AS writes,
@@ -89,7 +89,7 @@ async function counted(cluster: Cluster) {
   return { ...done, database: databaseTime(postmaster) };
 }
 
-/** What one of a journey takes; what the store does while nobody asks is taken off. */
+/** Returns the cost of one journey, without the cost of what the store does when idle. */
 async function measure(
   { cluster, server }: { cluster: Cluster; server: Started },
   journey: () => Promise<unknown>,

@@ -1,5 +1,5 @@
-// What the embedded store costs by how much it holds: the start, memory, writes by one and by 64 writers, the
-// longest stall of the event loop meanwhile, reads, and bytes on disk. Run: node bench/store.ts [users …]
+// The cost of the embedded store by the number of users in it: start, memory, writes by one and by 64 concurrent
+// writers, the longest stall of the event loop meanwhile, reads, and bytes on disk. Run: node bench/store.ts [users …]
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import type { UserRecord } from '../src/records/users.ts';
 import type { Store } from '../src/store/contract.ts';
 import { openStore } from '../src/store/open.ts';
 
-/** What a process of its own does. */
+/** The task of a separate process. */
 interface Task {
   what: 'fill' | 'measure';
   dataDir: string;
@@ -77,7 +77,7 @@ async function fill(dataDir: string, users: number): Promise<void> {
   await store.close();
 }
 
-/** Writes (of users, updated at random) a second by so many writers, and the longest stall in milliseconds. */
+/** Writes per second (of users, updated at random) by a number of concurrent writers, and the longest stall in milliseconds. */
 async function writes(store: Store, users: number, writers: number) {
   const collection = store.collection('users');
   const latencies: number[] = [];
@@ -107,7 +107,7 @@ async function writes(store: Store, users: number, writers: number) {
   };
 }
 
-/** Puts a second, by 64 writers at once, into a collection that another engine keeps. */
+/** Puts per second, by 64 concurrent writers, into a collection that is kept elsewhere than in the database. */
 async function putsInto(name: 'resourceServers' | 'limits', store: Store): Promise<number> {
   const end = performance.now() + 1000;
   let count = 0;
@@ -173,7 +173,7 @@ async function measure(dataDir: string, users: number) {
   };
 }
 
-/** One task in a process of its own, so that none pays for the garbage of another. */
+/** Runs one task in a separate process, so that none pays for another's garbage collection. */
 async function apart(task: Task): Promise<Awaited<ReturnType<typeof measure>>> {
   const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(task)]);
   const [figures] = await once(child, 'message');

@@ -1,9 +1,9 @@
-// Tokens per second against a bare oidc-provider with its memory adapter, and password logins against the
-// bare hash rate; the two in turn, in the same run. Both speak plain HTTP, so that TLS hides nothing.
+// Tokens per second compared with a bare oidc-provider with its memory adapter, and password logins compared with the
+// rate of the hash alone; alternately, in one run. Both speak plain HTTP, so that TLS hides nothing.
 //
 // Password logins at 0.9 of the hash rate are out of reach on two cores: a hash takes about 14 ms of processor time, so
-// 0.9 leaves 1.5 ms for all else of a login, and the RS256 signature of its ID token with its dispatch takes half of that; 4 to
-// 5 ms were measured on the main thread while its code is not yet optimized, spread over many small parts.
+// 0.9 leaves 1.5 ms for the rest of a login, and the RS256 signature of its ID token with its dispatch takes half of
+// that; 4 to 5 ms were measured on the main thread while its code is not yet optimized, spread over many small parts.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,7 +34,7 @@ interface Load {
   connections?: number;
 }
 
-/** Requests per second that were answered with 200. */
+/** Returns how many requests per second were answered with 200. */
 async function load({ url, fields, headers = {}, connections = CONNECTIONS }: Load): Promise<number> {
   const result = await autocannon({
     url,
@@ -95,7 +95,7 @@ const refresh = (refresh_token: unknown) => ({
 const bearer = (token: unknown) => ({ authorization: `Bearer ${String(token)}` });
 
 const rows = [
-  // First, while the baseline's adapter (the 1,000 latest artifacts) still has its token.
+  // First, while the baseline's adapter (which keeps the 1,000 latest artifacts) still has its token.
   await compare(
     'userinfo, opaque token',
     0.85,
@@ -146,7 +146,7 @@ console.log(
   `start to first token: ${first.seconds} s at the first start, ${again.seconds} s after (goal 1.5 s)`,
 );
 const loaded = residentMegabytes(gatehouse.child.pid);
-// A quiet minute is seen at the end of the next one at the latest.
+// A quiet minute is detected at the end of the following one at the latest.
 await setTimeout(125_000);
 const quiet = residentMegabytes(gatehouse.child.pid);
 console.log(

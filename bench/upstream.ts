@@ -1,5 +1,6 @@
-// Whole logins at a provider elsewhere, from /authorize to the code at the application: with a script that asks for the
-// profile, against a strategy that asks for the same without one; alone, and 50 in parallel. Run: node bench/upstream.ts
+// Whole logins at an external provider, from /authorize to the code at the application: with a script that requests the
+// profile, compared with a strategy that makes the same request without a script; one at a time, and 50 in parallel.
+// Run: node bench/upstream.ts
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,7 +13,7 @@ import { local, PROXIED, proxiedEnvironment, start, stop } from './server.ts';
 
 const LOGINS = Number(process.env.BENCH_LOGINS ?? 300);
 const PARALLEL = 50;
-/** Milliseconds that a script may add to a login, in the median, once it is warm. */
+/** The goal: how many milliseconds a script may add to the median login once it is warm. */
 const GOAL = 10;
 const WARM = 20;
 const CALLBACK = 'https://app.example.test/callback';
@@ -56,12 +57,12 @@ const tenant = {
   ],
   ...UNLIMITED,
 };
-// JSON is YAML.
+// JSON is also YAML.
 writeFileSync(join(directory, 'tenant.yaml'), JSON.stringify(tenant));
 const main = fileURLToPath(new URL('../src/main.js', import.meta.url));
 const server = await start(main, { ...proxiedEnvironment(directory), OUTBOUND_ALLOW: '127.0.0.0/8' });
 
-/** A login, as a browser goes through it; the provider's own page is left out. */
+/** A login as a browser makes it, without the provider's own page. */
 async function login(name: string): Promise<void> {
   const jar = new Map<string, string>();
   const get = async (path: string): Promise<string> => {
@@ -106,7 +107,7 @@ const shown = (times: number[]) =>
   `median ${quantile(times, 0.5).toFixed(1)} ms, 95 % ${quantile(times, 0.95).toFixed(1)} ms`;
 
 const NAMES = ['plain', 'scripted'] as const;
-// In turns, so that what else the machine does is the same for both.
+// Alternately, so that other load on the machine affects both alike.
 const alone: Record<string, number[]> = { plain: [], scripted: [] };
 for (let n = 0; n < LOGINS + WARM; n++) {
   for (const name of NAMES) {

@@ -1,7 +1,7 @@
-// What a request costs where two processes serve (WORKERS=2), beside one process, over one PostgreSQL: processor time of all
-// of the server's processes and of the database. Each process is sent as many requests a second, so few that no request
-// waits for a processor: what two cost more then is what they cost each other.
-//   node bench/workers.ts [journey …]      BENCH_ROUNDS=3 BENCH_SECONDS=4 BENCH_RATE=1 (times those below)
+// The cost of a request with two worker processes (WORKERS=2) compared with one process, over one PostgreSQL: processor
+// time of all the server's processes and of the database. Each process gets the same number of requests per second, few
+// enough that none waits for a processor, so that any additional cost is what the processes cause each other. node
+// bench/workers.ts [journey …]      BENCH_ROUNDS=3 BENCH_SECONDS=4 BENCH_RATE=1 (times those below)
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
@@ -24,14 +24,14 @@ import {
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 4);
 const TIMES = Number(process.env.BENCH_RATE ?? 1);
-/** Requests a second to each process. */
+/** Requests per second to each process. */
 const RATES: Record<string, number> = { client_credentials: 400, refresh_token: 150, userinfo: 800 };
-/** To each process. */
+/** Connections to each process. */
 const CONNECTIONS = 8;
 const WARM = 5_000;
 const main = fileURLToPath(new URL('../src/main.js', import.meta.url));
 
-/** A server of so many processes. */
+/** A server with a number of processes. */
 interface Measured {
   server: Started;
   processes: number;
@@ -39,7 +39,7 @@ interface Measured {
   asked: Record<string, Asked>;
 }
 
-/** A process and those that it has started. */
+/** Returns a process and its descendants. */
 function family(pid: number): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
   return [pid, ...(children === '' ? [] : children.split(' ').flatMap((child) => family(Number(child))))];
@@ -60,7 +60,7 @@ function send({ server, agent }: Measured, { path, fields, headers = {} }: Asked
   });
 }
 
-/** Sends so many, each at its time whatever became of those before. @returns microseconds for each. */
+/** Sends requests at a fixed rate, without waiting for earlier answers. @returns processor time of each in microseconds. */
 async function cost(measured: Measured, asked: Asked, rate: number, database: number) {
   const perSecond = rate * measured.processes;
   const total = perSecond * SECONDS;
@@ -95,7 +95,7 @@ async function serve(processes: number): Promise<Measured> {
   return { server, processes, agent, asked: await requestsTo(server) };
 }
 
-/** The process that the database was started as. */
+/** Returns the process id of the database's main process. */
 async function postmaster(): Promise<number> {
   const { rows } = await cluster.query('SHOW data_directory');
   return Number.parseInt(readFileSync(join(rows[0].data_directory, 'postmaster.pid'), 'utf8'), 10);
