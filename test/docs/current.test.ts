@@ -1,4 +1,4 @@
-// The documents that are made of what the code declares are current, and true.
+// The generated documents are current and correct.
 import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { Validator } from '@seriousme/openapi-schema-validator';
@@ -8,7 +8,7 @@ import { collections } from '../../src/records/collections.ts';
 import { describedApi, describedManagement, documents, ROOT } from './documents.ts';
 
 describe('the documents', () => {
-  it('say what the code declares: else run `npm run docs`', async () => {
+  it('match the declarations in the code (otherwise run `npm run docs`)', async () => {
     for (const [path, text] of await documents()) {
       expect(await readFile(`${ROOT}${path}`, 'utf8'), path).to.equal(text);
     }
@@ -22,8 +22,8 @@ describe('the documents', () => {
     }
   });
 
-  it('leave out what is between the server and its own pages, and nothing that programs call', () => {
-    // The Management API has a document of its own, of all its calls: it is made of their list.
+  it("leave out requests of the server's own pages, and nothing that programs call", () => {
+    // The Management API has a document of its own, which is generated from the list of its calls.
     const others = FEATURES.filter(({ name }) => name !== 'management');
     const undocumented = others.flatMap(({ routes = {} }) =>
       Object.entries(routes)
@@ -34,13 +34,13 @@ describe('the documents', () => {
   });
 });
 
-describe('what the parts of the house declare', () => {
-  it('is every collection, once', () => {
+describe('the declarations of features and parts', () => {
+  it('include every collection once', () => {
     const owned = DECLARATIONS.flatMap((one) => one.collections ?? []);
     expect([...owned].sort()).to.deep.equal(Object.keys(collections).sort());
   });
 
-  it('is every page, once', () => {
+  it('include every page once', () => {
     const directory = `${ROOT}views/pages`;
     const templates = readdirSync(directory, { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.liquid'))
@@ -49,7 +49,7 @@ describe('what the parts of the house declare', () => {
     expect([...owned].sort()).to.deep.equal(templates.sort());
   });
 
-  it('has a name of its own each', () => {
+  it('have unique names', () => {
     const names = DECLARATIONS.map(({ name }) => name);
     expect(names).to.deep.equal([...new Set(names)]);
   });

@@ -1,4 +1,4 @@
-// The documents that are made of what the code declares: the tables of docs/operating.md, and the API.
+// The documents that are generated from declarations in the code: the tables of docs/operating.md, and the API.
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { openApi } from '../../src/development/openapi.ts';
@@ -11,10 +11,10 @@ import { describedSettings } from '../../src/settings-schema.ts';
 import { managementReadme } from './management.ts';
 import { customTextTable } from './texts.ts';
 
-/** The files' place: the repository. */
+/** The directory of the repository. */
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** By path, what each document should be now. */
+/** Returns the current content of each document, by path. */
 export async function documents(): Promise<Map<string, string>> {
   const api = describedApi();
   const operating = await readFile(`${ROOT}docs/operating.md`, 'utf8');
@@ -33,7 +33,7 @@ export async function documents(): Promise<Map<string, string>> {
   ]);
 }
 
-/** The API as a server with the defaults has it; its version is that of the API's paths, which have none. */
+/** The API of a server with default settings. Its version is that of the paths, which have none. */
 export function describedApi() {
   return openApi({
     version: '1',
@@ -49,7 +49,7 @@ export function describedManagement() {
   return managementOpenApi('https://localhost:3000');
 }
 
-/** A text with a table put between the marks of that name. @throws Error when there are none. */
+/** Returns a text with a table between the marks of a name. @throws Error when there are no such marks. */
 function filled(text: string, name: string, table: string): string {
   const [begin, end] = [`<!-- ${name}: written by npm run docs -->\n`, `<!-- end of ${name} -->\n`];
   const [from, to] = [text.indexOf(begin), text.indexOf(end)];
@@ -145,7 +145,7 @@ const CORS: Record<string, string> = {
   any: 'any origin',
 };
 
-/** The API for people to read. */
+/** The API as Markdown. */
 function apiReadme(api: ReturnType<typeof describedApi>): string {
   const paths = Object.entries(api.paths as Record<string, Record<string, Operation>>);
   const operations = paths.flatMap(([path, methods]) =>
@@ -190,7 +190,7 @@ function section(method: string, path: string, operation: Operation): string {
   ].join('\n');
 }
 
-/** Said once, for all. */
+/** Described once for all routes. */
 const CLIENT_PROOFS = ['client_secret', 'client_assertion', 'client_assertion_type'];
 
 function bodyTables(schema: Schema): string[] {

@@ -1,4 +1,4 @@
-// Writes the documents that are made of what the code declares: `npm run docs`.
+// Writes the documents that are generated from declarations in the code: `npm run docs`.
 import { writeFile } from 'node:fs/promises';
 import { documents, ROOT } from './documents.ts';
 

@@ -1,4 +1,4 @@
-// The Management API for people to read, of its document.
+// The Management API as Markdown, made from its OpenAPI document.
 
 interface Operation {
   summary: string;
@@ -15,7 +15,7 @@ interface Schema {
   type?: string;
 }
 
-/** The text of docs/api/management.md. */
+/** Returns the text of docs/api/management.md. */
 export function managementReadme(api: { paths: Record<string, object>; tags?: unknown }): string {
   const operations = Object.entries(api.paths).flatMap(([path, methods]) =>
     Object.entries(methods as Record<string, Operation>).map(([method, operation]) => ({

@@ -1,8 +1,8 @@
-// The document of the texts of pages that a tenant sets for itself.
+// The document of the page texts that a tenant can set.
 import { readFileSync } from 'node:fs';
 import { SCREENS } from '../../src/pages/custom-texts.ts';
 
-/** The table of all texts: where tools set them, on which page they stand, and what stands there otherwise. */
+/** Returns the table of all texts: the names that tools use, the page that has the text, and the default. */
 export function customTextTable(root: string): string {
   const english = JSON.parse(readFileSync(`${root}views/locales/en.json`, 'utf8')) as Record<string, unknown>;
   const rows = Object.entries(SCREENS).flatMap(([page, texts]) =>

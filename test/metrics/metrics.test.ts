@@ -1,4 +1,4 @@
-// What Prometheus reads: off by default, and with labels that strangers cannot multiply.
+// The metrics for Prometheus: off by default, and with labels that a client cannot multiply.
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,7 +10,7 @@ import { every, until } from '../support/wait-until.ts';
 
 const TOKEN = 'a-token-of-twenty-two-characters';
 
-/** The value of a line whose labels include all of these. */
+/** Returns the value of the line whose labels include all of these. */
 function sampleOf(text: string, name: string, labels: Record<string, string> = {}): number | undefined {
   const line = text
     .split('\n')
@@ -30,7 +30,7 @@ async function readMetrics(server: TestServer): Promise<string> {
 }
 
 describe('metrics', () => {
-  it('are not there unless they were asked for', async () => {
+  it('are not served by default', async () => {
     const server = await startServer({ tenant });
     try {
       const answer = await createAgent(server).get('/metrics', { authorization: `Bearer ${TOKEN}` });
@@ -41,7 +41,7 @@ describe('metrics', () => {
     }
   });
 
-  describe('with a token, where everything else is', () => {
+  describe('with a token, at the public server', () => {
     let server: TestServer;
     let receiver: http.Server;
     let receiverAnswers = 503;
@@ -77,7 +77,7 @@ describe('metrics', () => {
       });
     }
 
-    it('count requests by declared route, never by what was sent', async () => {
+    it('count requests by declared route, not by the path that was sent', async () => {
       const agent = createAgent(server);
       await agent.get('/readyz');
       await agent.get('/no/such/path-of-a-stranger');
@@ -94,7 +94,7 @@ describe('metrics', () => {
       expect(sampleOf(text, 'gatehouse_http_requests_in_flight')).to.equal(1);
     });
 
-    it('have the pattern of a path that holds an identifier', async () => {
+    it('have the pattern of a path that contains an identifier', async () => {
       await createAgent(server).get('/api/v2/users/some%7Cidentifier');
       const text = await readMetrics(server);
       expect(
@@ -103,7 +103,7 @@ describe('metrics', () => {
       expect(text).not.to.contain('identifier');
     });
 
-    it('count logins by way and outcome, and answers with tokens by grant', async () => {
+    it('count logins by way and outcome, and token responses by grant', async () => {
       const agent = createAgent(server);
       await spaTokens(agent, server, {});
       await logIn(createAgent(server), server, webRequest({}), { ...USER, password: 'Wrong-Horse-1' });
@@ -120,7 +120,7 @@ describe('metrics', () => {
       expect(sampleOf(text, 'gatehouse_log_events_total', { type: 's' })).to.equal(1);
     });
 
-    it('time hashes and the store, and know how old the signing key is', async () => {
+    it('measure hashes and the store, and have the age of the signing key', async () => {
       await logIn(createAgent(server), server, webRequest({}), USER);
       const text = await readMetrics(server);
       expect(sampleOf(text, 'gatehouse_password_hash_wait_seconds_count')).to.be.above(0);
@@ -136,7 +136,7 @@ describe('metrics', () => {
       expect((age ?? Number.NaN) - before).to.be.within(3_600, 3_700);
     });
 
-    it('count what receivers of log streams take, and what they do not', async () => {
+    it('count events that receivers of log streams accept, and failures', async () => {
       const failures = 'gatehouse_log_stream_failures_total';
       const events = 'gatehouse_log_stream_events_total';
       const record = () =>
@@ -151,7 +151,7 @@ describe('metrics', () => {
       await until(above(events), every(50));
     });
 
-    it('count what limits refuse, and messages', async () => {
+    it('count requests that limits refuse, and messages', async () => {
       const agent = createAgent(server);
       const body = { client_id: 'spa', connection: 'users', email: USER.email };
       expect((await agent.request('/dbconnections/change_password', { json: body })).status).to.equal(200);
@@ -173,7 +173,7 @@ describe('metrics', () => {
   });
 
   describe('with a port of their own', () => {
-    it('are served there alone, on the loopback address unless another is named', async () => {
+    it('are served only there, on the loopback address by default', async () => {
       const server = await startServer({ tenant, env: { METRICS_PORT: '0' } });
       try {
         const at = `http://127.0.0.1:${server.metricsPort}`;
@@ -188,7 +188,7 @@ describe('metrics', () => {
       }
     });
 
-    it('want the token there, too, where there is one', async () => {
+    it('require the token there, too, if there is one', async () => {
       const server = await startServer({ tenant, env: { METRICS_PORT: '0', METRICS_TOKEN: TOKEN } });
       try {
         const at = `http://127.0.0.1:${server.metricsPort}/metrics`;
@@ -208,7 +208,7 @@ describe('metrics', () => {
       expect(failed).to.be.instanceOf(TypeError);
     });
 
-    it('that is taken ends the start with the name of the setting', async () => {
+    it('end the start with the name of the setting when the port is in use', async () => {
       const other = await startServer({ tenant, env: { METRICS_PORT: '0' } });
       try {
         const started = await startServer({

@@ -1,4 +1,4 @@
-// `gatehouse actions test`: an action by hand with a saved event, while a server runs and while none does.
+// `gatehouse actions test`: runs an action with a saved event, with a running server and without.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -57,13 +57,13 @@ describe('gatehouse actions test', () => {
     expect(code).to.equal(0);
   };
 
-  it('prints what it asks for, its log and what it used, while the server runs', async () => {
+  it('prints the recorded calls, the log and the usage, while the server runs', async () => {
     server = await serveFolder(cwd);
     await works();
   });
 
-  it('says how it failed, or what would be refused, and exits with 1', async () => {
-    // As people do, in a process of its own.
+  it('prints why an action failed, or what would be refused, and exits with 1', async () => {
+    // In a process of its own, as operators run it.
     const command = [process.execPath, CLI, 'actions', 'test', 'Plan', '--event', 'bad.json'];
     const failed = await runToEnd({ cwd, command });
     expect(failed.stdout).to.match(
@@ -75,7 +75,7 @@ describe('gatehouse actions test', () => {
     expect(refused.code).to.equal(1);
   });
 
-  it('runs drafts, and how an action goes on, where it is told so', async () => {
+  it('runs drafts, and continuations after a redirect, on request', async () => {
     const draft = await test('Draft', '--event', 'good.json', '--draft');
     expect(draft.stdout).to.contain('"gold"');
     const continued = await test('Plan', '--event', 'good.json', '--continue');
@@ -83,7 +83,7 @@ describe('gatehouse actions test', () => {
     expect([draft.code, continued.code]).to.deep.equal([0, 0]);
   });
 
-  it('names what is not there', async () => {
+  it('names an action or file that does not exist', async () => {
     const said = async (...args: string[]) => {
       const { code, stderr } = await test(...args);
       expect(code).to.equal(1);
@@ -101,7 +101,7 @@ describe('gatehouse actions test', () => {
     );
   });
 
-  it('prints the same while no server runs, in the folder that it is told', async () => {
+  it('prints the same without a running server, in the given folder', async () => {
     await server?.stop();
     server = undefined;
     await works();

@@ -1,4 +1,4 @@
-// `gatehouse backup` and `restore`, as operators run them: beside a server, after it, and with what is damaged.
+// `gatehouse backup` and `restore`, as operators run them: with a running server, without, and with damaged files.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -40,21 +40,21 @@ describe('gatehouse backup and restore', () => {
   const run = (args: string[], env: Record<string, string> = {}) => runCommand({ cwd, env, args });
   const users = async (env: Record<string, string> = {}) =>
     (await run(['users', 'export', '--with-hashes'], env)).stdout;
-  /** A data directory with the key of the first one alone. */
+  /** Makes a data directory that only has the key of the first one. */
   const withKey = (name: string) => {
     mkdirSync(join(cwd, name, 'keys'), { recursive: true, mode: 0o700 });
     cpSync(join(cwd, 'data/keys/secrets.key'), join(cwd, name, 'keys/secrets.key'));
     return { DATA_DIR: name };
   };
 
-  it('takes everything along, from a server that runs to one that was never there', async () => {
+  it('transfer everything from a running server to a new data directory', async () => {
     const server = await serveFolder(cwd);
     writeFileSync(
       join(cwd, 'users.json'),
       JSON.stringify([{ email: 'grace@example.test', name: `Grace${LINE_SEPARATOR}Hopper` }]),
     );
     expect((await run(['users', 'import', 'users.json'])).code).to.equal(0);
-    // As operators do, in a process of its own.
+    // In a process of its own, as operators run it.
     const made = await runToEnd({ cwd, command: [process.execPath, CLI, 'backup', 'one.backup'] });
     expect(made.stderr).to.equal('');
     expect(made.code).to.equal(0);
@@ -76,7 +76,7 @@ describe('gatehouse backup and restore', () => {
     expect(await keysOf({ DATA_DIR: 'restored' })).to.deep.equal(await keysOf({}));
   });
 
-  it('keeps the file to its owner, and writes over nothing', async () => {
+  it('make the file readable by its owner only, and overwrite nothing', async () => {
     expect(statSync(join(cwd, 'one.backup')).mode & 0o777).to.equal(0o600);
     const bytes = readFileSync(join(cwd, 'one.backup'));
     const again = await run(['backup', 'one.backup']);
@@ -85,7 +85,7 @@ describe('gatehouse backup and restore', () => {
     expect(readFileSync(join(cwd, 'one.backup')).equals(bytes)).to.equal(true);
   });
 
-  it('has its name only when it is whole: one that was killed is not taken for one', async () => {
+  it('rename the file only when it is complete, so that a killed backup leaves none', async () => {
     const file = join(cwd, 'cut.backup');
     const begun = new Promise<void>((resolve) => {
       const watcher = watch(cwd, (_event, name) => {
@@ -99,21 +99,21 @@ describe('gatehouse backup and restore', () => {
     await begun;
     child.kill('SIGKILL');
     await ended;
-    // However far it had come.
+    // At whatever point it was killed.
     if (existsSync(file)) await checkArchive(file);
     rmSync(file, { force: true });
     writeFileSync(`${file}.unfinished`, readFileSync(join(cwd, 'one.backup')).subarray(0, -50));
     const used = await run(['restore', `${file}.unfinished`], withKey('cut'));
     expect(used.code).to.equal(1);
     expect(used.stderr).to.contain('damaged or not whole');
-    // The next one takes over what is nobody's.
+    // The next backup replaces the abandoned file.
     const again = await run(['backup', file]);
     expect(again.stderr).to.equal('');
     await checkArchive(file);
     expect(readdirSync(cwd).filter((name) => name.startsWith('cut.backup'))).to.deep.equal(['cut.backup']);
   });
 
-  it('is not written where another command is writing it, nor over a file that came there meanwhile', async () => {
+  it('write no file that another command is writing, or that appeared meanwhile', async () => {
     const file = join(cwd, 'two.backup');
     const unlock = lockName(`${file}.unfinished.lock`);
     const beside = await run(['backup', file]);
@@ -129,7 +129,7 @@ describe('gatehouse backup and restore', () => {
     expect(readdirSync(cwd).filter((name) => name.startsWith('two'))).to.deep.equal(['two.backup']);
   });
 
-  it('is not made of a store that is not there, which would be empty each night', async () => {
+  it('refuse to back up a store that does not exist', async () => {
     const commands = [
       ['backup', 'none.backup'],
       ['export'],
@@ -146,8 +146,8 @@ describe('gatehouse backup and restore', () => {
       expect(existsSync(join(cwd, name)), name).to.equal(false);
   });
 
-  it('leaves nothing behind where there is no room for it', async () => {
-    // A limit on the size of files, as a disk that is full in the middle of it.
+  it('leave nothing behind when the disk is full', async () => {
+    // A limit on the size of files, like a disk that becomes full.
     const command = ['sh', '-c', `ulimit -f 1; exec "${process.execPath}" "${CLI}" backup full.backup`];
     const server = await serveFolder(cwd);
     const { code, stderr } = await runToEnd({ cwd, command });
@@ -157,7 +157,7 @@ describe('gatehouse backup and restore', () => {
     expect(readdirSync(cwd).filter((name) => name.startsWith('full'))).to.deep.equal([]);
   });
 
-  it('refuses a command that there is not, and more arguments than one takes', async () => {
+  it('refuse unknown commands, and extra arguments', async () => {
     const unknown = await run(['bakcup', 'x.backup']);
     expect([unknown.code, unknown.stderr]).to.deep.equal([
       1,
@@ -168,7 +168,7 @@ describe('gatehouse backup and restore', () => {
     expect(more.stderr).to.contain("too many arguments for 'backup'");
   });
 
-  it('has no secret in the open', () => {
+  it('write no secret in clear text', () => {
     const text = gunzipSync(readFileSync(join(cwd, 'one.backup'))).toString();
     const key = readFileSync(join(cwd, 'data/keys/secrets.key'), 'utf8').trim();
     expect(text).to.contain('\\"sealed\\"').and.not.contain(key);
@@ -177,7 +177,7 @@ describe('gatehouse backup and restore', () => {
     expect(text).not.to.contain('example-web-secret');
   });
 
-  it('refuses to fill a store that is not empty, or one that a server uses', async () => {
+  it('refuse to fill a store that is not empty, or that a server uses', async () => {
     const full = await run(['restore', 'one.backup'], { DATA_DIR: 'restored' });
     expect(full.code).to.equal(1);
     expect(full.stderr).to.contain('the store is not empty');
@@ -188,7 +188,7 @@ describe('gatehouse backup and restore', () => {
     expect(used.stderr).to.contain('the store is in use');
   });
 
-  it('refuses a key that is another, and says where the right one belongs', async () => {
+  it('refuse a wrong key, and say where the right one belongs', async () => {
     const SECRETS_KEY = Buffer.from(Array.from({ length: 32 }, (_, n) => n * 7)).toString('base64');
     for (const env of [{ DATA_DIR: 'nokey' }, { DATA_DIR: 'nokey', SECRETS_KEY }]) {
       const { code, stderr } = await run(['restore', 'one.backup'], env as Record<string, string>);
@@ -198,7 +198,7 @@ describe('gatehouse backup and restore', () => {
     expect(existsSync(join(cwd, 'nokey/store'))).to.equal(false);
   });
 
-  describe('of an archive', () => {
+  describe('of a damaged archive', () => {
     const copy = (name: string) => {
       cpSync(join(cwd, 'one.backup'), join(cwd, name));
       return join(cwd, name);
@@ -239,7 +239,7 @@ describe('gatehouse backup and restore', () => {
       'with bytes after it': [(file) => appendFileSync(file, 'x'), 'damaged'],
     };
     for (const [what, [spoil, words]] of Object.entries(faults)) {
-      it(`${what} nothing is used`, async () => {
+      it(`${what} no record is restored`, async () => {
         const name = `${what.replaceAll(' ', '-')}.backup`;
         spoil(copy(name));
         const env = withKey(`into-${dirname(name)}-${name}`);

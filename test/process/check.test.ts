@@ -1,4 +1,4 @@
-// `gatehouse check`: what it names, and that it changes nothing.
+// `gatehouse check`: the faults that it names, and that it changes nothing.
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ describe('gatehouse check', () => {
 
   const check = (env: Record<string, string> = {}) => runCommand({ cwd, env, args: ['check'] });
 
-  it('says in an empty folder what the first start does, and does not do it', async () => {
+  it('describes in an empty folder what the first start does, without doing it', async () => {
     const { code, stdout } = await runToEnd({ cwd, command: [process.execPath, CLI, 'check'] });
     expect(code).to.equal(0);
     expect(stdout).to.contain('config/tenant.yaml is not there: the first start writes the example');
@@ -31,7 +31,7 @@ describe('gatehouse check', () => {
       .and.match(/- clients\.0\.name: .+ \(tenant\.yaml:1\)\n/);
   });
 
-  it('names every fault of a file with its line, and its cause', async () => {
+  it('names every fault of a file with its line and cause', async () => {
     writeFileSync(
       join(cwd, 'tenant.yaml'),
       [
@@ -65,7 +65,7 @@ describe('gatehouse check', () => {
     ]);
   });
 
-  it('names what the start would refuse of the mail server and the certificate, too', async () => {
+  it('names mail server and certificate settings that the start would refuse', async () => {
     const env = {
       SMTP_URL: 'smtp://',
       MAIL_FROM: 'a@b.test',
@@ -82,7 +82,7 @@ describe('gatehouse check', () => {
     expect(certificate.stderr).to.contain('TLS_CERT: none cannot be read');
   });
 
-  it("refuses in production what would not start there, and names the file's unknown keys all the same", async () => {
+  it("fails in production for what would not start there, and still names the file's unknown keys", async () => {
     writeFileSync(
       join(cwd, 'tenant.yaml'),
       'moon: full\nclients: [{ client_id: x, name: X, client_secret: example-secret }]',

@@ -1,4 +1,4 @@
-// Commands while the server runs, through its local socket, and while it is down.
+// Commands with a running server, through its local socket, and without one.
 import { once } from 'node:events';
 import { existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
@@ -15,7 +15,7 @@ import { serveFolder, type TestServer } from '../support/server.ts';
 
 const cli = (cwd: string, args: string[], env: Record<string, string> = {}) => runCommand({ cwd, env, args });
 
-/** What a socket answers. */
+/** Returns the answer of a socket. */
 async function ask(socketPath: string, body: string, over: http.RequestOptions = {}) {
   const request = http.request({ socketPath, method: 'POST', path: '/', ...over });
   request.end(body);
@@ -23,7 +23,7 @@ async function ask(socketPath: string, body: string, over: http.RequestOptions =
   return { status: response.statusCode, text: await text(response) };
 }
 
-/** A token of the Management API. */
+/** Returns a token of the Management API. */
 async function adminToken(server: TestServer, id: string, secret: string) {
   return createAgent(server).request('/oauth/token', {
     json: {
@@ -35,7 +35,7 @@ async function adminToken(server: TestServer, id: string, secret: string) {
   });
 }
 
-/** A folder for the tests of a suite. */
+/** Makes a folder for the tests of a suite. */
 function folder(): string {
   const cwd = mkdtempSync(join(tmpdir(), 'gatehouse-commands-'));
   after(() => rmSync(cwd, { recursive: true, force: true }));
@@ -50,7 +50,7 @@ async function ended(server: ServerProcess | undefined): Promise<void> {
 
 const socketOf = (cwd: string) => join(cwd, 'data/run/gatehouse.sock');
 
-describe('commands beside a server that is then stopped', () => {
+describe('commands with a running server', () => {
   const cwd = folder();
   let server: ServerProcess;
   const file = () => join(cwd, 'config/tenant.yaml');
@@ -63,7 +63,7 @@ describe('commands beside a server that is then stopped', () => {
   });
   after(() => ended(server));
 
-  it('applies a file: a callback is in force with the next request', async () => {
+  it('apply a file, whose callback is in force at the next request', async () => {
     const redirect_uri = 'https://new.example.test/callback';
     const query = new URLSearchParams({
       client_id: 'example-spa',
@@ -84,7 +84,7 @@ describe('commands beside a server that is then stopped', () => {
     expect((await asked()).status).to.equal(302);
   });
 
-  /** With nothing to apply before and after. @param name what the tenant is called from now on. */
+  /** Applies a change, with nothing to apply before and after. @param name the new name of the tenant. */
   const planAndApply = async (name: string, said: string) => {
     expect(await cli(cwd, ['plan'])).to.include({ code: 0, stdout: 'config/tenant.yaml: no changes\n' });
     edit((yaml) =>
@@ -102,9 +102,10 @@ describe('commands beside a server that is then stopped', () => {
     expect(await cli(cwd, ['plan'])).to.include({ code: 0 });
   };
 
-  it('plans, applies, and has nothing more to apply', () => planAndApply('First', '"Gatehouse" → "First"'));
+  it('plan, apply, and then have nothing more to apply', () =>
+    planAndApply('First', '"Gatehouse" → "First"'));
 
-  it('exports what applies to the same, byte for byte', async () => {
+  it('export a file that applies to the same, byte for byte', async () => {
     const own = readFileSync(file(), 'utf8');
     exported = (await cli(cwd, ['export'])).stdout;
     writeFileSync(file(), exported);
@@ -113,20 +114,20 @@ describe('commands beside a server that is then stopped', () => {
     writeFileSync(file(), own);
   });
 
-  it('keeps the socket to its own user, and takes it away when it stops', async () => {
+  it("use a socket of the server's user, which is removed at the stop", async () => {
     expect(lstatSync(socketOf(cwd)).mode & 0o777).to.equal(0o600);
     expect(lstatSync(dirname(socketOf(cwd))).mode & 0o777).to.equal(0o700);
     expect(await server.end('SIGTERM')).to.equal(0);
     expect(existsSync(dirname(socketOf(cwd)))).to.equal(false);
   });
 
-  it('exports the same when it has stopped', async () => {
+  it('export the same after the stop', async () => {
     expect((await cli(cwd, ['export'])).stdout).to.equal(exported);
   });
 
-  it('plans and applies when it has stopped, too', () => planAndApply('Second', '"First" → "Second"'));
+  it('plan and apply after the stop, too', () => planAndApply('Second', '"First" → "Second"'));
 
-  it('tells nothing to a socket that others could have put there', async () => {
+  it('send nothing to a socket that other users could have put there', async () => {
     const stranger = join(tmpdir(), `gatehouse-${'0123456789abcdef'}`);
     rmSync(stranger, { recursive: true, force: true });
     mkdirSync(stranger, { mode: 0o777 });
@@ -152,12 +153,12 @@ describe('commands beside a server that is then stopped', () => {
   });
 });
 
-describe('commands after a server was killed, and beside the next', () => {
+describe('commands after a server was killed, and with the next one', () => {
   const cwd = folder();
   let server: TestServer;
   after(() => server?.stop());
 
-  it('replaces the socket of a server that was killed; commands open the store themselves until then', async () => {
+  it('open the store themselves until the next server replaces the socket', async () => {
     await (await runServer({ cwd })).end('SIGKILL');
     expect(existsSync(socketOf(cwd))).to.equal(true);
     expect(await cli(cwd, ['export'])).to.include({ code: 0, stderr: '' });
@@ -166,7 +167,7 @@ describe('commands after a server was killed, and beside the next', () => {
     expect(await cli(cwd, ['export'])).to.include({ code: 0, stderr: '' });
   });
 
-  it('takes nothing but its orders, and nothing of them by TCP', async () => {
+  it('are the only messages that the socket accepts, and nothing is accepted by TCP', async () => {
     expect((await ask(socketOf(cwd), '{"command":"stop"}')).status).to.equal(400);
     expect((await ask(socketOf(cwd), '{"command":"export","more":1}')).status).to.equal(400);
     expect((await ask(socketOf(cwd), 'no JSON')).status).to.equal(400);
@@ -180,7 +181,7 @@ describe('commands after a server was killed, and beside the next', () => {
     expect(overTcp.text).not.to.contain('example-web');
   });
 
-  it('rotates the signing keys: the next token is signed with another', async () => {
+  it('rotate the signing keys, and the next token is signed with another key', async () => {
     const published = async () =>
       (await createAgent(server).get('/.well-known/jwks.json')).json().keys as {
         kid: string;
@@ -194,14 +195,14 @@ describe('commands after a server was killed, and beside the next', () => {
     expect(after.map(({ kid }) => kid)).to.include(before[0]?.kid);
   });
 
-  it('prints environment lines without --json', async () => {
+  it('print environment lines without --json', async () => {
     const { stdout } = await cli(cwd, ['admin', 'create']);
     expect(stdout).to.match(
       /^# .*\nAUTH0_DOMAIN=localhost:\d+\nAUTH0_CLIENT_ID=[A-Za-z0-9]{32}\nAUTH0_CLIENT_SECRET=[\w-]{64}\n$/,
     );
   });
 
-  it('makes the first owner of the console by a link, and lets one in again who is locked out', async () => {
+  it('invite the first owner of the console by a link, and let an owner in again who is locked out', async () => {
     const email = 'first@console.example.test';
     const make = async () => {
       const { stdout, stderr, code } = await cli(cwd, ['admin', 'create', '--email', email]);
@@ -228,7 +229,7 @@ describe('commands after a server was killed, and beside the next', () => {
   });
 
   for (const runs of [true, false]) {
-    it(`makes an application for the Management API while the server ${runs ? 'runs' : 'is down'}`, async () => {
+    it(`make an application for the Management API while the server ${runs ? 'runs' : 'is down'}`, async () => {
       if (!runs) await server.stop();
       const settings: Record<string, string> = runs ? {} : { PORT: String(await freePort()) };
       const { stdout, stderr, code } = await cli(
@@ -238,7 +239,7 @@ describe('commands after a server was killed, and beside the next', () => {
       );
       expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
       const { client_id, client_secret, domain } = JSON.parse(stdout);
-      // The grant is for the address that commands and server agree on: the same port.
+      // The grant is for the address that commands and server agree on, so the port is the same.
       if (!runs) server = await serveFolder(cwd, settings);
       expect(`https://${domain}`).to.equal(server.url);
       const answer = await adminToken(server, client_id, client_secret);
@@ -249,7 +250,7 @@ describe('commands after a server was killed, and beside the next', () => {
         authorization: `Bearer ${access_token}`,
       });
       expect(clients.json().map(({ name }: { name: string }) => name)).to.include('Deploys');
-      // Nobody is told the secret again by the log.
+      // The secret is not in the log.
       expect(server.logged()).not.to.contain(client_secret);
       expect((await adminToken(server, client_id, 'another-secret-altogether')).status).to.equal(401);
     });
@@ -261,7 +262,7 @@ describe('commands for a data directory whose path is too long for a socket', ()
   let server: TestServer | undefined;
   after(() => server?.stop());
 
-  it('find the server that listens elsewhere', async () => {
+  it('find the server, whose socket is elsewhere', async () => {
     const long = join('d'.repeat(100), 'data');
     mkdirSync(join(cwd, 'd'.repeat(100)));
     server = await serveFolder(cwd, { DATA_DIR: long });

@@ -1,5 +1,5 @@
-// Compiled code, kept between starts: only where nobody else can put code of their own. And what a later start need not load:
-// the compiler of TypeScript (20 MB), and `fetch` (8 MB).
+// The compile cache between starts: used only in a directory that nobody else can write to. With it a later start loads
+// neither the compiler of TypeScript (20 MB) nor `fetch` (8 MB).
 import {
   chmodSync,
   existsSync,
@@ -46,7 +46,7 @@ describe('compiled code', () => {
     return readFileSync(`${file}main`, 'utf8');
   };
 
-  it('is kept in a directory of its own for the next start, which loads no compiler, and none the HTTP client', async () => {
+  it('is kept in a directory of its own for the next start, which loads no compiler, nor the HTTP client', async () => {
     expect(await loadedBy())
       .to.include('amaro')
       .and.not.to.include('undici');
@@ -55,7 +55,7 @@ describe('compiled code', () => {
     expect(await loadedBy()).not.to.match(/amaro|undici/);
   });
 
-  it('is neither taken from nor put into a directory that others can write to', async () => {
+  it('is neither read from nor written to a directory that others can write to', async () => {
     mkdirSync(cache, { recursive: true });
     chmodSync(cache, 0o777);
     await startAndStop();

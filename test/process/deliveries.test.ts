@@ -1,4 +1,4 @@
-// A server that is killed between an answer and what the answer promised: the mail and the logout token come all the same.
+// A server that is killed between a response and what it promised: mail and logout tokens are sent nevertheless.
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
@@ -20,9 +20,9 @@ import { until } from '../support/wait-until.ts';
 describe('a server that is killed', () => {
   let cwd: string;
   let mail: TestMailServer;
-  /** The one that is killed. */
+  /** The server that is killed. */
   let server: ServerProcess | undefined;
-  /** The one that runs after it. */
+  /** The server that runs after it. */
   let next: TestServer | undefined;
   beforeEach(async () => {
     cwd = mkdtempSync(join(tmpdir(), 'gatehouse-killed-'));
@@ -64,7 +64,7 @@ describe('a server that is killed', () => {
       .map((file) => readFileSync(file, 'latin1'))
       .join('\n');
 
-  it('before the mails that it has promised could be sent has them sent once it runs again, each once', async () => {
+  it('before it has sent promised mails sends each once when it runs again', async () => {
     const nobody = `smtp://127.0.0.1:${await freePort()}`;
     const first = await start(tenant, nobody);
     await signUp(first, 'new@example.test');
@@ -84,13 +84,13 @@ describe('a server that is killed', () => {
     expect(mail.messages, 'what was sent is kept no more').to.have.length(2);
   });
 
-  it('in the moment when the provider takes a mail sends it again under the same Message-ID', async () => {
+  it('while the provider accepts a mail sends it again with the same Message-ID', async () => {
     mail.behave('hold');
     const first = await start();
     await signUp(first, 'new@example.test');
     await until(() => mail.offered() === 1);
     await first.end('SIGKILL');
-    // Taken after all: the server never heard of it.
+    // The provider accepts the mail, which the killed server never learns.
     mail.release();
     mail.behave('accept');
     await startNext();
@@ -101,7 +101,7 @@ describe('a server that is killed', () => {
     expect(two?.text).to.equal(one?.text);
   });
 
-  it('while an action after a sign-up runs has it run again, and one that has run not', async () => {
+  it('while an action after a sign-up runs repeats that action, but not one that has ended', async () => {
     let calls = 0;
     let answers = false;
     const crm = http.createServer((request, response) => {

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 
 const MODULE = new URL('../../src/runtime/idle-memory.ts', import.meta.url).href;
 
-/** Says how large its heap is with what it needs no more, in MB; and, when it has become small, how small. */
+/** Prints the heap size with unneeded objects, MB; and again when the heap has shrunk. */
 const program = (begin: string) => `
   import { getHeapStatistics } from 'node:v8';
   import { shrinkHeapWhenQuiet } from '${MODULE}';
@@ -20,7 +20,7 @@ const program = (begin: string) => `
   }, 50);
 `;
 
-/** Says how large its heap becomes while much is made that lives for a while, before and after, in MB. */
+/** Prints the heap size before and after many objects with a short lifetime, MB. */
 const BUSY = `
   import { getHeapStatistics } from 'node:v8';
   import { collectSooner } from '${MODULE}';
@@ -29,7 +29,7 @@ const BUSY = `
   const most = () => {
     const queue = [];
     let largest = 0;
-    // How large the heap may become is decided at each collection.
+    // V8 decides at each collection how large the heap may become.
     gc();
     for (let round = 0; round < 60; round++) {
       queue.push(some(40_000));
@@ -43,7 +43,7 @@ const BUSY = `
   console.log(JSON.stringify({ before, after: most(), kept: kept.length }));
 `;
 
-describe('The memory of a busy process', () => {
+describe('the memory of a busy process', () => {
   it('holds less garbage', () => {
     const args = ['--expose-gc', '--input-type=module', '-e', BUSY];
     const { before, after } = JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' }));
@@ -51,7 +51,7 @@ describe('The memory of a busy process', () => {
   });
 });
 
-describe('The memory of a quiet process', () => {
+describe('the memory of a quiet process', () => {
   const isGivenBack = async (begin: string) => {
     const child = spawn(process.execPath, ['--input-type=module', '-e', program(begin)], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -69,7 +69,7 @@ describe('The memory of a quiet process', () => {
 
   it('is given back, and the function that does it stays hidden', () =>
     isGivenBack('shrinkHeapWhenQuiet(100, 2 ** 30)'));
-  it('is given back sooner after a start, also where that was followed by requests', () =>
+  it('is given back sooner after a start, even when requests followed it', () =>
     isGivenBack(`
       shrinkHeapWhenQuiet(2 ** 30, 100);
       for (const end = Date.now() + 300; Date.now() < end; );

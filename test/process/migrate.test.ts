@@ -26,7 +26,7 @@ describe('gatehouse migrate', () => {
     (await run(['export'], env)).stdout,
   ];
 
-  it('takes a store to a database, which then serves the same, and back', async () => {
+  it('copies a store to a database, which then serves the same, and back', async () => {
     const server = await serveFolder(cwd);
     const running = await run(['migrate', '--from', 'data', '--to', cluster.url()]);
     expect(running.code).to.equal(1);
@@ -35,7 +35,7 @@ describe('gatehouse migrate', () => {
     const before = await all({});
     expect(before[0]).to.contain('@');
 
-    // As operators do, in a process of its own.
+    // In a process of its own, as operators run it.
     const command = [process.execPath, CLI, 'migrate', '--from', 'data', '--to', cluster.url()];
     const there = await runToEnd({ cwd, command });
     expect(there.code, there.stderr).to.equal(0);
@@ -52,7 +52,7 @@ describe('gatehouse migrate', () => {
     expect(await all({ DATA_DIR: 'back' })).to.deep.equal(before);
   });
 
-  it('writes a backup of a database beside the server that uses it, and restores it to either', async () => {
+  it('allows a backup of a database while a server uses it, and its restoration to either engine', async () => {
     const env = { DATABASE_URL: cluster.url() };
     const before = await all(env);
     const server = await serveFolder(cwd, env);
@@ -66,7 +66,7 @@ describe('gatehouse migrate', () => {
     expect(await all(second)).to.deep.equal(before);
   });
 
-  it('refuses to copy a store onto itself, and names no password', async () => {
+  it('refuses to copy a store onto itself, and reveals no password', async () => {
     expect((await run(['migrate', '--from', 'data', '--to', 'data'])).stderr).to.contain('same store');
     const gone = await run(['migrate', '--from', 'data', '--to', 'postgres://user:hunter2@127.0.0.1:1/x']);
     expect(gone.code).to.equal(1);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { isOlder } from '../../src/node-version.ts';
 
-describe('a version of Node.js', () => {
+describe('isOlder()', () => {
   for (const version of [
     '20.20.2',
     '22.17.9',
@@ -9,9 +9,11 @@ describe('a version of Node.js', () => {
     '8.1.0',
     '22.18.0-nightly'.replace('22.18', '22.9'),
   ]) {
-    it(`${version} is too old for what needs 22.18`, () => expect(isOlder(version, '22.18')).to.equal(true));
+    it(`is true for ${version}, where 22.18 is needed`, () =>
+      expect(isOlder(version, '22.18')).to.equal(true));
   }
   for (const version of ['22.18.0', '22.18.1', '22.100.0', '24.0.0', '100.0.0']) {
-    it(`${version} will do`, () => expect(isOlder(version, '22.18')).to.equal(false));
+    it(`is false for ${version}, where 22.18 is needed`, () =>
+      expect(isOlder(version, '22.18')).to.equal(false));
   }
 });

@@ -1,4 +1,4 @@
-// The published package: packed, put into an empty folder, started there by npx.
+// The published package: packed, put into an empty folder, started there with npx.
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -23,7 +23,7 @@ const PATH = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`;
 
 const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url));
 
-/** The packages that a file of declarations imports, itself or by way of others of ours. */
+/** Returns the packages that a file of declarations imports, directly or through other files of ours. */
 function packagesOf(file: string, seen = new Set<string>()): string[] {
   if (seen.has(file)) return [];
   seen.add(file);
@@ -52,7 +52,7 @@ describe('the published package', () => {
         stdio: ['ignore', 'pipe', 'ignore'],
       }),
     );
-    // As `npm install <tarball>` would, without a registry: the dependencies are those of the checkout.
+    // As `npm install <tarball>` would do, without a registry: the dependencies are those of the checkout.
     const modules = join(folder, 'node_modules');
     mkdirSync(join(modules, '.bin'), { recursive: true });
     execFileSync('tar', ['xzf', join(folder, packed.filename), '-C', modules]);
@@ -68,7 +68,7 @@ describe('the published package', () => {
   });
   after(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('carries what it needs to run, as JavaScript, and no tests', () => {
+  it('contains what it needs to run, as JavaScript, and no tests', () => {
     const files = readdirSync(join(folder, 'node_modules/gatehouse'));
     expect(files).to.include.members([
       'dist',
@@ -83,7 +83,7 @@ describe('the published package', () => {
     for (const name of ['test', 'src', 'bench', 'node_modules', 'data']) expect(files).not.to.include(name);
   });
 
-  it("offers a server for people's tests, with its types", () => {
+  it('offers a server for the tests of applications, with its types', () => {
     const script = `
       import { startGatehouse } from 'gatehouse/testing';
       const server = await startGatehouse({ tenant: { databases: [{ name: 'people' }] } });
@@ -99,11 +99,11 @@ describe('the published package', () => {
     const { exports } = JSON.parse(readFileSync(join(folder, 'node_modules/gatehouse/package.json'), 'utf8'));
     const types = join(folder, 'node_modules/gatehouse', exports['./testing'].types);
     expect(readFileSync(types, 'utf8')).to.contain('export interface TestGatehouse');
-    // Whose types are not in the package would be errors in the tests of whoever checks declarations, too.
+    // Types of other packages would be errors for users who check declarations.
     expect(packagesOf(types)).to.deep.equal(['zod']);
   });
 
-  it('starts in a folder that has nothing else, and stops on SIGTERM', async () => {
+  it('starts in an empty folder, and stops on SIGTERM', async () => {
     const server = await runServer({
       ownKeys: true,
       cwd: folder,
@@ -117,17 +117,17 @@ describe('the published package', () => {
     expect(await server.end('SIGTERM')).to.equal(0);
   });
 
-  it('starts by npx, without asking a registry, and stops as at a terminal', async () => {
+  it('starts with npx, without a request to a registry, and stops as at a terminal', async () => {
     const server = await runServer({
       ownKeys: true,
       cwd: folder,
       command: ['npx', '--no-install', 'gatehouse'],
-      // Nothing answers there: whatever asks a registry fails.
+      // Nothing answers there, so that any request to a registry fails.
       env: { PATH, npm_config_registry: 'http://127.0.0.1:9/' },
       detached: true,
     });
     expect((await createAgent(server).get('/healthz')).json()).to.deep.equal({ status: 'ok' });
-    // A terminal signals the whole group. Its output ends with the last of its processes.
+    // A terminal signals the whole process group. The output ends with the last of its processes.
     const ended = once(server.child, 'close');
     process.kill(-Number(server.child.pid), 'SIGINT');
     await ended;

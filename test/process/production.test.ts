@@ -1,4 +1,4 @@
-// What development leaves in a data directory, and production does not start with.
+// What development leaves in a data directory, and production refuses.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -56,7 +56,7 @@ describe('production on a data directory of development', () => {
     await running.stop();
   }
 
-  /** What production says when it is started with a tenant file that has nothing of the example. */
+  /** Returns what production prints when it is started with a tenant file that has nothing of the example. */
   async function refusal(): Promise<string> {
     try {
       await (await start(CLEAN, PRODUCTION)).stop();
@@ -68,7 +68,7 @@ describe('production on a data directory of development', () => {
 
   const example = async () => parseTenant(await readFile(EXAMPLE_FILE, 'utf8'), {}).tenant;
 
-  it("is refused for the example's secrets and password, whatever the tenant file says by now", async () => {
+  it("is refused because of the example's secrets and password, whatever the tenant file says now", async () => {
     await inDevelopment(await example());
     const said = await refusal();
     expect(said)
@@ -79,7 +79,7 @@ describe('production on a data directory of development', () => {
     expect(said).not.to.match(/example-web-secret|example-m2m-secret|Gatehouse-1/);
   });
 
-  it('is refused for secrets that are too short for a server that others reach', async () => {
+  it('is refused because of secrets that are too short for a public server', async () => {
     const short = { clients: [{ client_id: 'web', name: 'W', client_secret: 'x'.repeat(21) }] };
     await inDevelopment(short);
     expect(await refusal()).to.contain('- web has a client_secret of fewer than 22 characters: set another');
@@ -90,7 +90,7 @@ describe('production on a data directory of development', () => {
     ]);
   });
 
-  it('is not refused for secrets any more when the tenant file was applied', async () => {
+  it('is no longer refused because of secrets after the tenant file was applied', async () => {
     const { users: _users, ...file } = await example();
     await inDevelopment(file, ({ store, users }) =>
       applyTenant(

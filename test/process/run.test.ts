@@ -1,4 +1,4 @@
-// The process: how it starts, what it says, how it stops, and what a kill leaves behind.
+// The process: its start, its output, its stop, and its recovery after a kill.
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
@@ -28,7 +28,7 @@ const cli = (cwd: string, ...args: string[]) => runCommand({ cwd, args });
 
 describe('the process', () => {
   let cwd: string;
-  /** As after a first start with ready-made keys. */
+  /** As after a first start, with ready-made keys. */
   let started: string;
   const afterStart = () => cpSync(started, cwd, { recursive: true });
   before(async () => {
@@ -41,7 +41,7 @@ describe('the process', () => {
   });
   afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
-  it('starts in an empty folder, logs JSON lines, and keeps its files to itself', async () => {
+  it('starts in an empty folder, logs JSON lines, and makes its files readable by its owner only', async () => {
     const server = await runServer({ cwd, ownKeys: true });
     expect((await createAgent(server).get('/readyz')).json()).to.deep.equal({ status: 'ok' });
     expect(await server.end('SIGTERM')).to.equal(0);
@@ -53,13 +53,13 @@ describe('the process', () => {
     expect(statSync(join(cwd, 'data/store')).mode & 0o777).to.equal(0o700);
   });
 
-  it('finishes what is in flight when it is told to stop', async () => {
+  it('finishes the requests in flight when it is stopped', async () => {
     const server = await runServer({ cwd });
     const agent = createAgent(server);
     const logins = Array.from({ length: 6 }, () =>
       agent.request('/oauth/token', { json: password('user@example.test', 'Gatehouse-1') }),
     );
-    // Once the first is answered the others are on their way.
+    // Once the first is answered the others are in flight.
     await Promise.race(logins);
     const code = server.end('SIGTERM');
     const answers = await Promise.allSettled(logins);
@@ -70,7 +70,7 @@ describe('the process', () => {
   it('does not wait for connections that clients keep open', async () => {
     const server = await runServer({ cwd });
     const agent = new https.Agent({ keepAlive: true, ca: server.ca });
-    // A request that is under way when the signal comes: its connection is idle only after that.
+    // A request in flight when the signal comes; its connection is idle only afterwards.
     const request = https.request(`${server.url}/dbconnections/signup`, {
       agent,
       method: 'POST',
@@ -93,13 +93,13 @@ describe('the process', () => {
     answer.resume();
     expect(answer.statusCode).to.equal(200);
     expect(await code).to.equal(0);
-    // Without it, the end comes when the server's keep-alive timeout has passed: after five seconds.
+    // Without that, the process would end at the server's keep-alive timeout, after five seconds.
     clearInterval(looks);
     expect(time()).to.be.below(4_000);
     agent.destroy();
   });
 
-  it('logs JSON lines, without the secrets of a login and its exchange', async () => {
+  it('logs JSON lines without the secrets of a login and its exchange', async () => {
     const server = await runServer({ cwd, env: { LOG_LEVEL: 'trace' } });
     const agent = createAgent(server);
     const redirect_uri = 'http://localhost:3001/callback';
@@ -117,7 +117,7 @@ describe('the process', () => {
     const renewed = (
       await agent.request('/oauth/token', { json: { ...web, grant_type: 'refresh_token', refresh_token } })
     ).json();
-    // What is refused is what logs are read for: a used code, a wrong password.
+    // Refused requests are what logs are read for: a used code, a wrong password.
     expect((await agent.request('/oauth/token', { json: exchange })).status).to.equal(400);
     await agent.request('/oauth/token', { json: password('user@example.test', 'Wrong-Guess-1') });
     const cookies = agent.cookies().map(({ value }) => value);
@@ -142,7 +142,7 @@ describe('the process', () => {
     }
   });
 
-  it('loses no user it has acknowledged when it is killed', async () => {
+  it('loses no acknowledged user when it is killed', async () => {
     const acknowledged: string[] = [];
     for (let round = 0; round < 3; round++) {
       const server = await runServer({ cwd });
@@ -168,7 +168,7 @@ describe('the process', () => {
     await server.stop();
   });
 
-  it('says in one line that its port is taken', async () => {
+  it('reports in one line that its port is in use', async () => {
     const taken = http.createServer();
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
     const { port } = taken.address() as AddressInfo;
@@ -178,7 +178,7 @@ describe('the process', () => {
     expect(stderr).to.equal(`port ${port} on 127.0.0.1 is in use: stop what listens there, or set PORT\n`);
   });
 
-  it('says that another process has the data directory', async () => {
+  it('reports that another process has the data directory open', async () => {
     const server = await serveFolder(cwd);
     const second = await runToEnd({ cwd, env: { PORT: '0' } });
     await server.stop();
@@ -203,7 +203,7 @@ describe('the process', () => {
   });
 
   describe('gatehouse', () => {
-    it('checks: names the faults of a tenant file, and its unknown keys', async () => {
+    it('check names the faults of a tenant file, and its unknown keys', async () => {
       afterStart();
       expect(await cli(cwd, 'check')).to.deep.include({ code: 0, stderr: '' });
       const file = join(cwd, 'config/tenant.yaml');
@@ -219,7 +219,7 @@ describe('the process', () => {
       expect(wrong.stderr).to.contain('clients.0.app_type');
     });
 
-    it('applies the file, and exports what applies to the same again', async () => {
+    it('apply and export work on the file, and the export applies to the same', async () => {
       afterStart();
       const file = join(cwd, 'config/tenant.yaml');
       writeFileSync(file, readFileSync(file, 'utf8').replace('name: Example web app', 'name: Renamed'));
@@ -231,7 +231,7 @@ describe('the process', () => {
       expect(parse((await cli(cwd, 'export')).stdout)).to.deep.equal(parse(exported));
     });
 
-    it('repairs: a store that a start refuses is served again without what was damaged', async () => {
+    it('repair makes a damaged store fit to be served, without what was damaged', async () => {
       afterStart();
       const database = join(cwd, 'data/store/gatehouse.db');
       const bytes = readFileSync(database);
@@ -248,7 +248,7 @@ describe('the process', () => {
       expect((await cli(cwd, 'repair')).stdout).to.contain('nothing in the store');
     });
 
-    it('rotates the signing keys; tokens of the key before still count', async () => {
+    it('keys rotate leaves tokens of the former key valid', async () => {
       const login = async (server: { url: string; ca: string }) =>
         (
           await createAgent(server).request('/oauth/token', {

@@ -1,4 +1,4 @@
-// `gatehouse script test`: the script of a connection, by hand, while a server runs and while none does.
+// `gatehouse script test`: runs the script of a connection, with a running server and without.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -66,7 +66,7 @@ describe('gatehouse script test', () => {
   });
 
   const test = (...args: string[]) => testWith(undefined, ...args);
-  /** @param input what comes by standard input. */
+  /** @param input the text for standard input. */
   const testWith = (input: string | undefined, ...args: string[]) =>
     runCommand({ cwd, args: ['script', 'test', ...args], ...(input !== undefined && { input }) });
   const PROFILE =
@@ -79,19 +79,19 @@ describe('gatehouse script test', () => {
     expect(code).to.equal(0);
   };
 
-  it('prints the profile, the log and what was used, while the server runs', async () => {
+  it('prints the profile, the log and the usage, while the server runs', async () => {
     server = await serveFolder(cwd);
     await works();
   });
 
-  it('says how it failed, and exits with 1', async () => {
+  it('prints why a script failed, and exits with 1', async () => {
     const { code, stdout, stderr } = await test('with-script', '--token', 'wrong');
     expect(stderr).to.equal('');
     expect(stdout).to.match(/^failed \(script\): status 401\n/);
     expect(code).to.equal(1);
   });
 
-  it('names a connection that is not there, or has no script', async () => {
+  it('names a connection that does not exist, or has no script', async () => {
     expect(await test('nobody', '--token', 'x')).to.deep.include({
       code: 1,
       stderr: 'there is no connection nobody\n',
@@ -101,10 +101,10 @@ describe('gatehouse script test', () => {
     );
   });
 
-  it('tries a login at a database elsewhere, and shows neither the password nor the configuration', async () => {
+  it('tests a login at a database elsewhere, and shows neither the password nor the configuration', async () => {
     const ask = (password: string) =>
       testWith(password, 'elsewhere', 'login', '--username', 'ada@example.test', '--password-stdin');
-    // As people do, in a process of its own that reads its standard input.
+    // In a process of its own that reads its standard input, as operators run it.
     const args = [
       'script',
       'test',
@@ -124,7 +124,7 @@ describe('gatehouse script test', () => {
       expect(stdout).not.to.include(KEY).and.not.include(PASSWORD).and.not.include('wrong-password');
   });
 
-  it('looks for somebody in a database elsewhere', async () => {
+  it('looks a user up in a database elsewhere', async () => {
     const found = await test('elsewhere', 'get_user', '--username', 'ada@example.test');
     expect([found.code, found.stderr]).to.deep.equal([0, '']);
     expect(found.stdout).to.include('"user_id": 1');
@@ -132,7 +132,7 @@ describe('gatehouse script test', () => {
     expect(nobody.stdout).to.match(/^profile:\nnull\n/);
   });
 
-  it('says what a script needs, and tries none that changes something', async () => {
+  it('names the options that a script needs, and runs none that changes something', async () => {
     for (const [args, why] of [
       [['with-script'], 'fetchUserProfile needs --token\n'],
       [['elsewhere', 'login', '--password-stdin'], 'login needs --username\n'],
@@ -147,7 +147,7 @@ describe('gatehouse script test', () => {
     expect((await test('elsewhere', 'delete', '--username', 'a')).stderr).to.include('Allowed choices');
   });
 
-  it('prints the same while no server runs', async () => {
+  it('prints the same without a running server', async () => {
     await server?.stop();
     server = undefined;
     await works();

@@ -1,4 +1,4 @@
-// The settings: what holds when nothing is said, and what is refused, all of it in one message.
+// The settings: their defaults, and the faults, which are all reported in one message.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ const BASE_URL = 'https://id.example.test';
 const behindProxy = { TLS: 'proxy', TRUSTED_PROXIES: '127.0.0.1', BASE_URL };
 
 describe('settings', () => {
-  it('are those of development when nothing is said', () => {
+  it('are those of development by default', () => {
     expect(readSettings({})).to.deep.equal({
       port: 3000,
       host: '127.0.0.1',
@@ -47,7 +47,7 @@ describe('settings', () => {
     });
   });
 
-  it('have metrics on the loopback address, and refuse a port that is taken or a token that could be guessed', () => {
+  it('serve metrics on the loopback address, and refuse a port in use or a token that could be guessed', () => {
     expect(readSettings({ METRICS_PORT: '9464' }).metrics).to.deep.equal({ host: '127.0.0.1', port: 9464 });
     expect(faultsOf({ METRICS_PORT: '3000' })).to.deep.equal(['METRICS_PORT: is that of PORT']);
     expect(faultsOf({ METRICS_HOST: '0.0.0.0' })).to.deep.equal([
@@ -61,13 +61,13 @@ describe('settings', () => {
     expect(readSettings(empty)).to.deep.equal(readSettings({}));
   });
 
-  it('take the issuer from the public origin, with a slash at its end', () => {
+  it('use the public origin with a trailing slash as the issuer', () => {
     for (const origin of [BASE_URL, `${BASE_URL}/`]) {
       expect(readSettings({ BASE_URL: origin })).to.include({ baseUrl: BASE_URL, issuer: `${BASE_URL}/` });
     }
   });
 
-  it('follow the port that the system chose, unless the public origin was said', () => {
+  it('use the port that the system chose, unless the public origin is set', () => {
     expect(withPort(readSettings({ PORT: '0' }), 1234)).to.include({
       port: 1234,
       baseUrl: 'https://localhost:1234',
@@ -91,7 +91,7 @@ describe('settings', () => {
     Buffer.alloc(31, 1).toString('base64'),
     `${'A'.repeat(43)}==`,
   ]) {
-    it(`refuse ${key} as the key of the secrets, without saying it`, () => {
+    it(`refuse ${key} as the key of the secrets, without quoting it`, () => {
       expect(faultsOf({ SECRETS_KEY: key })).to.deep.equal([
         'SECRETS_KEY: must be 32 random bytes, in base64 or in hexadecimal digits',
       ]);
@@ -130,7 +130,7 @@ describe('settings', () => {
     });
   }
 
-  it('take trusted proxies as addresses and ranges', () => {
+  it('accept addresses and ranges as trusted proxies', () => {
     const { tls } = readSettings({
       ...behindProxy,
       TRUSTED_PROXIES: '127.0.0.1, 10.0.0.0/8,::1,2001:db8::/32 ,',
@@ -157,7 +157,7 @@ describe('settings', () => {
     });
   }
 
-  it('take what may be called beside the public Internet; without it this machine, in development for it alone', () => {
+  it('accept hosts for outbound requests; the default is this machine, in development for it alone', () => {
     const allowed = (env: Record<string, string>) => outboundAllow(readSettings(env));
     expect(allowed({ OUTBOUND_ALLOW: '10.0.0.0/8, idp.corp.example,' })).to.deep.equal([
       '10.0.0.0/8',
@@ -173,20 +173,20 @@ describe('settings', () => {
   });
 
   for (const entry of ['10.0.0.0/33', 'https://idp.example', 'idp.example:443', '*.example', '127.1']) {
-    it(`refuse ${entry} as what may be called`, () => {
+    it(`refuse ${entry} as a host for outbound requests`, () => {
       expect(faultsOf({ OUTBOUND_ALLOW: entry })).to.deep.equal([
         `OUTBOUND_ALLOW: ${entry} is no host name, IP address or CIDR range`,
       ]);
     });
   }
 
-  it('want someone to trust, and the public origin, behind a proxy', () => {
+  it('require trusted proxies and the public origin behind a proxy', () => {
     const faults = ['TRUSTED_PROXIES: required with TLS=proxy', 'BASE_URL: required with TLS=proxy'];
     expect(faultsOf({ TLS: 'proxy' })).to.deep.equal(faults);
     expect(faultsOf({ TLS: 'proxy', TRUSTED_PROXIES: ',' })).to.deep.equal(faults);
   });
 
-  it('want both files where the certificate comes from files', () => {
+  it('require both files where the certificate comes from files', () => {
     expect(faultsOf({ TLS: 'files' })).to.deep.equal([
       'TLS_CERT: required with TLS=files',
       'TLS_KEY: required with TLS=files',
@@ -205,7 +205,7 @@ describe('settings', () => {
     expect(readSettings({ NODE_ENV: 'production', ...behindProxy }).production).to.equal(true);
   });
 
-  it('say where mail and SMS go', () => {
+  it('configure mail and SMS', () => {
     const env = {
       SMTP_URL: 'smtps://me:secret@mail.example.test',
       MAIL_FROM: 'Example <login@example.test>',
@@ -226,13 +226,13 @@ describe('settings', () => {
     'smtps://me@[::1]:465',
     'smtp://127.0.0.1:1025',
   ]) {
-    it(`take ${SMTP_URL} as a mail server`, () => {
+    it(`accept ${SMTP_URL} as a mail server`, () => {
       expect(faultsOf({ SMTP_URL, MAIL_FROM: 'a@b.test' })).to.deep.equal([]);
       expect(() => smtpSettings(new URL(SMTP_URL))).not.to.throw();
     });
   }
 
-  it('of mail and SMS that cannot work are all named, without a secret', () => {
+  it('report all faults of mail and SMS, without a secret', () => {
     const cases: [Env, string][] = [
       [{ SMTP_URL: 'https://hidden@x', MAIL_FROM: 'a@b.test' }, 'SMTP_URL: must be'],
       [{ SMTP_URL: 'smtp:hidden' }, 'MAIL_FROM: required with SMTP_URL'],
@@ -280,7 +280,7 @@ describe('settings', () => {
     }
   });
 
-  it('refuse a database address that is none, or that leaves the way there unprotected, and quote none', () => {
+  it('refuse an invalid or unprotected database address, without quoting it', () => {
     const production = {
       NODE_ENV: 'production',
       TLS: 'files',
@@ -323,7 +323,7 @@ describe('settings', () => {
     }
   });
 
-  it('name everything that is wrong at once: what is no value, and what does not go together', () => {
+  it('report invalid values and conflicts between settings together', () => {
     const faults = faultsOf({
       PORT: 'x',
       BASE_URL: 'http://plain.example',
@@ -350,7 +350,7 @@ describe('a process with settings that do not work', () => {
   });
   afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
-  /** What a start in this process says that is refused. */
+  /** Returns what a refused start in this process prints. */
   const refusal = async (env: Env) => {
     const before = process.cwd();
     process.chdir(cwd);
@@ -369,7 +369,7 @@ describe('a process with settings that do not work', () => {
     throw new Error('it started');
   };
 
-  it('says all of it on standard error, and ends with 1', async () => {
+  it('prints all faults on standard error, and exits with 1', async () => {
     const { code, stdout, stderr } = await runToEnd({
       cwd,
       env: { PORT: 'x', TLS: 'maybe', LOG_LEVEL: 'loud', DATABASE_URL: 'postgres://x' },
@@ -386,7 +386,7 @@ describe('a process with settings that do not work', () => {
     ]);
   });
 
-  it('says so too when it was asked for a command', async () => {
+  it('does the same for a command', async () => {
     const { code, stderr } = await runToEnd({
       cwd,
       env: { LOG_LEVEL: 'loud' },
@@ -396,7 +396,7 @@ describe('a process with settings that do not work', () => {
     expect(stderr).to.match(/^The settings are wrong:\n {2}- LOG_LEVEL: .*\n$/);
   });
 
-  it('says which directory has a damaged certificate', async () => {
+  it('names the directory of a damaged certificate', async () => {
     mkdirSync(join(cwd, 'data/tls'), { recursive: true });
     for (const name of ['ca.pem', 'ca-key.pem']) writeFileSync(join(cwd, 'data/tls', name), 'junk\n');
     const { code, stderr } = await runToEnd({ cwd, env: { PORT: '0' } });
@@ -404,9 +404,9 @@ describe('a process with settings that do not work', () => {
     expect(code).to.equal(1);
   });
 
-  // No file may grow beyond so many blocks of 512 or 1024 bytes: each start comes further than the one before.
+  // No file may grow beyond so many blocks of 512 or 1024 bytes, so each start gets further than the one before.
   for (const blocks of [0, 1, 2, 4]) {
-    it(`names the file that there is no room for (${blocks} blocks)`, async () => {
+    it(`names the file that there is no space for (${blocks} blocks)`, async () => {
       writeFileSync(join(cwd, 'tenant.yaml'), readFileSync(EXAMPLE_FILE));
       const command = [
         'sh',
@@ -428,7 +428,7 @@ describe('a process with settings that do not work', () => {
     });
   }
 
-  it('names the tenant file that there is no room for, and leaves none that is cut off', async () => {
+  it('names the tenant file that there is no space for, and leaves none that is cut off', async () => {
     const command = ['sh', '-c', 'ulimit -f 1; exec "$0" "$1"', process.execPath, await builtProgram()];
     const { code, stderr } = await runToEnd({ cwd, env: { PORT: '0', LOG_LEVEL: 'silent' }, command });
     expect(stderr).to.match(/^(EFBIG|ENOSPC): .*config\/tenant\.yaml'\n$/);
@@ -459,7 +459,7 @@ describe('a process with settings that do not work', () => {
       /^The tenant file is wrong:\n {2}- none\.yaml cannot be read \(there is no such file\)\n$/,
     ],
   ] as const) {
-    it(`says in words that it was given ${what}`, async () => {
+    it(`reports in words that it was given ${what}`, async () => {
       expect(`${await refusal({ PORT: '0', ...env })}\n`).to.match(message);
     });
   }

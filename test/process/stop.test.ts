@@ -1,4 +1,4 @@
-// How the process ends: whoever hangs, it is over in time and with 0.
+// The end of the process: in time and with 0, whatever hangs.
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import https from 'node:https';
@@ -18,9 +18,9 @@ import { runServer, type ServerProcess } from '../support/process.ts';
 import { took } from '../support/timing.ts';
 
 const SERVER = fileURLToPath(new URL('./processes/server.ts', import.meta.url));
-/** A budget that lets each part show that it ends in time, and the tests not take long. */
+/** A budget in which each part can show that it ends in time, and that keeps the tests short. */
 const BUDGET = 2_000;
-/** What an end within the budget may take longer on a busy machine. */
+/** How much longer than its budget a stop may take on a busy machine. */
 const SLACK = 1_500;
 
 describe('the end of the process', () => {
@@ -44,7 +44,7 @@ describe('the end of the process', () => {
     closers.push(() => server.child.kill('SIGKILL'));
     return server;
   };
-  /** Ends a server. @returns its exit code, and how long that took, milliseconds. */
+  /** Stops a server. @returns its exit code, and how long that took, milliseconds. */
   const end = async (server: ServerProcess) => {
     let code: number | string = '';
     const ms = await took(async () => {
@@ -54,7 +54,7 @@ describe('the end of the process', () => {
   };
   const portOf = ({ url }: ServerProcess) => Number(new URL(url).port);
 
-  /** Takes connections and never says a word. @returns its port. */
+  /** Starts a server that accepts connections and never answers. @returns its port. */
   async function silence(): Promise<number> {
     const sockets = new Set<net.Socket>();
     const server = net.createServer((socket) => sockets.add(socket.on('error', () => {})));
@@ -67,7 +67,7 @@ describe('the end of the process', () => {
     return (server.address() as AddressInfo).port;
   }
 
-  /** A connection whose TLS handshake stops after its first bytes. */
+  /** Opens a connection whose TLS handshake stops after its first bytes. */
   async function unfinishedHandshake(server: ServerProcess): Promise<void> {
     const socket = net.connect(portOf(server), '127.0.0.1').on('error', () => {});
     closers.push(() => socket.destroy());
@@ -76,7 +76,7 @@ describe('the end of the process', () => {
     socket.write(Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01]));
   }
 
-  /** A connection whose TLS handshake is done, and that asks for nothing. */
+  /** Opens a connection with a finished TLS handshake and no request. */
   async function silentConnection(server: ServerProcess): Promise<void> {
     const options = { host: '127.0.0.1', port: portOf(server), servername: 'localhost', ca: server.ca };
     const socket = tls.connect(options).on('error', () => {});
@@ -84,7 +84,7 @@ describe('the end of the process', () => {
     await once(socket, 'secureConnect');
   }
 
-  /** A request whose body goes on and on. */
+  /** Sends a request whose body never ends. */
   async function trickle(server: ServerProcess): Promise<void> {
     const request = https.request(`${server.url}/oauth/token`, {
       method: 'POST',
@@ -106,7 +106,7 @@ describe('the end of the process', () => {
     SMTP_URL: `smtp://127.0.0.1:${port}`,
     MAIL_FROM: 'login@example.test',
   });
-  /** Asks for a code by mail, and for a mail that is sent in the background; neither can be sent. */
+  /** Requests a code by mail, and a mail that is sent in the background; neither can be sent. */
   async function askForMail(server: ServerProcess): Promise<void> {
     const agent = createAgent(server);
     const email = { client_id: 'spa', connection: 'email', email: 'someone@example.test', send: 'code' };
@@ -117,7 +117,7 @@ describe('the end of the process', () => {
     expect(answer.status, answer.text).to.equal(200);
   }
 
-  it('does not wait for a TLS handshake that is never finished, nor for a connection that asks nothing', async () => {
+  it('does not wait for an unfinished TLS handshake, nor for a connection without a request', async () => {
     const server = await run({}, 9_000);
     await unfinishedHandshake(server);
     await silentConnection(server);
@@ -126,7 +126,7 @@ describe('the end of the process', () => {
     expect(ms).to.be.below(3_000);
   });
 
-  it('comes in time when a request never ends', async () => {
+  it('is in time when a request never ends', async () => {
     const server = await run();
     await trickle(server);
     const { code, ms } = await end(server);
@@ -135,7 +135,7 @@ describe('the end of the process', () => {
     expect(server.lines.join('\n')).to.contain('requests that did not end were cut off');
   });
 
-  it('comes in time when the mail server never answers', async () => {
+  it('is in time when the mail server never answers', async () => {
     const server = await run(mailTo(await silence()));
     await askForMail(server);
     const { code, ms } = await end(server);
@@ -143,7 +143,7 @@ describe('the end of the process', () => {
     expect(ms).to.be.below(BUDGET + SLACK);
   });
 
-  it('comes in time when an application never answers to a logout token', async () => {
+  it('is in time when an application never answers a logout token', async () => {
     const backchannel_logout_urls = [`http://127.0.0.1:${await silence()}/logout`];
     const server = await run({}, BUDGET, logoutTenant({ web: { oidc_logout: { backchannel_logout_urls } } }));
     const browser = createAgent(server);
@@ -154,7 +154,7 @@ describe('the end of the process', () => {
     expect(ms).to.be.below(BUDGET + SLACK);
   });
 
-  it('comes in time, with 0, when all of them hang at once: within ten seconds', async () => {
+  it('is in time, with 0, when all of them hang at once: within ten seconds', async () => {
     expect(STOP_BUDGET).to.be.at.most(10_000 - 500);
     const server = await run(mailTo(await silence()));
     await unfinishedHandshake(server);
@@ -166,7 +166,7 @@ describe('the end of the process', () => {
     expect(ms).to.be.below(BUDGET + SLACK);
   });
 
-  it('does not come from a promise that fails unheard: that is logged, and the server goes on', async () => {
+  it('is not caused by an unhandled rejection, which is logged', async () => {
     const server = await run();
     server.child.stdin?.write('reject\n');
     await server.line((line) => line.includes('a bug that rejects'));
@@ -176,7 +176,7 @@ describe('the end of the process', () => {
     expect(JSON.parse(said ?? '{}')).to.include({ level: 50, msg: 'a failure that nothing handled' });
   });
 
-  it('comes in order, with 1, when an exception was not caught', async () => {
+  it('is orderly, with 1, after an uncaught exception', async () => {
     const server = await run();
     const agent = createAgent(server);
     const outcome = agent
@@ -191,11 +191,11 @@ describe('the end of the process', () => {
     server.child.stdin?.write('throw\n');
     expect(await ended).to.deep.equal([1, null]);
     expect(server.lines.join('\n')).to.contain('a bug that throws');
-    // Either it came in time to be finished, or it was refused: it was never left halfway.
+    // It was either finished or refused, and never left halfway.
     expect(await outcome).to.be.oneOf([200, 'ECONNRESET', 'ECONNREFUSED']);
   });
 
-  it('comes at once at the second signal', async () => {
+  it('is immediate at the second signal', async () => {
     const server = await run(mailTo(await silence()), 9_000);
     await askForMail(server);
     const ended = once(server.child, 'exit');

@@ -1,4 +1,4 @@
-// What a person at a terminal reads, and that programs go on reading JSON.
+// The output at a terminal for people, while programs still get JSON.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ describe('at a terminal', () => {
   });
   afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
-  /** Starts a server whose output is one, and waits until it says how to stop it. */
+  /** Starts a server with a terminal, and waits until it says how to stop it. */
   async function start(env: Record<string, string> = {}) {
     await fillDataDir(join(cwd, env.DATA_DIR ?? 'data'), true);
     const child = spawn(process.execPath, [SERVER, '9000', 'terminal'], {
@@ -49,7 +49,7 @@ describe('at a terminal', () => {
     };
   }
 
-  it('a newcomer reads the address, the inbox, who can log in, and how to trust the CA; each of it works', async () => {
+  it("the address, the inbox, the example's login and how to trust the CA are printed, and each of them works", async () => {
     const server = await start();
     const [url = ''] = /https:\S+/.exec(server.said('Address')) ?? [];
     const [, file = ''] = /import (.*) as an authority/.exec(server.said('Browsers')) ?? [];
@@ -75,7 +75,7 @@ describe('at a terminal', () => {
       { email, password },
     );
     expect(responseOf(back)).to.have.property('code');
-    // With a space in it, as it is to be typed.
+    // With a space in the path, quoted as it must be typed.
     expect(server.said('Node.js')).to.contain(`NODE_EXTRA_CA_CERTS='${file}'`);
     expect(server.said('curl')).to.contain(`--cacert '${file}' ${url}/healthz`);
     expect(server.said('Tenant')).to.contain(join(cwd, 'config/tenant.yaml'));
@@ -84,7 +84,7 @@ describe('at a terminal', () => {
     expect(server.lines.join('\n')).to.contain('stopping signal=SIGINT');
   });
 
-  it('nobody is told a password that does not work, nor an inbox that is not there', async () => {
+  it('no password is printed that does not work, nor an inbox that does not exist', async () => {
     const changed =
       "databases: [{ name: db }]\nusers: [{ email: user@example.test, password: 'Of-Their-0wn' }]";
     writeFileSync(join(cwd, 'own.yaml'), changed);
@@ -99,7 +99,7 @@ describe('at a terminal', () => {
     await elsewhere.stop();
   });
 
-  it('its log is plain lines, which nothing that is in them can change', () => {
+  it('the log is plain lines, which their contents cannot forge', () => {
     let text = '';
     const log = createLog('debug', plainLines({ write: (part) => (text += part) }));
     log.info({ event: 'f', user_name: 'a\u001b[2Jb\nc\r\u202ed', n: 5, token: 'hidden' }, 'event');
@@ -116,7 +116,7 @@ describe('at a terminal', () => {
     for (const one of ['\u001b', '\u0007', '\r', '\u202e']) expect(text).not.to.contain(one);
   });
 
-  it('is not where a pipe is: programs read JSON, from npm start and from the command', async () => {
+  it('and with a pipe programs get JSON, from npm start and from the command', async () => {
     for (const command of [[MAIN], [CLI], [CLI, 'start']]) {
       const server = await runServer({ cwd, command: [process.execPath, ...command] });
       await server.end('SIGKILL');

@@ -1,4 +1,4 @@
-// `gatehouse users import` and `export`, while no server runs and beside one.
+// `gatehouse users import` and `export`, without a running server and with one.
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -35,7 +35,7 @@ describe('gatehouse users', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as Record<string, unknown>);
 
-  /** Asks for all users, and ends the request when they are there. @returns the answer, as it is sent. */
+  /** Requests all users, and ends the request when they are there. @returns the answer as sent. */
   const slowly = async (socket: string) => {
     const connection = connect(socket).setEncoding('utf8');
     connection.write(
@@ -49,7 +49,7 @@ describe('gatehouse users', () => {
     return answer;
   };
 
-  it('come in with their hashes and second factors, and go out the same', async () => {
+  it('imports hashes and second factors, and exports the same', async () => {
     const users = [
       {
         user_id: 'ada',
@@ -71,7 +71,7 @@ describe('gatehouse users', () => {
     ];
     writeFileSync(join(cwd, 'in.json'), JSON.stringify(users));
     expect((await run('one', 'apply')).code).to.equal(0);
-    // As operators do, in a process of its own.
+    // In a process of its own, as operators run it.
     const command = [process.execPath, CLI, 'users', 'import', 'in.json'];
     const imported = await runToEnd({ cwd, env: envOf('one'), command });
     expect(imported.stdout).to.contain('3 users: 2 inserted, 0 updated, 1 failed');
@@ -98,7 +98,7 @@ describe('gatehouse users', () => {
     expect(linesOf(same.stdout)).to.deep.equal([ada, bob]);
   });
 
-  it("take the hosted service's own export of hashes as it comes", async () => {
+  it("imports the hosted service's own export of hashes unchanged", async () => {
     const passwordHash = await bcrypt.hash('Hosted-1', 10);
     const line = (more: object) =>
       JSON.stringify({
@@ -144,7 +144,7 @@ describe('gatehouse users', () => {
     ]);
   });
 
-  it('refuse what is no file of users, and a connection that is not there', async () => {
+  it('refuses a file that has no users, and a connection that does not exist', async () => {
     writeFileSync(join(cwd, 'broken.json'), '[{"email":');
     expect((await run('one', 'users', 'import', 'broken.json')).stderr).to.contain('neither a JSON array');
     for (const args of [['import', 'in.json'], ['export']]) {
@@ -154,10 +154,10 @@ describe('gatehouse users', () => {
     }
   });
 
-  it('go out to a file that has its name only when they are all in it', async () => {
+  it('exports to a file that gets its name only when it is complete', async () => {
     const path = join(cwd, 'kept.json');
     writeFileSync(path, 'of yesterday');
-    // What a server says that is killed in the middle of it.
+    // The answer of a server that is killed during the export.
     const place = join(cwd, 'ending/run');
     mkdirSync(place, { recursive: true, mode: 0o700 });
     let beside: { code: number | null; stderr: string } | undefined;
@@ -178,7 +178,7 @@ describe('gatehouse users', () => {
     expect(beside?.stderr).to.contain('kept.json.unfinished: another command is writing it');
     expect(readFileSync(path, 'utf8')).to.equal('of yesterday');
     expect(existsSync(`${path}.unfinished`)).to.equal(false);
-    // One that was cut short is nobody's.
+    // A file that was cut short, which no command is writing.
     writeFileSync(`${path}.unfinished`, 'cut short');
     expect((await run('one', 'users', 'export', '-o', path)).code).to.equal(0);
     expect(linesOf(readFileSync(path, 'utf8'))).to.have.length(2);
@@ -186,7 +186,7 @@ describe('gatehouse users', () => {
     expect(existsSync(`${path}.unfinished`)).to.equal(false);
   });
 
-  it('go out to a pipe, which stays one', async () => {
+  it('exports to a named pipe, which stays one', async () => {
     const pipe = join(cwd, 'pipe');
     execFileSync('mkfifo', [pipe]);
     const [text, out] = await Promise.all([
@@ -198,7 +198,7 @@ describe('gatehouse users', () => {
     expect(statSync(pipe).isFIFO()).to.equal(true);
   });
 
-  it('come and go while the server runs, with the same answers', async () => {
+  it('imports and exports with the same answers while the server runs', async () => {
     const server = await serveFolder(cwd, envOf('live'));
     try {
       const imported = await run('live', 'users', 'import', 'in.json');
@@ -219,7 +219,7 @@ describe('gatehouse users', () => {
     }
   });
 
-  it('import nothing of a file that breaks off, however long it is', async () => {
+  it('imports nothing from a truncated file, however long it is', async () => {
     const many = Array.from({ length: 3000 }, (_, i) => JSON.stringify({ email: `many-${i}@example.test` }));
     writeFileSync(join(cwd, 'long.json'), `[${many.join(',')}`);
     expect((await run('four', 'apply')).code).to.equal(0);
@@ -230,8 +230,8 @@ describe('gatehouse users', () => {
   });
 });
 
-describe('gatehouse users import, beside a server that is killed in the middle of it', () => {
-  it('has every user whole or not at all, and is done by the same command again', async () => {
+describe('gatehouse users import, with a server that is killed meanwhile', () => {
+  it('imports each user completely or not at all, and is completed by the same command', async () => {
     const cwd = mkdtempSync(join(tmpdir(), 'gatehouse-users-killed-'));
     const env = { TENANT_FILE: 'tenant.yaml' };
     const run = (...args: string[]) => runCommand({ cwd, env, args });
@@ -294,7 +294,7 @@ describe('a file of users, read in pieces', () => {
   };
   const odd = ['{"a":"}]\\"{[,"}', '{"b":[{"c":{}},["]"]]}', '{}'];
 
-  it('is the same in pieces of any size, as an array and one a line', async () => {
+  it('gives the same users in pieces of any size, as an array and with one user per line', async () => {
     for (const size of [1, 2, 3, 7, 1000]) {
       expect(await read(`\uFEFF [ ${odd.join(' ,\n')} ] \n`, size)).to.deep.equal(odd);
       expect(await read(`${odd.join('\n')}\n`, size)).to.deep.equal(odd);
@@ -317,7 +317,7 @@ describe('a file of users, read in pieces', () => {
     '{}]',
     '[[{}]]',
   ]) {
-    it(`is none: ${text}`, async () => {
+    it(`is rejected: ${text}`, async () => {
       for (const size of [1, 1000]) {
         const thrown = await read(text, size).catch((error: Error) => error);
         expect(thrown).to.be.instanceOf(Error);

@@ -24,7 +24,7 @@ const WORKERS = 2;
 describe('workers', () => {
   let cluster: Cluster;
   const cwd = mkdtempSync(join(tmpdir(), 'gatehouse-workers-'));
-  /** One for most tests, each of which leaves it with as many workers as it had. */
+  /** The server of most tests, each of which leaves it with the same number of workers. */
   let running: ServerProcess;
   before(async () => {
     cluster = await startCluster();
@@ -48,12 +48,12 @@ describe('workers', () => {
     };
     return runServer({ cwd, env });
   };
-  /** Ends one that no test has ended. */
+  /** Stops a server that no test has stopped. */
   const end = async () => {
     const { exitCode, signalCode } = running.child;
     if (exitCode === null && signalCode === null) await running.end('SIGKILL');
   };
-  /** The processes that serve: the server's own children. */
+  /** Returns the processes that serve: the children of the server's process. */
   const workersOf = ({ child }: ServerProcess) =>
     readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ').map(Number);
   const isAlive = (pid: number) => {
@@ -71,7 +71,7 @@ describe('workers', () => {
         .get('/readyz')
         .catch(() => undefined)
     )?.status === 200;
-  /** Asks by a connection of its own. */
+  /** Sends a request on a connection of its own. */
   const askOnce = async (path: string) => {
     const request = https.get(`${running.url}${path}`, { ca: running.ca, agent: false });
     const [answer] = (await once(request, 'response')) as [http.IncomingMessage];
@@ -79,7 +79,7 @@ describe('workers', () => {
     await once(answer, 'end');
   };
   let probes = 0;
-  /** Waits until all workers answer: each logs what it is asked for, and each new connection is of the next of them. */
+  /** Waits until all workers answer. Each logs its requests, and each new connection goes to the next worker. */
   const allServe = async () => {
     const path = `/probe-${++probes}`;
     const answering = () => running.lines.filter((line) => line.includes(`"${path}"`));
@@ -89,13 +89,13 @@ describe('workers', () => {
     }, every(20));
     return workersOf(running);
   };
-  /** A line that is yet to come. */
+  /** Waits for a line that has not been logged yet. */
   const said = (part: string) => {
     const before = running.lines.length;
     return running.line((line) => line.includes(part) && running.lines.indexOf(line) >= before);
   };
 
-  /** Asks for tokens again and again, by some clients that keep their connections. @returns what ends them. */
+  /** Requests tokens repeatedly, from some clients with kept-alive connections. @returns a function that ends them. */
   function load({ url, ca }: ServerProcess, clients = 3) {
     const body = JSON.stringify({
       grant_type: 'client_credentials',
@@ -153,7 +153,7 @@ describe('workers', () => {
     };
   }
 
-  it('are refused where the embedded store is for one process', async () => {
+  it('are refused with the embedded store, which is for one process', async () => {
     const { code, stderr } = await runToEnd({ cwd, env: { WORKERS: '2' } });
     expect(code).to.equal(1);
     expect(stderr).to.contain('WORKERS: the embedded store is for one process; several need DATABASE_URL');
@@ -174,7 +174,7 @@ describe('workers', () => {
     expect(await isReady()).to.equal(true);
   });
 
-  it('are exchanged one after another on SIGHUP with not one failed request', async () => {
+  it('are exchanged one after another on SIGHUP without a failed request', async () => {
     const before = workersOf(running);
     const users = load(running);
     await until(() => users.answered() > 50);
@@ -203,7 +203,7 @@ describe('workers', () => {
     expect((await createAgent(running).get('/readyz')).status).to.equal(200);
   });
 
-  it('finish what they are at before they end with the process that started them', async () => {
+  it('finish their requests before they end with the process that started them', async () => {
     const pids = workersOf(running);
     const users = load(running);
     await until(() => users.answered() > 50);
@@ -213,7 +213,7 @@ describe('workers', () => {
     await users.end();
     expect(code).to.equal(0);
     expect(pids.filter(isAlive)).to.deep.equal([]);
-    // New connections find nobody; none that was taken is cut off.
+    // New connections fail; none that was accepted is cut off.
     expect(users.faults.filter((fault) => !fault.startsWith('not connected'))).to.deep.equal([]);
   });
 
@@ -234,7 +234,7 @@ describe('workers', () => {
       expect(after).to.include.members(others).and.not.include(first);
     });
 
-    it('are found where they were announced, all of them at once', async () => {
+    it('listen at the announced address again, even when all are killed at once', async () => {
       const pids = workersOf(running);
       for (const pid of pids) process.kill(pid, 'SIGKILL');
       await waitUntil(isReady, every(50));
@@ -242,9 +242,9 @@ describe('workers', () => {
       await allServe();
     });
 
-    it('leave no connection open that they had not taken yet', async () => {
+    it('leave no connection open that they had not accepted yet', async () => {
       const pids = workersOf(running);
-      // Stopped ones are given connections and take none: as many as there are, and more that wait.
+      // Stopped workers are given connections and accept none: as many as there are workers, and more that wait.
       for (const pid of pids) process.kill(pid, 'SIGSTOP');
       const { hostname, port } = new URL(running.url);
       const sockets = Array.from({ length: 2 * WORKERS }, () => net.connect(Number(port), hostname));
@@ -266,7 +266,7 @@ describe('workers', () => {
       await allServe();
     });
 
-    it('finish what they are at, and end, when the process that started them is killed, too', async () => {
+    it('finish their requests and end when the process that started them is killed, too', async () => {
       const pids = workersOf(running);
       const body = JSON.stringify({
         grant_type: 'client_credentials',

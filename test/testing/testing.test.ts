@@ -1,4 +1,4 @@
-// What people's tests start: the server in their own process.
+// What the tests of applications start: the server in their own process.
 import { expect } from 'chai';
 import { createRemoteJWKSet, customFetch, errors, jwtVerify } from 'jose';
 import { startGatehouse, type TestGatehouse } from '../../src/testing/index.ts';
@@ -10,7 +10,7 @@ const withEmail = {
   connections: [{ name: 'email', strategy: 'email', enabled_clients: ['web'] }],
 };
 
-describe("the server in people's tests", () => {
+describe('the server in the tests of applications', () => {
   let server: TestGatehouse;
 
   before(async () => {
@@ -28,7 +28,7 @@ describe("the server in people's tests", () => {
       password,
     });
 
-  /** Verifies as an API would: by the published keys. */
+  /** Verifies as an API would: with the published keys. */
   const verify = async (token: string) => {
     const agent = createAgent(server);
     const keys = createRemoteJWKSet(new URL(`${server.url}/.well-known/jwks.json`), {
@@ -37,7 +37,7 @@ describe("the server in people's tests", () => {
     return jwtVerify(token, keys, { issuer: server.issuer, audience: API });
   };
 
-  it('makes users who can log in', async () => {
+  it('creates users who can log in', async () => {
     const made = await server.users.create({ email: 'eve@example.test', password: 'A-good-Passw0rd' });
     expect(made.id).to.match(/^auth0\|/);
     const { status } = await passwordToken('eve@example.test', 'A-good-Passw0rd');
@@ -46,7 +46,7 @@ describe("the server in people's tests", () => {
     expect(String(await again.catch((thrown: unknown) => thrown))).to.contain('is taken');
   });
 
-  it('shows the mail that was sent, once it is there', async () => {
+  it('returns a mail as soon as it was sent', async () => {
     await post('/passwordless/start', {
       client_id: 'web',
       client_secret: 'web-secret',
@@ -60,7 +60,7 @@ describe("the server in people's tests", () => {
     expect(String(none)).to.contain('no message to nobody@example.test');
   });
 
-  it('mints tokens that an API takes, until they expire', async () => {
+  it('issues tokens that an API accepts, until they expire', async () => {
     const user = await server.users.create({ email: 'api@example.test', password: 'A-good-Passw0rd' });
     const token = await server.tokenFor({ user, audience: API, clientId: 'spa', scope: 'read:things' });
     const { payload } = await verify(token);
@@ -69,7 +69,7 @@ describe("the server in people's tests", () => {
     expect(await verify(token).catch((thrown: unknown) => thrown)).to.be.instanceOf(errors.JWTExpired);
   });
 
-  it('mints tokens with other claims, and none for what it does not know', async () => {
+  it('issues tokens with other claims, and none for unknown clients and APIs', async () => {
     const token = await server.tokenFor({
       user: { id: 'x' },
       audience: API,
@@ -84,7 +84,7 @@ describe("the server in people's tests", () => {
     expect(String(unknown)).to.contain('there is no API');
   });
 
-  it('is as it was at the start after a reset', async () => {
+  it('has its initial state again after a reset', async () => {
     await server.users.create({ email: 'gone@example.test', password: 'A-good-Passw0rd' });
     await server.reset();
     expect((await passwordToken('gone@example.test', 'A-good-Passw0rd')).status).to.equal(403);
@@ -103,7 +103,7 @@ describe("the server in people's tests", () => {
     }
   });
 
-  it('names every fault of a tenant that it cannot serve, and leaves nothing behind', async () => {
+  it('names every fault of an invalid tenant, and leaves nothing behind', async () => {
     const started = await startGatehouse({ tenant: { clients: [{ name: 3 }] } }).catch(
       (thrown: unknown) => thrown,
     );

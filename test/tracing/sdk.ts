@@ -1,4 +1,4 @@
-// In place of an SDK of OpenTelemetry: what the API is given is written to a file, one span a line, when it ends.
+// Replaces an SDK of OpenTelemetry: writes each span to a file when it ends, one per line.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
@@ -34,7 +34,7 @@ propagation.setGlobalPropagator({
   fields: () => ['traceparent'],
 });
 
-/** One that writes itself down when it ends. */
+/** A span that writes itself to the file when it ends. */
 function startSpan(name: string, { attributes }: SpanOptions = {}, of = context.active()): Span {
   const parent = trace.getSpanContext(of);
   const own = {

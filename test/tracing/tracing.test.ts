@@ -1,4 +1,4 @@
-// Traces: spans of requests, the store and requests to others, where an SDK is registered; nothing of them otherwise.
+// Traces: spans of requests, of the store and of outbound requests, if an SDK is registered; otherwise none.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ describe('traces', () => {
       .map((line) => JSON.parse(line) as Span);
   const ON = { OTEL_TRACES_EXPORTER: 'otlp' };
 
-  it('have requests by their routes, and the store below them, with nothing that a stranger sent', async () => {
+  it('have requests by their routes, with the store below them, and nothing that a client sent', async () => {
     const server = await run(ON);
     const agent = createAgent(server);
     await agent.get('/authorize?client_id=of-a-stranger&response_type=code', { traceparent: TRACEPARENT });
@@ -52,7 +52,7 @@ describe('traces', () => {
     const all = spans();
     const request = all.find(({ name }) => name === 'GET /authorize');
     expect(request?.attributes).to.deep.include({ 'http.request.method': 'GET', 'http.route': '/authorize' });
-    // Strangers do not say which trace they are of: they could have every request collected.
+    // Clients cannot choose the trace: they could have every request collected.
     expect(request?.parent).to.equal(undefined);
     expect(all.some(({ name }) => name === '_OTHER none')).to.equal(true);
     const below = all.filter(
@@ -68,7 +68,7 @@ describe('traces', () => {
       .and.not.contain('such-path');
   });
 
-  it('go on with that of the proxy which is trusted', async () => {
+  it('continue that of a trusted proxy', async () => {
     const server = await run({
       ...ON,
       TLS: 'proxy',
@@ -86,7 +86,7 @@ describe('traces', () => {
     expect(below).to.include({ traceId: PARENT.traceId, parent: request?.spanId });
   });
 
-  it('begin anew with a probe that comes from elsewhere than the proxy', async () => {
+  it('begin anew with a probe that does not come from the proxy', async () => {
     const server = await run({
       ...ON,
       TLS: 'proxy',
@@ -102,7 +102,7 @@ describe('traces', () => {
     expect(request?.traceId).to.be.a('string').and.not.equal(PARENT.traceId);
   });
 
-  it('are not made where the environment asks for none', async () => {
+  it('are not made when the environment does not ask for them', async () => {
     const server = await run({ OTEL_SDK_DISABLED: 'true', ...ON });
     await createAgent(server).get('/readyz');
     const line = await server.line((one) => one.includes('"path":"/readyz"'));
@@ -111,20 +111,20 @@ describe('traces', () => {
     expect(JSON.parse(line)).not.to.have.property('trace_id');
   });
 
-  it('that nobody collects are a warning, and the server serves', async () => {
+  it('cause a warning when no SDK is registered, and the server serves', async () => {
     const server = await run(ON, false);
     expect((await createAgent(server).get('/readyz')).status).to.equal(200);
     await server.line((one) => one.includes('no SDK of OpenTelemetry is registered'));
     expect(await server.end('SIGTERM')).to.equal(0);
   });
 
-  it('are made by the API that SDKs register themselves with: a newer one takes none of them', () => {
+  it('use the API that SDKs register with: a newer version would take none of them', () => {
     const lock = readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8');
     const { version } = JSON.parse(lock).packages['node_modules/@opentelemetry/api'] as { version: string };
     expect(version).to.match(/^1\.[4-9]\./);
   });
 
-  it('are asked for in the words of the specification', () => {
+  it('are requested in the words of the specification', () => {
     const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
     expect(isTracingAsked({})).to.equal(false);
     expect(isTracingAsked(endpoint)).to.equal(true);

@@ -1,6 +1,6 @@
-// Runs the server as main.js does, with a stop budget of its own (its first argument, milliseconds), with the
-// faults that a line on standard input asks for, and at a terminal if `terminal` is its second argument: see
-// stop.test.ts and terminal.test.ts.
+// Runs the server as main.js does, with a stop budget of its own (its first argument, milliseconds), with the faults
+// that a line on standard input asks for, and at a terminal if `terminal` is its second argument: see stop.test.ts and
+// terminal.test.ts.
 import { createInterface } from 'node:readline';
 import { runServer } from '../../../src/run.ts';
 
