@@ -1,4 +1,4 @@
-// What is added and changed at once, at the interface that every request calls: none of it is lost.
+// Concurrent additions and changes through the functions that every request uses: none is lost.
 import { expect } from 'chai';
 import { OIDC, rememberConsent } from '../../src/engine/grants.ts';
 import { consentId } from '../../src/records/engine.ts';
@@ -9,7 +9,7 @@ import { webRequest } from '../support/flows.ts';
 import { seeded, turns } from '../support/seeded.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-describe('at once', () => {
+describe('concurrent changes', () => {
   let server: TestServer;
   before(async () => {
     server = await startServer({ tenant });
@@ -17,7 +17,7 @@ describe('at once', () => {
   after(() => server.stop());
 
   for (const seed of [1, 2, 3, 4]) {
-    it(`ten consents of a user to an application are all remembered (seed ${seed})`, async () => {
+    it(`remember ten consents of a user to an application (seed ${seed})`, async () => {
       const random = seeded(seed);
       const user = `auth0|${seed}`;
       const scopes = Array.from({ length: 10 }, (_, i) => `scope:${i}`);
@@ -34,7 +34,7 @@ describe('at once', () => {
     });
   }
 
-  it('passwords that a user without one is given are each a version of the credential', async () => {
+  it('give each new password of a user without one a version of its own', async () => {
     const address = 'first-password@example.test';
     await byCode(createAgent(server), server, webRequest(), { connection: 'email', address });
     const user = await server.users.findInConnection({ name: 'email' }, address);

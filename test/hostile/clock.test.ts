@@ -1,4 +1,4 @@
-// A clock that is set back: what was used stays used, what was over stays over, whatever the clock says.
+// A clock that is set back: what was used stays used, and what has expired stays expired.
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -31,7 +31,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Time goes by, and the server has seen it: it looks at its clock once a second, and at each request. */
+/** Lets time pass so that the server notices: it reads its clock once a second, and at each request. */
 async function passes(server: TestServer, ms: number): Promise<void> {
   server.tick(ms);
   await createAgent(server).get('/.well-known/jwks.json');
@@ -81,7 +81,7 @@ describe('a clock that is set back', () => {
     });
 
   for (const back of [1, 5, 3600, 86_400 * 400]) {
-    it(`by ${back} s makes no used refresh token good again, however often it is tried`, async () => {
+    it(`by ${back} s revives no used refresh token, however often it is tried`, async () => {
       const first = (await spaTokens(agent, server, { scope: 'openid offline_access' })).refresh_token;
       const second = (await refresh(first)).json().refresh_token;
       for (let i = 0; i < 3; i++) {
@@ -92,7 +92,7 @@ describe('a clock that is set back', () => {
     });
   }
 
-  it('does not stretch the leeway of a rotated refresh token', async () => {
+  it('does not extend the leeway of a rotated refresh token', async () => {
     const web = { client_id: 'leeway', client_secret: 'leeway-secret' };
     const { refresh_token } = (await byPassword({ ...web, scope: 'openid offline_access' })).json();
     const again = () => token(agent, { grant_type: 'refresh_token', refresh_token, ...web });
@@ -104,7 +104,7 @@ describe('a clock that is set back', () => {
     expect((await again()).json()).to.include({ error: INVALID });
   });
 
-  it('between two runs makes no used refresh token good again, with a leeway or without', async () => {
+  it('between two runs revives no used refresh token, with a leeway or without', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-clock-'));
     try {
       const before = await startServer({ tenant, dataDir });
@@ -158,7 +158,7 @@ describe('a clock that is set back', () => {
     }
   });
 
-  it('makes no authorization code good again that was used, or was over', async () => {
+  it('revives no authorization code that was used or has expired', async () => {
     const { verifier, challenge } = pkce();
     const browser = createAgent(server);
     const exchange = (code: string | undefined) =>
@@ -196,14 +196,14 @@ describe('a clock that is set back', () => {
         client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
       });
     expect((await ask()).status).to.equal(200);
-    // Gone over the assertion's end and back: what was remembered of it must not be gone.
+    // Past the assertion's end and back: the record of its use must not be gone.
     await passes(server, 10 * MINUTE);
     expect((await ask()).status).to.equal(401);
     server.tick(-10 * MINUTE);
     expect((await ask()).status).to.equal(401);
   });
 
-  it('makes no code of a message good again that was used, or was over', async () => {
+  it('revives no code of a message that was used or has expired', async () => {
     const start = async (email: string) => {
       const json = {
         client_id: 'web',
@@ -233,7 +233,7 @@ describe('a clock that is set back', () => {
     expect((await exchange('late@example.test', late)).json()).to.include({ error: INVALID });
   });
 
-  it('brings no session back that was over, and no login that waited too long', async () => {
+  it('revives no expired session, and no login that waited too long', async () => {
     const waiting = createAgent(server);
     const page = await authorize(waiting, webRequest());
     await logIn(agent, server, webRequest());
@@ -244,16 +244,16 @@ describe('a clock that is set back', () => {
     expect((await waiting.get(page.location)).status).to.equal(400);
   });
 
-  it('makes no login recent that was none: max_age asks again', async () => {
+  it('makes no old login recent: max_age asks again', async () => {
     await logIn(agent, server, webRequest());
     const silent = () => authorize(agent, webRequest({ prompt: 'none', max_age: '300' }));
     expect(responseOf(await silent())).to.have.property('code');
     server.tick(-HOUR);
-    // For all the server knows the login was an hour ago.
+    // For the server the login was an hour ago.
     expect(responseOf(await silent())).to.include({ error: 'login_required' });
   });
 
-  it('gives back no tries and unlocks nothing', async () => {
+  it('resets no counters of failed attempts and unlocks nothing', async () => {
     const { access_token } = (await byPassword()).json();
     const profile = () => agent.get('/userinfo', { authorization: `Bearer ${access_token}` });
     for (let i = 0; i < 10; i++) await profile();
@@ -278,7 +278,7 @@ describe('a clock that is set back, at the second factor', () => {
   });
   afterEach(() => server.stop());
 
-  it('makes no one-time password good again, nor an earlier one', async () => {
+  it('revives no used one-time password, nor an earlier one', async () => {
     const { secret } = await calls.enrollOtp(WHO);
     const ask = async (at: number) =>
       calls.verify('otp', { mfa_token: await calls.mfaToken(WHO), otp: codeOf(secret, at) });
@@ -291,7 +291,7 @@ describe('a clock that is set back, at the second factor', () => {
     }
   });
 
-  it("is followed where somebody else's clock counts: right one-time passwords and tokens are good", async () => {
+  it('applies to values that others date: valid one-time passwords and tokens are accepted', async () => {
     await passes(server, DAY);
     await calls.mfaToken(WHO);
     server.tick(-DAY);
@@ -304,7 +304,7 @@ describe('a clock that is set back, at the second factor', () => {
     expect((await calls.agent.get('/userinfo', { authorization })).status).to.equal(200);
   });
 
-  it('makes no MFA token good again that was over', async () => {
+  it('revives no expired MFA token', async () => {
     const { secret } = await calls.enrollOtp(WHO);
     const mfa_token = await calls.mfaToken(WHO);
     await passes(server, HOUR);
@@ -316,7 +316,7 @@ describe('a clock that is set back, at the second factor', () => {
 });
 
 describe('the steady clock', () => {
-  /** A wall clock and a stopwatch that the test moves. */
+  /** A wall clock and a monotonic clock that the test moves. */
   const clocks = () => {
     const at = { wall: 1_000_000, elapsed: 0 };
     const now = steadyClock(
@@ -332,14 +332,14 @@ describe('the steady clock', () => {
     return { at, now, pass };
   };
 
-  it('is the wall clock as long as that goes forward, by steps too', () => {
+  it('equals the wall clock while that goes forward, in steps, too', () => {
     const { at, now, pass } = clocks();
     expect(pass(500)).to.equal(1_000_500);
     at.wall += 3_600_000;
     expect(now()).to.equal(4_600_500);
   });
 
-  it('goes on from where it was when the wall clock is set back, at the same pace', () => {
+  it('continues at the same pace when the wall clock is set back', () => {
     const { at, now, pass } = clocks();
     at.wall -= 5_000;
     expect(now()).to.equal(1_000_000);

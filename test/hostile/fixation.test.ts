@@ -1,6 +1,6 @@
-// A waiting request belongs to the browser that made it: a sibling sub-domain, which can plant the engine's own
-// cookies (`__Secure-` says nothing of the host), can neither have its request completed by somebody else nor have
-// somebody else's browser fetch a login of its own.
+// A waiting request belongs to the browser that made it. A sibling sub-domain can plant the engine's own cookies,
+// because `__Secure-` does not bind them to the host. It must neither have its request completed by somebody else, nor
+// make somebody else's browser finish a login of its own.
 import { expect } from 'chai';
 import { codeOf, factors, tenant } from '../factors/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
@@ -19,7 +19,7 @@ describe('a waiting request', () => {
   });
   after(() => server.stop());
 
-  /** What a sibling sub-domain can set, and no more, beside what the browser has. */
+  /** Adds the cookies that a sibling sub-domain can set to those of the browser. */
   const planted = (victim: Agent, attacker: Agent) => {
     const canBePlanted = attacker.cookies().filter(({ name }) => !name.startsWith('__Host-'));
     return [...canBePlanted, ...victim.cookies()].map(({ name, value }) => `${name}=${value}`).join('; ');
@@ -37,11 +37,11 @@ describe('a waiting request', () => {
     return { action, form: { ...fields, username: USER.email, password: USER.password } };
   };
 
-  it('is shown and taken at no page of another browser, whatever is planted there', async () => {
+  it('is neither shown nor answered in another browser, whatever cookies are planted there', async () => {
     const [attacker, victim] = [createAgent(server), createAgent(server)];
     const page = await openPage(attacker, server, webRequest());
     const uid = uidOf(page);
-    // The victim's browser knows our pages: it has a token for forms.
+    // The victim's browser knows our pages, so it has a token for forms.
     const own = readForm(await openPage(victim, server, webRequest()), '_csrf').fields;
     const pages = server.tenant.routes.filter(({ path }) => path.startsWith('/u/:uid'));
     expect(pages.length).to.be.above(10);
@@ -60,7 +60,7 @@ describe('a waiting request', () => {
     expect(await isLoggedIn(attacker)).to.equal(false);
   });
 
-  it('is not resumed in another browser: nobody is logged in to the account of somebody else', async () => {
+  it("is not resumed in another browser, so nobody is logged in to somebody else's account", async () => {
     const [attacker, victim] = [createAgent(server), createAgent(server)];
     const { action, form } = filledIn(await openPage(attacker, server, webRequest()));
     const { location } = await attacker.request(action, { form });
@@ -69,11 +69,11 @@ describe('a waiting request', () => {
       refused(await victim.get(address, { cookie: planted(victim, attacker) }));
     }
     expect(await isLoggedIn(victim)).to.equal(false);
-    // In its own it is.
+    // In its own browser it is.
     expect(responseOf(await attacker.get(location))).to.have.property('code');
   });
 
-  it('is not resumed under the address of another request of the same browser', async () => {
+  it('is not resumed at the address of another request of the same browser', async () => {
     const browser = createAgent(server);
     const { action, form } = filledIn(await openPage(browser, server, webRequest()));
     const { location } = await browser.request(action, { form });
@@ -87,7 +87,7 @@ describe('a waiting request', () => {
     expect(responseOf(await browser.get(location))).to.have.property('code');
   });
 
-  it('stays bound through everything that is asked in turn', async () => {
+  it('stays bound at every step of the login', async () => {
     const [browser, thief] = [createAgent(server), createAgent(server)];
     const request = {
       ...webRequest({ client_id: 'third', redirect_uri: 'https://third.example.test/callback' }),
@@ -113,13 +113,13 @@ describe('a waiting request', () => {
     expect(browser.cookies().filter(({ name }) => name.includes('_login_'))).to.deep.equal([]);
   });
 
-  it('is one of several of a browser, also when they begin at once', async () => {
+  it('is independent of others in the same browser, even of concurrent ones', async () => {
     const browser = createAgent(server);
     const pages = await Promise.all(
       Array.from({ length: 8 }, () => openPage(browser, server, webRequest({ prompt: 'login' }))),
     );
     for (const page of pages) {
-      // A page opened first may have the form token of one that was opened at the same time.
+      // A page that was opened first may have the form token of one that was opened at the same time.
       const fresh = await browser.get(`/u/${uidOf(page)}/login`);
       expect(responseOf(await submitLogin(browser, server, fresh))).to.have.property('code');
     }

@@ -1,4 +1,4 @@
-// Many requests at once on few connections: nobody else waits long, and who sends too many is told so.
+// Many concurrent requests on few connections: others do not wait long, and who sends too many is told so.
 import { expect } from 'chai';
 import { spaRequest, tenant } from '../support/flows.ts';
 import { connect } from '../support/raw.ts';
@@ -19,7 +19,7 @@ describe('pipelined requests', () => {
   });
   after(() => server.stop());
 
-  it('are answered in their order, when they are few', async () => {
+  it('are answered in their order when they are few', async () => {
     const connection = await connect(server);
     connection.send(
       get('/healthz') +
@@ -35,7 +35,7 @@ describe('pipelined requests', () => {
     connection.end();
   });
 
-  it('are answered one after the other, a body that comes late among them', async () => {
+  it('are answered one after the other, even when a body comes late', async () => {
     const connection = await connect(server);
     const post = `POST /oauth/token HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 20000\r\n\r\n`;
     connection.send(`${get('/healthz')}${post}${' '.repeat(19_000)}`);
@@ -45,7 +45,7 @@ describe('pipelined requests', () => {
     connection.end();
   });
 
-  it('beyond nine on a connection are 503, and the connection ends after the answers to those before', async () => {
+  it('beyond nine on a connection get 503, and the connection ends after the earlier answers', async () => {
     const connection = await connect(server);
     connection.send(get(AUTHORIZE).repeat(100));
     const answer = await connection.closed(10_000);
@@ -57,7 +57,7 @@ describe('pipelined requests', () => {
     expect(last).to.contain('"error":"temporarily_unavailable"');
   });
 
-  it('by the thousands on a connection break it off', async () => {
+  it('by the thousands on a connection end it', async () => {
     const before = server.logged().length;
     const connection = await connect(server);
     connection.send('GET /from-the-flood HTTP/1.1\r\nHost:\r\n\r\n'.repeat(5_000));
@@ -70,7 +70,7 @@ describe('pipelined requests', () => {
     expect(worked.length).to.be.at.most(9);
   });
 
-  it('of many connections keep nobody else waiting', async () => {
+  it('of many connections do not delay others', async () => {
     const others = createRequester(server);
     await others.ask('GET', '/healthz');
     const connections = await Promise.all(Array.from({ length: 20 }, () => connect(server)));
@@ -88,7 +88,7 @@ describe('pipelined requests', () => {
     }
     for (const answer of await ends) expect(statuses(answer)).to.deep.equal([...Array(9).fill(302), 503]);
     others.close();
-    // All of it at once took several seconds, in which nobody else was answered.
+    // Handled all at once they took several seconds, in which no other request was answered.
     expect(Math.max(...waits)).to.be.below(1_500);
   });
 });

@@ -1,4 +1,4 @@
-// Requests that a foreign page makes somebody's browser send: forms and simple scripts need no preflight.
+// Requests that a foreign page makes a user's browser send: forms and simple scripts need no preflight.
 import { expect } from 'chai';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
@@ -17,7 +17,7 @@ describe('a foreign page', () => {
   const forged = (path: string, headers: Record<string, string>, form: Record<string, string> = {}) =>
     createAgent(server).request(path, { form: { client_id: 'spa', ...form }, headers });
 
-  it('has no browser send what applications call from their pages', async () => {
+  it('cannot send what applications call from their pages', async () => {
     const called = server.tenant.routes.filter(
       ({ cors, methods }) => cors === 'applications' && methods.includes('POST'),
     );
@@ -41,7 +41,7 @@ describe('a foreign page', () => {
     }
   });
 
-  it('cannot lock the owner out by wrong passwords from the owner’s own browser', async () => {
+  it("cannot lock the owner out with wrong passwords from the owner's own browser", async () => {
     const fields = {
       grant_type: 'http://auth0.com/oauth/grant-type/password-realm',
       realm: 'users',
@@ -57,7 +57,7 @@ describe('a foreign page', () => {
     expect(own.status).to.equal(200);
   });
 
-  it('is none where the application’s own page, this server’s own page or no browser sends it', async () => {
+  it("is not assumed where the application's page, the server's own page or a program sends the request", async () => {
     for (const headers of [
       { origin: new URL(SPA_CALLBACK).origin, 'sec-fetch-site': 'cross-site' },
       { origin: server.url, 'sec-fetch-site': 'same-origin' },

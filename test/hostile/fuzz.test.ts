@@ -1,4 +1,4 @@
-// Input without sense or good will, at every declared request: it is answered, and nothing of ours fails over it.
+// Random input to every declared route: it is answered, and never causes a 500.
 import { expect } from 'chai';
 import { MFA_SCOPES } from '../../src/factors/bearer.ts';
 import { callsOf, tenant as mfaTenant } from '../factors/tenant.ts';
@@ -13,12 +13,12 @@ import { UNLIMITED } from '../support/unlimited.ts';
 const FORM = 'application/x-www-form-urlencoded';
 const JSON_TYPE = 'application/json';
 
-/** How many times as many requests as usual. */
+/** How many times the usual number of requests. */
 const DEPTH = Number(process.env.FUZZ_DEPTH ?? 1);
-/** Where nothing of a stranger's is looked at: they are sent away, or to log in, by one check for all of it. */
+/** Routes that examine nothing of a stranger's request: one check redirects it or asks for a login. */
 const CLOSED = /^\/(api\/v2|me\/v1|console)\//;
 
-describe('any input', () => {
+describe('random input', () => {
   let server: TestServer;
   let requester: Requester;
   let logged = 0;
@@ -53,7 +53,7 @@ describe('any input', () => {
   };
   const routes = () => server.tenant.routes.filter(({ path }) => !path.startsWith('/assets/'));
 
-  it('of strangers, at any request', async () => {
+  it('of strangers, to any route, is answered', async () => {
     for (const { path, methods } of routes()) {
       for (let round = 0; round < (CLOSED.test(path) ? 2 : 10) * DEPTH; round++) {
         const target = path.replaceAll(/:[a-z_]+/g, () => encodeURIComponent(some(TEXTS)) || 'x');
@@ -68,7 +68,7 @@ describe('any input', () => {
     }
   });
 
-  it('of somebody who is about to log in, at the pages of the request', async () => {
+  it('of a user who is logging in, to the pages of the request, is answered', async () => {
     for (const isAtSecondFactor of [false, true]) {
       const browser = createAgent(server);
       const first = await follow(
@@ -103,7 +103,7 @@ describe('any input', () => {
     }
   });
 
-  it('of applications and users with good credentials, at what they call', async () => {
+  it('of applications and users with valid credentials, to what they call, is answered', async () => {
     const called = /^\/(oauth|mfa|passwordless|co\/|dbconnections|userinfo|usernamepassword|authenticator)/;
     const { access_token } = await spaTokens(createAgent(server), server, { audience: API });
     const calls = callsOf(server);

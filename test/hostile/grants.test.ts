@@ -1,4 +1,4 @@
-// Grants that wait or go on from another: what has changed since, and what nobody has proved.
+// Grants that wait or continue another one: what has changed since then, and what nobody has proved.
 import { generateKeyPairSync } from 'node:crypto';
 import { expect } from 'chai';
 import { callsOf as mfaCallsOf, tenant as mfaTenant } from '../factors/tenant.ts';
@@ -49,7 +49,7 @@ const severalClient = {
   },
 };
 
-describe('grants that go on', () => {
+describe('grants that continue', () => {
   let server: TestServer;
   afterEach(() => server.stop());
 
@@ -74,7 +74,7 @@ describe('grants that go on', () => {
       ...over,
     });
 
-  it('a token is exchanged for no ID token, which could be exchanged for more; nor when its application is gone', async () => {
+  it('exchange a token for no ID token, which could be exchanged for more, nor when its application is gone', async () => {
     server = await startManaged({ ...tenant, clients: [...tenant.clients, things] });
     const { access_token } = (
       await token(createAgent(server), {
@@ -93,7 +93,7 @@ describe('grants that go on', () => {
     expect(told(await exchange(access_token))[1]).to.equal('invalid_request');
   });
 
-  it('who holds a token gets no say in the second factors of its user', async () => {
+  it('give the holder of a token no access to the second factors of its user', async () => {
     server = await startManaged({
       ...mfaTenant,
       guardianPolicies: { policies: [] },
@@ -107,7 +107,7 @@ describe('grants that go on', () => {
     expect(answer.json()).not.to.have.property('mfa_token');
   });
 
-  it('a device gets no tokens for an application that a third party has got since, and whose user was asked for no consent', async () => {
+  it("give a device no tokens for an application that has become a third party's, whose user was not asked for consent", async () => {
     server = await startManaged(deviceTenant);
     const { begin, connect, poll } = deviceCallsOf(() => server);
     const codes = (await begin()).json();
@@ -116,7 +116,7 @@ describe('grants that go on', () => {
     expect(told(await poll(codes.device_code))[1]).to.equal('invalid_grant');
   });
 
-  it('nor does such an application for an approval, which a blocked user or another password ends, too', async () => {
+  it('give such an application none after an approval, which a blocked user or a new password ends, too', async () => {
     server = await startManaged({ ...cibaTenant, guardianPolicies: { policies: [] } });
     const client = { client_id: 'mail-bank', client_secret: 'mail-bank-secret' };
     const sub = (await server.users.withEmail(USER.email))[0]?.id ?? '';
@@ -144,7 +144,7 @@ describe('grants that go on', () => {
     expect(await approved(() => server.users.update(sub, { blocked: true }))).to.equal('unauthorized');
   });
 
-  it('an approval is for an organization that its user is a member of, named as the tenant allows it', async () => {
+  it('approve a login for an organization only if its user is a member and the tenant allows its name', async () => {
     const bank = cibaTenant.clients.find(({ client_id }) => client_id === 'mail-bank');
     server = await startManaged({
       ...cibaTenant,
@@ -173,7 +173,7 @@ describe('grants that go on', () => {
     expect((await token(agent, { grant_type: CIBA_GRANT, ...client, auth_req_id })).status).to.equal(403);
   });
 
-  it('what was allowed at one API is in no token for another', async () => {
+  it('put no permission of one API into a token for another', async () => {
     const details = { authorization_details: [{ type: 'payment' }] };
     server = await startManaged({
       ...tenant,
@@ -215,7 +215,7 @@ describe('grants that go on', () => {
     expect(payload((await refresh(API)).json().access_token)).to.have.property('authorization_details');
   });
 
-  it('a request that was pushed unsigned does not go on once the application has to sign', async () => {
+  it('end a request that was pushed unsigned once the application has to sign', async () => {
     server = await startManaged(tenant);
     const pushed = await createAgent(server).request('/oauth/par', { form: { ...webRequest(), ...web } });
     const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });

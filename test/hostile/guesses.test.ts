@@ -1,4 +1,4 @@
-// Codes under way for one address, asked for and guessed by many at once, in an order that a seed decides.
+// Concurrent requests and guesses of codes for one address, in an order that a seed decides.
 import { expect } from 'chai';
 import { type Challenges, createChallenges, type Issued } from '../../src/protection/challenges.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
@@ -29,7 +29,7 @@ describe('codes that many guess at once', () => {
   };
 
   for (const seed of [1, 2, 3]) {
-    it(`are the owner's to use, and nobody is judged more than three times (seed ${seed})`, async () => {
+    it(`work for their owner, and each takes at most three guesses (seed ${seed})`, async () => {
       const random = seeded(seed);
       const upTo = (most: number) => Math.floor(random() * most);
       for (let round = 0; round < ROUNDS; round++) {

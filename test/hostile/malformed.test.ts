@@ -1,4 +1,4 @@
-// What strangers send that is no request: each is answered with a fault of theirs, and the process lives on.
+// Malformed input of strangers: each gets a 4xx answer, and the process lives on.
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import type { Route } from '../../src/http/routes.ts';
@@ -22,8 +22,8 @@ describe('malformed input', () => {
   const pathOf = ({ path }: { path: string }) => path.replaceAll(/:[a-z_]+/g, 'nobody');
   const posts = () => postRoutes().map(pathOf);
   /**
-   * One path of each way in which bodies are read and faults are shown: what depends on the body alone is tried there with every
-   * body, and at all others with one of a kind.
+   * One path for each way in which bodies are read and errors are shown. What depends on the body alone is tried there
+   * with every body, and at all other paths with one of each kind.
    */
   const ways = () => {
     const wayOf = (route: Route) =>
@@ -35,13 +35,13 @@ describe('malformed input', () => {
       ]);
     return new Set(new Map(postRoutes().map((route) => [wayOf(route), pathOf(route)])).values());
   };
-  /** Bytes of a body that no POST takes; answers of identity providers may be larger than others. */
+  /** Larger than any body that a POST accepts, bytes. Answers of identity providers may be larger than others. */
   const longerThanTaken = (path: string) => (path === '/login/callback' ? 0x50000 : 0x10000);
-  /** Forms of the console that are larger than others: they are read for administrators alone. */
+  /** Console forms that may be larger, because they are read for administrators only. */
   const isLarge = (path: string) =>
     path.startsWith('/console/') &&
     postRoutes().some((one) => pathOf(one) === path && one.bodies !== undefined);
-  /** A stranger's body is not read there. */
+  /** Routes that do not read a stranger's body. */
   const isManaged = (path: string) =>
     path.startsWith('/api/v2/') || path.startsWith('/me/v1/') || isLarge(path);
   const statusLine = (answer: string) => answer.slice(0, answer.indexOf('\r\n'));
@@ -64,7 +64,7 @@ describe('malformed input', () => {
     });
   }
 
-  it('is none: a target in absolute form', async () => {
+  it('does not include a target in absolute form, which is answered', async () => {
     const connection = await connect(server);
     connection.send(`GET ${server.url}/healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
     expect(statusLine(await connection.closed(2_000))).to.equal('HTTP/1.1 200 OK');
@@ -105,7 +105,7 @@ describe('malformed input', () => {
     });
   }
 
-  it('in a body that is not encoded as it says is refused at every POST', async () => {
+  it('in a body with another encoding than declared is refused at every POST', async () => {
     const json = '{"client_id":"spa"}';
     const each = ways();
     for (const path of posts()) {
@@ -166,7 +166,7 @@ describe('malformed input', () => {
     });
   }
 
-  it('in a body too long reaches a client that sends all of it before it listens', async () => {
+  it('in a body too long gets an answer even if the client sends all of it before it reads', async () => {
     for (let i = 0; i < 5; i++) {
       const answer = await agent().request('/oauth/token', { json: { state: 'x'.repeat(1_000_000) } });
       expect(answer.status).to.equal(413);

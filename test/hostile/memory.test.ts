@@ -1,4 +1,4 @@
-// What strangers can have us keep: requests of a bounded size, so many at most.
+// What strangers can make the server store: a limited number of requests of a limited size.
 import { deflateRawSync } from 'node:zlib';
 import { expect } from 'chai';
 import { tenant as mfaTenant } from '../factors/tenant.ts';
@@ -55,7 +55,7 @@ describe('what waits for a user', () => {
   const kept = async (collection: 'artifacts' | 'challenges') =>
     (await server.store.collection(collection).list({ limit: 5_000 })).records;
 
-  /** That many strangers, each sent on to where a login begins. */
+  /** Sends requests of so many strangers, each as far as the beginning of a login. */
   const many = async (count: number, path: (i: number) => string) => {
     const requester = createRequester(server);
     const answers = await Promise.all(Array.from({ length: count }, (_, i) => requester.ask('GET', path(i))));
@@ -72,7 +72,7 @@ describe('what waits for a user', () => {
   };
 
   describe('at /authorize', () => {
-    it('is refused when a parameter is too long, or all of them are, and nothing of it is kept', async () => {
+    it('is refused and not stored when a parameter or all together are too long', async () => {
       for (const over of [
         { state: 'x'.repeat(50_000) },
         { state: 'x'.repeat(4_097) },
@@ -90,14 +90,14 @@ describe('what waits for a user', () => {
       expect(await kept('artifacts')).to.deep.equal([]);
     });
 
-    it('keeps a state as long as applications have', async () => {
+    it('may have a state as long as applications use', async () => {
       const browser = agent();
       const state = 'x'.repeat(4_096);
       const page = await follow(browser, await authorize(browser, webRequest({ state })), server.url);
       expect(responseOf(await submitLogin(browser, server, page)).state).to.equal(state);
     });
 
-    it('is at most 600 of an address: the oldest go, but none that somebody has begun to answer', async () => {
+    it('is at most 600 requests of an address: the oldest are removed, but none that somebody has begun to answer', async () => {
       const [first, second, answered] = [agent(), agent(), agent()];
       const [firstPage, secondPage, mfaPage] = [
         await follow(first, await authorize(first, webRequest()), server.url),
@@ -121,7 +121,7 @@ describe('what waits for a user', () => {
   });
 
   describe('at /samlp', () => {
-    it('is refused when it is too long, and nothing of it is kept', async () => {
+    it('is refused and not stored when it is too long', async () => {
       for (const path of [
         authnRequest({ relayState: 'x'.repeat(2_049) }),
         authnRequest({ subject: 'x'.repeat(8_500) }),
@@ -131,7 +131,7 @@ describe('what waits for a user', () => {
       expect(await kept('challenges')).to.deep.equal([]);
     });
 
-    it('is at most 600 of an address, the newest', async () => {
+    it('is at most the newest 600 requests of an address', async () => {
       const [first, second] = [agent(), agent()];
       const [firstPage, secondPage] = [
         await follow(first, await first.get(authnRequest({ id: '_first' })), server.url),

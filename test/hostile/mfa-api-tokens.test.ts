@@ -1,5 +1,5 @@
-// Access tokens for the MFA API: what one may do is judged at each use by what is so then. A token from before a
-// factor was enrolled, changed or removed, or from before a new password, has no say in the factors that are there now.
+// Access tokens for the MFA API. Their permission is checked at each use against the present state: a token from before
+// a factor was enrolled, changed or removed, or from before a new password, gives no access to the present factors.
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -27,7 +27,7 @@ import { startServer, type TestServer } from '../support/server.ts';
 const SCOPE = 'openid enroll read:authenticators remove:authenticators';
 const generous = { capacity: 10_000, perMinute: 10_000 };
 
-/** `web` is asked for no second factor, `leeway` for one. */
+/** Clients: `web` requires no second factor, `leeway` requires one. */
 const lenient = {
   ...tenant,
   attackProtection: {
@@ -44,7 +44,7 @@ const lenient = {
   ),
 };
 
-/** Calls of a user's at the MFA API. */
+/** The calls of a user at the MFA API. */
 function apiOf(server: TestServer) {
   const calls = callsOf(server);
   const list = (bearer: string) =>
@@ -95,7 +95,7 @@ describe('an access token for the MFA API', () => {
   });
   after(() => server.stop());
   const someone = () => `mfa-${people++}@example.test`;
-  /** No use of a token is left, and what the user has stays. */
+  /** Asserts that a token is of no more use, and that the user's factors stay. */
   const isDead = async (bearer: string, user: string) => {
     const before = await api.records(user);
     isRefused(await api.list(bearer));
@@ -104,7 +104,7 @@ describe('an access token for the MFA API', () => {
     expect(await api.records(user)).to.deep.equal(before);
   };
 
-  describe('got with the password alone, before there was a factor', () => {
+  describe('obtained with the password alone, before there was a factor,', () => {
     it('neither lists, adds nor removes once the user has one', async () => {
       const user = someone();
       const early = await api.early(user);
@@ -122,7 +122,7 @@ describe('an access token for the MFA API', () => {
       expect(await api.active(user)).to.have.length(1);
     });
 
-    it('enrols the first one, lists and removes what is begun', async () => {
+    it('enrols the first factor, lists and removes unfinished ones', async () => {
       const user = someone();
       const early = await api.early(user);
       await api.begin(early);
@@ -152,7 +152,7 @@ describe('an access token for the MFA API', () => {
       expect(await api.active(user)).to.deep.equal([]);
     });
 
-    it('got at /authorize is no better', async () => {
+    it('has no more access when it comes from /authorize', async () => {
       for (const response_type of ['code', 'id_token token']) {
         const user = someone();
         const browser = createAgent(server);
@@ -168,8 +168,8 @@ describe('an access token for the MFA API', () => {
     });
   });
 
-  describe('got with a second factor', () => {
-    it('adds and removes, one after the other: its own changes do not end it', async () => {
+  describe('obtained with a second factor', () => {
+    it('adds and removes in turn: its own changes do not end it', async () => {
       const user = someone();
       const { secret } = await api.enrollOtp(user, 'leeway');
       const bearer = await api.proved(user, secret);
@@ -183,7 +183,7 @@ describe('an access token for the MFA API', () => {
       for (const id of ids) expect((await api.remove(bearer, id)).status).to.equal(204);
     });
 
-    it('removes several at once', async () => {
+    it('removes several factors at once', async () => {
       const user = someone();
       const { secret } = await api.enrollOtp(user, 'leeway');
       for (let i = 0; i < 3; i++) {
@@ -210,7 +210,7 @@ describe('an access token for the MFA API', () => {
       await isDead(stolen, user);
     });
 
-    it('is good at /authorize too, whatever the response', async () => {
+    it('is also issued at /authorize, with every response type', async () => {
       const user = someone();
       const { secret } = await api.enrollOtp(user, 'leeway');
       for (const response_type of ['code', 'id_token token']) {
@@ -237,7 +237,7 @@ describe('an access token for the MFA API', () => {
       expect((await api.list(other)).status, 'the one that changed it').to.equal(200);
     });
 
-    it('ends when another login removes a factor, and does not come back with a new one', async () => {
+    it('ends when another login removes a factor, and is not revived by a new one', async () => {
       const user = someone();
       const { secret } = await api.enrollOtp(user, 'leeway');
       const [old, other] = [await api.proved(user, secret), await api.proved(user, secret)];
@@ -249,7 +249,7 @@ describe('an access token for the MFA API', () => {
       await isDead(other, user);
     });
 
-    it('is got from a session until the factors change; then the factor is given again', async () => {
+    it('is issued from a session until the factors change, after which a factor is required again', async () => {
       const user = someone();
       const { secret } = await api.enrollOtp(user, 'leeway');
       const browser = createAgent(server);
@@ -281,7 +281,7 @@ describe('an access token for the MFA API', () => {
       const user = someone();
       const { secret } = await api.enrollOtp(user, 'leeway');
       const record = await server.users.findInConnection({ name: 'users' }, user);
-      // Proved before, so that the factors stay.
+      // Verified before, so that the factors stay.
       await server.users.update(record?.id ?? '', { email_verified: true });
       const bearer = await api.proved(user, secret);
       const added = (await api.begin(bearer)).json();
@@ -311,14 +311,14 @@ describe('an access token for the MFA API', () => {
     });
   });
 
-  it('of other APIs do not say how their users logged in', async () => {
+  it('for other APIs does not say how its user logged in', async () => {
     const user = someone();
     const { access_token } = (await api.login(user, { audience: 'https://api.example.test/' })).json();
     expect(payload(access_token)).not.to.have.any.keys('amr', 'factors_changed', 'credential_version');
   });
 
   describe('at the same time as', () => {
-    it('the owner’s first factor is confirmed: a factor that was confirmed is never removed', async () => {
+    it("the owner's first factor is confirmed never removes a confirmed factor", async () => {
       const random = seeded(4);
       for (let round = 0; round < 12; round++) {
         const user = someone();
@@ -339,7 +339,7 @@ describe('an access token for the MFA API', () => {
       }
     });
 
-    it('the owner’s and the attacker’s first factor are confirmed: one is, and the other’s token is dead', async () => {
+    it("the owner's and the attacker's first factor are confirmed keeps one factor, and the other's token is invalid", async () => {
       const random = seeded(5);
       for (let round = 0; round < 8; round++) {
         const user = someone();
@@ -363,8 +363,8 @@ describe('an access token for the MFA API', () => {
   });
 });
 
-describe('an access token for the MFA API, got with the password alone', () => {
-  it('does not remove a factor that is switched off, on the word of the password', async () => {
+describe('an access token for the MFA API, obtained with the password alone,', () => {
+  it('does not remove a factor that is switched off', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-switched-off-'));
     const first = await startServer({ tenant: lenient, dataDir });
     const user = 'mfa-0@example.test';

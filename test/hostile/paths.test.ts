@@ -1,4 +1,4 @@
-// Paths in every spelling but their own: what a router, a proxy or a file system might fold together reaches nothing.
+// Variants of declared paths: whatever a router, a proxy or a file system might treat as equal is not found.
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { type Requester, unlimitedServer } from '../support/requester.ts';
@@ -25,14 +25,14 @@ describe('a request', () => {
   const declared = () => Map.groupBy(server.tenant.routes, ({ path }) => path);
   const concrete = (path: string) => path.replaceAll(/:[a-z_]+/g, 'nobody');
 
-  it('is declared with a limit, the probes and the files of pages apart', () => {
+  it('has a declared limit, except for probes and assets', () => {
     const free = server.tenant.routes.filter(({ limit }) => limit === 'unlimited');
     expect(free.map(({ path }) => path.replace(/^\/assets\/.*/, '/assets')))
       .to.include('/healthz')
       .and.satisfy((paths: string[]) => new Set(paths).size === 3);
   });
 
-  it('of an undeclared method is 405 and told which there are', async () => {
+  it('with an undeclared method gets 405 and the list of methods', async () => {
     const tried = turns(6);
     for (const [path, routes] of declared()) {
       const methods = routes.flatMap((route) => [...route.methods]);
@@ -49,9 +49,9 @@ describe('a request', () => {
     }
   });
 
-  it('of no other spelling of a path is answered', async () => {
+  it('for another spelling of a path is not answered', async () => {
     const random = seeded(9);
-    // Another text for a parameter is no other spelling.
+    // Another value of a parameter is no other spelling.
     const patterns = [...declared().keys()].map(patternOf);
     const tried = turns(12);
     const alike = turns(2);
@@ -71,7 +71,7 @@ describe('a request', () => {
     }
   });
 
-  it('of an undeclared path is the error page for a browser, and data for others', async () => {
+  it('for an undeclared path gets the error page in a browser, and JSON elsewhere', async () => {
     const browser = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
     for (const [headers, type] of [
       [browser, 'text/html'],
@@ -89,8 +89,8 @@ describe('a request', () => {
 });
 
 /**
- * One router reads all paths: what is tried is tried in full at the first path of each part, and at all others a share of it, each
- * another one in turn.
+ * One router handles all paths, so the first path of each part is tried with all variants, and each other path with
+ * some of them in turn.
  */
 function turns(shares: number): <T>(path: string, all: readonly T[]) => readonly T[] {
   const parts = new Set<string | undefined>();
@@ -104,7 +104,7 @@ function turns(shares: number): <T>(path: string, all: readonly T[]) => readonly
   };
 }
 
-/** Spellings of a path that are not the path: each of the known tricks, and some at random places. */
+/** Variants of a path that are not the path: the known tricks, and some at random positions. */
 function spellings(path: string, random: () => number): string[] {
   const at = (text: string) => Math.floor(random() * text.length);
   const letters = [...path.matchAll(/[a-z]/g)].filter(({ index }) => !inParameter(path, index));
@@ -146,7 +146,7 @@ function inParameter(path: string, index: number): boolean {
   return path.startsWith('nobody', start);
 }
 
-/** What a declared path takes: itself, with texts for its parameters. */
+/** A request for a declared path, with values for its parameters. */
 function patternOf(path: string): RegExp {
   const segments = path.split('/').map((segment) => {
     return segment.startsWith(':')

@@ -1,5 +1,5 @@
-// Logins that are under way while the password is reset: somebody who knows the old one must not come out
-// with a session or a refresh token, whatever way they came in by and whenever they were overtaken.
+// Logins in progress while the password is reset: somebody who knows the old password must not obtain a session or a
+// refresh token, with any grant and at any moment of the reset.
 import { expect } from 'chai';
 import { createHasher, type Hasher } from '../../src/users/hashing.ts';
 import { codeOf, factors, MFA_GRANTS, tenant } from '../factors/tenant.ts';
@@ -21,7 +21,7 @@ import { CHEAP, startServer, type TestServer } from '../support/server.ts';
 const NEW = 'Another-Long-Word-9';
 const ORIGIN = new URL(SPA_CALLBACK).origin;
 
-/** A hasher that can keep back the answers that a password is right: what comes after it comes later. */
+/** A hasher that can hold back the answer that a password is right, so that a test can act before it arrives. */
 function gatedHasher() {
   const inner = createHasher({ cost: CHEAP });
   let gate: { opened: Promise<void>; open: () => void } | undefined;
@@ -50,7 +50,7 @@ function gatedHasher() {
       gate?.open();
       gate = undefined;
     },
-    /** Until so many right answers are kept back. */
+    /** Waits until so many right answers are held back. */
     until: async (count: number) => {
       while (waiting < count) await turns(1);
     },
@@ -83,11 +83,11 @@ describe('a password reset', () => {
   });
   after(() => server.stop());
 
-  /** A user of their own for each test: what is left of one harms no other. */
+  /** Makes a user for each test, so that tests do not affect each other. */
   const someone = () => `mfa-${people++}@example.test`;
   const web = { client_id: 'web', client_secret: 'web-secret' };
 
-  /** Everything up to the form of the new password. @returns sends it. */
+  /** Goes as far as the form of the new password. @returns a function that sends it. */
   const prepareReset = async (email: string) => {
     const agent = createAgent(server);
     await agent.request('/dbconnections/change_password', {
@@ -98,7 +98,7 @@ describe('a password reset', () => {
     return () => agent.request(action, { form: { ...fields, password: NEW, repeat: NEW } });
   };
 
-  /** Whether a browser is logged in. */
+  /** Returns whether a browser is logged in. */
   const hasSession = async (agent: Agent) => {
     const answer = await agent.get(`/authorize?${new URLSearchParams(webRequest({ prompt: 'none' }))}`);
     return 'code' in responseOf(answer);
@@ -115,7 +115,7 @@ describe('a password reset', () => {
       scope: 'openid offline_access',
       ...over,
     });
-  /** The hosted page, filled in. @returns posts it and follows to the end. */
+  /** Fills in the login page. @returns a function that posts it and follows to the end. */
   const preparePage = async (agent: Agent, email: string, over: Record<string, string> = {}) => {
     const page = await openPage(agent, server, webRequest({ scope: 'openid offline_access', ...over }));
     return () => submitLogin(agent, server, page, { email, password: USER.password });
@@ -149,7 +149,7 @@ describe('a password reset', () => {
     });
 
   describe('while a right answer is on its way', () => {
-    /** Begins a login, keeps back that its password is right, resets, and lets it go on. */
+    /** Begins a login, holds back the answer that its password is right, resets, and lets it continue. */
     const overtake = async <T>(email: string, login: () => Promise<T>): Promise<T> => {
       const reset = await prepareReset(email);
       gate.close();
@@ -168,7 +168,7 @@ describe('a password reset', () => {
       ['password', {}],
       ['password-realm', { grant_type: REALM_GRANT, realm: 'users' }],
     ] as const) {
-      it(`the ${grant} grant gives no tokens, in the words of a wrong password`, async () => {
+      it(`lets the ${grant} grant fail with the error of a wrong password`, async () => {
         const email = someone();
         const answer = await overtake(email, () => byGrant(email, over));
         expect([answer.status, answer.json()]).to.deep.equal([
@@ -178,7 +178,7 @@ describe('a password reset', () => {
       });
     }
 
-    it('the login page asks again, and takes the new password', async () => {
+    it('makes the login page ask again, which accepts the new password', async () => {
       const email = someone();
       const agent = createAgent(server);
       const page = await overtake(email, await preparePage(agent, email));
@@ -188,7 +188,7 @@ describe('a password reset', () => {
       expect(responseOf(back)).to.have.property('code');
     });
 
-    it('a login ticket is worth nothing', async () => {
+    it('invalidates a login ticket', async () => {
       const email = someone();
       const agent = createAgent(server);
       const answer = await overtake(email, () => ticket(agent, email));
@@ -199,7 +199,7 @@ describe('a password reset', () => {
       expect(await hasSession(agent)).to.equal(false);
     });
 
-    it('a login ticket of a silent request is worth nothing', async () => {
+    it('invalidates a login ticket of a silent request', async () => {
       const email = someone();
       const agent = createAgent(server);
       const answer = await overtake(email, () => ticket(agent, email));
@@ -210,7 +210,7 @@ describe('a password reset', () => {
       expect(await hasSession(agent)).to.equal(false);
     });
 
-    it('an MFA token is worth nothing', async () => {
+    it('invalidates an MFA token', async () => {
       const email = someone();
       await server.users.update((await userOf(email)).id, { multifactor: ['any'] });
       const answer = await overtake(email, () => byGrant(email));
@@ -229,7 +229,7 @@ describe('a password reset', () => {
       }
     });
 
-    it('the second factor of the old password is not asked for', async () => {
+    it('asks for no second factor after the old password', async () => {
       const email = someone();
       await server.users.update((await userOf(email)).id, { multifactor: ['any'] });
       const agent = createAgent(server);
@@ -238,7 +238,7 @@ describe('a password reset', () => {
       expect(page.text).to.include('name="password"');
     });
 
-    it('nothing is given to a user who was removed or blocked meanwhile', async () => {
+    it('grants nothing to a user who was removed or blocked meanwhile', async () => {
       for (const change of ['removed', 'blocked'] as const) {
         const email = someone();
         const { id } = await userOf(email);
@@ -258,7 +258,7 @@ describe('a password reset', () => {
   });
 
   for (const seed of [1, 2, 3, 4, 5, 6]) {
-    it(`leaves nothing of the old password to 26 logins around it (seed ${seed})`, async () => {
+    it(`leaves nothing to 26 concurrent logins with the old password (seed ${seed})`, async () => {
       const random = seeded(seed);
       const email = someone();
       const reset = await prepareReset(email);
@@ -285,7 +285,7 @@ describe('a password reset', () => {
   }
 
   for (const seed of [1, 2, 3]) {
-    it(`leaves nothing to what is under way in sessions from before (seed ${seed})`, async () => {
+    it(`leaves nothing to requests in progress with earlier sessions (seed ${seed})`, async () => {
       const random = seeded(seed);
       const email = someone();
       const agents = await Promise.all(

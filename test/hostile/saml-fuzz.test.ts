@@ -1,4 +1,5 @@
-// SAML messages bent at random: none is more than refused, and of a signed one nothing is believed that was not.
+// SAML messages that are altered at random: each is refused or harmless, and of a signed one nothing unsigned is
+// believed.
 import { deflateRawSync } from 'node:zlib';
 import { expect } from 'chai';
 import {
@@ -35,7 +36,7 @@ type Chance = () => number;
 const below = (random: Chance, most: number) => Math.floor(random() * most);
 const oneOf = <T>(random: Chance, all: readonly T[]): T => all[below(random, all.length)]!;
 
-/** What takes the place of something. */
+/** Replacements for parts of a message. */
 const WORDS = [
   '',
   ' ',
@@ -82,7 +83,7 @@ const WORDS = [
   'a'.repeat(3_000),
 ];
 
-/** Bends a text in one of many ways. */
+/** Alters a text in one of many ways. */
 function bend(random: Chance, text: string): string {
   const at = below(random, text.length + 1);
   const length = below(random, 40);
@@ -116,7 +117,7 @@ function bendOften(random: Chance, text: string): string {
   return bent;
 }
 
-describe('bent SAML messages', () => {
+describe('altered SAML messages', () => {
   let server: TestServer;
   let key: KeyAndCertificate;
 
@@ -155,7 +156,7 @@ describe('bent SAML messages', () => {
     expect(server.logged()).not.to.include('unexpected error');
   });
   const AS_SIGNED = { acsUrl: ACS, issuer: SP_ISSUER, forceAuthn: false, isPassive: false };
-  /** What waits for its user since it was last asked, of an application that signs. */
+  /** Returns the new waiting requests of an application that signs. */
   async function believed() {
     const challenges = server.store.collection('challenges');
     const { records } = await challenges.list({ limit: 1000 });
@@ -164,7 +165,7 @@ describe('bent SAML messages', () => {
       records
         .filter(({ purpose, data }) => purpose === 'internal_login' && data.clientId === 'strict')
         .map(({ data }) => (data.data as { request: Record<string, unknown> }).request)
-        // A query that lost its message begins a login that nobody asked for.
+        // A query that lost its message begins an unsolicited login.
         .filter(({ id }) => id !== undefined)
     );
   }
@@ -202,7 +203,7 @@ describe('bent SAML messages', () => {
         await isHarmless(sent, `seed ${seed}, case ${count}: ${bent}`);
       }
       const requests = await believed();
-      // Those that nothing happened to, at least.
+      // At least the unaltered ones.
       expect(requests).not.to.deep.equal([]);
       for (const request of requests) expect(request).to.include({ ...AS_SIGNED, relayState: 'mine' });
     });
@@ -221,7 +222,7 @@ describe('bent SAML messages', () => {
     }
   });
 
-  it('of somebody who is logged in log nobody out whose name is not in what was signed', async () => {
+  it('of a logged-in user log out nobody whose name was not signed', async () => {
     const random = seeded(11);
     const agent = createAgent(server);
     const sp = await serviceProvider(server, 'strict', { privateKey: key.privateKey });
@@ -240,7 +241,7 @@ describe('bent SAML messages', () => {
     }
     const asked = await authorize(agent, webRequest({ prompt: 'none' }));
     expect(responseOf(await follow(agent, asked, server.url)).code).to.be.a('string');
-    // What was meant does.
+    // The intended logout does.
     const attributes = { Destination: address('strict', '/logout') };
     const meant = sign(logoutRequest({ attributes, nameId: profile.nameID }), key.privateKey);
     const end = await agent.request('/samlp/strict/logout', { form: postForm(meant) });

@@ -1,5 +1,5 @@
-// Logins and logouts by SAML at the same time, over and over: what a service provider was told of a session is
-// over with it, whichever comes last.
+// Concurrent SAML logins and logouts, repeated: the sessions at service providers end with the session here, whichever
+// is last.
 import { expect } from 'chai';
 import { authnRequest, logoutRequest, postForm, redirectQuery } from '../saml/messages.ts';
 import { logInAt, posted, SLO, samlClient, startSamlServer } from '../saml/support.ts';
@@ -21,7 +21,7 @@ describe('SAML sessions under races', () => {
 
   const signOn = async (agent: Agent, client: string) =>
     (await logInAt(agent, server, `/samlp/${client}?${redirectQuery(authnRequest())}`)).xml;
-  /** A login that only has to be fetched: the address at which it ends. */
+  /** Begins a login that is complete but for its last request. @returns the address of that request. */
   async function begun(agent: Agent, client: string): Promise<string> {
     const started = await agent.get(`/samlp/${client}?${redirectQuery(authnRequest())}`);
     return (await agent.get(started.location)).location;
@@ -33,7 +33,7 @@ describe('SAML sessions under races', () => {
     expect(await sessions()).to.deep.equal([]);
   });
 
-  it('a login that ends after its session leaves none behind', async () => {
+  it('leave no session after a login that ends later than its session', async () => {
     const random = seeded(SEED);
     for (let round = 0; round < ROUNDS; round++) {
       const agent = createAgent(server);
@@ -52,14 +52,14 @@ describe('SAML sessions under races', () => {
     }
   });
 
-  it('a login whose session ends while it is noted is no login', async () => {
+  it('fail a login whose session ends while it is recorded', async () => {
     const agent = createAgent(server);
     await signOn(agent, 'one');
     const callback = await begun(agent, 'two');
     const collection = server.store.collection('samlSessions');
     const { put } = collection;
     const [reached, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    // The write comes late, as on a slow disk.
+    // The write is delayed, as on a slow disk.
     collection.put = async (record) => {
       reached.resolve();
       await opened.promise;
@@ -76,7 +76,7 @@ describe('SAML sessions under races', () => {
     expect(await sessions()).to.deep.equal([]);
   });
 
-  it('of logouts that begin at once one ends the session, and all are answered', async () => {
+  it('end a session once when several logouts begin at once, and answer all of them', async () => {
     const random = seeded(SEED + 1);
     for (let round = 0; round < 4; round++) {
       const agent = createAgent(server);

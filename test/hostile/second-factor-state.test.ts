@@ -1,4 +1,5 @@
-// State that somebody with a password, or with a device of their own, makes the server keep: bounded, whatever they do.
+// The state that somebody with a password, or with a device of their own, can make the server store: limited in every
+// way.
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
@@ -12,7 +13,7 @@ import { until } from '../support/wait-until.ts';
 
 const generous = { capacity: 10_000, perMinute: 10_000 };
 
-describe('what one user’s second factor may fill', () => {
+describe("the state of a user's second factor", () => {
   let server: TestServer;
   let calls: ReturnType<typeof callsOf>;
   let people = 0;
@@ -32,8 +33,8 @@ describe('what one user’s second factor may fill', () => {
     return server.store.collection(name).findBy('user', user?.id ?? '');
   };
 
-  describe('requests to a device', () => {
-    it('are ten at once and ten an hour after that, from whatever address and by whatever token', async () => {
+  describe('in requests to a device', () => {
+    it('is limited to ten at once and ten an hour after that, from any address and with any token', async () => {
       const { user } = await devices.enrolled();
       const statuses: number[] = [];
       for (let i = 0; i < 13; i++) {
@@ -47,7 +48,7 @@ describe('what one user’s second factor may fill', () => {
       expect((await calls.challenge({ mfa_token, challenge_type: 'oob' })).status).to.equal(429);
     });
 
-    it('at the pages, too, which offer another way', async () => {
+    it('is limited at the pages, too, which offer another factor', async () => {
       const { user } = await devices.enrolled();
       const record = await server.users.findInConnection({ name: 'users' }, user);
       await server.users.update(record?.id ?? '', { email_verified: true });
@@ -60,7 +61,7 @@ describe('what one user’s second factor may fill', () => {
       expect(page.text).to.contain('Too many requests. Try another way').and.contain('/mfa/email');
     });
 
-    it('are given back when the user allows them, and not when they deny', async () => {
+    it('is no longer counted when the user approves, but is when they deny', async () => {
       const { user, device } = await devices.enrolled();
       for (let i = 0; i < 12; i++) {
         const challenge = await devices.challenged(user);
@@ -77,7 +78,7 @@ describe('what one user’s second factor may fill', () => {
       expect((await calls.challenge({ mfa_token, challenge_type: 'oob' })).status).to.equal(429);
     });
 
-    it('show five at a time on the device, also of ten that come at once; the oldest end', async () => {
+    it('is shown as five at a time on the device, even of ten concurrent ones; the oldest end', async () => {
       const { user, device } = await devices.enrolled();
       const first = await devices.challenged(user);
       server.tick(1_000);
@@ -92,7 +93,7 @@ describe('what one user’s second factor may fill', () => {
     });
   });
 
-  describe('event streams', () => {
+  describe('in event streams', () => {
     const open = async (device: Device) => {
       const assertion = await devices.sign(device.key, { sub: device.id });
       const sent = https.get(`${server.url}/authenticator/events?assertion=${assertion}`, {
@@ -113,7 +114,7 @@ describe('what one user’s second factor may fill', () => {
       if (!stream.ended) await once(stream.response, 'end');
     };
 
-    it('are ten of a user, over all devices; the oldest ends, and is told not to come again', async () => {
+    it('is limited to ten of a user, over all devices; the oldest ends, and is told not to reconnect', async () => {
       const { device } = await devices.enrolled();
       const streams = [];
       for (let i = 0; i < 13; i++) streams.push(await open(device));
@@ -128,7 +129,7 @@ describe('what one user’s second factor may fill', () => {
       for (const { response } of [...streams, another]) response.destroy();
     });
 
-    it('that were closed make room', async () => {
+    it('does not include closed streams', async () => {
       const { device } = await devices.enrolled();
       const kept = await open(device);
       for (let i = 0; i < 20; i++) {
@@ -137,13 +138,13 @@ describe('what one user’s second factor may fill', () => {
         response.destroy();
         await closed;
       }
-      // The server hears of it a moment later.
+      // The server learns of it a moment later.
       await until(() => kept.text !== '');
       expect(kept.text).to.contain('event: requests').and.not.contain('replaced');
       kept.response.destroy();
     });
 
-    it('end with the device', async () => {
+    it('ends with the device', async () => {
       const { user, device } = await devices.enrolled();
       const stream = await open(device);
       expect((await recordsOf('authenticators', user)).map(({ id }) => id)).to.include(device.id);
@@ -153,8 +154,8 @@ describe('what one user’s second factor may fill', () => {
     });
   });
 
-  describe('enrolments that are begun', () => {
-    it('are ten, the newest; the last one can be confirmed', async () => {
+  describe('in unfinished enrolments', () => {
+    it('is limited to the newest ten, of which the last can be confirmed', async () => {
       const user = someone();
       const mfa_token = await calls.mfaToken(user);
       let secret = '';
@@ -166,7 +167,7 @@ describe('what one user’s second factor may fill', () => {
       expect(done.status, done.text).to.equal(200);
     });
 
-    it('are ten, also when thirty are begun at once', async () => {
+    it('is limited to ten, even when thirty are begun at once', async () => {
       const user = someone();
       const mfa_token = await calls.mfaToken(user);
       await Promise.all(
@@ -175,7 +176,7 @@ describe('what one user’s second factor may fill', () => {
       expect((await recordsOf('authenticators', user)).length).to.be.at.most(10);
     });
 
-    it('are gone after an hour; one that was confirmed stays', async () => {
+    it('expires after an hour, except for confirmed enrolments', async () => {
       const [user, other] = [someone(), someone()];
       await calls.associate(await calls.mfaToken(user), { authenticator_types: ['otp'] });
       await calls.enrollOtp(other);
@@ -188,7 +189,7 @@ describe('what one user’s second factor may fill', () => {
     });
   });
 
-  it('authenticators of a user are twenty', async () => {
+  it('is limited to twenty authenticators', async () => {
     const user = someone();
     const { secret } = await calls.enrollOtp(user);
     const { id: user_id } = (await server.users.findInConnection({ name: 'users' }, user)) ?? { id: '' };

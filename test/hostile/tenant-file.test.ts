@@ -1,4 +1,4 @@
-// Tenant files as tired people and careless programs write them: each is read or refused in words, in time.
+// Tenant files with mistakes of people and programs: each is read, or refused with sentences, in time.
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import type { TenantFile } from '../../src/records/tenant.ts';
@@ -10,9 +10,9 @@ import { startServer } from '../support/server.ts';
 
 const EXAMPLE = readFileSync(EXAMPLE_FILE, 'utf8');
 const EVERYTHING = readFileSync(new URL('./tenant.yaml', import.meta.url), 'utf8');
-/** How many of the files that are read serve each test. */
+/** How many of the valid files each test serves. */
 const SERVED = 3;
-/** What may stand for a value, or between lines. */
+/** Replacements for a value, or lines to insert. */
 const ODD = [
   '*a',
   '&a',
@@ -54,7 +54,7 @@ const ODD = [
   'x'.repeat(5_000),
 ];
 
-/** What may stand for a value that a program wrote. */
+/** Replacements for a value in a generated file. */
 const VALUES = [
   '-1',
   '0',
@@ -84,7 +84,7 @@ const VALUES = [
   'x'.repeat(3_000),
 ];
 
-/** The tenant that says everything, with one value changed. @returns undefined when it is refused. */
+/** Changes one value of a tenant that uses every member. @returns undefined when it is refused. */
 function variant(random: () => number): { line: string; loaded: LoadedTenant } | undefined {
   const lines = EVERYTHING.split('\n');
   const at = Math.floor(random() * lines.length);
@@ -100,7 +100,7 @@ function variant(random: () => number): { line: string; loaded: LoadedTenant } |
   }
 }
 
-/** What applications and browsers ask of a tenant: one request of each kind. */
+/** Sends one request of each kind that applications and browsers send. */
 function requestsOf({ clients, databases, connections, resourceServers }: TenantFile) {
   const [client] = clients;
   const [api] = resourceServers;
@@ -144,7 +144,7 @@ function requestsOf({ clients, databases, connections, resourceServers }: Tenant
   ];
 }
 
-/** The example with a few changes. */
+/** Makes a few changes of the example. */
 function changed(random: () => number): string {
   const lines = EXAMPLE.split('\n');
   const pick = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)] as T;
@@ -196,7 +196,7 @@ describe('a tenant file that was changed at random', () => {
   }
 
   for (const seed of [1, 2]) {
-    it(`serves where it is taken: no request fails for it (seed ${seed})`, async () => {
+    it(`does not make a request fail when it is accepted (seed ${seed})`, async () => {
       const random = seeded(seed);
       let served = 0;
       while (served < SERVED) {

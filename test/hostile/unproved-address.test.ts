@@ -1,5 +1,5 @@
-// An address that is not theirs: somebody signs up with it, and makes what they can. When its owner proves it by
-// resetting the password, nothing of that is left. And a new password of whoever it is ends what was begun before.
+// Somebody signs up with an address of another person, and creates what they can. When the owner proves the address by
+// resetting the password, nothing of it is left. A new password of any user also ends what was begun before.
 import { expect } from 'chai';
 import { devicesOf } from '../factors/device.ts';
 import { callsOf, codeOf, factors, tenant } from '../factors/tenant.ts';
@@ -13,7 +13,7 @@ import { startServer, type TestServer } from '../support/server.ts';
 const NEW = 'Another-New-Word-9';
 const generous = { capacity: 10_000, perMinute: 10_000 };
 
-/** Nonces, forms' tokens, names of waiting requests, and the number that an error page gives its request. */
+/** Nonces, form tokens, names of waiting requests, and the number that an error page gives its request. */
 const RANDOM_TEXT = /nonce="[^"]*"|value="[\w-]{43}"|(?<=\/u\/)[\w-]{21,}|<code>[\w-]{8}-\w+<\/code>/g;
 
 const demanding = {
@@ -62,7 +62,7 @@ for (const keeps of [false, true]) {
       (await kept('authenticators', email)).filter((one) => 'active' in one && one.active);
     const hasSession = async (agent: Agent) =>
       'code' in responseOf(await authorize(agent, webRequest({ prompt: 'none' })));
-    /** Enrols an app at the pages, and lets the browser be remembered. */
+    /** Enrols an app at the pages, and has the browser remembered. */
     const enrollAtPages = async (browser: Agent, email: string): Promise<Answer> => {
       const page = await logIn(browser, server, webRequest(), { email, password: USER.password });
       const path = /\/u\/[\w-]+\/mfa/.exec(page.text)?.[0] ?? '';
@@ -77,7 +77,7 @@ for (const keeps of [false, true]) {
     };
 
     describe('that proves it for the first time', () => {
-      it('leaves nothing of whoever signed up with it: factors, sessions, tokens, browsers, consents, what they said', async () => {
+      it('leaves nothing of the person who signed up with it: factors, sessions, tokens, browsers, consents, metadata', async () => {
         const email = `squatted-${people++}@example.test`;
         const signedUp = await calls.agent.request('/dbconnections/signup', {
           json: {
@@ -134,7 +134,7 @@ for (const keeps of [false, true]) {
         expect(login.json().mfa_requirements, 'the owner begins anew').to.have.property('enroll');
       });
 
-      it('ends the refresh tokens and the tokens for the MFA API that they got', async () => {
+      it('ends the refresh tokens and the tokens for the MFA API that they obtained', async () => {
         const email = someone();
         const { secret } = await calls.enrollOtp(email);
         const tokens = [];
@@ -166,7 +166,7 @@ for (const keeps of [false, true]) {
         expect((await devices.requests(device)).status).to.equal(401);
       });
 
-      it('leaves none of the factors that are confirmed while it is under way', async () => {
+      it('leaves no factor that is confirmed at the same time', async () => {
         const random = seeded(8);
         for (let round = 0; round < 6; round++) {
           const email = someone();
@@ -189,7 +189,7 @@ for (const keeps of [false, true]) {
     });
 
     describe('that was proved before', () => {
-      it('leaves factors, the recovery code and what they said of themselves', async () => {
+      it('keeps factors, the recovery code and metadata', async () => {
         const email = await verified();
         const { id } = await userOf(email);
         await server.users.update(id, { name: 'Ada', user_metadata: { plan: 'mine' } });
@@ -204,7 +204,7 @@ for (const keeps of [false, true]) {
         expect(recovered.status, recovered.text).to.equal(200);
       });
 
-      it('ends enrolments that were begun by MFA tokens, with their codes and barcodes', async () => {
+      it('ends enrolments that were begun with MFA tokens, with their codes and barcodes', async () => {
         const email = await verified();
         const mfa_token = await calls.mfaToken(email);
         const { secret } = (await calls.associate(mfa_token, { authenticator_types: ['otp'] })).json();
@@ -235,7 +235,7 @@ for (const keeps of [false, true]) {
         expect(challenges.filter((one) => 'purpose' in one && one.purpose === 'mfa_oob')).to.deep.equal([]);
       });
 
-      it('ends enrolments that were begun at the pages, at every one of them', async () => {
+      it('ends enrolments that were begun at the pages, at every step', async () => {
         const email = await verified();
         const { id } = await userOf(email);
         const browser = createAgent(server);
@@ -260,13 +260,13 @@ for (const keeps of [false, true]) {
         ];
         for (const { status, text, location } of answers) {
           expect(status, text).to.be.oneOf([302, 303, 400]);
-          // Random text (nonces, form tokens, names of requests) may hold any three letters: it is left out.
+          // Random text (nonces, form tokens, names of requests) may contain any three letters, so it is left out.
           expect((text + location).replace(RANDOM_TEXT, '')).not.to.match(/mfa|code=|Recovery/i);
         }
         expect(await kept('authenticators', email)).to.deep.equal([]);
       });
 
-      it('ends requests that wait on a device: nobody approves what the old password asked for', async () => {
+      it('ends requests that wait on a device: none that was made with the old password can be approved', async () => {
         const { user, device } = await devices.enrolled();
         await server.users.update((await userOf(user)).id, { email_verified: true });
         const challenge = await devices.challenged(user);
@@ -277,7 +277,7 @@ for (const keeps of [false, true]) {
         expect((await calls.verify('oob', challenge)).status).to.equal(401);
       });
 
-      it('forgets the browsers that were remembered', async () => {
+      it('forgets remembered browsers', async () => {
         const email = await verified();
         const browser = createAgent(server);
         await enrollAtPages(browser, email);
@@ -286,7 +286,7 @@ for (const keeps of [false, true]) {
         expect(await kept('browsers', email)).to.deep.equal([]);
       });
 
-      it('makes strangers of them, even of one that is remembered just then', async () => {
+      it('forgets a browser that is remembered at the same time', async () => {
         const email = await verified();
         const browser = createAgent(server);
         await enrollAtPages(browser, email);
@@ -298,7 +298,7 @@ for (const keeps of [false, true]) {
         expect(readForm(await again(NEW), 'code').action).to.match(/\/mfa\/otp$/);
       });
 
-      it('is not outrun: no factor becomes the user’s once the password is another', async () => {
+      it('adds no factor once the password has changed', async () => {
         for (let count = 0; count < 24; count++) {
           const email = await verified();
           const { id } = await userOf(email);
@@ -306,7 +306,7 @@ for (const keeps of [false, true]) {
           const { secret } = (await calls.associate(mfa_token, { authenticator_types: ['otp'] })).json();
           const answer = calls.verify('otp', { mfa_token, otp: codeOf(secret) });
           await turns(count % 6);
-          // The password alone: nothing that was begun is removed for the sake of it.
+          // Only the password changes: nothing that was begun is removed because of it.
           const set = server.users.setPassword(id, NEW);
           while ((await server.users.credentialVersion(id)) === 0) await turns(1);
           const before = (await active(email)).map((one) => one.id);
@@ -318,7 +318,7 @@ for (const keeps of [false, true]) {
         }
       });
 
-      it('leaves nothing to confirm, even if it is begun with the old password just then', async () => {
+      it('leaves nothing to confirm, even when it is begun with the old password at the same time', async () => {
         const email = await verified();
         const { id } = await userOf(email);
         const old = await calls.mfaToken(email);
@@ -331,7 +331,7 @@ for (const keeps of [false, true]) {
         expect(await active(email)).to.deep.equal([]);
       });
 
-      it('comes before the confirmation of a factor or after it: what was refused is not there', async () => {
+      it('happens before or after a confirmation: a refused factor does not exist', async () => {
         const random = seeded(9);
         for (let round = 0; round < 8; round++) {
           const email = await verified();

@@ -1,4 +1,4 @@
-// The same attacks on the answer of a provider, over every strategy whose users log in elsewhere.
+// The same attacks on the answer of a provider, for every strategy whose users log in elsewhere.
 
 import { inflateRawSync } from 'node:zlib';
 import { expect } from 'chai';
@@ -20,18 +20,18 @@ interface Brought {
   form?: Record<string, string>;
 }
 
-/** A login that has gone to its provider. */
+/** A login that was redirected to its provider. */
 interface Gone {
   agent: Agent;
-  /** What the provider sends back. */
+  /** The answer of the provider. */
   brought: Brought;
-  /** The same, as the other connection's provider would have it, for the state of this login. */
+  /** The same answer, from the provider of the other connection, for the state of this login. */
   ofOther: Brought;
-  /** The same, in the name of another issuer. */
+  /** The same answer, in the name of another issuer. */
   ofIssuer: Brought;
 }
 
-/** A strategy: its connections `<name>-a` and `<name>-b` are at two providers. */
+/** A strategy, with its connections `<name>-a` and `<name>-b` at two providers. */
 interface Row {
   name: string;
   strategy: string;
@@ -48,18 +48,18 @@ const OPENID: Record<string, object> = {
   'google-apps': { domain: 'acme.example.test', map_user_id_to_id: true },
   apple: { client_secret: '', team_id: 'TEAM', kid: 'KEY' },
 };
-/** All of them are one piece of code; these stand for it. */
+/** Social strategies share their code; these represent them. */
 const SOCIAL = ['github', 'gitlab'];
 const EVIL = 'https://evil.example.test';
 
-describe('an answer of a provider that is attacked', () => {
+describe('an attacked answer of a provider', () => {
   let oauth: [OAuth2Provider, OAuth2Provider];
   let openid: [OpenIdProvider, OpenIdProvider];
   let saml: [KeyAndCertificate, KeyAndCertificate];
   let teamKey = '';
   let server: TestServer;
 
-  /** Follows the way to a provider that answers by a redirection. */
+  /** Follows the redirects to a provider that answers by a redirect. */
   const redirected = async (at: URL): Promise<Record<string, string>> => {
     const gone = await fetch(at, { redirect: 'manual' });
     return Object.fromEntries(new URL(gone.headers.get('location') ?? '').searchParams);
@@ -186,11 +186,11 @@ describe('an answer of a provider that is attacked', () => {
   };
   const told = async (agent: Agent, brought: Brought, more: Record<string, string> = {}) =>
     responseOf(await follow(agent, await bring(agent, brought, more), server.url));
-  /** Whom the providers gave tokens to. */
+  /** The clients that the providers issued tokens to. */
   const exchanges = () =>
     [...oauth, ...openid].map(({ seen }) => seen.filter(({ path }) => path === '/token').length);
 
-  it('is attacked for every strategy', () => {
+  it('is tested for every strategy', () => {
     const social: readonly string[] = SOCIAL_STRATEGIES;
     const names = strategies.flatMap(({ page, name }) =>
       page === 'redirect' && !social.includes(name) ? [name] : [],
@@ -200,12 +200,12 @@ describe('an answer of a provider that is attacked', () => {
 
   for (const row of rows) {
     describe(row.name, () => {
-      it('is good as the provider sends it', async () => {
+      it('is accepted as the provider sends it', async () => {
         const { agent, brought } = await begin(row);
         expect(await told(agent, brought)).to.have.property('code');
       });
 
-      it('is refused where no login waits for it, and nobody is asked', async () => {
+      it('is refused where no login waits for it, without a request to the provider', async () => {
         const { brought } = await begin(row);
         const asked = exchanges();
         const agent = createAgent(server);
@@ -220,7 +220,7 @@ describe('an answer of a provider that is attacked', () => {
         expect(exchanges()).to.deep.equal(asked);
       });
 
-      it('is refused in the browser of somebody else, and is still good in its own', async () => {
+      it('is refused in another browser, and stays valid in its own', async () => {
         const { agent, brought } = await begin(row);
         const victim = await begin(row);
         expect((await bring(victim.agent, brought)).status).to.equal(400);
@@ -228,7 +228,7 @@ describe('an answer of a provider that is attacked', () => {
         expect(await told(victim.agent, victim.brought)).to.have.property('code');
       });
 
-      it('is good once, of fifty at once and afterwards', async () => {
+      it('is accepted once, of fifty concurrent ones and later ones', async () => {
         const { agent, brought } = await begin(row);
         const asked = exchanges().reduce((sum, one) => sum + one);
         const answers = await Promise.all(Array.from({ length: 50 }, () => bring(agent, brought)));
@@ -245,17 +245,17 @@ describe('an answer of a provider that is attacked', () => {
         expect(exchanges()).to.deep.equal(asked);
       });
 
-      it('is refused where the provider of another connection gave it (mix-up)', async () => {
+      it('is refused when it comes from the provider of another connection (mix-up)', async () => {
         const { agent, ofOther } = await begin(row);
         const sides = row.go === byCode ? exchanges() : [];
         const answer = await told(agent, ofOther);
         expect(answer.error).to.be.a('string');
         expect(answer).not.to.have.property('code');
-        // The code goes to none but the provider that was asked.
+        // The code goes only to the provider of the request.
         if (row.go === byCode) for (const other of [1, 3]) expect(exchanges()[other]).to.equal(sides[other]);
       });
 
-      it('is refused at the address of another connection, and for the login of another one', async () => {
+      it('is refused at the address of another connection, and for the login at another one', async () => {
         const agent = createAgent(server);
         const [one, two] = [await begin(row, 0, agent), await begin(row, 1, agent)];
         if (one.brought.form !== undefined) {

@@ -1,5 +1,5 @@
-// Providers that are hostile, or let their users be: who somebody is by an id that looks like another's, what a provider
-// publishes of itself, and whose connection a request may name.
+// Hostile providers, and providers with hostile users: ids that look like another user's, manipulated metadata, and
+// connections that a request names.
 import { expect } from 'chai';
 import type { JWK } from 'jose';
 import { createAgent } from '../support/agent.ts';
@@ -9,7 +9,7 @@ import { type OpenIdProvider, signingKey, startOpenIdProvider } from '../support
 import { startServer, type TestServer } from '../support/server.ts';
 import { failedLogins, fromProvider, logInUpstream, toProvider } from '../support/upstream-login.ts';
 
-describe('a provider that is hostile', () => {
+describe('a hostile provider', () => {
   let provider: OpenIdProvider;
   let server: TestServer;
   let documents = 0;
@@ -70,10 +70,10 @@ describe('a provider that is hostile', () => {
     provider.userInfo = { sub: claims.sub ?? 'grace' };
     return logInUpstream(server, { connection, ...more });
   };
-  /** A connection whose document nobody has read yet. */
+  /** Makes a connection whose metadata was not read yet. */
   const fresh = () => `document-${documents++}`;
 
-  describe('in what it calls its users', () => {
+  describe('in the ids of its users', () => {
     const alike: [string, string, string][] = [
       ['case', 'Grace', 'grace'],
       ['compatibility', '\uff47race', 'grace'],
@@ -85,7 +85,7 @@ describe('a provider that is hostile', () => {
       ['the name of a connection', 'twin|grace', 'grace'],
     ];
     for (const [what, one, other] of alike) {
-      it(`tells two apart that differ by ${what}`, async () => {
+      it(`has two users for ids that differ by ${what}`, async () => {
         expect(await told('acme', { sub: one })).to.have.property('code');
         expect(await told('acme', { sub: other })).to.have.property('code');
         const ids = await Promise.all(
@@ -95,12 +95,12 @@ describe('a provider that is hostile', () => {
       });
     }
 
-    it('knows nobody by half of a character, of which all are written alike', async () => {
+    it('has no user for half of a surrogate pair, since all of these are stored alike', async () => {
       for (const sub of ['grace\ud800', 'grace\udfff'])
         expect(await told('acme', { sub })).to.include({ error: 'access_denied' });
     });
 
-    it('logs in whose profile has what no text should have', async () => {
+    it('may send a profile with text that should not exist', async () => {
       const claims = {
         sub: 'odd',
         name: 'Gr\ud800ace',
@@ -115,8 +115,8 @@ describe('a provider that is hostile', () => {
     });
   });
 
-  describe('of which two connections are', () => {
-    it('logs nobody in by one with what was given for the other', async () => {
+  describe('with two connections', () => {
+    it('logs nobody in at one with what was issued for the other', async () => {
       const [first, second] = [await toProvider(server), await toProvider(server, { connection: 'twin' })];
       const code = new URL(second.back).searchParams.get('code') ?? '';
       const mixed = new URL(first.back);
@@ -125,7 +125,7 @@ describe('a provider that is hostile', () => {
       expect(responseOf(answer)).to.include({ error: 'invalid_request' });
     });
 
-    it('takes no ID token that is for the client of the other', async () => {
+    it('has no ID token accepted that is for the client of the other', async () => {
       expect(await told('stranger')).to.include({ error: 'access_denied' });
       expect(await told('stranger', { aud: ['gatehouse', 'another'] })).to.include({
         error: 'access_denied',
@@ -135,7 +135,7 @@ describe('a provider that is hostile', () => {
   });
 
   describe('in its keys', () => {
-    /** Keys at an address of their own: those of the provider are kept. */
+    /** Keys at an address of their own, because those of the provider are cached. */
     const publish = (keys: JWK[]) => {
       const path = `/keys-${documents}`;
       provider.document = { jwks_uri: `${provider.url}${path}` };
@@ -145,7 +145,7 @@ describe('a provider that is hostile', () => {
       provider.signer = undefined;
     });
 
-    it('has a token verified by no secret that it publishes', async () => {
+    it('has no token verified by a secret that it publishes', async () => {
       const secret = Buffer.from('a secret that everybody can read'.repeat(2));
       const jwk = { kty: 'oct', kid: 'k2', alg: 'HS256', k: secret.toString('base64url') };
       publish([...provider.keys.map((one) => one.jwk), jwk]);
@@ -154,7 +154,7 @@ describe('a provider that is hostile', () => {
       expect((await told(fresh())).error_description).to.contain('algorithm');
     });
 
-    it('has a token verified by none of two keys that have one name', async () => {
+    it('has no token verified by two keys with the same id', async () => {
       const [one, other] = [await signingKey('k3'), await signingKey('k3')];
       publish([one.jwk, other.jwk]);
       provider.signer = one;
@@ -162,11 +162,11 @@ describe('a provider that is hostile', () => {
     });
   });
 
-  describe('in its document', () => {
+  describe('in its metadata', () => {
     const INSIDE = 'http://169.254.169.254/latest/meta-data';
 
     for (const name of ['token_endpoint', 'jwks_uri', 'userinfo_endpoint']) {
-      it(`leads nowhere inside by its ${name}`, async () => {
+      it(`cannot cause requests to internal addresses by its ${name}`, async () => {
         provider.document = { [name]: INSIDE };
         const answer = await told(fresh());
         expect(answer).to.include({ error: 'invalid_request' });
@@ -174,7 +174,7 @@ describe('a provider that is hostile', () => {
       });
     }
 
-    it('sends no browser to an address that is none when a session ends', async () => {
+    it('cannot redirect a browser to an invalid address at the end of a session', async () => {
       for (const end_session_endpoint of ['javascript:alert(1)', 'no address', 7]) {
         provider.document = { end_session_endpoint };
         const agent = createAgent(server);
@@ -188,7 +188,7 @@ describe('a provider that is hostile', () => {
     });
   });
 
-  describe('whose connection is another organization’s', () => {
+  describe('with a connection of another organization', () => {
     const ask = async (connection: string, organization: string) => {
       const agent = createAgent(server);
       const request = webRequest({
@@ -200,7 +200,7 @@ describe('a provider that is hostile', () => {
       return follow(agent, await authorize(agent, request), server.url);
     };
 
-    it('is not asked for a user of that one', async () => {
+    it('is not asked for a user of that organization', async () => {
       const asked = provider.seen.length;
       const answer = await ask('twin', 'org_a');
       expect(responseOf(answer).error, answer.text).to.be.a('string');
@@ -208,7 +208,7 @@ describe('a provider that is hostile', () => {
       expect(provider.seen).to.have.length(asked);
     });
 
-    it('makes nobody a member who comes by it for the application alone', async () => {
+    it('makes nobody a member who uses it for the application alone', async () => {
       const asked = { client_id: 'members', redirect_uri: 'http://localhost:3001/callback' };
       const answer = await told('twin', { sub: 'outsider' }, asked);
       expect(answer, answer.error_description).to.have.property('code');
@@ -217,7 +217,7 @@ describe('a provider that is hostile', () => {
     });
   });
 
-  it('is written down by what was wrong, and by nothing that it sent', async () => {
+  it('is logged with what was wrong, and nothing that it sent', async () => {
     expect((await failedLogins(server)).join('\n')).to.not.contain('access-code-');
   });
 });

@@ -1,4 +1,4 @@
-// Answers of providers that somebody has tampered with, and providers that claim to know somebody else's users.
+// Manipulated answers of providers, and providers that claim the users of others.
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { follow, responseOf, tenant } from '../support/flows.ts';
@@ -6,7 +6,7 @@ import { json, type OAuth2Provider, optionsFor, startProvider } from '../support
 import { startServer, type TestServer } from '../support/server.ts';
 import { fromProvider, logInUpstream, toProvider } from '../support/upstream-login.ts';
 
-describe('a login at a provider that is attacked', () => {
+describe('an attacked login at a provider', () => {
   let acme: OAuth2Provider;
   let other: OAuth2Provider;
   let server: TestServer;
@@ -58,7 +58,7 @@ describe('a login at a provider that is attacked', () => {
     });
   }
 
-  it('is not answered by another provider: its code goes to none but the one that was asked', async () => {
+  it('is not answered by another provider: its code goes only to the provider of the request', async () => {
     const agent = createAgent(server);
     const asked = await toProvider(server, {}, agent);
     const fromOther = await toProvider(server, { connection: 'other' }, createAgent(server));
@@ -79,7 +79,7 @@ describe('a login at a provider that is attacked', () => {
     expect(acme.seen.length).to.equal(sent);
   });
 
-  it('is not ended in the browser of somebody else (login CSRF)', async () => {
+  it("is not finished in somebody else's browser (login CSRF)", async () => {
     const mallory = await toProvider(server);
     const victim = await toProvider(server, {}, createAgent(server));
     expect((await victim.agent.get(mallory.back)).status).to.equal(400);
@@ -87,7 +87,7 @@ describe('a login at a provider that is attacked', () => {
     expect(own).to.have.property('code');
   });
 
-  it('does not end another request of the same browser', async () => {
+  it('does not finish another request of the same browser', async () => {
     const agent = createAgent(server);
     const one = await toProvider(server, { state: 'one' }, agent);
     const two = await toProvider(server, { state: 'two' }, agent);
@@ -103,7 +103,7 @@ describe('a login at a provider that is attacked', () => {
     expect((await agent.get(`${uid}?ticket=${ticket}`)).status).to.equal(400);
   });
 
-  it('is an error where an answer has a code and an error, or a state in the wrong place', async () => {
+  it('fails when an answer has a code and an error, or a state in the wrong place', async () => {
     const login = await toProvider(server);
     const told = responseOf(
       await fromProvider(server, { ...login, back: `${login.back}&error=access_denied` }),
@@ -126,7 +126,7 @@ describe('a login at a provider that is attacked', () => {
     ['a name of fifty thousand characters', `{"id":ID,"name":"${'x'.repeat(50_000)}"}`],
     ['more than a profile may have', `{"id":ID,"text":"${'x'.repeat(150_000)}"}`],
   ] as const) {
-    it(`takes no harm of a profile with ${what}`, async () => {
+    it(`accepts a profile with ${what} without harm`, async () => {
       acme.profile = (response) => {
         response.writeHead(200, { 'content-type': 'application/json' });
         response.end(profile.replace('ID', String(people)));

@@ -1,4 +1,4 @@
-// Where clients are asked for certificates, the endpoints have another address: assertions and proofs may be for that, too.
+// Where clients are asked for certificates the endpoints have another address, which assertions and proofs may be for.
 import { randomUUID } from 'node:crypto';
 import tls from 'node:tls';
 import { expect } from 'chai';
@@ -62,7 +62,7 @@ describe('the address of mutual TLS', () => {
     expect(await asserted('https://localhost:1/oauth/token')).to.equal(401);
   });
 
-  it('is where a DPoP proof may be for, at the token endpoint and at /userinfo', async () => {
+  it('may be that of a DPoP proof, at the token endpoint and at /userinfo', async () => {
     const { proof } = await createProver();
     const ask = async (htu: string) =>
       createAgent(server).request('/oauth/token', {
@@ -92,7 +92,7 @@ describe('the address of mutual TLS', () => {
     expect(await userinfo('https://localhost:1/userinfo')).to.equal(401);
   });
 
-  it('takes TLS 1.2 with forward secrecy and authenticated encryption alone, as every address', async () => {
+  it('accepts TLS 1.2 only with forward secrecy and authenticated encryption, as every address', async () => {
     const shake = (port: number, options: tls.ConnectionOptions) =>
       new Promise<string>((resolve) => {
         const socket = tls.connect(

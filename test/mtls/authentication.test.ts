@@ -1,4 +1,5 @@
-// Clients that authenticate by a certificate which an edge forwards (docs/mtls.md), and headers that nobody may send.
+// Clients that authenticate with a certificate which an edge forwards (docs/mtls.md), and the headers that others must
+// not send.
 import { expect } from 'chai';
 import { type Answer, createAgent } from '../support/agent.ts';
 import {
@@ -15,7 +16,7 @@ const NEXT_KEY = 'the-api-key-that-follows-on-it-soon';
 const OTHER_KEY = 'the-api-key-of-the-edge-of-another';
 const PENDING_KEY = 'the-api-key-of-one-that-is-not-verified';
 const DAY = 86_400_000;
-/** A certificate has the widest name first; RFC 4514 writes it last. */
+/** Names in a certificate begin with the widest; RFC 4514 writes it last. */
 const IN_ORDER = 'C=DE,O=Bank AG,OU=pay+CN=two,CN=Bank \\+ Söhne';
 const SUBJECT = 'CN=bank \\2B  S\\C3\\B6hne, cn=Two+OU=pay , O=Bank AG,2.5.4.6=#13024445';
 
@@ -96,7 +97,7 @@ describe('client certificates from an edge', () => {
   };
   const UNAUTHORIZED = { status: 401, error: 'invalid_client', error_description: 'Unauthorized' };
 
-  describe('in whatever form', () => {
+  describe('in various forms', () => {
     const base64 = () => own.certificate.raw.toString('base64');
     for (const [form, value] of [
       ['URL-encoded PEM', () => escaped(own)],
@@ -112,7 +113,7 @@ describe('client certificates from an edge', () => {
           ),
       ],
     ] as const) {
-      it(`is read: ${form}`, async () => {
+      it(`are read as ${form}`, async () => {
         expect(await statusOf('pem', headers(value()))).to.equal(200);
         expect(await statusOf('thumbprint', headers(value()))).to.equal(200);
       });
@@ -139,7 +140,7 @@ describe('client certificates from an edge', () => {
         'without its chain',
       ],
     ] as const) {
-      it(`is refused: ${what}`, async () => {
+      it(`are refused: ${what}`, async () => {
         const refusal = await refusalOf('pem', headers(value()));
         expect(refusal).to.include({ status: 401, error: 'invalid_client' });
         expect((refusal as { error_description?: string }).error_description).to.contain(description);
@@ -148,12 +149,12 @@ describe('client certificates from an edge', () => {
   });
 
   describe('that are registered', () => {
-    it('let nobody else in', async () => {
+    it('let no other client in', async () => {
       expect(await refusalOf('pem', headers(escaped(other)))).to.deep.equal(UNAUTHORIZED);
       expect(await refusalOf('thumbprint', headers(escaped(signed)))).to.deep.equal(UNAUTHORIZED);
     });
 
-    it('are needed, and no secret is in their place', async () => {
+    it('are required, and a secret does not replace them', async () => {
       const { 'client-certificate': _, ...without } = headers('');
       expect(await refusalOf('pem', without)).to.deep.equal(UNAUTHORIZED);
       const { status } = await createAgent(server).request('/oauth/token', {
@@ -173,7 +174,7 @@ describe('client certificates from an edge', () => {
       ['not valid yet', 'unfit', () => early, 'The client certificate is not valid yet'],
       ['for servers', 'usages', () => forServers, 'The client certificate is not for client authentication'],
     ] as const) {
-      it(`let nobody in when they are ${what}, and say so`, async () => {
+      it(`are refused with a reason when they are ${what}`, async () => {
         expect(await refusalOf(client, headers(escaped(certificate())))).to.deep.equal({
           status: 401,
           error: 'invalid_client',
@@ -182,11 +183,11 @@ describe('client certificates from an edge', () => {
       });
     }
 
-    it('may be for more than clients', async () => {
+    it('may have further key usages', async () => {
       expect(await statusOf('usages', headers(escaped(forClients)))).to.equal(200);
     });
 
-    it('need not be verified by an authority, and were shown in the handshake', async () => {
+    it('need no authority, but the client must have shown them in the handshake', async () => {
       for (const status of ['SUCCESS', 'FAILED', 'FAILED:unable to verify the first certificate', '']) {
         expect(
           await statusOf('pem', headers(escaped(own), { 'client-certificate-ca-verified': status })),
@@ -203,30 +204,30 @@ describe('client certificates from an edge', () => {
     const verified = (certificate: TestCertificate, status = 'SUCCESS') =>
       headers(escaped(certificate), { 'client-certificate-ca-verified': status });
 
-    it('are known by their subject, however it is spelled', async () => {
+    it('are recognised by their subject, however it is spelled', async () => {
       expect(await statusOf('signed', verified(signed))).to.equal(200);
       expect(await statusOf('signed-as', verified(signed))).to.equal(200);
     });
 
     for (const status of ['FAILED', 'FAILED:expired', 'success', 'SUCCESS;', '', 'GENEROUS', 'NONE']) {
-      it(`count when the edge has verified them, not on ${status || 'nothing'}`, async () => {
+      it(`count when the edge has verified them, not with ${status || 'nothing'}`, async () => {
         expect(await statusOf('signed', verified(signed, status))).to.equal(401);
       });
     }
 
-    it('are those of nobody else: another subject, another order of its names', async () => {
+    it('are refused with another subject, or its names in another order', async () => {
       expect(await refusalOf('signed', verified(own))).to.deep.equal(UNAUTHORIZED);
       expect(await refusalOf('another-order', verified(signed))).to.deep.equal(UNAUTHORIZED);
     });
   });
 
-  describe('are believed of the edge alone:', () => {
-    it('any key of a verified domain, while they rotate', async () => {
+  describe('are accepted only from the edge:', () => {
+    it('with any key of a verified domain, so that keys can rotate', async () => {
       for (const key of [KEY, NEXT_KEY, OTHER_KEY])
         expect(await statusOf('pem', headers(escaped(own), { 'cname-api-key': key }))).to.equal(200);
     });
 
-    it('by its own domain’s key, where a request names a custom domain', async () => {
+    it("with its own domain's key, where a request names a custom domain", async () => {
       const at = (host: string, key: string) =>
         statusOf('pem', headers(escaped(own), { host, 'cname-api-key': key }));
       expect(await at('login.example.test', KEY)).to.equal(200);
@@ -261,7 +262,7 @@ describe('client certificates from an edge', () => {
       });
     }
 
-    it('not when it lets a header through that is there twice', async () => {
+    it('not when it lets a header through that occurs twice', async () => {
       for (const name of ['client-certificate', 'cname-api-key', 'client-certificate-ca-verified']) {
         const answer = await ask('pem', {
           ...headers(escaped(own)),
@@ -271,7 +272,7 @@ describe('client certificates from an edge', () => {
       }
     });
 
-    it('and by their exact names', async () => {
+    it('and only with the exact names', async () => {
       const certificate = escaped(own);
       for (const sent of [
         { cname_api_key: KEY, 'client-certificate': certificate },
@@ -281,15 +282,15 @@ describe('client certificates from an edge', () => {
     });
   });
 
-  describe('at the end', () => {
-    it('are good until their credential expires', async () => {
+  describe('at their end', () => {
+    it('are valid until their credential expires', async () => {
       expect(await statusOf('expiring', headers(escaped(own)))).to.equal(200);
       server.tick(DAY + 1000);
       expect(await refusalOf('expiring', headers(escaped(own)))).to.deep.equal(UNAUTHORIZED);
       expect(await statusOf('pem', headers(escaped(own)))).to.equal(200);
     });
 
-    it('are good until they expire themselves, however often the same one was shown before', async () => {
+    it('are valid until they expire themselves, even when they are cached', async () => {
       expect(await statusOf('pem', headers(escaped(own)))).to.equal(200);
       server.tick(31 * DAY);
       expect(await refusalOf('pem', headers(escaped(own)))).to.deep.equal({

@@ -1,4 +1,5 @@
-// Access tokens and refresh tokens that are bound to a client certificate (RFC 8705 §3, §4), and what a stolen one is worth.
+// Access tokens and refresh tokens that are bound to a client certificate (RFC 8705 §3, §4), and what a stolen one is
+// worth.
 import { expect } from 'chai';
 import { type Agent, createAgent } from '../support/agent.ts';
 import { clientCertificate, type TestCertificate } from '../support/client-certificate.ts';
@@ -124,7 +125,7 @@ describe('tokens that are bound to a certificate', () => {
   const bound = () => ({ 'x5t#S256': own.thumbprint });
 
   describe('for an API', () => {
-    it('that requires it are got with a certificate alone', async () => {
+    it('that requires it are issued only with a certificate', async () => {
       const { body } = await robot(REQUIRED, own);
       expect(cnfOf(body.access_token)).to.deep.equal(bound());
       expect(body.token_type).to.equal('Bearer');
@@ -132,35 +133,35 @@ describe('tokens that are bound to a certificate', () => {
       expect((await robot(REQUIRED)).body.error).to.equal('invalid_request');
     });
 
-    it('that allows it are bound where there is a certificate', async () => {
+    it('that allows it are bound if there is a certificate', async () => {
       expect(cnfOf((await robot(ALLOWED, own)).body.access_token)).to.deep.equal(bound());
       expect(cnfOf((await robot(ALLOWED)).body.access_token)).to.equal(undefined);
     });
 
-    it('that requires it of public clients alone are bound to nothing without one', async () => {
+    it('that requires it of public clients only are not bound without one', async () => {
       expect(cnfOf((await robot(PUBLIC)).body.access_token)).to.equal(undefined);
       expect(cnfOf((await robot(PUBLIC, own)).body.access_token)).to.deep.equal(bound());
     });
 
-    it('that says nothing, or takes DPoP, are not bound to it', async () => {
+    it('that says nothing, or uses DPoP, are not bound to it', async () => {
       expect(cnfOf((await robot(DPOP, own)).body.access_token)).to.equal(undefined);
     });
 
-    it('are refused with a certificate that is not good, which is said', async () => {
+    it('are refused with a reason when the certificate is not valid', async () => {
       expect(await robot(REQUIRED, expired)).to.deep.equal({
         status: 401,
         body: { error: 'invalid_client', error_description: 'The client certificate has expired' },
       });
     });
 
-    it('are refused to an application that gets no others', async () => {
+    it('are refused without a certificate to an application that requires binding', async () => {
       expect((await robot(ALLOWED, undefined, 'bound-only')).status).to.equal(400);
       expect(cnfOf((await robot(ALLOWED, own, 'bound-only')).body.access_token)).to.deep.equal(bound());
-      // Of an API that takes another proof no certificate helps.
+      // For an API that uses another proof a certificate does not help.
       expect((await robot(DPOP, own, 'bound-only')).status).to.equal(400);
     });
 
-    it('are good at the Management API with their certificate alone', async () => {
+    it('are accepted at the Management API only with their certificate', async () => {
       const { body } = await robot(`${server.issuer}api/v2/`, own, 'bound-only');
       const call = (certificate?: TestCertificate) =>
         createAgent(server).get('/api/v2/clients', {
@@ -215,7 +216,7 @@ describe('tokens that are bound to a certificate', () => {
       ['a JWT', 'robot', ALLOWED],
       ['opaque', 'bound-only', undefined],
     ] as const) {
-      it(`are good at /userinfo with their certificate alone: ${what}`, async () => {
+      it(`are accepted at /userinfo only with their certificate: ${what}`, async () => {
         const { body } = await password(client, audience, own);
         const token = String(body.access_token);
         expect(token.split('.').length).to.equal(audience === undefined ? 1 : 3);
@@ -227,7 +228,7 @@ describe('tokens that are bound to a certificate', () => {
         }
         const inQuery = await createAgent(server).get(`/userinfo?access_token=${token}`, by(own));
         expect(inQuery.status).to.equal(401);
-        // Forged: nobody vouches for it.
+        // Forged: the key is that of no edge.
         const forged = { ...by(own), 'cname-api-key': 'nobody-has-this-key-of-an-edge' };
         expect(
           (await createAgent(server).get('/userinfo', { authorization: `Bearer ${token}`, ...forged }))
@@ -236,13 +237,13 @@ describe('tokens that are bound to a certificate', () => {
       });
     }
 
-    it('are bound anew at a refresh, to the certificate of that', async () => {
+    it('are bound to the certificate of the refresh', async () => {
       const { body } = await password('robot', REQUIRED, own);
       const again = await refresh('robot', body.refresh_token, other);
       expect(cnfOf(again.body.access_token)).to.deep.equal({ 'x5t#S256': other.thumbprint });
     });
 
-    it('are not refreshed without one, and the refresh token is not used up by that', async () => {
+    it('are not refreshed without one, which does not use up the refresh token', async () => {
       const { body } = await password('robot', REQUIRED, own);
       expect((await refresh('robot', body.refresh_token)).status).to.equal(400);
       expect((await refresh('robot', body.refresh_token, own)).status).to.equal(200);
@@ -285,7 +286,7 @@ describe('tokens that are bound to a certificate', () => {
     const refresh = (refresh_token: string, certificate?: TestCertificate, client_id = 'spa') =>
       ask({ grant_type: 'refresh_token', client_id, refresh_token }, certificate);
 
-    it('are refreshed with the same certificate alone (RFC 8705 §4), which rotates on', async () => {
+    it('are refreshed only with the same certificate (RFC 8705 §4), rotation included', async () => {
       const { body } = await login('spa', REQUIRED, own);
       expect(cnfOf(body.access_token)).to.deep.equal(bound());
       for (const certificate of [undefined, other, expired])
@@ -297,13 +298,13 @@ describe('tokens that are bound to a certificate', () => {
       expect((await refresh(second.body.refresh_token, own)).status).to.equal(200);
     });
 
-    it('are not got for a code without a certificate', async () => {
+    it('are not issued for a code without a certificate', async () => {
       expect((await login('spa', REQUIRED)).status).to.equal(400);
       expect((await login('bound-spa', undefined)).status).to.equal(400);
       expect((await login('bound-spa', undefined, own)).status).to.equal(200);
     });
 
-    it('are not issued at /authorize, where a browser’s certificate would say nothing', async () => {
+    it("are not issued at /authorize, where a browser's certificate would prove nothing", async () => {
       const agent = createAgent(server);
       const answer = await logIn(
         agent,

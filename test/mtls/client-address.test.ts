@@ -1,4 +1,5 @@
-// Where a client is, as the edge of a custom domain says it: in the header that the domain names, of who has the domain's key.
+// The address of a client as the edge of a custom domain reports it, in the header that the domain names, with the
+// domain's key.
 import { expect } from 'chai';
 import { managed } from '../actions/support.ts';
 import { startManaged } from '../management/support.ts';
@@ -18,7 +19,7 @@ for (const { mode, env, plain } of [
   },
   { mode: 'without one', env: {} as Record<string, string>, plain: '127.0.0.1' },
 ])
-  describe(`the client's address by an edge, ${mode}`, () => {
+  describe(`the client's address from an edge, ${mode}`, () => {
     let server: TestServer;
     const isProxied = env.TLS === 'proxy';
     before(async () => {
@@ -34,7 +35,7 @@ for (const { mode, env, plain } of [
     const address = () => (isProxied ? { url: `http://127.0.0.1:${server.settings.port}`, ca: '' } : server);
 
     let asked = 0;
-    /** The address that the log has of a login that fails. */
+    /** Returns the address that the log has of a failed login. */
     const seen = async (headers: Record<string, string>, isRefused = false) => {
       const email = `nobody-${++asked}@example.test`;
       const answer = await createAgent(address()).request('/oauth/token', {
@@ -53,17 +54,17 @@ for (const { mode, env, plain } of [
       return records.find(({ user_name: name }) => name === email)?.ip;
     };
 
-    it(`has a connection ${isProxied ? 'that waits longer than proxies do' : 'for five seconds without a request'}`, async () => {
+    it(`comes over a connection ${isProxied ? 'that stays open longer than those of proxies' : 'that stays open for five seconds without a request'}`, async () => {
       const { headers } = await createAgent(address()).get('/testz', { 'x-forwarded-proto': 'https' });
       expect(headers['keep-alive']).to.equal(`timeout=${isProxied ? 620 : 5}`);
     });
 
-    it('is what the header of the domain says, of who has its key', async () => {
+    it("is that of the domain's header, with the domain's key", async () => {
       expect(await seen({ 'cname-api-key': KEY, 'cf-connecting-ip': CLIENT })).to.equal(CLIENT);
       expect(await seen({ 'cname-api-key': KEY, 'CF-Connecting-IP': '2001:db8::7' })).to.equal('2001:db8::7');
     });
 
-    it('is believed of nobody else: without the key, with another domain’s, by another header', async () => {
+    it("is not accepted without the key, with another domain's, or in another header", async () => {
       for (const headers of [
         { 'cf-connecting-ip': CLIENT },
         { 'cname-api-key': 'a-key-of-nobody-whatever-it-is', 'cf-connecting-ip': CLIENT },
@@ -76,18 +77,18 @@ for (const { mode, env, plain } of [
         expect(await seen(headers), JSON.stringify(headers)).to.equal(plain);
     });
 
-    it('is refused where the edge let through what its client wrote', async () => {
+    it("is refused when the edge has passed on its client's header", async () => {
       const headers = { 'cname-api-key': KEY, 'cf-connecting-ip': CLIENT, cf_connecting_ip: '192.0.2.1' };
       expect(await seen(headers, true)).to.equal('invalid_request');
     });
 
-    it('is the last of the hops that the edge says, where no proxy of ours adds to them', async () => {
+    it('is the last hop that the edge reports, where none of our proxies adds to them', async () => {
       const headers = { 'cname-api-key': `${KEY}-hops`, 'x-forwarded-for': `192.0.2.1, ${CLIENT}` };
       expect(await seen(headers)).to.equal(CLIENT);
     });
 
     if (!isProxied)
-      it('changes with the domain', async () => {
+      it("changes with the domain's settings", async () => {
         const { body } = await managed(server, 'GET', '/custom-domains');
         const { custom_domain_id: id } = body.find(
           ({ domain }: { domain: string }) => domain === 'other.example.test',

@@ -1,4 +1,5 @@
-// Client certificates that the server itself asks for (RFC 8705 §2): at a port of their own, or at that of everybody.
+// Client certificates that the server itself asks for (RFC 8705 §2): at a port of their own, or at the port of
+// everything.
 
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -92,7 +93,7 @@ describe('client certificates without an edge', () => {
   const statusAt = async (origin: string, client_id: string, certificate?: TestCertificate) =>
     (await ask(server, origin, client_id, certificate && { certificate })).status;
 
-  it('let their client in at the port that asks for them, and at no other', async () => {
+  it('authenticate their client at the port that asks for them, and at no other', async () => {
     expect(server.settings.mtls?.port).not.to.equal(server.settings.port);
     expect(await statusAt(mutual(), 'own', own)).to.equal(200);
     expect(await statusAt(server.url, 'own', own)).to.equal(401);
@@ -100,13 +101,13 @@ describe('client certificates without an edge', () => {
     expect(await statusAt(mutual(), 'own')).to.equal(401);
   });
 
-  it('count by their name when one of the trusted authorities has signed them', async () => {
+  it('authenticate by their subject when a trusted authority has signed them', async () => {
     expect(await statusAt(mutual(), 'signed', signed)).to.equal(200);
     expect(await statusAt(mutual(), 'signed', foreign)).to.equal(401);
     expect(await statusAt(mutual(), 'signed', own)).to.equal(401);
   });
 
-  it('are not needed there: others authenticate as ever', async () => {
+  it('are optional there: other clients authenticate as before', async () => {
     const answer = await createAgent(server).request('/oauth/token', {
       json: {
         grant_type: 'client_credentials',
@@ -118,12 +119,12 @@ describe('client certificates without an edge', () => {
     expect(answer.status).to.equal(200);
   });
 
-  it('are what tokens are bound to', async () => {
+  it('bind tokens', async () => {
     const { body } = await ask(server, mutual(), 'own', { certificate: own, audience: BOUND });
     expect(payload(String(body.access_token)).cnf).to.deep.equal({ 'x5t#S256': own.thumbprint });
   });
 
-  it('are asked for where discovery says', async () => {
+  it('are asked for at the address in discovery', async () => {
     const metadata = (await createAgent(server).get('/.well-known/openid-configuration')).json() as {
       mtls_endpoint_aliases: Record<string, string>;
     } & Record<string, unknown>;
@@ -145,7 +146,7 @@ describe('client certificates without an edge', () => {
     ]);
   });
 
-  it('of any authority count for nothing where none is trusted', async () => {
+  it('of any authority are refused where none is trusted', async () => {
     const open = await start({ MTLS_PORT: '0' });
     try {
       const origin = `https://localhost:${open.settings.mtls?.port}`;
@@ -156,7 +157,7 @@ describe('client certificates without an edge', () => {
     }
   });
 
-  describe('at the port of everybody', () => {
+  describe('at the only port', () => {
     let same: TestServer;
     before(async () => {
       same = await atOnePort((port) =>
@@ -168,7 +169,7 @@ describe('client certificates without an edge', () => {
     const statusOf = async (client_id: string, certificate?: TestCertificate) =>
       (await ask(same, same.url, client_id, certificate && { certificate })).status;
 
-    it('let their client in, and nobody else', async () => {
+    it('authenticate their client, and no other', async () => {
       expect(same.settings.mtls?.port).to.equal(same.settings.port);
       expect(await statusOf('own', own)).to.equal(200);
       expect(await statusOf('signed', signed)).to.equal(200);
@@ -183,7 +184,7 @@ describe('client certificates without an edge', () => {
       expect(payload(String(body.access_token)).cnf).to.deep.equal({ 'x5t#S256': own.thumbprint });
     });
 
-    it('are not needed there: pages and other clients are answered, and discovery names no other address', async () => {
+    it('are optional there: pages and other clients are answered, and discovery names no other address', async () => {
       const agent = createAgent(same);
       const json = {
         grant_type: 'client_credentials',
@@ -200,7 +201,7 @@ describe('client certificates without an edge', () => {
   });
 });
 
-/** Starts what needs to know its port before: another one where somebody else was sooner. */
+/** Starts a server that must know its port before; tries another one when it is in use. */
 async function atOnePort(start: (port: string) => Promise<TestServer>): Promise<TestServer> {
   for (let left = 10; ; left--) {
     const probe = createServer().listen(0, '127.0.0.1');

@@ -1,4 +1,4 @@
-// A TLS edge in front of a server with TLS=proxy, published SDKs with client certificates, and headers from everywhere else.
+// A TLS edge in front of a server with TLS=proxy, published SDKs with client certificates, and forged headers.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { AuthClient } from '@auth0/auth0-auth-js';
@@ -86,7 +86,7 @@ describe('an edge that asks for client certificates', () => {
     return { status: answer.status, body: (await answer.json()) as Record<string, string> };
   };
 
-  it('lets clients in by the certificates that they show it', async () => {
+  it('authenticates clients by the certificates that they show it', async () => {
     const { status, body } = await ask('own', own);
     expect(status).to.equal(200);
     expect(payload(String(body.access_token)).cnf).to.deep.equal({ 'x5t#S256': own.thumbprint });
@@ -102,7 +102,7 @@ describe('an edge that asks for client certificates', () => {
     ...over,
   });
 
-  it('lets nobody in by headers that a client wrote', async () => {
+  it('authenticates nobody by headers that a client wrote', async () => {
     for (const [client, certificate] of [
       ['own', own],
       ['signed', signed],
@@ -110,7 +110,7 @@ describe('an edge that asks for client certificates', () => {
       expect((await ask(client, other, forged(certificate))).status).to.equal(401);
   });
 
-  it('lets nobody in by them when it is careless, either', async () => {
+  it('authenticates nobody by such headers even if it passes them on', async () => {
     edge.isCareless = true;
     for (const headers of [
       forged(own),
@@ -126,7 +126,7 @@ describe('an edge that asks for client certificates', () => {
     expect((await ask('own', own)).status).to.equal(200);
   });
 
-  it('is the only one: the server, asked past it, believes nobody without its key', async () => {
+  it('is required: the server, requested directly, trusts no headers without its key', async () => {
     const past = createAgent({ url: `http://127.0.0.1:${server.settings.port}`, ca: '' });
     const send = (headers: Record<string, string>) =>
       past.request('/oauth/token', {
@@ -140,7 +140,7 @@ describe('an edge that asks for client certificates', () => {
     expect((await send(forged(own, { 'cname-api-key': KEY }))).status).to.equal(200);
   });
 
-  it('counts at a trusted address alone, whoever has its key', async () => {
+  it('is trusted only at a trusted address, whoever has its key', async () => {
     const elsewhere = await startServer({
       env: { TLS: 'proxy', TRUSTED_PROXIES: '10.0.0.1', BASE_URL: edge.url },
       tenant: { ...tenant, customDomains: [{ domain: 'localhost', api_key: KEY }] },
@@ -161,7 +161,7 @@ describe('an edge that asks for client certificates', () => {
     ['own', () => own],
     ['signed', () => signed],
   ] as const) {
-    it(`openid-client, unmodified: ${client}`, async () => {
+    it(`authenticates openid-client, unmodified: ${client}`, async () => {
       const config = await openid.discovery(
         new URL(`${edge.url}/`),
         client,
@@ -173,7 +173,7 @@ describe('an edge that asks for client certificates', () => {
       expect(payload(tokens.access_token).cnf).to.deep.equal({ 'x5t#S256': certificate().thumbprint });
     });
 
-    it(`@auth0/auth0-auth-js, unmodified: ${client}`, async () => {
+    it(`authenticates @auth0/auth0-auth-js, unmodified: ${client}`, async () => {
       const auth = new AuthClient({
         domain: new URL(edge.url).host,
         clientId: client,

@@ -198,7 +198,7 @@ describe('gatehouse backup and restore', () => {
     expect(existsSync(join(cwd, 'nokey/store'))).to.equal(false);
   });
 
-  describe('of a damaged archive', () => {
+  describe('of an archive', () => {
     const copy = (name: string) => {
       cpSync(join(cwd, 'one.backup'), join(cwd, name));
       return join(cwd, name);
@@ -239,7 +239,7 @@ describe('gatehouse backup and restore', () => {
       'with bytes after it': [(file) => appendFileSync(file, 'x'), 'damaged'],
     };
     for (const [what, [spoil, words]] of Object.entries(faults)) {
-      it(`${what} no record is restored`, async () => {
+      it(`${what} change nothing`, async () => {
         const name = `${what.replaceAll(' ', '-')}.backup`;
         spoil(copy(name));
         const env = withKey(`into-${dirname(name)}-${name}`);
