@@ -25,14 +25,14 @@ const RESOURCE = /^urn:auth0:discovery:domain:([^:/?#@\s]{1,253})$/i;
 
 const query = z.object({
   resource: required('`urn:auth0:discovery:domain:` and the domain.'),
-  rel: optional(`\`${ISSUER}\`: links of other relations are none of ours.`),
+  rel: optional(`\`${ISSUER}\`: other relations have no links here.`),
 });
 
 const answer = z.object({
-  subject: z.string().describe('What was asked for.'),
+  subject: z.string().describe('The requested resource.'),
   links: z
     .array(z.object({ rel: z.string(), href: z.string() }))
-    .describe('The issuer that logs its users in.'),
+    .describe('The issuer that users of the domain log in with.'),
 });
 
 /** The endpoint `GET /.well-known/webfinger`. */

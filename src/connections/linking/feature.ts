@@ -4,9 +4,8 @@ import { type LinkingRouteDependencies, linkingRoutes } from './routes.ts';
 
 const events = {
   account_linked:
-    'Somebody proved two accounts at one login, and the new one, which the description names, became an identity of the other.',
-  account_link_declined:
-    'Somebody who was offered to link a new account to one that they have did not want to.',
+    'A user logged in to two accounts, and the new one, which the description names, became an identity of the other.',
+  account_link_declined: 'A user declined to link a new account to an existing one.',
 };
 
 declare module '../../records/log-events.ts' {

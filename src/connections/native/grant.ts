@@ -55,14 +55,14 @@ const NATIVE: Readonly<Record<string, Native>> = {
 export const nativeGrant: GrantDeclaration<NativeGrantDependencies> = {
   grantType: 'urn:ietf:params:oauth:grant-type:token-exchange',
   summary:
-    "A token of ours, one that an action judges, or what an app got of Apple's, Google's or Facebook's own kit",
+    "A token of this server, one that an action verifies, or a code or token of Apple's, Google's or Facebook's native SDK",
   parameters: z.object({
     subject_token: required('The code or token.'),
-    subject_token_type: required('What it is.'),
-    actor_token: optional('Of who acts for the user.'),
-    actor_token_type: optional('What that is.'),
+    subject_token_type: required('The type of the subject token.'),
+    actor_token: optional('A token of the actor, who acts for the user.'),
+    actor_token_type: optional('The type of the actor token.'),
     requested_token_type: optional('`urn:ietf:params:oauth:token-type:access_token`'),
-    user_profile: optional('What the app knows of the user, JSON.'),
+    user_profile: optional('The profile of the user as the app knows it, JSON.'),
   }),
   gty: 'urn:ietf:params:oauth:grant-type:token-exchange',
   events: { success: 'sens', failure: 'fens' },

@@ -10,7 +10,7 @@ const limits = {
 
 const events = {
   universal_logout_succeeded: "An identity provider ended a user's sessions and refresh tokens.",
-  universal_logout_failed: "An identity provider's request to end a user's sessions named nobody.",
+  universal_logout_failed: "An identity provider's request to end a user's sessions matched no user.",
 };
 
 declare module '../../records/limits.ts' {
@@ -33,7 +33,7 @@ export const revocation = feature<RevocationDependencies>({
       summary: "End a user's sessions and refresh tokens, by a JWT that their identity provider signs",
       body: revocationBody,
       bodyTypes: ['json'],
-      answers: { 204: 'They have ended' },
+      answers: { 204: 'They have been ended' },
       handle: async (deps, ctx) => {
         await revokeGlobally(deps, ctx);
         ctx.status = 204;

@@ -10,15 +10,15 @@ const limits = {
     capacity: 50,
     perMinute: 50,
     per: 'address',
-    where: "`/oauth/token` with what an app got of a provider's own kit",
+    where: "`/oauth/token` with a code or token of a provider's native SDK",
   },
 } satisfies Limits;
 
 const events = {
-  sens: "Tokens were given for what an app got of a provider's own kit.",
-  fens: "No tokens were given for what an app got of a provider's own kit.",
-  secte: 'Tokens were given for a token that an action judged (custom token exchange).',
-  fecte: 'No tokens were given for a token that an action judged.',
+  sens: "Tokens were issued for a code or token of a provider's native SDK.",
+  fens: "No tokens were issued for a code or token of a provider's native SDK.",
+  secte: 'Tokens were issued for a token that an action verified (custom token exchange).',
+  fecte: 'No tokens were issued for a token that an action was to verify (custom token exchange).',
   connected_token_given: "An application was given the access token of a user's connected account.",
   connected_token_refused: "An application was refused the access token of a user's connected account.",
 };
