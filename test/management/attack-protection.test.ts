@@ -81,4 +81,21 @@ describe('settings of protections and directories', () => {
     expect((await call('POST', groups, many)).status).to.equal(204);
     expect((await call('POST', groups, { groups: [...many.groups, { id: 'x' }] })).status).to.equal(400);
   });
+
+  it('keeps groups that are selected while the settings of a directory are changed', async () => {
+    const options = { client_id: 'id', client_secret: 'a secret', domain: 'race.example.test' };
+    const made = await call('POST', '/connections', { name: 'race', strategy: 'google-apps', options });
+    const path = `/connections/${made.json().id}/directory-provisioning`;
+    await call('POST', path, {});
+    const groups = `${path}/synchronized-groups`;
+    const ids = Array.from({ length: 10 }, (_, n) => `g${n}`);
+    for (const id of ids) {
+      const body = { synchronize_automatically: true };
+      const changes = [call('PATCH', path, body), call('POST', groups, { groups: [{ id }] })];
+      for (const { status } of await Promise.all([...changes, call('PATCH', path, body)]))
+        expect(status).to.be.within(200, 204);
+    }
+    const kept = (await call('GET', groups)).json().groups as { id: string }[];
+    expect(kept.map(({ id }) => id)).to.have.members(ids);
+  });
 });

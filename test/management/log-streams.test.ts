@@ -32,13 +32,15 @@ async function startReceiver() {
   const received: Received[] = [];
   let status = 200;
   let told: (() => void)[] = [];
+  let before: (() => Promise<void>) | undefined;
   const server = http.createServer((request, response) => {
     let body = '';
     request.setEncoding('utf8').on('data', (text: string) => {
       body += text;
     });
-    request.on('end', () => {
+    request.on('end', async () => {
       received.push({ headers: request.headers, body });
+      await before?.();
       response.writeHead(status, status === 302 ? { location: 'http://127.0.0.1:9/' } : {}).end();
       for (const tell of told) tell();
       told = [];
@@ -50,6 +52,10 @@ async function startReceiver() {
     received,
     answer: (next: number) => {
       status = next;
+    },
+    /** Runs a function before each response. */
+    beforeAnswer: (work: () => Promise<void>) => {
+      before = work;
     },
     /** Waits until the received requests satisfy a condition. */
     until: async (isRight: () => boolean) => {
@@ -311,6 +317,28 @@ describe('log streams', () => {
     receiver.answer(200);
     await callApi(server, 'PATCH', `/log-streams/${id}`, { status: 'active' });
     await receiver.until(has('late'));
+  });
+
+  it('is not suspended if it is changed while its receiver fails after a week', async () => {
+    receiver.answer(500);
+    const { id } = await stream();
+    await receiver.until(() => receiver.received.length > 0);
+    const position = () => server.store.collection('logStreamPositions').get(id);
+    await until(async () => (await position()) !== undefined);
+    receiver.beforeAnswer(async () => {
+      receiver.beforeAnswer(async () => undefined);
+      await callApi(server, 'PATCH', `/log-streams/${id}`, { name: 'Mended' });
+    });
+    server.tick(8 * 86_400_000);
+    await record('late');
+    await until(async () => ((await position())?.failures ?? 0) > 1);
+    receiver.answer(200);
+    for (let n = 0; n < 10; n++) {
+      await record(`after-the-change-${n}`);
+      const shown = await (await callApi(server, 'GET', `/log-streams/${id}`)).json();
+      expect(shown).to.include({ name: 'Mended', status: 'active' });
+    }
+    await receiver.until(has('after-the-change-9'));
   });
 
   it('begins with events since startFrom', async () => {

@@ -1,5 +1,7 @@
 // The appearance of pages, which takes effect with the next request: texts, colours, font, theme and page template.
 import { expect } from 'chai';
+import type { Store } from '../../src/store/contract.ts';
+import { openStore } from '../../src/store/open.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
 import { openPage } from '../support/browser-logins.ts';
@@ -214,3 +216,38 @@ describe('changing the appearance of pages in a running server', () => {
     });
   }
 });
+
+describe('creating a theme', () => {
+  it('answers 409 if there is one, and 500 if the store fails', async () => {
+    let isFailing = false;
+    const open = async (options: Parameters<typeof openStore>[0]) =>
+      failingInserts(await openStore(options), () => isFailing);
+    const server = await startManaged(tenant, undefined, {}, { open });
+    try {
+      const theme = { borders: {}, colors: {}, fonts: {}, page_background: {}, widget: {} };
+      const create = async () => (await callApi(server, 'POST', '/branding/themes', theme)).status;
+      isFailing = true;
+      expect(await create()).to.equal(500);
+      isFailing = false;
+      expect([await create(), await create()]).to.deep.equal([200, 409]);
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
+/** Returns a store in which inserting documents fails while `isFailing` returns true. */
+function failingInserts(store: Store, isFailing: () => boolean): Store {
+  return {
+    ...store,
+    collection: ((name: 'documents') => {
+      const collection = store.collection(name);
+      if (name !== 'documents') return collection;
+      const insert: typeof collection.insert = async (record) => {
+        if (isFailing()) throw new Error('the disk is full');
+        await collection.insert(record);
+      };
+      return { ...collection, insert };
+    }) as Store['collection'],
+  };
+}

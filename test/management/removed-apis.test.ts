@@ -53,6 +53,18 @@ describe('deleting an API', () => {
     for (const path of paths) expect(await answer('GET', path)).to.deep.equal([]);
   });
 
+  it('deletes all of its client grants, beyond a thousand', async () => {
+    const audience = 'https://granted.example.test/';
+    const { id } = await answer('POST', '/resource-servers', { name: 'x', identifier: audience });
+    const grants = server.store.collection('clientGrants');
+    const all = Array.from({ length: 1_005 }, (_, n) => ({ id: `cgr_${n}`, client_id: `client-${n}` }));
+    await Promise.all(all.map((one) => grants.insert({ ...one, audience, scope: [] } as never)));
+    const read = () => answer('GET', `/client-grants?audience=${encodeURIComponent(audience)}&per_page=100`);
+    expect(await read()).to.have.length(100);
+    await answer('DELETE', `/resource-servers/${id}`);
+    expect(await read()).to.deep.equal([]);
+  });
+
   it('continues an interrupted removal at the next start, and ignores one whose API was never deleted', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-removed-'));
     const apis = () => server.store.collection('resourceServers');

@@ -221,12 +221,21 @@ function failedPosition(position: Position, { id, updated_at }: Stream, now: num
   return { id, after: position.after, failures, failingSince, retryAt: now + pause, version: updated_at };
 }
 
-/** Suspends a stream. Its unsent events are sent when somebody sets it to active again. */
-async function suspend({ store, clock, log }: LogStreamsDependencies, { id }: Stream): Promise<void> {
-  await store.collection('documents').update(id, (current) => ({
-    ...current,
-    body: { ...current.body, status: 'suspended' },
-    updated_at: new Date(clock()).toISOString(),
-  }));
-  log.warn({ stream: id }, 'a log stream was suspended: its receiver takes nothing');
+/**
+ * Suspends a stream, unless it was changed while its receiver was asked. Its unsent events are sent when somebody
+ * sets it to active again.
+ */
+async function suspend(
+  { store, clock, log }: LogStreamsDependencies,
+  { id, updated_at: version }: Stream,
+): Promise<void> {
+  const at = new Date(clock()).toISOString();
+  let isChanged = false;
+  await store.collection('documents').update(id, (current) => {
+    isChanged = current.updated_at !== version;
+    return isChanged
+      ? current
+      : { ...current, body: { ...current.body, status: 'suspended' }, updated_at: at };
+  });
+  if (!isChanged) log.warn({ stream: id }, 'a log stream was suspended: its receiver takes nothing');
 }

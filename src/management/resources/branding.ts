@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { templateFault } from '../../pages/page-template.ts';
 import type { DocumentRecord } from '../../records/documents.ts';
+import { UniqueKeyError } from '../../store/contract.ts';
 import { bodyText, type Call, callsWith, created, noContent, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
 import { documentOf, documentsOf, type KeptDependencies } from '../kept.ts';
@@ -77,8 +78,10 @@ const themeCalls: Call<KeptDependencies>[] = [
       await deps.store
         .collection('documents')
         .insert(record)
-        .catch(() => {
-          throw conflict('There is a theme already.', 'theme_conflict')();
+        .catch((thrown: unknown) => {
+          throw thrown instanceof UniqueKeyError
+            ? conflict('There is a theme already.', 'theme_conflict')()
+            : thrown;
         });
       return ok(view(record), { after: body });
     },

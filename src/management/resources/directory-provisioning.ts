@@ -6,6 +6,7 @@ import { apiError } from '../errors.ts';
 import { documentsOf, type KeptDependencies, keptObject } from '../kept.ts';
 import { arraySource, cursorQuery, listAnswer } from '../list.ts';
 import { conflict, notFound } from '../resource.ts';
+import { type Group, groups, matching, unique, without } from './directory-groups.ts';
 
 const KIND = 'directory-provisioning';
 const PATH = '/connections/:id/directory-provisioning';
@@ -38,19 +39,7 @@ const MAPPING = GOOGLE.split(' ').map((entry) => {
   return { idp, auth0 };
 });
 
-/** Groups to synchronize, for `synchronize_groups: selected`. */
-const groups = z
-  .array(
-    z.strictObject({
-      id: z.string().min(1).max(255),
-      name: z.string().max(255).optional(),
-      email: z.email("Object didn't pass validation for format email: ").max(320).optional(),
-      direct_members_count: z.int().min(0).optional(),
-    }),
-  )
-  .max(100);
 const groupsBody = z.strictObject({ groups: groups.min(1) });
-type Group = z.output<typeof groups>[number];
 
 const missing = notFound('Not Found');
 
@@ -169,7 +158,10 @@ export const directoryProvisioningCalls: Call<KeptDependencies>[] = [
     body: settings,
     handle: async (deps, { params, body }) => {
       const { found, view: before } = await provisioningOf(deps, params.id);
-      await keptObject(deps).put(found.id, KIND, { ...found.body, ...body });
+      const updated_at = deps.now();
+      await deps.store
+        .collection('documents')
+        .update(found.id, (current) => ({ ...current, body: { ...current.body, ...body }, updated_at }));
       const { view } = await provisioningOf(deps, params.id);
       return ok(view, { before, after: view });
     },
@@ -224,28 +216,3 @@ export const directoryProvisioningCalls: Call<KeptDependencies>[] = [
       changeGroups(deps, params.id, (groups) => without(groups, body.groups)),
   }),
 ];
-
-const unique = (groups: readonly Group[]): Group[] => [
-  ...new Map(groups.map((one) => [one.id, one])).values(),
-];
-
-function without(groups: readonly Group[], others: readonly Group[]): Group[] {
-  const ids = new Set(others.map(({ id }) => id));
-  return groups.filter(({ id }) => !ids.has(id));
-}
-
-/**
- * Returns a test for groups by name or address: exact, or by prefix as in `name:engineering*`. Case is ignored.
- * @throws AuthError 400
- */
-function matching(q: string | undefined): (group: Group) => boolean {
-  if (q === undefined) return () => true;
-  const [, field, start = '', wildcard] = /^(name|email):"?([^"*]*)"?(\*)?$/.exec(q) ?? [];
-  if (field !== 'name' && field !== 'email')
-    throw apiError(400, 'Groups are searched by name or email.', 'invalid_query_string');
-  const wanted = start.toLowerCase();
-  return (group) => {
-    const value = group[field]?.toLowerCase() ?? '';
-    return wildcard === undefined ? value === wanted : value.startsWith(wanted);
-  };
-}

@@ -124,12 +124,9 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
   removing: (deps, { identifier }) => notePermissionRemoval(deps, identifier),
   removed: async (deps, { identifier }) => {
     const { store } = deps;
-    for (const grant of await store
-      .collection('clientGrants')
-      .list({ where: { field: 'audience', equals: identifier }, limit: 1000 })
-      .then(({ records }) => records)) {
-      await store.collection('clientGrants').delete(grant.id);
-    }
+    // All of them: one that is left would grant the next API of this identifier.
+    for (const grant of await listAll(store.collection('clientGrants')))
+      if (grant.audience === identifier) await store.collection('clientGrants').delete(grant.id);
     removePermissionsOf(deps, identifier);
   },
 };
