@@ -64,7 +64,7 @@ export async function ask(
     recordFailure(management.events, call, about, refusal);
     throw refusal;
   }
-  const given = await inWords(carryOut(management, call, about, { query: defined(query), body }), () =>
+  const given = await worded(carryOut(management, call, about, { query: defined(query), body }), () =>
     wordingIn(views.locale(ctx).tag),
   );
   // Converted as JSON would be: a page must show nothing that the API would not send.
@@ -74,7 +74,7 @@ export async function ask(
 }
 
 /** Words the refusal of a schema in the reader's language. */
-async function inWords<T>(answer: Promise<T>, wording: () => ReturnType<typeof wordingIn>): Promise<T> {
+async function worded<T>(answer: Promise<T>, wording: () => ReturnType<typeof wordingIn>): Promise<T> {
   try {
     return await answer;
   } catch (thrown) {

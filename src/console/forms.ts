@@ -4,7 +4,7 @@ import { bodyTexts } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import type { RouteDeclaration } from '../http/routes.ts';
 import { type FormFault, faultOf } from './form-fault.ts';
-import { type ConsolePageDependencies, logInFirst, requirePage } from './page.ts';
+import { type ConsolePageDependencies, redirectToLogin, requirePage } from './page.ts';
 import type { FaultyField, Words } from './render.ts';
 import { consoleSession, expiredConsoleSession } from './session.ts';
 
@@ -27,7 +27,7 @@ export function withLongTexts<D extends ConsolePageDependencies>(
       if (((await consoleSession(deps, ctx)) ?? (await expiredConsoleSession(deps, ctx))) !== undefined)
         return;
       requirePage(ctx);
-      await logInFirst(deps, ctx, '');
+      await redirectToLogin(deps, ctx, '');
       return 'answered';
     },
   };
@@ -48,7 +48,7 @@ export function refusalOf(thrown: unknown): FormFault {
 /**
  * Returns the page options that show a refusal: a link to the faulty field, or an alert when no field is to blame.
  */
-export function told(
+export function refusalOptions(
   fault: FormFault | undefined,
   faulty: FaultyField | undefined,
 ): { status?: number; alert?: Words; faulty?: FaultyField } {

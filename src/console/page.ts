@@ -128,7 +128,7 @@ export function consoleForm<D extends ConsolePageDependencies>(
   return declared({ scopes, isDangerous, ...(file && { file }) }, async (deps, ctx) => {
     enter(ctx, section);
     const session = await consoleSession(deps, ctx);
-    if (session === undefined) return afterTheEnd(deps, ctx, section, file);
+    if (session === undefined) return handleWithoutSession(deps, ctx, section, file);
     requireScopes(session, scopes);
     const isAgain = formFields(ctx, AGAIN_FIELD)[AGAIN_FIELD] !== '';
     if (file !== undefined && !isAgain) await readFile(ctx, file);
@@ -167,7 +167,7 @@ function requireOwnForm({ consoleUrl }: ConsolePageDependencies, ctx: Context, s
  * Redirects a form that was sent without a session to the login, and then to the page that it was sent from.
  * @param section where to return to when the browser does not name that page.
  */
-export async function logInFirst(
+export async function redirectToLogin(
   deps: ConsolePageDependencies,
   ctx: Context,
   section: string,
@@ -191,7 +191,7 @@ async function keepAndLogIn(
  * Handles a form without an open session. One of an expired session is kept if it comes from the console's own page;
  * any other only leads to the login.
  */
-async function afterTheEnd(
+async function handleWithoutSession(
   deps: ConsolePageDependencies,
   ctx: Context,
   section: string,
@@ -199,7 +199,7 @@ async function afterTheEnd(
 ): Promise<void> {
   const before = await expiredConsoleSession(deps, ctx);
   if (before === undefined || formFields(ctx, AGAIN_FIELD)[AGAIN_FIELD] !== '')
-    return logInFirst(deps, ctx, section);
+    return redirectToLogin(deps, ctx, section);
   if (file !== undefined) await readFile(ctx, file);
   requireOwnForm(deps, ctx, before);
   await keepAndLogIn(deps, ctx, before, section);
@@ -239,7 +239,7 @@ function cameFrom({ consoleUrl }: ConsolePageDependencies, ctx: Context, section
   return isPage && url !== null ? `${url.pathname}${url.search}` : pathOf(section);
 }
 
-/** Redirects to a page after a form (RFC 9110 §15.4.4). @param said the key of a message to show there, one of `SAID`. */
+/** Redirects to a page after a form (RFC 9110 §15.4.4). @param said the key of a message to show there, one of `NOTICES`. */
 export function back(ctx: Context, path: string, said?: string): void {
   const sign = path.includes('?') ? '&' : '?';
   ctx.redirect(said === undefined ? path : `${path}${sign}said=${encodeURIComponent(said)}`);

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import type { PageOptions, Views } from '../pages/views.ts';
 import { CONSOLE, formsLeadOutside } from './callbacks.ts';
 import { navOf } from './nav.ts';
-import { isSaid } from './said.ts';
+import { isNotice } from './notices.ts';
 import type { ConsoleSession } from './session.ts';
 
 export interface RenderDependencies {
@@ -71,7 +71,7 @@ export async function renderConsole(
       title: worded(title),
       ...(faulty !== undefined && { faultyField: { field: faulty.id, label: worded(faulty.label) } }),
       ...(alert !== undefined && { alert: worded(alert), isAlertOwn: typeof alert === 'object' }),
-      ...(alert === undefined && faulty === undefined && isSaid(said) && { said }),
+      ...(alert === undefined && faulty === undefined && isNotice(said) && { said }),
     },
     { status, frames, ...formsLeadOutside({ baseUrl, consoleUrl }) },
   );

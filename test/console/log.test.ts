@@ -1,7 +1,7 @@
 // /console/log: events as sentences, and the related events of one.
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { wordsOf } from '../../src/console/log/words.ts';
+import { describeEvent } from '../../src/console/log/describe-event.ts';
 import { EVENTS } from '../../src/features.ts';
 import type { LogEventRecord } from '../../src/records/log-events.ts';
 import { eventIdAt } from '../../src/tenant/events.ts';
@@ -74,10 +74,10 @@ describe('the log of the console', () => {
   it('describes an event without a message by its declaration', () => {
     const locale = { text: () => '', has: () => false };
     const event = { type: 'new_type', log_id: '1', date: '' };
-    expect(wordsOf(event, locale, { new_type: 'Something new happened.' })).to.equal(
+    expect(describeEvent(event, locale, { new_type: 'Something new happened.' })).to.equal(
       'Something new happened.',
     );
-    expect(wordsOf(event, locale, {})).to.equal('new_type');
+    expect(describeEvent(event, locale, {})).to.equal('new_type');
   });
 
   it('is filtered by type, user, application, connection, address and time', async () => {

@@ -4,7 +4,7 @@ import { formFields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
 import { type FormFault, faultIn } from '../form-fault.ts';
-import { refusalOf, told } from '../forms.ts';
+import { refusalOf, refusalOptions } from '../forms.ts';
 import { back, type ConsoleSession } from '../page.ts';
 import { type FaultyField, renderConsole } from '../render.ts';
 import { allOf } from './all-of.ts';
@@ -42,7 +42,7 @@ export async function showKinds(
       values: typed ?? { name: text('console.applications.usualName'), callback: 'http://localhost:3000' },
       faults: { ...(ofName && { name: ofName }), ...(ofCallback && { callback: ofCallback }) },
     },
-    ...told(fault, faulty),
+    ...refusalOptions(fault, faulty),
   });
 }
 

@@ -15,8 +15,8 @@ import {
   applicationAt,
   renderApplication,
 } from './model.ts';
-import { askForTokens, proofOf, type Tried } from './tried.ts';
 import type { TryLogins } from './try-logins.ts';
+import { askForTokens, proofOf, type Tried } from './try-tokens.ts';
 
 export interface TryDependencies extends ApplicationsDependencies {
   config: Config;

@@ -4,7 +4,7 @@ import { bodyTexts, textsOf } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { ask, askIfThere } from '../ask.ts';
 import type { FormFault } from '../form-fault.ts';
-import { fieldsBelow, refusalOf, told } from '../forms.ts';
+import { fieldsBelow, refusalOf, refusalOptions } from '../forms.ts';
 import { back } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
@@ -169,7 +169,7 @@ async function showForm(
   await renderConsole(deps, ctx, session, {
     template: 'console/branding-look',
     title: 't:console.nav.branding',
-    ...told(refused?.fault, faultyLook(brand, theme)),
+    ...refusalOptions(refused?.fault, faultyLook(brand, theme)),
     model: {
       tab: 'look',
       path: PATH,

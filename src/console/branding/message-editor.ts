@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import type { Draft } from '../../delivery/templates.ts';
 import { bodyTexts } from '../../http/body-fields.ts';
 import type { FormFault } from '../form-fault.ts';
-import { told } from '../forms.ts';
+import { refusalOptions } from '../forms.ts';
 import { renderConsole, type Words } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
 import { draftOf, type Message, type Written } from './message.ts';
@@ -81,7 +81,7 @@ export async function showEditor(
     template: 'console/branding-message',
     title: 't:console.branding.tab.messages',
     ...(alert === undefined
-      ? told(refused, first && { id: first, label: labelOf(first, isSms) })
+      ? refusalOptions(refused, first && { id: first, label: labelOf(first, isSms) })
       : { alert, status: 400 }),
     model: {
       tab: 'messages',

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { ask, askIfThere } from '../ask.ts';
 import type { FormFault } from '../form-fault.ts';
-import { refusalOf, told, withoutReturns } from '../forms.ts';
+import { refusalOf, refusalOptions, withoutReturns } from '../forms.ts';
 import { back } from '../page.ts';
 import { type FaultyField, renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
@@ -65,7 +65,7 @@ async function showForm(
   await renderConsole(deps, ctx, session, {
     template: 'console/branding-template',
     title: 't:console.branding.tab.template',
-    ...told(fault, SOURCE),
+    ...refusalOptions(fault, SOURCE),
     model: {
       fault,
       tab: 'template',

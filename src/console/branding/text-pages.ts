@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
 import { type FormFault, faultIn } from '../form-fault.ts';
-import { fieldsBelow, refusalOf, told } from '../forms.ts';
+import { fieldsBelow, refusalOf, refusalOptions } from '../forms.ts';
 import { back } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
@@ -126,7 +126,7 @@ async function showForm(
   await renderConsole(deps, ctx, session, {
     template: 'console/branding-texts',
     title: 't:console.branding.tab.texts',
-    ...told(fault, faulty && { id: faulty.id, label: { text: faulty.key } }),
+    ...refusalOptions(fault, faulty && { id: faulty.id, label: { text: faulty.key } }),
     model: {
       tab: 'texts',
       path: PATH,

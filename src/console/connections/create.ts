@@ -4,7 +4,7 @@ import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
 import { type FormFault, faultIn } from '../form-fault.ts';
-import { refusalOf, told } from '../forms.ts';
+import { refusalOf, refusalOptions } from '../forms.ts';
 import { back } from '../page.ts';
 import { type FaultyField, renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
@@ -94,7 +94,7 @@ async function showForm(
   await renderConsole(deps, ctx, session, {
     template: 'console/connections-new',
     title: 't:console.connections.new',
-    ...told(fault, named ?? faultyOption(fields, has)),
+    ...refusalOptions(fault, named ?? faultyOption(fields, has)),
     model: {
       kind: kindOf(strategy),
       action: `${PATH}/new/${strategy}`,

@@ -5,7 +5,7 @@ import { AuthError } from '../../http/errors.ts';
 import { jsonOf } from '../../runtime/json.ts';
 import { ask } from '../ask.ts';
 import type { FormFault } from '../form-fault.ts';
-import { fieldsBelow, refusalOf, told, withoutReturns } from '../forms.ts';
+import { fieldsBelow, refusalOf, refusalOptions, withoutReturns } from '../forms.ts';
 import { syntaxFault } from '../json-text.ts';
 import { back } from '../page.ts';
 import { type FaultyField, renderConsole } from '../render.ts';
@@ -102,7 +102,7 @@ async function showEditor(
   await renderConsole(deps, ctx, session, {
     template: 'console/connections-script',
     title: { text: head.connection.title },
-    ...told(fault ?? Object.values(faults)[0], faultyOf(kind, faults)),
+    ...refusalOptions(fault ?? Object.values(faults)[0], faultyOf(kind, faults)),
     model: {
       ...head,
       fault,

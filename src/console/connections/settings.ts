@@ -6,7 +6,7 @@ import { CALLBACK } from '../../connections/upstream/begin.ts';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { ask } from '../ask.ts';
 import { type FormFault, faultIn } from '../form-fault.ts';
-import { refusalOf, told } from '../forms.ts';
+import { refusalOf, refusalOptions } from '../forms.ts';
 import { back } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
@@ -143,7 +143,7 @@ async function showForm(
   await renderConsole(deps, ctx, session, {
     template: 'console/connections-settings',
     title: { text: head.connection.title },
-    ...told(fault, faulty),
+    ...refusalOptions(fault, faulty),
     model: {
       ...head,
       faults: ofDisplayName ? { display_name: ofDisplayName } : {},

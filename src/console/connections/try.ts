@@ -12,7 +12,6 @@ import type { Connection } from '../../records/collections.ts';
 import type { Packages } from '../../scripts/packages/packages.ts';
 import type { Scripts } from '../../scripts/scripts.ts';
 import { secretsIn } from './options.ts';
-import { createSecrets, type Secrets, type Step, shownAddress, shownValues } from './steps.ts';
 import {
   profileStep,
   type Trace,
@@ -20,7 +19,8 @@ import {
   tracedDirectories,
   tracedScripts,
   tracedUpstream,
-} from './traced.ts';
+} from './recorded-steps.ts';
+import { createSecrets, type Secrets, type Step, shownAddress, shownValues } from './steps.ts';
 
 export interface TryDependencies {
   upstream: UpstreamDependencies;

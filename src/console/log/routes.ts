@@ -9,9 +9,9 @@ import { CONSOLE } from '../callbacks.ts';
 import { EVENT_GROUPS } from '../event-groups.ts';
 import { type ConsolePageDependencies, type ConsoleSession, consolePage } from '../page.ts';
 import { renderConsole } from '../render.ts';
+import { type AnsweredEvent, describeEvent, isBad, whoOf } from './describe-event.ts';
 import { hrefOf, isOpen, type LogFilter, queriesOf, readFilter } from './filter.ts';
-import { outcomeOf, storyOf, storyQueries } from './story.ts';
-import { type AnsweredEvent, isBad, whoOf, wordsOf } from './words.ts';
+import { outcomeOf, relatedEvents, relatedQueries } from './related-events.ts';
 
 export interface LogDependencies extends ConsolePageDependencies, AskDependencies {
   /** The description of each type of event. */
@@ -24,7 +24,7 @@ const PATH = `${CONSOLE}/log`;
 const SCOPES = { scopes: ['read:logs'] };
 /** The maximum number of events on a page and among related events. */
 const PAGE_SIZE = 50;
-const MOST_OF_STORY = 100;
+const MOST_RELATED = 100;
 /** The maximum number of users that one address is resolved to; each has another connection. */
 const MOST_USERS = 5;
 
@@ -44,7 +44,7 @@ async function showLog(deps: LogDependencies, ctx: Context, session: ConsoleSess
   const groups = Object.keys(EVENT_GROUPS).map((name) => ({ name, text: `console.log.group.${name}` }));
   const types = Object.keys(deps.meanings).map((name) => ({
     name,
-    text: sentence(wordsOf({ type: name, log_id: '', date: '' }, locale, deps.meanings), locale.tag),
+    text: sentence(describeEvent({ type: name, log_id: '', date: '' }, locale, deps.meanings), locale.tag),
   }));
   await renderConsole(deps, ctx, session, {
     template: 'console/log-list',
@@ -134,7 +134,7 @@ function shownBy(deps: LogDependencies, ctx: Context) {
     path: `${PATH}/${encodeURIComponent(event.log_id)}`,
     type: event.type,
     time: timeOf(event.date),
-    words: wordsOf(event, locale, deps.meanings),
+    words: describeEvent(event, locale, deps.meanings),
     isBad: isBad(event),
     why: event.description,
     client: event.client_name ?? event.client_id,
@@ -146,11 +146,11 @@ function shownBy(deps: LogDependencies, ctx: Context) {
 async function showEvent(deps: LogDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   const params = { id: ctx.params.id ?? '' };
   const event = (await ask(deps, ctx, session, 'GET /logs/:id', { params })).body as AnsweredEvent;
-  const most = MOST_OF_STORY;
+  const most = MOST_RELATED;
   const found = await Promise.all(
-    storyQueries(event).map((q) => listed(deps, ctx, session, { q, most, sort: 'log_id:1' })),
+    relatedQueries(event).map((q) => listed(deps, ctx, session, { q, most, sort: 'log_id:1' })),
   );
-  const story = storyOf(event, found.flat());
+  const story = relatedEvents(event, found.flat());
   const outcome = outcomeOf(story);
   const { text } = deps.views.locale(ctx);
   const who = story.map(whoOf).find((one) => one !== undefined) ?? text('console.log.somebody');

@@ -11,20 +11,20 @@ import type { FormFaults } from './faults.ts';
 import { type Field, fieldsOf, queryFieldsOf, WHOLE, WHOLE_FIELD } from './fields.ts';
 import {
   crumbsOf,
-  inWords,
   labelOf,
   type Places,
   paramsOf,
   type ResourcesDependencies,
   recordAt,
   sectionOf,
+  translated,
 } from './model.ts';
 import { isHarmless, operationPath, pageOf } from './operations.ts';
 import { withKeptHidden } from './secrets.ts';
 import { type FilledField, filledFields, type Posted } from './values.ts';
 
 /** The operation of a page. */
-export interface Doing {
+export interface PlaceOperation {
   places: Places;
   place: Place;
   operation: Operation;
@@ -32,7 +32,7 @@ export interface Doing {
 }
 
 /** An operation with the current record and the fields of its form. */
-export interface Drawn extends Doing {
+export interface OperationForm extends PlaceOperation {
   /** The members of the current record that the call accepts; undefined for a new one. */
   record: unknown;
   fields: readonly Field[];
@@ -45,24 +45,24 @@ export interface Drawn extends Doing {
 const QUERY = '?';
 
 /** Reports whether an operation changes an existing record, so that only differences are sent. */
-export const isChange = ({ operation, call }: Pick<Doing, 'operation' | 'call'>): boolean =>
+export const isChange = ({ operation, call }: Pick<PlaceOperation, 'operation' | 'call'>): boolean =>
   call.body !== undefined && (operation === 'change' || operation === 'replace');
 
 /** Returns the data for the form of an operation. @throws AuthError 404 */
-export async function drawnOf(
+export async function operationForm(
   deps: ResourcesDependencies,
   ctx: Context,
   session: ConsoleSession,
-  doing: Doing,
+  target: PlaceOperation,
   asJson: boolean,
-): Promise<Drawn> {
-  const { call } = doing;
-  const isJson = asJson && isChange(doing);
-  const record = isChange(doing) ? await recordAt(deps, ctx, session, doing) : undefined;
+): Promise<OperationForm> {
+  const { call } = target;
+  const isJson = asJson && isChange(target);
+  const record = isChange(target) ? await recordAt(deps, ctx, session, target) : undefined;
   const fields = call.body === undefined ? [] : fieldsOf(call.body);
   const asked = call.query === undefined ? [] : queryFieldsOf(call.query);
   return {
-    ...doing,
+    ...target,
     record: changeable(record, fields),
     fields: isJson ? [WHOLE_FIELD] : fields,
     queryFields: asked.map((field) => ({ ...field, path: `${QUERY}${field.path}` })),
@@ -81,7 +81,7 @@ function changeable(record: unknown, fields: readonly Field[]): unknown {
 export const digestOf = (record: unknown): string => sha256(JSON.stringify(record ?? null));
 
 /** Returns the data that all pages of an operation show. */
-function framed({ places, place, operation, call, record }: Drawn, ctx: Context) {
+function framed({ places, place, operation, call, record }: OperationForm, ctx: Context) {
   const params = paramsOf(ctx);
   return {
     heading: call.summary,
@@ -105,25 +105,25 @@ export async function renderForm(
   deps: ResourcesDependencies,
   ctx: Context,
   session: ConsoleSession,
-  drawn: Drawn,
+  form: OperationForm,
   { faults = { at: {}, general: [] }, posted, status = 200 }: Told = {},
 ): Promise<void> {
-  const { place, call, record, fields, queryFields, isJson } = drawn;
+  const { place, call, record, fields, queryFields, isJson } = form;
   const filling = { posted, faults: faults.at };
   const filled = [
     ...filledFields(queryFields, {}, { ...filling, isNew: true }),
-    ...filledFields(fields, record, { ...filling, isNew: !isChange(drawn) }),
+    ...filledFields(fields, record, { ...filling, isNew: !isChange(form) }),
   ];
   await renderConsole(deps, ctx, session, {
     template: 'console/resources-form',
     section: sectionOf(place),
-    title: inWords(deps, ctx, 'doing', call.summary),
+    title: translated(deps, ctx, 'doing', call.summary),
     model: {
-      ...framed(drawn, ctx),
-      isChange: isChange(drawn),
+      ...framed(form, ctx),
+      isChange: isChange(form),
       isJson,
       isHarmless: isHarmless(place),
-      hasJson: isChange(drawn) && call.body !== undefined,
+      hasJson: isChange(form) && call.body !== undefined,
       general: faults.general,
       faulty: firstFaulty(filled),
       ...partedFields(filled),
@@ -158,16 +158,16 @@ export async function renderReview(
   deps: ResourcesDependencies,
   ctx: Context,
   session: ConsoleSession,
-  drawn: Drawn,
+  form: OperationForm,
   body: unknown,
 ): Promise<void> {
-  const { place, call, record, isJson } = drawn;
+  const { place, call, record, isJson } = form;
   const name = titleOf(place.path);
-  const frame = framed(drawn, ctx);
+  const frame = framed(form, ctx);
   await renderConsole(deps, ctx, session, {
     template: 'console/resources-review',
     section: sectionOf(place),
-    title: inWords(deps, ctx, 'doing', call.summary),
+    title: translated(deps, ctx, 'doing', call.summary),
     model: {
       ...frame,
       cancel: `${frame.at}${isJson ? '?as=json' : ''}`,

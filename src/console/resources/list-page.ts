@@ -12,7 +12,6 @@ import { type AskedList, type FoundPage, filterNames, findPage, type Item, PER_P
 import {
   crumbsOf,
   homeOf,
-  inWords,
   labelOf,
   operationLinks,
   type Places,
@@ -20,6 +19,7 @@ import {
   paramsOfItem,
   type ResourcesDependencies,
   sectionOf,
+  translated,
 } from './model.ts';
 import { nameOfCall, type Params, pageOf } from './operations.ts';
 import { cellOf, columnsOf } from './shown.ts';
@@ -53,7 +53,7 @@ export async function showList(
   await renderConsole(deps, ctx, session, {
     template: 'console/resources-list',
     section: sectionOf(place),
-    title: inWords(deps, ctx, 'title', titleOf(place.path)),
+    title: translated(deps, ctx, 'title', titleOf(place.path)),
     model: {
       heading: titleOf(place.path),
       crumbs: crumbsOf(places, place.path, params),

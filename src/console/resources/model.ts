@@ -51,7 +51,7 @@ const BY_HAND: Readonly<Record<string, string>> = {
 };
 
 /** Returns a text of a declaration in the reader's language if there is a message for it. */
-export function inWords(
+export function translated(
   { views }: Pick<ResourcesDependencies, 'views'>,
   ctx: Context,
   kind: 'title' | 'doing',

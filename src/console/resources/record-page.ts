@@ -7,7 +7,6 @@ import { seesSecrets } from '../roles.ts';
 import { type Place, parametersOf, placesBelow, titleOf } from './declared.ts';
 import {
   crumbsOf,
-  inWords,
   type Link,
   labelOf,
   operationLinks,
@@ -15,6 +14,7 @@ import {
   paramsOf,
   type ResourcesDependencies,
   sectionOf,
+  translated,
 } from './model.ts';
 import { mayCall, operationPath, type Params, pageOf } from './operations.ts';
 import { hasSecrets } from './secrets.ts';
@@ -39,7 +39,7 @@ export async function showRecord(
   await renderConsole(deps, ctx, session, {
     template: 'console/resources-record',
     section: sectionOf(place),
-    title: inWords(deps, ctx, 'title', titleOf(place.path)),
+    title: translated(deps, ctx, 'title', titleOf(place.path)),
     model: {
       isRecord,
       heading: isRecord ? labelOf(record, last) : titleOf(place.path),

@@ -7,22 +7,22 @@ import { back, type ConsoleSession } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { parametersOf, placesBelow, titleOf } from './declared.ts';
 import { filterNames, type Item, listOf } from './find.ts';
-import type { Doing } from './form-page.ts';
+import type { PlaceOperation } from './form-page.ts';
 import {
   crumbsOf,
-  inWords,
   labelOf,
   type Places,
   paramsOf,
   type ResourcesDependencies,
   recordAt,
   sectionOf,
+  translated,
 } from './model.ts';
 import { mayCall, nameOfCall, operationPath, type Params, pageOf } from './operations.ts';
 import { placeAfter } from './take-form.ts';
 
 /** The ends of message keys that explain a deletion, by the path of the record. */
-const TOLD: Readonly<Record<string, string>> = {
+const EXPLANATIONS: Readonly<Record<string, string>> = {
   '/clients/:id': 'clients',
   '/resource-servers/:id': 'apis',
   '/connections/:id': 'connections',
@@ -52,7 +52,7 @@ const NAMED: Readonly<Record<string, readonly { list: string; query(record: Item
 };
 
 /** A number of records that depend on the record. */
-interface Hanging {
+interface Dependent {
   href: string;
   text: string;
   count: number;
@@ -63,30 +63,30 @@ export async function showRemoval(
   deps: ResourcesDependencies,
   ctx: Context,
   session: ConsoleSession,
-  doing: Doing,
+  target: PlaceOperation,
   fault?: AuthError,
 ): Promise<void> {
-  const { places, place, call } = doing;
+  const { places, place, call } = target;
   const params = paramsOf(ctx);
   const record =
     place.kind === 'record' || place.kind === 'setting'
-      ? await recordAt(deps, ctx, session, doing)
+      ? await recordAt(deps, ctx, session, target)
       : undefined;
   const isOne = place.kind === 'record' && isObject(record);
   await renderConsole(deps, ctx, session, {
     template: 'console/resources-remove',
     section: sectionOf(place),
-    title: inWords(deps, ctx, 'doing', call.summary),
+    title: translated(deps, ctx, 'doing', call.summary),
     model: {
       heading: call.summary,
       label: labelOf(record, params[parametersOf(place.path).at(-1) ?? ''] ?? ''),
       crumbs: crumbsOf(places, `${place.path}/:end`, params),
       at: operationPath('remove', place.path, params),
-      told: TOLD[place.path] && `console.resources.goes.${TOLD[place.path]}`,
-      hanging: isOne ? await hangingOn(deps, ctx, session, { places, path: place.path, record }) : [],
+      told: EXPLANATIONS[place.path] && `console.resources.goes.${EXPLANATIONS[place.path]}`,
+      hanging: isOne ? await dependentsOf(deps, ctx, session, { places, path: place.path, record }) : [],
       mayBeForced: call.query !== undefined && Object.hasOwn(call.query.shape, 'force'),
       fault: fault?.error_description,
-      cancel: placeAfter(doing, params),
+      cancel: placeAfter(target, params),
     },
     status: fault?.status ?? 200,
   });
@@ -99,12 +99,12 @@ interface Removed {
 }
 
 /** Counts the records below a record and those that refer to it. */
-async function hangingOn(
+async function dependentsOf(
   deps: ResourcesDependencies,
   ctx: Context,
   session: ConsoleSession,
   { places, path, record }: Removed,
-): Promise<Hanging[]> {
+): Promise<Dependent[]> {
   const params = paramsOf(ctx);
   const lists = [
     ...placesBelow(places, path).map((place) => ({ place, query: {} as Params, params })),
@@ -136,7 +136,7 @@ async function hangingOn(
       };
     }),
   );
-  return counted.filter((one): one is Hanging => one !== undefined && one.count > 0);
+  return counted.filter((one): one is Dependent => one !== undefined && one.count > 0);
 }
 
 /** Runs a call; undefined when it is refused. */
@@ -154,18 +154,18 @@ export async function takeRemoval(
   deps: ResourcesDependencies,
   ctx: Context,
   session: ConsoleSession,
-  doing: Doing,
+  target: PlaceOperation,
   { isForced }: { isForced: boolean },
 ): Promise<void> {
-  const { places, place, call } = doing;
+  const { places, place, call } = target;
   const params = paramsOf(ctx);
   try {
     const query = isForced ? { force: 'true' } : {};
     await ask(deps, ctx, session, nameOfCall(call), { params, query });
   } catch (thrown) {
     if (!(thrown instanceof AuthError) || ![400, 409].includes(thrown.status)) throw thrown;
-    return showRemoval(deps, ctx, session, doing, thrown);
+    return showRemoval(deps, ctx, session, target, thrown);
   }
   const above = crumbsOf(places, place.path, params).at(-1)?.href ?? '/console/resources';
-  back(ctx, place.kind === 'record' ? above : placeAfter(doing, params), 'console.said.deleted');
+  back(ctx, place.kind === 'record' ? above : placeAfter(target, params), 'console.said.deleted');
 }

@@ -9,14 +9,14 @@ import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts'
 import { queryText } from '../query.ts';
 import { type Operation, type Place, parametersOf, placesOf } from './declared.ts';
 import { isListOfRecords } from './find.ts';
-import { drawnOf, renderForm } from './form-page.ts';
+import { operationForm, renderForm } from './form-page.ts';
 import { showIndex } from './index-page.ts';
 import { showList } from './list-page.ts';
 import { type Places, type ResourcesDependencies, readAt, requireCall, sectionOf } from './model.ts';
 import { isHarmless, operationsOf, pageOf } from './operations.ts';
 import { showRecord } from './record-page.ts';
 import { showRemoval, takeRemoval } from './remove-page.ts';
-import { isToldOnce, takeForm } from './take-form.ts';
+import { isShownOnce, takeForm } from './take-form.ts';
 
 type Route = RouteDeclaration<ResourcesDependencies>;
 
@@ -105,19 +105,19 @@ function operationRoutes(places: Places, place: Place, operation: Operation): [s
   const call = place[operation];
   if (call === undefined) return [];
   const section = sectionOf(place);
-  const doing = { places, place, operation, call };
+  const target = { places, place, operation, call };
   const isRemoval = operation === 'remove' && call.body === undefined && !hasQuestions(place);
   // A PUT without a body ends something: it revokes a key.
   const isGone = operation === 'remove' || (operation === 'replace' && call.body === undefined);
-  const rules = { ...rulesFor(call), isDangerous: isGone || isToldOnce(doing) || !isHarmless(place) };
+  const rules = { ...rulesFor(call), isDangerous: isGone || isShownOnce(target) || !isHarmless(place) };
   return [
     [
       `GET /console/${operation}${place.path}`,
       consolePage<ResourcesDependencies>(section, rulesFor(call), async (deps, ctx, session) => {
         requireCall(session, call);
-        if (isRemoval) return showRemoval(deps, ctx, session, doing);
-        const drawn = await drawnOf(deps, ctx, session, doing, ctx.query.as === 'json');
-        await renderForm(deps, ctx, session, drawn);
+        if (isRemoval) return showRemoval(deps, ctx, session, target);
+        const form = await operationForm(deps, ctx, session, target, ctx.query.as === 'json');
+        await renderForm(deps, ctx, session, form);
       }),
     ],
     [
@@ -127,8 +127,8 @@ function operationRoutes(places: Places, place: Place, operation: Operation): [s
           requireCall(session, call);
           const isForced = formFields(ctx, 'force').force === 'true';
           await (isRemoval
-            ? takeRemoval(deps, ctx, session, doing, { isForced })
-            : takeForm(deps, ctx, session, doing));
+            ? takeRemoval(deps, ctx, session, target, { isForced })
+            : takeForm(deps, ctx, session, target));
         }),
       ),
     ],

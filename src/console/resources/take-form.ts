@@ -10,22 +10,22 @@ import { renderConsole } from '../render.ts';
 import type { Place } from './declared.ts';
 import { faultOfAnswer, faultsBySchema, hasFaults } from './faults.ts';
 import {
-  type Doing,
-  type Drawn,
   digestOf,
-  drawnOf,
   isChange,
+  type OperationForm,
+  operationForm,
+  type PlaceOperation,
   renderForm,
   renderReview,
 } from './form-page.ts';
 import {
   crumbsOf,
-  inWords,
   type Places,
   paramsOf,
   paramsOfItem,
   type ResourcesDependencies,
   sectionOf,
+  translated,
 } from './model.ts';
 import { nameOfCall, type Params, pageOf } from './operations.ts';
 import { withSecrets } from './secrets.ts';
@@ -45,39 +45,39 @@ export async function takeForm(
   deps: ResourcesDependencies,
   ctx: Context,
   session: ConsoleSession,
-  doing: Doing,
+  target: PlaceOperation,
 ): Promise<void> {
   const posted = (bodyOf(ctx) ?? {}) as Posted;
-  const drawn = await drawnOf(deps, ctx, session, doing, posted.as === 'json');
-  const isConfirmed = isChange(doing) && posted.step === 'save';
+  const form = await operationForm(deps, ctx, session, target, posted.as === 'json');
+  const isConfirmed = isChange(target) && posted.step === 'save';
   const { text, tag } = deps.views.locale(ctx);
-  const { body, faults } = isConfirmed ? confirmed(posted, drawn) : askedFor(drawn, posted);
+  const { body, faults } = isConfirmed ? confirmed(posted, form) : askedFor(form, posted);
   const at = Object.fromEntries(Object.entries(faults).map(([path, key]) => [path, text(key)]));
   const judged = { at, general: [] as string[] };
-  if (isConfirmed && posted.seen !== digestOf(drawn.record))
+  if (isConfirmed && posted.seen !== digestOf(form.record))
     judged.general.push(text('console.resources.fault.changed'));
-  const { body: schema } = doing.call;
+  const { body: schema } = target.call;
   const [language] = tag.split('-');
-  const told =
-    hasFaults(judged) || schema === undefined ? judged : faultsBySchema(schema, body, drawn.fields, language);
-  if (hasFaults(told))
-    return renderForm(deps, ctx, session, drawn, { faults: told, posted: typed(posted), status: 400 });
-  if (isChange(doing) && !isConfirmed) return renderReview(deps, ctx, session, drawn, body);
-  await carryOut(deps, ctx, session, drawn, { body, posted, isConfirmed });
+  const found =
+    hasFaults(judged) || schema === undefined ? judged : faultsBySchema(schema, body, form.fields, language);
+  if (hasFaults(found))
+    return renderForm(deps, ctx, session, form, { faults: found, posted: typed(posted), status: 400 });
+  if (isChange(target) && !isConfirmed) return renderReview(deps, ctx, session, form, body);
+  await carryOut(deps, ctx, session, form, { body, posted, isConfirmed });
 }
 
 /** Returns the entered values. A confirmation has no form fields, so after it the form shows the stored values. */
 const typed = (posted: Posted): Posted | undefined => (posted.step === 'save' ? undefined : posted);
 
 /** Returns the body that was shown for confirmation. It comes from the browser and is validated like any other. */
-function confirmed(posted: Posted, { record }: Drawn): Asked {
+function confirmed(posted: Posted, { record }: OperationForm): Asked {
   const body = typeof posted.body === 'string' ? jsonOf(posted.body) : undefined;
   return { body: withSecrets(body, record), faults: {} };
 }
 
-function askedFor(drawn: Drawn, posted: Posted): Asked {
-  const { fields, record, isJson } = drawn;
-  if (!isChange(drawn)) return bodyOfForm(fields, posted);
+function askedFor(form: OperationForm, posted: Posted): Asked {
+  const { fields, record, isJson } = form;
+  if (!isChange(form)) return bodyOfForm(fields, posted);
   const before = isObject(record) ? record : {};
   const asked = bodyOfForm(fields, posted, isJson ? before : (record ?? {}));
   return isJson && isObject(asked.body) ? { ...asked, body: membersChanged(before, asked.body) } : asked;
@@ -97,10 +97,10 @@ async function carryOut(
   deps: ResourcesDependencies,
   ctx: Context,
   session: ConsoleSession,
-  drawn: Drawn,
+  form: OperationForm,
   { body, posted, isConfirmed }: Taken,
 ): Promise<void> {
-  const { call, place, places, operation, record, queryFields } = drawn;
+  const { call, place, places, operation, record, queryFields } = form;
   const params = paramsOf(ctx);
   const query = Object.fromEntries(
     queryFields.flatMap(({ path, name }) =>
@@ -115,29 +115,29 @@ async function carryOut(
     ({ body: answer } = await ask(deps, ctx, session, nameOfCall(call), asked));
   } catch (thrown) {
     if (!(thrown instanceof AuthError) || ![400, 409].includes(thrown.status)) throw thrown;
-    const faults = faultOfAnswer(thrown, [...drawn.fields, ...queryFields]);
-    const told = { faults, posted: isConfirmed ? undefined : posted, status: thrown.status };
-    return renderForm(deps, ctx, session, drawn, told);
+    const faults = faultOfAnswer(thrown, [...form.fields, ...queryFields]);
+    const refused = { faults, posted: isConfirmed ? undefined : posted, status: thrown.status };
+    return renderForm(deps, ctx, session, form, refused);
   }
   const made = place.child === undefined ? undefined : places.get(place.child);
   const own = made?.read && isObject(answer) ? paramsOfItem(answer, made.path, params) : undefined;
   if (operation === 'create' && made !== undefined && own !== undefined)
     return back(ctx, pageOf(made.path, own), 'console.said.created');
-  if (isToldOnce(drawn) && isObject(answer)) return showAnswer(deps, ctx, session, drawn, answer);
+  if (isShownOnce(form) && isObject(answer)) return showAnswer(deps, ctx, session, form, answer);
   // A record that was ended has no page any more, so this leads to its list.
   const list = call.body === undefined ? crumbsOf(places, place.path, params).at(-2) : undefined;
-  back(ctx, operation === 'replace' && list ? list.href : placeAfter(drawn, params), 'console.said.saved');
+  back(ctx, operation === 'replace' && list ? list.href : placeAfter(form, params), 'console.said.saved');
 }
 
 /** Reports whether the answer of a creation cannot be seen later: a token, a ticket. */
-export function isToldOnce({
+export function isShownOnce({
   places,
   place,
   operation,
 }: {
   places: Places;
   place: Place;
-  operation: Doing['operation'];
+  operation: PlaceOperation['operation'];
 }): boolean {
   if (operation !== 'create') return false;
   const { child, read } = place;
@@ -154,14 +154,14 @@ async function showAnswer(
   deps: ResourcesDependencies,
   ctx: Context,
   session: ConsoleSession,
-  { call, place, places }: Drawn,
+  { call, place, places }: OperationForm,
   answer: Record<string, unknown>,
 ): Promise<void> {
   const params = paramsOf(ctx);
   await renderConsole(deps, ctx, session, {
     template: 'console/resources-answer',
     section: sectionOf(place),
-    title: inWords(deps, ctx, 'doing', call.summary),
+    title: translated(deps, ctx, 'doing', call.summary),
     model: {
       heading: call.summary,
       crumbs: crumbsOf(places, `${place.path}/:end`, params),

@@ -7,7 +7,7 @@ import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import { ask, askIfThere } from '../ask.ts';
-import type { AnsweredEvent } from '../log/words.ts';
+import type { AnsweredEvent } from '../log/describe-event.ts';
 import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { SecuritySettingsDependencies } from './settings-pages.ts';

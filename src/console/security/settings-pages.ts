@@ -4,7 +4,7 @@ import { bodyTexts } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { type AskDependencies, ask } from '../ask.ts';
 import { type FormFault, faultIn, faultOf } from '../form-fault.ts';
-import { told } from '../forms.ts';
+import { refusalOptions } from '../forms.ts';
 import {
   back,
   type ConsolePageDependencies,
@@ -89,7 +89,7 @@ async function showPart(
     section: 'security',
     title: `t:console.security.${part}`,
     model: { tabs: tabsOf(session, part), part, forms },
-    ...told(refused?.fault, faulty && { id: faulty.id, label: `t:${faulty.text}` }),
+    ...refusalOptions(refused?.fault, faulty && { id: faulty.id, label: `t:${faulty.text}` }),
   });
 }
 

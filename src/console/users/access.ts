@@ -5,7 +5,7 @@ import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import { jsonOf } from '../../runtime/json.ts';
 import { ask } from '../ask.ts';
-import { type AnsweredEvent, isBad, wordsOf } from '../log/words.ts';
+import { type AnsweredEvent, describeEvent, isBad } from '../log/describe-event.ts';
 import type { ConsoleSession } from '../page.ts';
 import { pageNumber, queryText } from '../query.ts';
 import type { UsersDependencies } from './dependencies.ts';
@@ -128,7 +128,7 @@ const LOG: UserTab<UsersDependencies> = {
     const time = timesOf(deps, ctx);
     const events = (answer.body as (AnsweredEvent & { user_agent?: string })[]).map((one) => ({
       path: `/console/log/${encodeURIComponent(one.log_id)}`,
-      words: wordsOf(one, locale, deps.meanings),
+      words: describeEvent(one, locale, deps.meanings),
       isBad: isBad(one),
       at: time(one.date),
       description: one.description,

@@ -5,19 +5,19 @@ import type { UsersDependencies } from './dependencies.ts';
 import { listRoutes } from './list.ts';
 import { loginMethodRoutes } from './login-methods.ts';
 import { newUserRoutes } from './new-user.ts';
-import { openRoutes } from './open.ts';
 import { profileRoutes } from './profile.ts';
+import { sessionRoutes } from './sessions.ts';
 import { transferRoutes } from './transfer.ts';
-import { verbRoutes } from './verbs.ts';
+import { userActionRoutes } from './user-actions.ts';
 
 export const usersRoutes: RouteDeclarations<UsersDependencies> = {
   ...listRoutes,
   ...newUserRoutes,
   ...transferRoutes,
   ...profileRoutes,
-  ...verbRoutes,
+  ...userActionRoutes,
   ...loginMethodRoutes,
-  ...openRoutes,
+  ...sessionRoutes,
   ...accessRoutes,
 };
 

@@ -28,7 +28,7 @@ export function whoOf({ user_name: name, user_id: id, details, client_name: clie
 }
 
 /** Returns the sentence that describes an event. */
-export function wordsOf(
+export function describeEvent(
   event: AnsweredEvent,
   { text, has }: Pick<Locale, 'text' | 'has'>,
   meanings: EventMeanings,

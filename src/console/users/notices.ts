@@ -1,6 +1,6 @@
 // Messages that these pages show after a change.
 
-export const USERS_SAID: readonly string[] = [
+export const USERS_NOTICES: readonly string[] = [
   'userMade',
   'userDeleted',
   'passwordSet',

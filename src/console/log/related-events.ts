@@ -1,7 +1,7 @@
 // Groups the events of one login: in their order, with the outcome and its reason.
 import { eventIdAt } from '../../tenant/events.ts';
+import { type AnsweredEvent, isBad } from './describe-event.ts';
 import { quoted } from './filter.ts';
-import { type AnsweredEvent, isBad } from './words.ts';
 
 /** The maximum time between the requests of one login that consists of several, milliseconds. */
 const NEAR = 600_000;
@@ -20,7 +20,7 @@ const isOfManagement = ({ type }: AnsweredEvent): boolean => type === 'sapi' || 
  * application that logs in by several requests has a transaction for each, so in that case they also include events
  * of the same user, address and application at about that time.
  */
-export function storyQueries(event: AnsweredEvent): string[] {
+export function relatedQueries(event: AnsweredEvent): string[] {
   const { transaction, user_id: user, ip, client_id: client, date } = event;
   const own = transaction === undefined ? [] : [`transaction:${quoted(transaction)}`];
   const isWhole = transaction !== undefined && isOfLogin(transaction);
@@ -37,7 +37,7 @@ export function storyQueries(event: AnsweredEvent): string[] {
 }
 
 /** Returns the related events among those found, and the event itself, in order. */
-export function storyOf(event: AnsweredEvent, found: readonly AnsweredEvent[]): AnsweredEvent[] {
+export function relatedEvents(event: AnsweredEvent, found: readonly AnsweredEvent[]): AnsweredEvent[] {
   const belongs = (one: AnsweredEvent) =>
     one.transaction === event.transaction ||
     (!isOfManagement(one) && (one.transaction === undefined || !isOfLogin(one.transaction)));

@@ -179,7 +179,7 @@ function requireOwn(own: readonly { id: string }[], id: string): void {
 
 const PATH = '/console/users/:id';
 
-export const openRoutes: RouteDeclarations<UsersDependencies> = {
+export const sessionRoutes: RouteDeclarations<UsersDependencies> = {
   [`GET ${PATH}/sessions`]: tabPage(SESSIONS),
   [`POST ${PATH}/sessions`]: tabForm(
     SESSIONS,

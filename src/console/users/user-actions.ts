@@ -25,7 +25,7 @@ const LINK_SECONDS = 24 * 3600;
 
 const KINDS = { password: 'password-change', verification: 'email-verification' } as const;
 
-export const verbRoutes: RouteDeclarations<UsersDependencies> = {
+export const userActionRoutes: RouteDeclarations<UsersDependencies> = {
   [`POST ${PATH}/block`]: tabForm(PROFILE, UPDATE, async (deps, ctx, session, { user_id: id }) => {
     await ask(deps, ctx, session, 'PATCH /users/:id', { params: { id }, body: { blocked: true } });
     return { said: 'console.users.said.blocked' };
