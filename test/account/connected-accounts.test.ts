@@ -1,4 +1,5 @@
-// Connected accounts of the My Account API: begun by an application, made in the user's browser, completed once, by nobody else.
+// Connected accounts of the My Account API: an application begins the connection, the user completes it in their
+// browser, and the application stores it once.
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { removeConnectionParts } from '../../src/management/resources/connections.ts';
@@ -22,7 +23,7 @@ describe('connected accounts', () => {
   let provider: OAuth2Provider;
   let calls: ReturnType<typeof callsOf>;
   let people = 0;
-  /** What comes to pass just before an account is kept. */
+  /** Runs right before an account is stored. */
   let beforeKept: (() => Promise<void>) | undefined;
 
   before(async () => {
@@ -93,7 +94,7 @@ describe('connected accounts', () => {
       expires_in: number;
     };
   };
-  /** Where the browser is sent by its ticket. */
+  /** Returns where the ticket sends the browser. */
   const leave = (
     begun: { connect_uri: string; connect_params: { ticket: string } },
     agent = createAgent(server),
@@ -101,7 +102,7 @@ describe('connected accounts', () => {
     agent
       .get(`${new URL(begun.connect_uri).pathname}?ticket=${begun.connect_params.ticket}`)
       .then((answer) => ({ agent, answer }));
-  /** The whole way of a browser. @returns what it brings to the application. */
+  /** Runs the whole connection in a browser. @returns the parameters that it brings to the application. */
   const browse = async (begun: Parameters<typeof leave>[0], agent = createAgent(server)) => {
     const { answer } = await leave(begun, agent);
     const gone = await fetch(answer.location, { redirect: 'manual' });
@@ -131,7 +132,7 @@ describe('connected accounts', () => {
   const list = async (bearer: string, query = '') =>
     (await calls.me(bearer, `connected-accounts/accounts${query}`)).json();
 
-  it('are begun, made in the browser, completed, listed and removed', async () => {
+  it('can be begun, connected in the browser, completed, listed and removed', async () => {
     const email = someone();
     const bearer = await tokenOf(email);
     const begun = await connect(bearer, {
@@ -164,7 +165,7 @@ describe('connected accounts', () => {
     expect(logs.map(({ type }) => type)).to.include.members(['account_connected', 'account_disconnected']);
   });
 
-  it('are no way to log in, and no user', async () => {
+  it('cannot be used to log in, and create no user', async () => {
     const email = someone();
     const bearer = await tokenOf(email);
     provider.user = { id: 'only-connected', email: 'only-connected@upstream.test', email_verified: true };
@@ -176,7 +177,7 @@ describe('connected accounts', () => {
     expect(answer.location).to.not.include(provider.url);
   });
 
-  it('are kept sealed, and the same account is the same', async () => {
+  it('are stored encrypted, and connecting the same account again replaces it', async () => {
     const bearer = await tokenOf(someone());
     const first = await connected(bearer, { scopes: ['files.read'] });
     provider.tokenAnswer = { scope: 'files.read files.write' };
@@ -188,7 +189,7 @@ describe('connected accounts', () => {
     const kept = await server.store.collection('connectedAccounts').get(first.id);
     expect(kept?.grant.access_token).to.match(/^token-/);
     expect(kept?.grant.refresh_token).to.match(/^refresh-/);
-    // What waits for the application on its way there is sealed, too.
+    // The data that waits for the application is encrypted, too.
     const begun = await connect(bearer);
     await browse(begun);
     const { records } = await server.store.collection('challenges').list({ limit: 500 });
@@ -197,7 +198,7 @@ describe('connected accounts', () => {
     expect(waiting).to.not.match(/token-\d|refresh-\d/);
   });
 
-  it('tells the connections by which accounts can be connected, in parts', async () => {
+  it('lists the connections that can connect accounts, page by page', async () => {
     const bearer = await tokenOf(someone());
     const all = (await calls.me(bearer, 'connected-accounts/connections')).json();
     expect(all.connections).to.deep.equal([
@@ -213,7 +214,7 @@ describe('connected accounts', () => {
       expect((await calls.me(bearer, `connected-accounts/connections?${query}`)).status, query).to.equal(400);
   });
 
-  it('are asked for with what is allowed alone', async () => {
+  it('rejects a request with parameters that are not allowed', async () => {
     const bearer = await tokenOf(someone());
     for (const [more, field] of [
       [{ connection: 'login-only' }, 'connection'],
@@ -233,7 +234,7 @@ describe('connected accounts', () => {
     }
   });
 
-  it('take a token with the scope, and the second factor that the user has', async () => {
+  it('requires a token with the scope, and the second factor that the user has', async () => {
     const email = someone();
     const reading = await calls.accountToken(email, { scope: 'read:me:connected_accounts' });
     expect((await calls.me(reading, 'connected-accounts/connect', wanted())).status).to.equal(403);
@@ -251,7 +252,7 @@ describe('connected accounts', () => {
       expect((await calls.me(before, `connected-accounts/${path}`, json)).status, path).to.equal(401);
   });
 
-  it('complete once, of any number that try at a time', async () => {
+  it('are completed once by concurrent requests', async () => {
     const bearer = await tokenOf(someone());
     const begun = await connect(bearer);
     const code = (await browse(begun)).get('connect_code');
@@ -260,7 +261,7 @@ describe('connected accounts', () => {
     expect((await list(bearer)).accounts).to.have.length(1);
   });
 
-  it('complete for the user, the login and the application that began, with their code and verifier alone', async () => {
+  it('are only completed for the user, login and application that began, with their code and verifier', async () => {
     const [victim, thief] = [someone(), someone()];
     const mine = await tokenOf(victim);
     const begun = await connect(mine);
@@ -269,7 +270,7 @@ describe('connected accounts', () => {
     const other = await connect(theirs);
     const failures = [
       await complete(theirs, begun, code),
-      // A code that was planted: for another session than it was made for.
+      // A planted code: it was issued for another session.
       await complete(theirs, other, code),
       await complete(await tokenOf(victim), begun, code),
       await complete(await tokenOf(victim, 'leeway'), begun, code),
@@ -281,14 +282,14 @@ describe('connected accounts', () => {
       expect(answer.status, `${index}`).to.equal(400);
       expect(answer.json().type, `${index}`).to.equal('urn:gatehouse:error:invalid_grant');
     }
-    // A wrong verifier uses it up.
+    // A wrong verifier uses the code up.
     expect((await complete(mine, begun, code, { code_verifier: 'w'.repeat(43) })).status).to.equal(400);
     expect((await complete(mine, begun, code)).status).to.equal(400);
     expect((await list(mine)).accounts).to.deep.equal([]);
     expect((await list(theirs)).accounts).to.deep.equal([]);
   });
 
-  it('a code is over after five minutes, a ticket too, and is good once', async () => {
+  it('ends a code and a ticket after five minutes, and accepts each once', async () => {
     const own = await startServer({
       tenant: {
         ...tenant,
@@ -339,7 +340,7 @@ describe('connected accounts', () => {
     }
   });
 
-  it('are not made in the browser of somebody else, nor by an answer that another browser began', async () => {
+  it("are not connected in another user's browser, nor by an answer to a request of another browser", async () => {
     const begun = await connect(await tokenOf(someone()));
     const browser = createAgent(server);
     await logIn(browser, server, webRequest(), { email: someone(), password: USER.password });
@@ -354,7 +355,7 @@ describe('connected accounts', () => {
     expect(planted.status).to.equal(400);
   });
 
-  it('a provider that refuses, or gives no token, is told to the application', async () => {
+  it('reports to the application that the provider issued no token', async () => {
     const bearer = await tokenOf(someone());
     provider.token = (response) =>
       void response.writeHead(200, { 'content-type': 'application/json' }).end('{"error":"access_denied"}');
@@ -365,7 +366,7 @@ describe('connected accounts', () => {
     expect(brought.get('state')).to.equal('of the application');
   });
 
-  it('are not completed when the connection is not for them any more', async () => {
+  it('are not completed when the connection no longer connects accounts', async () => {
     const bearer = await tokenOf(someone());
     const begun = await connect(bearer, { connection: 'calendar' });
     const code = (await browse(begun)).get('connect_code');
@@ -380,7 +381,7 @@ describe('connected accounts', () => {
     expect((await list(bearer)).accounts).to.deep.equal([]);
   });
 
-  it('leave nothing behind when the connection is removed while they are completed', async () => {
+  it('are not stored when the connection is removed during the completion', async () => {
     const connections = server.store.collection('connections');
     const [calendar] = await connections.findBy('name', 'calendar');
     if (calendar === undefined) throw new Error('there is no such connection');
@@ -399,7 +400,7 @@ describe('connected accounts', () => {
     expect(await server.store.collection('connectedAccounts').findBy('connection', id)).to.deep.equal([]);
   });
 
-  it('stand on the account page, in the copy of the data, and end with the account', async () => {
+  it('appear on the account page and in the copy of the data, and are deleted with the account', async () => {
     const email = someone();
     const bearer = await tokenOf(email);
     const made = await connected(bearer);

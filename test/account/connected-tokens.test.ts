@@ -1,4 +1,4 @@
-// The tokens of connected accounts, handed out to applications for a token of ours (docs/wire/token.md).
+// Tokens of connected accounts, which applications get in exchange for a token of ours (docs/wire/token.md).
 import { expect } from 'chai';
 import { keepConnectedAccount } from '../../src/users/connected-accounts.ts';
 import { createAgent } from '../support/agent.ts';
@@ -77,13 +77,13 @@ describe('the token of a connected account', () => {
     if (answer.status !== 200) throw new Error(answer.text);
     return answer.json() as { access_token: string; refresh_token: string };
   };
-  /** An account as its provider gave it. @param seconds until its token ends. */
+  /** Stores an account with its tokens. @param seconds until its access token expires. */
   const connect = async (upstreamId: string, grant: object, seconds = 3600) => {
     const [connection] = await server.store.collection('connections').findBy('name', 'drive');
     if (connection === undefined) throw new Error('there is no such connection');
     const expires_at = Math.floor(Date.now() / 1000) + seconds;
     const given = { access_token: `of-${upstreamId}`, scope: 'files.read', expires_at, ...grant };
-    // One after the other, by a clock that shows it.
+    // One after the other, with a clock that shows the order.
     const deps = { store: server.store, wallClock: () => Date.now() + ++connected };
     return keepConnectedAccount(deps, userId, connection as never, { upstreamId, grant: given, asked: [] });
   };
@@ -97,7 +97,7 @@ describe('the token of a connected account', () => {
       ...more,
     });
 
-  it('is given for a refresh token, which stays good, and for an access token; to the one that is named, the first one else', async () => {
+  it('is issued for a refresh token, which stays valid, and for an access token; for the named account, or else the first', async () => {
     const own = await tokens();
     await connect('ada', {});
     await connect('work', {});
@@ -119,7 +119,7 @@ describe('the token of a connected account', () => {
     expect((await exchange(own.refresh_token, { login_hint: 'grace' })).status).to.equal(401);
   });
 
-  it('is that of the last login, where the connection has it so', async () => {
+  it('is that of the last login, if the connection shares its tokens', async () => {
     const browser = createAgent(server);
     const loggedIn = async (connection: string) => {
       const { code = '' } = await logInUpstream(
@@ -136,13 +136,13 @@ describe('the token of a connected account', () => {
     expect(given.status, given.text).to.equal(200);
     const [identity] = await server.users.identitiesOf(`oauth2|shared|sharing-${people}`);
     expect(given.json().access_token).to.equal(identity?.upstream?.access_token);
-    // Another connection keeps its tokens to itself, and so does this one those of its other users.
+    // Another connection does not share its tokens, and this one does not share those of other users.
     const other = await loggedIn('login-only');
     expect((await exchange(other, { connection: 'login-only' })).status).to.equal(400);
     expect((await exchange(other, { connection: 'shared' })).status).to.equal(401);
   });
 
-  it('is renewed where it has ended, once, whatever number ask at a time', async () => {
+  it('is refreshed once after it expired, for any number of concurrent requests', async () => {
     const own = await tokens();
     provider.refreshTokens.push('of-ada-1');
     await connect('ada', { refresh_token: 'of-ada-1' }, -5);
@@ -154,7 +154,7 @@ describe('the token of a connected account', () => {
     expect(provider.seen.length - before).to.equal(1);
   });
 
-  it('says that the account is to be connected: none, one that ended with nothing to renew it, one that the provider refuses', async () => {
+  it('reports that an account must be connected: when there is none, when it expired without a refresh token, or when the provider refuses', async () => {
     const own = await tokens();
     const none = await exchange(own.refresh_token);
     expect([none.status, none.json().error]).to.deep.equal([
@@ -174,7 +174,7 @@ describe('the token of a connected account', () => {
     expect(failed.text).not.to.contain('taken back');
   });
 
-  it('is for no token that is not good: revoked, made up, of another application, of a blocked user, of another kind', async () => {
+  it('is not issued for a token that is revoked, forged, of another application or type, or of a blocked user', async () => {
     const own = await tokens();
     await connect('ada', {});
     const refused = async (subject: string, more: object, client?: object) => {
@@ -202,7 +202,7 @@ describe('the token of a connected account', () => {
     await refused(later.access_token, { subject_token_type: ACCESS_TOKEN });
   });
 
-  it('is for no member of before, where the token is for an organization', async () => {
+  it('is not issued to a former member for a token of the organization', async () => {
     await connect('ada', {});
     const own = await tokens(web, { organization: 'org_acme' });
     const byAccessToken = { subject_token_type: ACCESS_TOKEN };
@@ -216,7 +216,7 @@ describe('the token of a connected account', () => {
     expect((await exchange(alone.refresh_token)).status, 'for no organization').to.equal(200);
   });
 
-  it('is for no application that is public, a third party, without the grant, or without the connection', async () => {
+  it('is not issued to an application that is public, a third party, without the grant, or without the connection', async () => {
     const own = await tokens();
     await connect('ada', {});
     const third = { client_id: 'third', client_secret: 'third-secret' };
@@ -230,7 +230,7 @@ describe('the token of a connected account', () => {
     expect(wrong.status).to.equal(401);
   });
 
-  it('is recorded, given and refused, without the token', async () => {
+  it('logs successes and failures, without the token', async () => {
     const own = await tokens();
     await exchange(own.refresh_token);
     await connect('ada', {});

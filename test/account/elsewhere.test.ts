@@ -1,4 +1,5 @@
-// Tokens for the account that somebody else asked for: by a device code, which a stranger may have begun, or by an exchange.
+// Access tokens for the My Account API that do not prove the user's presence: by a device code, which a stranger
+// may have begun, or by a token exchange.
 import { expect } from 'chai';
 import { DEVICE_GRANT, callsOf as deviceCallsOf, deviceTenant } from '../grants/tenant.ts';
 import { createAgent } from '../support/agent.ts';
@@ -10,7 +11,7 @@ import { SCOPES } from './tenant.ts';
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const AUDIENCE = 'https://elsewhere.example.test/me/';
 
-describe('a token for the account that was got elsewhere', () => {
+describe('an access token for the My Account API without a proof of presence', () => {
   let server: TestServer;
   before(async () => {
     server = await startServer({
@@ -41,7 +42,7 @@ describe('a token for the account that was got elsewhere', () => {
       headers: { authorization: `Bearer ${bearer}` },
     });
 
-  it('looks, and changes nothing: by a device code', async () => {
+  it('allows reading and no changes when it was issued for a device code', async () => {
     const codes = (await begin(asked())).json();
     await connect(codes);
     const bearer = (await poll(codes.device_code)).json().access_token;
@@ -64,7 +65,7 @@ describe('a token for the account that was got elsewhere', () => {
     return (await token(createAgent(server), { ...client, ...asked(), ...login })).json().access_token;
   };
 
-  it('looks, and changes nothing: by an exchange', async () => {
+  it('allows reading and no changes when it was issued by a token exchange', async () => {
     const subject = await byPassword();
     expect((await me(subject, { type: 'totp' })).status, 'the login itself').to.equal(201);
     const exchanged = await exchange(subject);
@@ -75,7 +76,7 @@ describe('a token for the account that was got elsewhere', () => {
     expect(answer.status, answer.text).to.equal(401);
   });
 
-  it('ends with the session of the token that was exchanged, which is exchanged no more', async () => {
+  it('ends with the session of the exchanged token, which cannot be exchanged again', async () => {
     const browser = createAgent(server);
     const subject = await accessTokenOf(
       browser,
@@ -88,7 +89,7 @@ describe('a token for the account that was got elsewhere', () => {
     expect((await exchange(subject)).status, 'exchanged after').to.equal(400);
   });
 
-  it('is given for none of a login that counts no more', async () => {
+  it('is not issued for a login that has ended', async () => {
     const make = async (email: string) => {
       const made = await server.users.create(
         databaseUser({ connection: 'users', email, password: USER.password }),

@@ -1,4 +1,4 @@
-// A second account that somebody at /account makes a way in to theirs: both are proved by a login of now.
+// Linking a second account at /account. Both accounts are proved by a recent login.
 import { expect } from 'chai';
 import { type Agent, type Answer, createAgent } from '../support/agent.ts';
 import { databaseUser } from '../support/database-user.ts';
@@ -50,7 +50,7 @@ describe('linking accounts at the account page', () => {
   const confirm = (page: Answer, more = {}) => send(agent, page, `${LINK}/confirm`, more);
   const isOne = async () => (await userOf(other.email)) === undefined;
 
-  it('makes the other one an identity of theirs, by whose password they then come in; both are told, and the log says it', async () => {
+  it('makes the second account an identity of the first, tells both by mail, and logs it', async () => {
     const goes = await userOf(other.email);
     const seen = await prove();
     expect(seen.status, seen.text).to.equal(200);
@@ -73,7 +73,7 @@ describe('linking accounts at the account page', () => {
     expect(again.status, 'once').to.equal(400);
   });
 
-  it('links nothing without the login to the other one, by the account itself, or after ten minutes', async () => {
+  it('links nothing without a login to the second account, for the same account, or after ten minutes', async () => {
     const login = await begin();
     expect(login.text).to.contain('name="password"');
     const same = await prove(first, login);
@@ -85,7 +85,7 @@ describe('linking accounts at the account page', () => {
     expect(await isOne()).to.equal(false);
   });
 
-  it('takes a fresh login to begin, and none but the page’s own form', async () => {
+  it('requires a fresh login to begin, and the form of the page', async () => {
     const page = await openAccount(agent, server, PAGE, first);
     const plain = { ...formOf(page, LINK), _csrf: 'x' };
     expect((await agent.request(LINK, { form: plain })).status).to.equal(403);
@@ -95,7 +95,7 @@ describe('linking accounts at the account page', () => {
     expect(back.text, 'it is begun again').to.contain('Link another account');
   });
 
-  it('is confirmed by the form of that browser alone, with both accounts as they were', async () => {
+  it('requires the form of the same browser, and both accounts unchanged', async () => {
     const seen = await prove();
     const thief = createAgent(server);
     const fields = formOf(seen, `${LINK}/confirm`);
@@ -106,21 +106,21 @@ describe('linking accounts at the account page', () => {
     expect(await isOne()).to.equal(false);
   });
 
-  it('takes no account whose user is blocked meanwhile', async () => {
+  it('does not link an account whose user was blocked meanwhile', async () => {
     const seen = await prove();
     await server.users.update(String((await userOf(other.email))?.id), { blocked: true });
     expect((await confirm(seen)).status).to.equal(400);
     expect(await isOne()).to.equal(false);
   });
 
-  it('takes no account whose login has ended meanwhile', async () => {
+  it('does not link an account whose login has ended meanwhile', async () => {
     const seen = await prove();
     await agent.get('/v2/logout');
     expect((await confirm(seen)).status).to.equal(400);
     expect(await isOne()).to.equal(false);
   });
 
-  it('takes no account whose session ended before the other one was proved, in whatever browser', async () => {
+  it('does not link when the first session ended before the second account was proved, in any browser', async () => {
     const page = await openAccount(agent, server, PAGE, first);
     const away = await send(agent, page, LINK);
     await agent.get('/v2/logout');
@@ -130,7 +130,7 @@ describe('linking accounts at the account page', () => {
     expect(await isOne()).to.equal(false);
   });
 
-  it('takes no account with an address that may be somebody else’s, who would get it with another’s way in', async () => {
+  it('does not link an account with an unverified address, whose owner would gain access to the other account', async () => {
     const unproved = async ({ email }: { email: string }) =>
       server.users.update(String((await userOf(email))?.id), { email_verified: false });
     await unproved(other);
@@ -150,7 +150,7 @@ describe('linking accounts at the account page', () => {
     expect(identities.map(({ email }) => email)).to.deep.equal([first.email]);
   });
 
-  it('links once, whatever number confirm at a time', async () => {
+  it('links once for concurrent confirmations', async () => {
     const seen = await prove();
     const all = await Promise.all([1, 2, 3].map(() => confirm(seen)));
     expect(all.map(({ status }) => status).sort()).to.deep.equal([200, 400, 400]);
@@ -158,7 +158,7 @@ describe('linking accounts at the account page', () => {
     expect(await messagesTo(server, other.email)).to.have.length(1);
   });
 
-  it('is not offered, and not done, where the tenant does not want it', async () => {
+  it('is not offered and not accepted when the tenant does not allow it', async () => {
     const own = await startServer({
       tenant: { ...tenant, tenant: { ...tenant.tenant, account_page: { client_id: 'web' } } },
     });

@@ -1,4 +1,4 @@
-// The My Account API: what one logs in with, listed, added, named and removed by its user.
+// The My Account API: authentication methods, listed, added, renamed and removed by their user.
 import { expect } from 'chai';
 import { codeOf } from '../factors/tenant.ts';
 import { payload } from '../support/flows.ts';
@@ -19,7 +19,7 @@ describe('the My Account API', () => {
   const someone = () => `mfa-${people++}@example.test`;
   const typesOf = async (bearer: string) => (await calls.methods(bearer)).map(({ type }) => type);
 
-  it('lists a password, and what the tenant has on', async () => {
+  it('lists a password, and the factors that are on', async () => {
     const bearer = await calls.accountToken(someone());
     expect(await typesOf(bearer)).to.deep.equal(['password']);
     const { factors } = (await calls.me(bearer, 'factors')).json();
@@ -38,7 +38,7 @@ describe('the My Account API', () => {
     expect((await calls.me(bearer, 'authentication-methods?type=nothing')).status).to.equal(400);
   });
 
-  it('enrols a passkey, which is told by mail, named, and removed', async () => {
+  it('enrols, renames and removes a passkey, and tells the user by mail', async () => {
     const user = someone();
     const bearer = await calls.accountToken(user);
     const { path, begun, verify, authn_response } = await calls.beginPasskey(bearer);
@@ -60,7 +60,7 @@ describe('the My Account API', () => {
     expect(await typesOf(bearer)).to.deep.equal(['password']);
   });
 
-  it('says of each of several passkeys what made it, where it is kept, and when it was used', async () => {
+  it('shows which authenticator made each passkey, where it is stored, and when it was last used', async () => {
     const bearer = await calls.accountToken(someone());
     const keys = [
       { aaguid: 'bada5566-a7aa-401f-bd96-45619a55120d', flags: 5 | 8 | 16 },
@@ -87,7 +87,7 @@ describe('the My Account API', () => {
     ]);
   });
 
-  it('tells of no more than a few changes in a while: the address may be that of somebody else', async () => {
+  it("limits the mails about changes, because the address may be somebody else's", async () => {
     const user = someone();
     const bearer = await calls.accountToken(user);
     for (let i = 0; i < 6; i++) {
@@ -98,7 +98,7 @@ describe('the My Account API', () => {
       expect(gone.status, gone.text).to.equal(204);
     }
     await nextMessageTo(server, user, 10);
-    // What is sent later has come, too.
+    // A mail that was sent later has arrived, so none of the first user is missing.
     const other = someone();
     const { verify, authn_response } = await calls.beginPasskey(await calls.accountToken(other));
     expect((await verify({ authn_response })).status).to.equal(201);
@@ -106,7 +106,7 @@ describe('the My Account API', () => {
     expect(await messagesTo(server, user)).to.have.length(10);
   });
 
-  it('makes no second passkey of the same authenticator', async () => {
+  it('creates no second passkey on the same authenticator', async () => {
     const bearer = await calls.accountToken(someone());
     const { verify, authn_response } = await calls.beginPasskey(bearer);
     expect((await verify({ authn_response })).status).to.equal(201);
@@ -115,7 +115,7 @@ describe('the My Account API', () => {
     expect(excludeCredentials).to.have.length(1);
   });
 
-  it('enrols an authenticator app, once, of any number that verify it at a time', async () => {
+  it('enrols an authenticator app once for concurrent verifications', async () => {
     const user = someone();
     const bearer = await calls.accountToken(user);
     const { begun, verify } = await calls.begin(bearer, { type: 'totp' });
@@ -127,7 +127,7 @@ describe('the My Account API', () => {
     expect(answers.filter(({ status }) => status >= 500)).to.deep.equal([]);
     expect((await nextMessageTo(server, user)).subject).to.equal('New way to log in: authenticator app');
     expect(await messagesTo(server, user)).to.have.length(1);
-    // The password alone has no say any more.
+    // The password alone is no longer enough.
     const after = await calls.me(bearer, 'authentication-methods');
     expect(after.status).to.equal(401);
     expect(after.json()).to.include({
@@ -145,7 +145,7 @@ describe('the My Account API', () => {
     expect(await typesOf(strong)).to.include.members(['password', 'totp', 'recovery-code']);
   });
 
-  it('enrols a phone and an address by the codes that are sent there', async () => {
+  it('enrols a phone number and an e-mail address by codes sent to them', async () => {
     const bearer = await calls.accountToken(someone());
     const number = '+14155550123';
     const phone = await calls.begin(bearer, { type: 'phone', phone_number: number });
@@ -159,7 +159,7 @@ describe('the My Account API', () => {
     expect((await email.verify({ otp_code: mailed.code })).status).to.equal(201);
   });
 
-  it('says what is wrong with a body, in the published shape', async () => {
+  it('reports an invalid body in the published format', async () => {
     const bearer = await calls.accountToken(someone());
     for (const body of [
       {},
@@ -179,7 +179,7 @@ describe('the My Account API', () => {
     expect([unknown.status, unknown.json().status]).to.deep.equal([404, 404]);
   });
 
-  it('sets a new password, once, of any number that verify it at a time: it ends all sessions, and is told by mail', async () => {
+  it('sets a new password once for concurrent requests, ends all sessions, and tells the user by mail', async () => {
     const email = someone();
     const bearer = await calls.accountToken(email);
     const { begun, path, verify } = await calls.begin(bearer, { type: 'password', connection: 'users' });
@@ -196,7 +196,7 @@ describe('the My Account API', () => {
     expect((await calls.login(email, {})).status, 'the old password').to.equal(403);
   });
 
-  it('removes with a new password nothing that its own user has added, whose address is not verified', async () => {
+  it('keeps what the user has enrolled when a user with an unverified address sets a new password', async () => {
     const email = someone();
     const bearer = await calls.accountToken(email);
     const { verify: keep, authn_response } = await calls.beginPasskey(bearer);
@@ -210,7 +210,7 @@ describe('the My Account API', () => {
     expect((await server.users.get(String(user?.id)))?.email_verified).to.equal(false);
   });
 
-  it('sets no password for another login, or where there is none', async () => {
+  it('rejects a new password by another login, for an unknown connection, and by an old login', async () => {
     const [mine, others] = [await calls.accountToken(someone()), await calls.accountToken(someone())];
     const { verify } = await calls.begin(mine, { type: 'password' });
     const answer = await verify({ new_password: 'Third-Horse-3' }, others);

@@ -1,4 +1,4 @@
-// /account: what users do with their own account.
+// /account: users manage their own account.
 import { expect } from 'chai';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import { databaseUser } from '../support/database-user.ts';
@@ -47,7 +47,7 @@ describe('the account page', () => {
   const see = (answer: Answer) => follow(agent, answer, server.url);
   const stale = () => server.tick(11 * 60_000);
 
-  it('is shown to who logs in for it, with a policy that nothing may frame', async () => {
+  it('is shown after a login, with a policy against framing', async () => {
     const page = await openAccount(agent, server);
     expect(page.status).to.equal(200);
     expect(page.text).to.contain(USER.email);
@@ -55,7 +55,7 @@ describe('the account page', () => {
     expect(page.headers['cache-control']).to.equal('no-store');
   });
 
-  it('is not there where the tenant has none', async () => {
+  it('answers 404 when the tenant has switched it off', async () => {
     await server.stop();
     server = await startServer({
       tenant: { ...tenant, tenant: { ...tenant.tenant, account_page: { enabled: false } } },
@@ -65,7 +65,7 @@ describe('the account page', () => {
       expect((await agent.get(`/account${path}`)).status, path).to.equal(404);
   });
 
-  it('asks nobody again who is logged in to an application, and takes the session’s end for its own', async () => {
+  it('uses the session of a login to an application, and ends with it', async () => {
     await logIn(agent, server, spaRequest(pkce().challenge));
     const page = await see(await agent.get('/account'));
     expect(page.text).to.contain(USER.email);
@@ -73,7 +73,7 @@ describe('the account page', () => {
     expect((await agent.get('/account')).status).to.equal(303);
   });
 
-  it('is over with a new password, and with a block', async () => {
+  it('ends with a new password, and with a block', async () => {
     await openAccount(agent, server);
     await server.users.setPassword((await userOf(USER.email)).id, 'Third-Horse-3');
     expect((await agent.get('/account')).status).to.equal(303);
@@ -83,7 +83,7 @@ describe('the account page', () => {
     expect((await other.get('/account')).status).to.equal(303);
   });
 
-  it('lets nobody in by a code or a state of another browser', async () => {
+  it('rejects a code or a state of another browser', async () => {
     const begun = await agent.get('/account');
     const page = await follow(agent, begun, server.url);
     const { state } = Object.fromEntries(new URL(begun.location).searchParams);
@@ -96,7 +96,7 @@ describe('the account page', () => {
     }
   });
 
-  it('is no callback that an application may ask for', async () => {
+  it("rejects its callback as a redirect URI of an application's own request", async () => {
     const params = new URLSearchParams({
       client_id: 'web',
       redirect_uri: `${server.url}/account/callback/web`,
@@ -107,7 +107,7 @@ describe('the account page', () => {
     expect((await agent.get(`/authorize?${params}`)).status).to.equal(400);
   });
 
-  it('changes the profile, which the tokens then say', async () => {
+  it('changes the profile, which tokens then contain', async () => {
     const page = await openAccount(agent, server);
     const values = { name: 'Ada <b>King</b>', picture: 'https://example.test/ada.png', locale: 'de' };
     const saved = await see(await send(agent, page, '/account', values));
@@ -118,7 +118,7 @@ describe('the account page', () => {
     expect(await userOf(USER.email)).not.to.have.any.keys('name', 'picture');
   });
 
-  it('keeps what cannot be: a picture that is a script, a language that is none, what is too long', async () => {
+  it('rejects a picture with an unsafe URL, an invalid language, and a name that is too long', async () => {
     const page = await openAccount(agent, server);
     for (const values of [
       { picture: 'javascript:alert(1)' },
@@ -133,7 +133,7 @@ describe('the account page', () => {
     expect(await userOf(USER.email)).not.to.have.any.keys('name', 'picture', 'locale');
   });
 
-  it('says only what it has words for, whatever its address says', async () => {
+  it('shows only known messages, whatever the query says', async () => {
     await openAccount(agent, server);
     for (const said of ['phoneSent', 'toString', '<b>', 'saved&said=x']) {
       const page = await agent.get(`/account?said=${said}`);
@@ -143,7 +143,7 @@ describe('the account page', () => {
     expect((await agent.get('/account?said=saved')).text).to.contain('Saved.');
   });
 
-  it('takes nothing of a user but what its form has', async () => {
+  it('changes only the members that its form has', async () => {
     const page = await openAccount(agent, server);
     const more = { email: 'evil@example.test', email_verified: 'true', blocked: 'false', app_metadata: '{}' };
     await send(agent, page, '/account', { name: 'Ada', ...more });
@@ -151,7 +151,7 @@ describe('the account page', () => {
     expect(user).to.include({ name: 'Ada', email: USER.email });
   });
 
-  it('takes no form of another page, and none that was opened by somebody else', async () => {
+  it('rejects a form of another page, and one that another user opened', async () => {
     const page = await openAccount(agent, server);
     const fields = formOf(page, '/account');
     for (const form of [{ name: 'x' }, { ...fields, _csrf: 'x', name: 'x' }])
@@ -166,7 +166,7 @@ describe('the account page', () => {
   });
 
   describe('sessions', () => {
-    it('are listed with their devices, and ended one by one', async () => {
+    it('are listed with their devices, and can be ended one by one', async () => {
       const phone = createAgent(server);
       const iphone =
         'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Mobile Safari/604.1';
@@ -183,7 +183,7 @@ describe('the account page', () => {
       expect((await phone.get('/account')).status).to.equal(303);
     });
 
-    it('of others are nothing here', async () => {
+    it('cannot be ended by another user', async () => {
       const other = createAgent(server);
       const theirs = await openAccount(other, server, '/account/sessions', OTHER);
       const [, session = ''] = /name="session" value="([^"]+)"/.exec(theirs.text) ?? [];
@@ -193,7 +193,7 @@ describe('the account page', () => {
     });
 
     for (const action of ['/account/sessions', '/account/sessions/others'])
-      it(`leave no link to a new password or address behind: ${action}`, async () => {
+      it(`revoke links for a new password or address when they end: ${action}`, async () => {
         const { id } = await userOf(USER.email);
         await server.users.update(id, { email_verified: false });
         const thief = createAgent(server);
@@ -212,7 +212,7 @@ describe('the account page', () => {
         for (const link of links) expect((await thief.get(link)).status, link).to.equal(400);
       });
 
-    it('all end but this one, with what outlives a logout', async () => {
+    it('can all be ended but this one, with their offline refresh tokens', async () => {
       const phone = createAgent(server);
       const login = { client_id: 'web', client_secret: 'web-secret', grant_type: 'password' };
       const given = await token(phone, {
@@ -234,7 +234,7 @@ describe('the account page', () => {
   });
 
   describe('applications', () => {
-    it('lose their tokens when they are withdrawn', async () => {
+    it('lose their tokens when the user withdraws the consent', async () => {
       const login = { client_id: 'web', client_secret: 'web-secret', grant_type: 'password' };
       const given = await token(agent, {
         ...login,
@@ -253,7 +253,7 @@ describe('the account page', () => {
     });
   });
 
-  it('withdraws what a third party was allowed: it asks again', async () => {
+  it('makes a third-party application ask for consent again after it was withdrawn', async () => {
     const request = {
       ...webRequest({ scope: 'openid email' }),
       client_id: 'third',
@@ -272,7 +272,7 @@ describe('the account page', () => {
     expect((await see(await authorize(agent, request))).text).to.contain('name="decision"');
   });
 
-  it('takes a linked account apart, and not the one that the account is', async () => {
+  it('unlinks a linked identity, but not the one that the account was created with', async () => {
     const [user, other] = [await userOf(USER.email), await userOf(OTHER.email)];
     expect(await server.users.link(user.id, other.id)).to.equal(true);
     const login = { client_id: 'web', client_secret: 'web-secret' };
@@ -292,11 +292,11 @@ describe('the account page', () => {
     expect((await userOf(OTHER.email)).id).to.equal(other.id);
     expect((await nextMessageTo(server, USER.email)).text).to.contain('account');
     expect((await token(agent, refresh)).json(), 'what came by it').to.include({ error: 'invalid_grant' });
-    // A login of before may have been by it.
+    // A login from before may have been by that identity.
     expect((await agent.get('/account')).status).to.equal(303);
   });
 
-  it('leaves an application that is withdrawn no code to come back with', async () => {
+  it('revokes authorization codes when the consent is withdrawn', async () => {
     const request = webRequest({ audience: API, scope: 'openid offline_access' });
     const codeIn = (answer: Answer) => responseOf(answer).code;
     const login = { client_id: 'web', client_secret: 'web-secret', redirect_uri: request.redirect_uri };
@@ -323,7 +323,7 @@ describe('the account page', () => {
       return send(by, page, '/account/email');
     };
 
-    it('is allowed at the old one and proved at the new one, and told at the old one', async () => {
+    it('is allowed at the old one and proved at the new one, and the old one is told', async () => {
       expect((await ask()).text).to.contain('We have sent a link to your present address.');
       expect(await messagesTo(server, NEW)).to.have.length(0);
       const anywhere = createAgent(server);
@@ -337,7 +337,7 @@ describe('the account page', () => {
       expect((await anywhere.get(allow.pathname + allow.search)).status).to.equal(400);
     });
 
-    it('takes each link once, of any number at once', async () => {
+    it('uses each link once for concurrent requests', async () => {
       await ask();
       const link = await linkTo(USER.email);
       const page = await agent.get(link.pathname + link.search);
@@ -346,14 +346,14 @@ describe('the account page', () => {
       expect(await messagesTo(server, NEW)).to.have.length(1);
     });
 
-    it('that is somebody’s is refused to who has proved it, and nobody before', async () => {
+    it('is rejected when another user has it, but only after it was proved', async () => {
       expect((await ask(OTHER.email)).text).to.contain('We have sent a link to your present address.');
       expect((await press(await linkTo(USER.email))).text).to.contain('Now look at the new address');
       expect((await press(await linkTo(OTHER.email))).status).to.equal(409);
       expect((await userOf(USER.email)).email).to.equal(USER.email);
     });
 
-    it('is off with a new password, a block, another change, and after an hour', async () => {
+    it('is cancelled by a new password, a block, another change, and after an hour', async () => {
       await ask();
       const first = await linkTo(USER.email);
       await ask('ada.byron@example.test');
@@ -368,7 +368,7 @@ describe('the account page', () => {
       expect((await agent.get(third.pathname + third.search)).status).to.equal(400);
     });
 
-    it('is none beside a new password that the owner of the old one sets: of both one is done', async () => {
+    it('is not set beside a new password by the owner of the old address: only one of the two succeeds', async () => {
       for (let round = 0; round < 8; round++) {
         const email = `unproved-${round}@example.test`;
         await server.users.create(databaseUser({ connection: 'users', email, password: USER.password }));
@@ -389,14 +389,14 @@ describe('the account page', () => {
       }
     });
 
-    it('is off with the session that asked for it', async () => {
+    it('is cancelled by the end of the session that asked for it', async () => {
       await ask();
       const link = await linkTo(USER.email);
       await agent.get('/v2/logout');
       expect((await createAgent(server).get(link.pathname + link.search)).status).to.equal(400);
     });
 
-    it('is off when the old one, which nobody had proved, is proved meanwhile by its owner', async () => {
+    it('is cancelled when the owner of the unverified old address verifies it meanwhile', async () => {
       const { id } = await userOf(USER.email);
       await server.users.update(id, { email_verified: false });
       expect((await ask()).text).not.to.contain('We have sent a link to your present address.');
@@ -407,7 +407,7 @@ describe('the account page', () => {
       expect((await userOf(USER.email)).id).to.equal(id);
     });
 
-    it('is no address, or is the same one', async () => {
+    it('is rejected when it is invalid or unchanged', async () => {
       for (const email of ['ada', USER.email.toUpperCase()]) {
         const page = await openAccount(agent, server);
         const answer = await send(agent, page, '/account/profile/email', { email });
@@ -416,20 +416,20 @@ describe('the account page', () => {
       expect(await messagesTo(server, USER.email)).to.have.length(0);
     });
 
-    it('is asked for five times, not more', async () => {
+    it('can be requested five times, and no more', async () => {
       for (let time = 0; time < 5; time++) await ask(`ada${time}@example.test`);
       expect((await ask()).status).to.equal(429);
     });
   });
 
-  describe('what is sensitive', () => {
+  describe('a sensitive change', () => {
     const forms = [
       ['/account', '/account/profile/email', { email: 'new@example.test' }],
       ['/account/data', '/account/data/copy', {}],
       ['/account/data', '/account/data/delete', { confirm: USER.email }],
     ] as const;
     for (const [path, action, values] of forms)
-      it(`asks for a new login after ten minutes: ${action}`, async () => {
+      it(`requires a new login after ten minutes: ${action}`, async () => {
         const page = await openAccount(agent, server, path);
         stale();
         const answer = await send(agent, page, action, values);
@@ -443,8 +443,8 @@ describe('the account page', () => {
       });
   });
 
-  describe('one’s data', () => {
-    it('is given as a file: nothing that opens anything, nothing that the tenant notes for itself', async () => {
+  describe("the user's data", () => {
+    it('is downloaded without secrets, and without what the tenant keeps for itself', async () => {
       await server.users.update((await userOf(USER.email)).id, {
         app_metadata: { note: 'for us alone' },
         user_metadata: { hobby: 'engines' },
@@ -460,7 +460,7 @@ describe('the account page', () => {
       expect(copy.text).not.to.match(/argon2|passwordHash|secret/i);
     });
 
-    it('has nothing of others: not what an administrator sent and was answered', async () => {
+    it('has no data of others: for administrators, no requests and answers of the Management API', async () => {
       const { id } = await userOf(USER.email);
       const details = { request: { body: { note: 'of somebody else' } } };
       const event = { type: 'sapi', date: new Date().toISOString(), user_id: id, details };
@@ -471,7 +471,7 @@ describe('the account page', () => {
       expect(copy.text).not.to.contain('of somebody else');
     });
 
-    it('has nothing that the tenant notes of a session', async () => {
+    it('has no metadata that the tenant keeps with a session', async () => {
       const page = await openAccount(agent, server, '/account/data');
       const copy = () => send(agent, page, '/account/data/copy');
       const [{ id: sessionUid }] = (await copy()).json().sessions;
@@ -484,7 +484,7 @@ describe('the account page', () => {
       expect(again.text).not.to.contain('for us alone');
     });
 
-    it('is gone with the account, for who types who they are', async () => {
+    it('is deleted with the account, after the user has typed their identifier', async () => {
       const { id } = await userOf(USER.email);
       const page = await openAccount(agent, server, '/account/data');
       expect((await send(agent, page, '/account/data/delete', { confirm: 'x' })).status).to.equal(400);
@@ -497,7 +497,7 @@ describe('the account page', () => {
       expect((await agent.get('/account')).status).to.equal(303);
     });
 
-    it('stays where the tenant does not allow that', async () => {
+    it('cannot be deleted when the tenant does not allow it', async () => {
       const allowed = await openAccount(agent, server, '/account/data');
       const fields = formOf(allowed, '/account/data/delete');
       await server.stop();

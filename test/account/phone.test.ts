@@ -1,4 +1,4 @@
-// The phone number of one's own account: set by a code that was sent to it, and by nothing else.
+// The phone number of the user's own account, which is only set by a code that was sent to it.
 import { expect } from 'chai';
 import { factors } from '../factors/tenant.ts';
 import { type Agent, type Answer, createAgent } from '../support/agent.ts';
@@ -12,7 +12,7 @@ import { tenant } from './tenant.ts';
 
 const PHONE = '+442079460011';
 
-describe('a phone number of one’s own account', () => {
+describe('the phone number at the account page', () => {
   let server: TestServer;
   let agent: Agent;
   beforeEach(async () => {
@@ -35,7 +35,7 @@ describe('a phone number of one’s own account', () => {
   const prove = (page: Answer, code: string) => send(agent, page, '/account/profile/phone/code', { code });
   const other = (code: string) => (code === '000000' ? '000001' : '000000');
 
-  it('is set by the code that was sent there, and told by mail', async () => {
+  it('is set by the code that was sent to it, and the user is told by mail', async () => {
     const page = await ask('+44 20 7946 0011');
     expect((await user())?.phone_number).to.equal(undefined);
     const done = await follow(agent, await prove(page, await codeTo()), server.url);
@@ -45,11 +45,11 @@ describe('a phone number of one’s own account', () => {
     expect((await nextMessageTo(server, USER.email, 1, isTold)).subject).to.be.a('string');
   });
 
-  it('is not set by a wrong code, one that was used, one that is over, or one for another number', async () => {
+  it('is not set by a code that is wrong, used, expired, or was sent to another number', async () => {
     const page = await ask();
     const code = await codeTo();
     expect((await prove(page, other(code))).status).to.equal(400);
-    // The number of the form is shown, and nothing more.
+    // The number in the form is only shown, and not used.
     const lied = await send(agent, page, '/account/profile/phone/code', { code, phone: '+442079460099' });
     expect(lied.status).to.equal(303);
     expect((await user())?.phone_number).to.equal(PHONE);
@@ -61,7 +61,7 @@ describe('a phone number of one’s own account', () => {
     expect((await user())?.phone_number).to.equal(PHONE);
   });
 
-  it('is not set where another account has it, which is told to who has proved it alone', async () => {
+  it('is not set when another account has it, which is only told after the number was proved', async () => {
     const made = await server.users.create(
       databaseUser({
         connection: 'users',
@@ -81,7 +81,7 @@ describe('a phone number of one’s own account', () => {
     expect((await user())?.phone_number).to.equal(undefined);
   });
 
-  it('is set in the session that asked for its code alone', async () => {
+  it('is only set in the session that asked for the code', async () => {
     const page = await ask();
     const code = await codeTo();
     const elsewhere = createAgent(server);
@@ -93,7 +93,7 @@ describe('a phone number of one’s own account', () => {
     expect((await prove(page, code)).status, 'nor does it use the code up').to.equal(303);
   });
 
-  it('ends its code with the third wrong one', async () => {
+  it('ends its code with the third wrong try', async () => {
     const page = await ask();
     const code = await codeTo();
     for (let i = 0; i < 3; i++) expect((await prove(page, other(code))).status).to.equal(400);
@@ -101,14 +101,14 @@ describe('a phone number of one’s own account', () => {
     expect((await user())?.phone_number).to.equal(undefined);
   });
 
-  it('is set once, of any number of forms at once', async () => {
+  it('is set once for concurrent forms', async () => {
     const page = await ask();
     const code = await codeTo();
     const answers = await Promise.all(Array.from({ length: 5 }, () => prove(page, code)));
     expect(answers.filter(({ status }) => status === 303)).to.have.length(1);
   });
 
-  it('is no way in beside a new password that the owner of the address sets', async () => {
+  it('is not verified beside a new password that the owner of the address sets', async () => {
     for (let round = 0; round < 6; round++) {
       const [email, phone] = [`mfa-${round}@example.test`, `+44207946010${round}`];
       const maker = createAgent(server);
@@ -126,7 +126,7 @@ describe('a phone number of one’s own account', () => {
     }
   });
 
-  it('takes a fresh login, both to ask and to prove', async () => {
+  it('requires a fresh login to ask for the code and to enter it', async () => {
     const page = await ask();
     const code = await codeTo();
     const home = await openAccount(agent, server);
@@ -139,7 +139,7 @@ describe('a phone number of one’s own account', () => {
     expect((await user())?.phone_number).to.equal(undefined);
   });
 
-  it('is none: what is no number, and no more than five in a while', async () => {
+  it('is rejected when it is invalid, and limited to five codes', async () => {
     for (const wrong of ['', 'x', '12', '020 7946 0011'])
       expect((await ask(wrong)).status, wrong).to.equal(400);
     const statuses = [];
@@ -147,7 +147,7 @@ describe('a phone number of one’s own account', () => {
     expect(statuses).to.deep.equal([200, 200, 200, 200, 200, 429]);
   });
 
-  it('is offered where users log in with codes to their numbers, whatever the factors', async () => {
+  it('is offered when users log in with codes sent to their numbers, whatever the factors', async () => {
     const identifier = { identifier: { active: true }, signup: { status: 'optional' } };
     const attributes = { email: identifier, phone_number: identifier };
     const authentication_methods = { phone_otp: { enabled: true } };

@@ -1,4 +1,5 @@
-// Who may change what one logs in with: nobody by another's token, none that is over, and no login that is old.
+// Who may change authentication methods: not another user, not after the token has ended, and not with an old
+// login.
 import { expect } from 'chai';
 import { codeOf } from '../factors/tenant.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
@@ -17,7 +18,7 @@ import { callsOf, SCOPES, tenant } from './tenant.ts';
 
 const METHODS = 'authentication-methods';
 
-describe('the right to an account', () => {
+describe('access to the My Account API', () => {
   let server: TestServer;
   let calls: ReturnType<typeof callsOf>;
   let people = 20;
@@ -31,7 +32,7 @@ describe('the right to an account', () => {
   const statusOf = async (bearer: string) => (await calls.me(bearer, METHODS)).status;
   const wanted = () =>
     webRequest({ audience: calls.audience, scope: `openid offline_access ${SCOPES.join(' ')}` });
-  /** A token of the browser's session. */
+  /** Returns a token of the browser's session. */
   const ofSession = async (browser: Agent, more: Record<string, string> = {}) =>
     accessTokenOf(browser, responseOf(await authorize(browser, { ...wanted(), ...more })));
   const ofLogin = async (email: string) => {
@@ -40,7 +41,7 @@ describe('the right to an account', () => {
     return { browser, bearer: await accessTokenOf(browser, responseOf(answer)) };
   };
 
-  it('takes a token of this API, for this scope', async () => {
+  it('requires a token for this API with the scope of the call', async () => {
     const user = someone();
     expect((await calls.agent.get(`/me/v1/${METHODS}`)).status).to.equal(401);
     for (const audience of [API, `${server.issuer}mfa/`]) {
@@ -64,7 +65,7 @@ describe('the right to an account', () => {
     }
   });
 
-  it('is for applications that an administrator grants it, with the scopes that are granted', async () => {
+  it('is limited to applications with a client grant, and to the granted scopes', async () => {
     const asked = { audience: calls.audience, scope: SCOPES.join(' ') };
     const browser = createAgent(server);
     const refused = await authorize(browser, { ...webRequest(asked), client_id: 'code-only' });
@@ -91,7 +92,7 @@ describe('the right to an account', () => {
     expect(await statusOf(bearer)).to.equal(200);
   });
 
-  it('is nobody else’s: their methods are not there', async () => {
+  it("does not reach another user's methods, which are answered with 404", async () => {
     const [owner, other] = [await calls.accountToken(someone()), await calls.accountToken(someone())];
     const { verify, authn_response } = await calls.beginPasskey(owner);
     const { id } = (await verify({ authn_response })).json();
@@ -107,7 +108,7 @@ describe('the right to an account', () => {
     expect([stolen.status, stolen.json().type]).to.deep.equal([400, 'urn:gatehouse:error:invalid_grant']);
   });
 
-  it('an auth_session is good once, for ten minutes, for its own login, application and method', async () => {
+  it('accepts an auth_session once, for ten minutes, for its own login, application and method', async () => {
     const user = someone();
     const bearer = await calls.accountToken(user);
     const passkey = await calls.beginPasskey(bearer);
@@ -138,7 +139,7 @@ describe('the right to an account', () => {
     expect((await late.verify({ authn_response: late.authn_response })).status).to.equal(401);
   });
 
-  it('an auth_session of an enrolment logs nobody in', async () => {
+  it('does not accept an auth_session of an enrolment for a login', async () => {
     const { begun, authn_response } = await calls.beginPasskey(await calls.accountToken(someone()));
     const answer = await calls.token({
       grant_type: 'urn:okta:params:oauth:grant-type:webauthn',
@@ -148,7 +149,7 @@ describe('the right to an account', () => {
     expect(answer.status, answer.text).to.be.within(400, 403);
   });
 
-  it('takes a fresh login for each change, and an old session, or its refresh token, for none', async () => {
+  it('requires a fresh login for each change, and rejects an old session and its refresh token', async () => {
     const email = someone();
     const { browser, bearer } = await ofLogin(email);
     const { id } = (
@@ -176,7 +177,7 @@ describe('the right to an account', () => {
     expect((await calls.me(fresh, METHODS, { type: 'totp' })).status).to.equal(201);
   });
 
-  it('ends with the session, the password, the user’s being blocked and the application', async () => {
+  it("ends with the session, the password, the user's block, and the application", async () => {
     const { browser, bearer } = await ofLogin(someone());
     expect(await statusOf(bearer)).to.equal(200);
     await browser.get('/v2/logout?client_id=web');
@@ -194,7 +195,7 @@ describe('the right to an account', () => {
     expect(await statusOf(theirs), 'blocked').to.equal(401);
   });
 
-  it('a session from before another’s change of the second factors has no say', async () => {
+  it('is denied to a session from before second factors were changed by another one', async () => {
     const email = someone();
     const thief = await ofLogin(email);
     const owner = await ofLogin(email);
@@ -211,7 +212,7 @@ describe('the right to an account', () => {
     expect(records.filter(({ user_id }) => user_id === id)).to.deep.equal([]);
   });
 
-  it('a refresh token gives no right to change anything once its login is old', async () => {
+  it('allows no change by a refresh token once its login is old', async () => {
     const email = someone();
     const answer = await calls.login(email, {
       audience: calls.audience,

@@ -1,4 +1,4 @@
-// The My Account API: security keys and devices as second factors, made at an application's own pages.
+// The My Account API: WebAuthn second factors that are created at an application's own pages.
 import { expect } from 'chai';
 import { factors, POLICY } from '../factors/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
@@ -10,7 +10,7 @@ import { callsOf, tenant } from './tenant.ts';
 const ORIGIN = 'https://app.example.test';
 const KINDS = ['webauthn-roaming', 'webauthn-platform'] as const;
 
-describe('security keys and devices by the My Account API', () => {
+describe('WebAuthn second factors in the My Account API', () => {
   let server: TestServer;
   let calls: ReturnType<typeof callsOf>;
   let people = 0;
@@ -37,7 +37,7 @@ describe('security keys and devices by the My Account API', () => {
   const refusal = (answer: { status: number; json(): Record<string, unknown> }) =>
     `${answer.status} ${String(answer.json().type).replace('urn:gatehouse:error:', '')}`;
 
-  it('are made where the application asks, and given at the next login', async () => {
+  it("are created at the application's origin, and given at the next login", async () => {
     for (const [type, attachment, userVerification] of [
       ['webauthn-roaming', 'cross-platform', 'preferred'],
       ['webauthn-platform', 'platform', 'required'],
@@ -65,17 +65,17 @@ describe('security keys and devices by the My Account API', () => {
     }
   });
 
-  it('count once, of any number that verify one at a time', async () => {
+  it('are enrolled once for concurrent verifications', async () => {
     const { bearer, asked, verify } = await begin();
     const authn_response = softwareKey().create(asked, ORIGIN);
     const all = await Promise.all(Array.from({ length: 50 }, () => verify({ authn_response })));
     expect(all.filter(({ status }) => status === 201)).to.have.length(1);
     for (const { status } of all) expect(status).to.be.oneOf([201, 400, 401]);
-    // The password alone has no say any more.
+    // The password alone is no longer enough.
     expect((await calls.me(bearer, 'authentication-methods')).status).to.equal(401);
   });
 
-  it('are refused from elsewhere, for another domain, without who is there, and for another login', async () => {
+  it('are rejected from another origin, for another domain, without user verification, and for another login', async () => {
     for (const [type, origin, said] of [
       ['webauthn-roaming', 'https://evil.example.test', {}],
       ['webauthn-roaming', ORIGIN, { rpId: 'evil.example.test' }],
@@ -92,12 +92,12 @@ describe('security keys and devices by the My Account API', () => {
     const other = await calls.accountToken(`mfa-${people++}@example.test`);
     expect(refusal(await verify({ authn_response }, other))).to.equal('400 invalid_grant');
     expect((await verify({ otp_code: '123456' })).status).to.equal(400);
-    // A newer challenge of the same login takes the place of the one before.
+    // A newer challenge of the same login replaces the earlier one.
     await calls.begin(bearer, { type: 'webauthn-roaming' });
     expect(refusal(await verify({ authn_response }))).to.equal('400 invalid_grant');
   });
 
-  it('are one user’s alone, and offered where the tenant has them on', async () => {
+  it('belong to one user, and are offered when the tenant has them on', async () => {
     const key = softwareKey();
     const first = await begin();
     expect((await first.verify({ authn_response: key.create(first.asked, ORIGIN) })).status).to.equal(201);

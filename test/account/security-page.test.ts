@@ -1,4 +1,4 @@
-// /account/security: what users log in with, at its page.
+// /account/security: the user's authentication methods at the account page.
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
 import { rememberConsent } from '../../src/engine/grants.ts';
@@ -15,7 +15,7 @@ import { tenant } from './tenant.ts';
 
 const SECURITY = '/account/security';
 
-describe('the page of what one logs in with', () => {
+describe('the security page', () => {
   let server: TestServer;
   let browser: TestBrowser;
   let context: BrowserContext;
@@ -44,7 +44,7 @@ describe('the page of what one logs in with', () => {
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByRole('heading', { level: 1, name: 'How you log in' }).waitFor();
   };
-  /** Enrols an authenticator app there, as a first second step. @returns its secret. */
+  /** Enrols an authenticator app at the page, as the first second factor. @returns its secret. */
   const addApp = async (): Promise<string> => {
     await page.getByRole('link', { name: 'Add a second step' }).click();
     await page.locator(`a[href="${SECURITY}/add/otp"]`).click();
@@ -58,7 +58,7 @@ describe('the page of what one logs in with', () => {
     return secret;
   };
 
-  it('adds a second step, which the next login asks for, and removes it', async () => {
+  it('adds a second factor, which the next login requires, and removes it', async () => {
     await open();
     expect(await accessibilityFaults(page)).to.deep.equal([]);
     const secret = await addApp();
@@ -71,7 +71,7 @@ describe('the page of what one logs in with', () => {
     await elsewhere.getByLabel('Email address').fill(USER.email);
     await elsewhere.getByLabel('Password', { exact: true }).fill(USER.password);
     await elsewhere.getByRole('button', { name: 'Continue' }).click();
-    // A code is good once: that of the next half minute.
+    // A code is used once, so this is the code of the next time step.
     server.tick(30_000);
     await elsewhere.getByLabel('Code', { exact: true }).fill(codeOf(secret, Date.now() + 30_000));
     await elsewhere.getByRole('button', { name: 'Continue' }).click();
@@ -81,7 +81,7 @@ describe('the page of what one logs in with', () => {
     await other.close();
   });
 
-  it('makes, names and removes a passkey, and tells the user of it', async () => {
+  it('creates, renames and removes a passkey, and tells the user by mail', async () => {
     const devtools = await context.newCDPSession(page);
     await devtools.send('WebAuthn.enable');
     await plugInKey(devtools);
@@ -100,7 +100,7 @@ describe('the page of what one logs in with', () => {
     expect((await nextMessageTo(server, USER.email, 2)).text).to.contain('passkey');
   });
 
-  it('gives a new recovery code in place of the one before', async () => {
+  it('replaces the recovery code', async () => {
     await open();
     await addApp();
     await page.getByRole('button', { name: 'Make a new code' }).click();
@@ -109,7 +109,7 @@ describe('the page of what one logs in with', () => {
     expect((await nextMessageTo(server, USER.email, 2)).text).to.contain('recovery code');
   });
 
-  it('leads to a new password, after which everybody logs in again', async () => {
+  it('leads to a new password, after which all sessions have ended', async () => {
     await open();
     await page.getByRole('button', { name: 'Set a new password' }).click();
     await page.getByLabel('New password', { exact: true }).fill('Brand-New-Horse-9');
@@ -121,7 +121,7 @@ describe('the page of what one logs in with', () => {
     expect((await openAccount(agent, server, SECURITY, again)).text).to.contain('How you log in');
   });
 
-  it('leads who has a username alone to a new password, too, and leaves them what they have allowed', async () => {
+  it('leads a user who has only a username to a new password, and keeps their consents', async () => {
     const made = await server.users.create({
       identity: {
         connection: 'users',
@@ -143,7 +143,7 @@ describe('the page of what one logs in with', () => {
     const password = 'Brand-New-Horse-9';
     const done = await agent.request(action, { form: { ...fields, password, repeat: password } });
     expect(done.status, done.text).to.be.below(400);
-    // The link was for once.
+    // The link is used once.
     const again = await agent.request(action, {
       form: { ...fields, password: 'Other-New-Horse-9', repeat: 'Other-New-Horse-9' },
     });
@@ -153,7 +153,7 @@ describe('the page of what one logs in with', () => {
     expect(await server.store.collection('consents').findBy('user', made.user.id)).to.have.length(1);
   });
 
-  it('leads to a new password that removes no second step of a user whose address is not verified', async () => {
+  it('keeps the second factors when a user with an unverified address sets a new password', async () => {
     await open();
     await addApp();
     const id = String((await server.users.withEmail(USER.email))[0]?.id);
@@ -171,7 +171,7 @@ describe('the page of what one logs in with', () => {
     expect((await server.users.get(id))?.email_verified).to.equal(false);
   });
 
-  it('forgets the browsers that were remembered, and nobody else’s', async () => {
+  it("forgets the user's remembered browsers, and nobody else's", async () => {
     await open();
     await addApp();
     const id = String((await server.users.withEmail(USER.email))[0]?.id);
@@ -191,7 +191,7 @@ describe('the page of what one logs in with', () => {
     expect(await browsers.findBy('user', 'auth0|other')).to.have.length(1);
   });
 
-  it('leads to no new password once the session has ended', async () => {
+  it('does not lead to a new password once the session has ended', async () => {
     const agent = createAgent(server);
     const sent = await send(agent, await openAccount(agent, server, SECURITY), `${SECURITY}/password`);
     expect((await agent.get(sent.location)).text).to.contain('name="password"');
@@ -199,13 +199,13 @@ describe('the page of what one logs in with', () => {
     expect((await agent.get(sent.location)).status).to.equal(400);
   });
 
-  describe('is no way in for who holds a session that is not theirs', () => {
+  describe("protects the account against somebody with another person's session:", () => {
     let agent: Agent;
     beforeEach(() => {
       agent = createAgent(server);
     });
 
-    it('nothing is changed by a login of long ago', async () => {
+    it('it changes nothing with an old login', async () => {
       const opened = await openAccount(agent, server, SECURITY);
       const fields = formOf(opened, `${SECURITY}/password`);
       server.tick(11 * 60_000);
@@ -223,7 +223,7 @@ describe('the page of what one logs in with', () => {
       expect(new URL(begun.location).pathname).to.equal('/authorize');
     });
 
-    it('the password alone does not do for who has a second factor', async () => {
+    it('it requires the second factor and not only the password', async () => {
       await logIn(agent, server, spaRequest(pkce().challenge));
       await open();
       await addApp();
@@ -232,7 +232,7 @@ describe('the page of what one logs in with', () => {
       expect(asked.text).to.match(/name="(code|password)"/);
     });
 
-    it('and one at the page is over when a second factor is added elsewhere', async () => {
+    it('it ends the session when a second factor is added elsewhere', async () => {
       await openAccount(agent, server, SECURITY);
       await open();
       await addApp();
@@ -241,7 +241,7 @@ describe('the page of what one logs in with', () => {
       expect(new URL(answer.location).pathname).to.equal('/authorize');
     });
 
-    it('somebody else’s method is not there', async () => {
+    it("it does not reach another user's method", async () => {
       await open();
       await addApp();
       const ids = async () =>
@@ -256,7 +256,7 @@ describe('the page of what one logs in with', () => {
       expect(await ids()).to.deep.equal(theirs);
     });
 
-    it('a form is answered for its own page and browser alone', async () => {
+    it('it accepts a form only from its own page and browser', async () => {
       const opened = await openAccount(agent, server, SECURITY);
       const fields = formOf(opened, `${SECURITY}/password`);
       for (const path of [

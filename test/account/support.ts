@@ -1,9 +1,9 @@
-// How tests come to the account page, and use its forms.
+// Opens the account page in tests, and submits its forms.
 import { type Agent, type Answer, readForm } from '../support/agent.ts';
 import { follow, submitLogin, USER } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
 
-/** Opens a page of the account, and logs in where that is asked for. */
+/** Opens a page of the account page, and logs in if it asks for that. */
 export async function openAccount(
   agent: Agent,
   server: TestServer,
@@ -14,7 +14,7 @@ export async function openAccount(
   return page.text.includes('name="password"') ? submitLogin(agent, server, page, user) : page;
 }
 
-/** Sends a form of a page: the one that posts to `action`, the first of them where there are several. */
+/** Submits a form of a page: the first one that posts to `action`. */
 export async function send(
   agent: Agent,
   page: Answer,
@@ -24,7 +24,7 @@ export async function send(
   return agent.request(action, { form: { ...formOf(page, action), ...values } });
 }
 
-/** The hidden fields of that form. */
+/** Returns the hidden fields of that form. */
 export function formOf(page: Answer, action: string): Record<string, string> {
   const form = page.text.split('<form').find((part) => part.includes(`action="${action}"`));
   if (form === undefined) throw new Error(`no form posts to ${action}`);

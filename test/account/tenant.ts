@@ -1,4 +1,4 @@
-// The tenant of the tests of the My Account API, and what they do over and over.
+// The tenant of the tests of the My Account API, and calls that they repeat.
 import { generous } from '../connections/passwordless/tenant.ts';
 import { tenant as base, callsOf as factorCallsOf } from '../factors/tenant.ts';
 import { createAgent } from '../support/agent.ts';
@@ -10,12 +10,12 @@ export const SCOPES = [
   'read:me:factors',
 ];
 
-/** `web` and `leeway` may have all of the account, `spa` may only read it, `code-only` nothing. */
+/** `web` and `leeway` have all scopes of the API, `spa` may only read, `code-only` has no grant. */
 export const tenant = {
   ...base,
   attackProtection: {
     ...base.attackProtection,
-    // A file has more calls than its server lets an address make in a minute: on a fast machine they come at once.
+    // A test file makes more calls than a server allows one address in a minute.
     rateLimits: { ...base.attackProtection.rateLimits, myAccount: generous },
   },
   guardianPolicies: { policies: [] },
@@ -48,7 +48,7 @@ export const tenant = {
   ),
 };
 
-/** What applications call. */
+/** Calls that applications make. */
 export function callsOf(server: TestServer) {
   const calls = factorCallsOf(server);
   const agent = createAgent(server);

@@ -1,4 +1,5 @@
-// Sensitive steps of who comes from a provider that does not say when its user was there: its old session proves nothing.
+// Sensitive changes after a login by a provider that does not report when its user authenticated: its old session
+// proves nothing.
 import { expect } from 'chai';
 import { type Agent, type Answer, createAgent } from '../support/agent.ts';
 import { databaseUser } from '../support/database-user.ts';
@@ -11,7 +12,7 @@ import { formOf, openAccount, send } from './support.ts';
 
 const METHODS = 'create:me:authentication_methods read:me:authentication_methods';
 
-describe('a login by a provider that does not say when its user was there', () => {
+describe('a login by a provider that does not report when its user authenticated', () => {
   let server: TestServer;
   let provider: OAuth2Provider;
   let agent: Agent;
@@ -51,14 +52,14 @@ describe('a login by a provider that does not say when its user was there', () =
     provider.user = { id: `u-${people}`, email, email_verified: true, name: 'Grace' };
   });
 
-  /** Goes on to the provider and back, whenever a page sends the browser there. */
+  /** Follows redirects to the provider and back. */
   const go = async (answer: Answer): Promise<Answer> => {
     const page = await follow(agent, answer, server.url);
     if (page.status !== 302 && page.status !== 303) return page;
     const back = (await fetch(page.location, { redirect: 'manual' })).headers.get('location') ?? '';
     return go(await agent.get(back));
   };
-  /** Of a login page: the button of the provider. */
+  /** Presses the button of the provider on a login page. */
   const byProvider = async (page: Answer): Promise<Answer> => {
     const [, href = ''] = /href="([^"]*\/connection\/acme)"/.exec(page.text) ?? [];
     return go(await agent.get(href));
@@ -74,7 +75,7 @@ describe('a login by a provider that does not say when its user was there', () =
   };
   const code = async () => String((await nextMessageTo(server, email)).code);
 
-  it('is asked for a code at the verified address before anything sensitive, and then goes on', async () => {
+  it('requires a code sent to the verified address before a sensitive change, which then continues', async () => {
     const page = await open();
     const asked = await login(await copy(page));
     expect(asked.text).to.contain('acme does not say when').and.contain(email);
@@ -90,7 +91,7 @@ describe('a login by a provider that does not say when its user was there', () =
     expect((await copy(done)).status, 'not for ever').to.equal(303);
   });
 
-  it('changes nothing by going to the provider again, however often, nor by another’s code', async () => {
+  it("does not allow the change after another visit to the provider, nor by another user's code", async () => {
     const page = await open();
     const first = await login(await copy(page));
     expect(first.text).to.contain('does not say when');
@@ -104,7 +105,7 @@ describe('a login by a provider that does not say when its user was there', () =
     expect((await send(agent, sent, '/account/confirm', { code: await code() })).status).to.equal(400);
   });
 
-  it('takes a code in the session that asked for it alone', async () => {
+  it('accepts a code only in the session that asked for it', async () => {
     await send(agent, await login(await copy(await open())), '/account/confirm/send');
     const given = await code();
     agent = createAgent(server);
@@ -115,7 +116,7 @@ describe('a login by a provider that does not say when its user was there', () =
     expect(taken.text).to.contain('name="code"');
   });
 
-  it('is refused with a sentence where the account has nothing that could prove it', async () => {
+  it('is rejected with an explanation when the account has no verified address', async () => {
     provider.user = { ...provider.user, email_verified: false };
     const asked = await login(await copy(await open()));
     expect(asked.status).to.equal(403);
@@ -123,7 +124,7 @@ describe('a login by a provider that does not say when its user was there', () =
     expect(asked.text).not.to.contain('<form');
   });
 
-  it('proves no account that is to be linked, before its own code', async () => {
+  it('does not prove an account to be linked before its own code', async () => {
     const stays = { email: `stays-${people}@example.test`, password: 'Another-Horse-2' };
     const made = await server.users.create(databaseUser({ connection: 'users', ...stays }));
     if (!('user' in made)) throw new Error('the address is taken');
@@ -140,7 +141,7 @@ describe('a login by a provider that does not say when its user was there', () =
     expect(await server.users.get(`oauth2|acme|u-${people}`)).to.equal(undefined);
   });
 
-  it('gives a token for the account that looks and changes nothing', async () => {
+  it('issues an access token for the account that allows reading and no changes', async () => {
     const asked = { connection: 'acme', audience: `${server.issuer}me/`, scope: `openid ${METHODS}` };
     const { code: given } = await logInUpstream(server, asked, agent);
     const client = { client_id: 'web', client_secret: 'web-secret', redirect_uri: WEB_CALLBACK };

@@ -1,4 +1,4 @@
-// Coming to the account page, and staying there, while something of the account changes elsewhere.
+// The session of the account page while the account is changed elsewhere.
 import { expect } from 'chai';
 import { codeOf, factors } from '../factors/tenant.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
@@ -7,7 +7,7 @@ import { startServer, type TestServer } from '../support/server.ts';
 import { openAccount, send } from './support.ts';
 import { callsOf, tenant } from './tenant.ts';
 
-describe('the way in to the account page', () => {
+describe('the session of the account page', () => {
   let server: TestServer;
   let agent: Agent;
   beforeEach(async () => {
@@ -22,7 +22,7 @@ describe('the way in to the account page', () => {
   });
   afterEach(() => server.stop());
 
-  it('is a new login for a session from before a passkey was added elsewhere', async () => {
+  it('requires a new login after a passkey was added elsewhere', async () => {
     await openAccount(agent, server);
     const calls = callsOf(server);
     const begun = await calls.beginPasskey(await calls.accountToken(USER.email));
@@ -35,7 +35,7 @@ describe('the way in to the account page', () => {
     expect(page.text).to.contain('action="/account/profile/email"');
   });
 
-  it('is open for another second step after the first', async () => {
+  it('allows a further second factor after the first', async () => {
     await openAccount(agent, server, '/account/security');
     const add = '/account/security/add';
     const app = await agent.get(`${add}/otp`);

@@ -1,4 +1,4 @@
-// The MFA API: what is demanded, enrolled, challenged and verified, and what none of it lets through.
+// The MFA API: what a login requires, how factors are enrolled, challenged and verified, and what is rejected.
 import { expect } from 'chai';
 import { API, payload } from '../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../support/inbox.ts';
@@ -24,7 +24,7 @@ describe('the MFA API', () => {
   });
   after(() => server.stop());
   const someone = () => `mfa-${people++}@example.test`;
-  /** Later than any code that was used. */
+  /** A time after all codes that were used. */
   const later = () => server.tick(31_000);
 
   describe('at the first factor', () => {
@@ -42,7 +42,7 @@ describe('the MFA API', () => {
       expect(mfa_token).to.be.a('string').with.length.above(40);
     });
 
-    it('says what can be challenged, once something is enrolled', async () => {
+    it('lists what can be challenged once something is enrolled', async () => {
       const user = someone();
       await calls.enrollOtp(user);
       const { mfa_requirements: required } = (await calls.login(user)).json();
@@ -51,7 +51,7 @@ describe('the MFA API', () => {
   });
 
   describe('with an authenticator app', () => {
-    it('enrols, and completes the request that wanted it: scope, API, refresh token, amr and acr', async () => {
+    it('enrols, and completes the request that required it: scope, API, refresh token, amr and acr', async () => {
       const user = someone();
       const mfa_token = await calls.mfaToken(user, {
         scope: 'openid offline_access read:things',
@@ -87,7 +87,7 @@ describe('the MFA API', () => {
       expect(refreshed.status, 'a refresh asks for nothing').to.equal(200);
     });
 
-    it('takes a code of one step before or after, and no other', async () => {
+    it('accepts a code of one time step before or after, and no other', async () => {
       for (const [steps, status] of [
         [-2, 403],
         [-1, 200],
@@ -112,7 +112,7 @@ describe('the MFA API', () => {
       }
     });
 
-    it('takes the same step once, and none before it, even when ten come at once', async () => {
+    it('accepts a time step once, and none before it, also for ten concurrent requests', async () => {
       const user = someone();
       const { secret } = await calls.enrollOtp(user);
       const again = await calls.verify('otp', { mfa_token: await calls.mfaToken(user), otp: codeOf(secret) });
@@ -129,7 +129,7 @@ describe('the MFA API', () => {
       expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
     });
 
-    it('keeps the secret sealed', async () => {
+    it('stores the secret encrypted', async () => {
       const { secret } = await calls.enrollOtp(someone());
       const kept = await keptBy(server);
       const isSomewhere = (text: string) => kept.some((one) => one.includes(text));
@@ -138,7 +138,7 @@ describe('the MFA API', () => {
       expect(isSomewhere(secret)).to.equal(false);
     });
 
-    it('that was not confirmed does not count', async () => {
+    it('does not require an authenticator that was not confirmed', async () => {
       const user = someone();
       const mfa_token = await calls.mfaToken(user);
       await calls.associate(mfa_token, { authenticator_types: ['otp'] });
@@ -181,7 +181,7 @@ describe('the MFA API', () => {
       });
     }
 
-    it('challenges what is enrolled, with a code that is good once and dies after three wrong tries', async () => {
+    it('sends a code that is used once and ends after three wrong tries', async () => {
       const user = someone();
       const phone_number = '+16505550125';
       const first = await calls.mfaToken(user);
@@ -236,7 +236,7 @@ describe('the MFA API', () => {
       expect(next.status).to.equal(200);
     });
 
-    it('keeps only a hash of it', async () => {
+    it('stores only its hash', async () => {
       const { recoveryCode } = await calls.enrollOtp(someone());
       const { records } = await server.store.collection('authenticators').list({ limit: 1000 });
       expect(JSON.stringify(records)).not.to.contain(recoveryCode);
@@ -244,7 +244,7 @@ describe('the MFA API', () => {
   });
 
   describe('an MFA token', () => {
-    it('is dead after success', async () => {
+    it('ends after a success', async () => {
       const user = someone();
       const { secret } = await calls.enrollOtp(user);
       later();
@@ -272,7 +272,7 @@ describe('the MFA API', () => {
       });
     });
 
-    it('is good at the application that got it alone', async () => {
+    it('is only accepted from the application that got it', async () => {
       const user = someone();
       const { secret } = await calls.enrollOtp(user);
       later();
@@ -287,13 +287,13 @@ describe('the MFA API', () => {
       expect((await calls.verify('otp', { mfa_token, otp: codeOf(secret) })).status).to.equal(200);
     });
 
-    it('is no access token', async () => {
+    it('is not an access token', async () => {
       const mfa_token = await calls.mfaToken(someone());
       const answer = await calls.agent.get('/userinfo', { authorization: `Bearer ${mfa_token}` });
       expect(answer.status).to.equal(401);
     });
 
-    it('does not enrol another authenticator for who has one', async () => {
+    it('does not enrol another authenticator for a user who has one', async () => {
       const user = someone();
       await calls.enrollOtp(user);
       const answer = await calls.associate(await calls.mfaToken(user), { authenticator_types: ['otp'] });
@@ -304,7 +304,7 @@ describe('the MFA API', () => {
       });
     });
 
-    it('does not confirm what somebody else began to enrol before', async () => {
+    it('does not confirm an enrolment that was begun before the user enrolled another authenticator', async () => {
       const user = someone();
       const attackers = await calls.mfaToken(user);
       const { oob_code } = (
@@ -323,7 +323,7 @@ describe('the MFA API', () => {
       ).not.to.include('phone');
     });
 
-    it('of two that enrol at once confirms one', async () => {
+    it('confirms one of two authenticators that are enrolled at once', async () => {
       const user = someone();
       const tokens = await Promise.all([1, 2, 3, 4].map(() => calls.mfaToken(user)));
       const begun = await Promise.all(
@@ -338,7 +338,7 @@ describe('the MFA API', () => {
       expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
     });
 
-    it('of one user does not use the authenticator of another', async () => {
+    it('does not use the authenticator of another user', async () => {
       const [alice, bob] = [someone(), someone()];
       const phone_number = '+16505550177';
       const alices = await calls.mfaToken(alice);
@@ -352,7 +352,7 @@ describe('the MFA API', () => {
       expect((await calls.verify('oob', { mfa_token: alices, oob_code, binding_code })).status).to.equal(200);
     });
 
-    it('of a user who was blocked meanwhile lets nobody in', async () => {
+    it('is rejected after its user was blocked', async () => {
       const user = someone();
       const { secret } = await calls.enrollOtp(user);
       later();
@@ -364,7 +364,7 @@ describe('the MFA API', () => {
       expect(answer.json().error).to.equal('unauthorized');
     });
 
-    it('dies with a new password', async () => {
+    it('ends with a new password', async () => {
       const user = someone();
       const { secret } = await calls.enrollOtp(user);
       later();
@@ -385,7 +385,7 @@ describe('the MFA API', () => {
   });
 
   describe('against guessing', () => {
-    it('stops after ten wrong codes of a user, whatever token they come by', async () => {
+    it('rejects codes after ten wrong ones of a user, whatever their tokens', async () => {
       const user = someone();
       const { secret } = await calls.enrollOtp(user);
       later();
@@ -407,7 +407,7 @@ describe('the MFA API', () => {
       expect(later10.status, later10.text).to.equal(200);
     });
 
-    it('ends a token after ten', async () => {
+    it('ends a token after ten wrong codes', async () => {
       const user = someone();
       await calls.enrollOtp(user);
       const mfa_token = await calls.mfaToken(user);
@@ -420,7 +420,7 @@ describe('the MFA API', () => {
   });
 
   describe('challenges', () => {
-    it('by what the application takes and the user has', async () => {
+    it('chooses by what the application supports and the user has', async () => {
       const user = someone();
       await calls.enrollOtp(user);
       const mfa_token = await calls.mfaToken(user);
@@ -445,7 +445,7 @@ describe('the MFA API', () => {
       ['a token that is no text', { mfa_token: {} }, 400, 'invalid_request'],
       ['a wrong secret', { mfa_token: 'x', client_secret: 'wrong' }, 401, 'invalid_client'],
     ] as const) {
-      it(`not for ${what}`, async () => {
+      it(`rejects ${what}`, async () => {
         const answer = await calls.challenge(fields);
         expect(answer.status).to.equal(status);
         expect(answer.json().error).to.equal(error);
@@ -453,7 +453,7 @@ describe('the MFA API', () => {
     }
   });
 
-  describe('for who is logged in', () => {
+  describe('for a logged-in user', () => {
     const AUDIENCE = () => `${server.issuer}mfa/`;
     const accessToken = async (user: string, secret: string, scope: string) => {
       later();
@@ -470,7 +470,7 @@ describe('the MFA API', () => {
         headers: { authorization: `Bearer ${token}` },
       });
 
-    it('tells users by mail of what was added, and notes when it was last given', async () => {
+    it('tells users by mail of what was added, and shows when it was last used', async () => {
       const user = someone();
       const { secret } = await calls.enrollOtp(user);
       const said = (what: string) => (message: { subject?: string }) =>
@@ -493,7 +493,7 @@ describe('the MFA API', () => {
       );
     });
 
-    it('lists authenticators in the shape that SDKs read, and removes them', async () => {
+    it('lists authenticators in the format that SDKs read, and removes them', async () => {
       const user = someone();
       const { secret } = await calls.enrollOtp(user);
       const token = await accessToken(user, secret, 'enroll read:authenticators remove:authenticators');
@@ -532,7 +532,7 @@ describe('the MFA API', () => {
       expect((await list(token)).json()).to.have.length(2);
     });
 
-    it('asks for the scope of each call', async () => {
+    it('requires the scope of each call', async () => {
       const user = someone();
       const { secret } = await calls.enrollOtp(user);
       const token = await accessToken(user, secret, 'openid read:authenticators');
@@ -547,7 +547,7 @@ describe('the MFA API', () => {
       }
     });
 
-    it('removes nothing by an MFA token, and nothing of others', async () => {
+    it('removes nothing by an MFA token, and nothing of other users', async () => {
       const [user, other] = [someone(), someone()];
       const { secret } = await calls.enrollOtp(user);
       await calls.enrollOtp(other);
@@ -558,8 +558,20 @@ describe('the MFA API', () => {
       expect((await remove(token, others[0]?.id ?? '')).status).to.equal(404);
     });
 
-    it('takes no token of another API, none of a machine, and none at all', async () => {
-      for (const token of ['', 'nonsense', 'a.b.c']) {
+    it("rejects a token of another API, a machine's token, an invalid one and a missing one", async () => {
+      const user = someone();
+      const { secret } = await calls.enrollOtp(user);
+      later();
+      const mfa_token = await calls.mfaToken(user, { audience: API, scope: 'read:things' });
+      const ofUser = (await calls.verify('otp', { mfa_token, otp: codeOf(secret) })).json().access_token;
+      const machine = (audience: string) =>
+        calls.agent.request('/oauth/token', {
+          json: { grant_type: 'client_credentials', client_id: 'm2m', client_secret: 'm2m-secret', audience },
+        });
+      const ofMachine = (await machine(API)).json().access_token;
+      expect([payload(ofUser).aud, payload(ofMachine).aud]).to.deep.equal([API, API]);
+      expect((await machine(AUDIENCE())).status, 'a machine for the MFA API').to.equal(403);
+      for (const token of [ofUser, ofMachine, 'nonsense', 'a.b.c', '']) {
         expect((await list(token)).status, token).to.equal(401);
       }
     });
@@ -585,7 +597,7 @@ describe('the MFA API', () => {
     });
   }
 
-  it('sends nothing where nothing may be sent', async () => {
+  it('sends no message to a rejected phone number', async () => {
     expect(await messagesTo(server, '12')).to.deep.equal([]);
   });
 });
@@ -605,14 +617,14 @@ describe('the policy of the second factor', () => {
   const user = 'mfa-0@example.test';
   const login = (calls: ReturnType<typeof callsOf>) => calls.login(user);
 
-  it('demands nothing where the tenant says never, or has no factor on', async () => {
+  it('requires none when the tenant says never, or has no factor on', async () => {
     expect(await demanded({ guardianPolicies: { policies: [] } }, login)).to.equal(false);
     expect(await demanded({ guardianPolicies: ['never'] }, login)).to.equal(false);
     expect(await demanded({ guardianFactors: [] }, login)).to.equal(false);
     expect(await demanded({ guardianFactors: factors('recovery-code') }, login)).to.equal(false);
   });
 
-  it('follows the application before the tenant, and the user before both', async () => {
+  it("prefers the application's setting to the tenant's, and the user's to both", async () => {
     const clients = (mfa_policy: string) => ({
       clients: tenant.clients.map((client) => ({ ...client, client_metadata: { mfa_policy } })),
     });
@@ -622,7 +634,7 @@ describe('the policy of the second factor', () => {
     expect(await demanded({ ...clients('never'), users }, login)).to.equal(true);
   });
 
-  it('names the realm grant, too', async () => {
+  it('applies to the password-realm grant', async () => {
     const byRealm = (calls: ReturnType<typeof callsOf>) =>
       calls.login(user, { grant_type: REALM_GRANT, realm: 'users' });
     expect(await demanded({}, byRealm)).to.equal(true);

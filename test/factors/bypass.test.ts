@@ -1,4 +1,4 @@
-// With a second factor demanded of everybody, no way in gives tokens without it.
+// With a second factor required of everybody, no kind of login returns tokens without it.
 import { expect } from 'chai';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import {
@@ -19,7 +19,7 @@ import { callsOf, codeOf, OTP_GRANT, POLICY, REALM_GRANT, tenant } from './tenan
 
 const NO_TOKENS = /access_token|id_token|code=|refresh_token/;
 
-describe('with a second factor demanded', () => {
+describe('with a second factor required', () => {
   let server: TestServer;
   let calls: ReturnType<typeof callsOf>;
   let people = 0;
@@ -66,7 +66,7 @@ describe('with a second factor demanded', () => {
     ],
   ];
   for (const [name, run] of grants) {
-    it(`the token endpoint gives none by ${name}`, async () => {
+    it(`the token endpoint issues no tokens by ${name}`, async () => {
       const answer = await run();
       expect(answer.status, answer.text).to.equal(403);
       expect(answer.json().error).to.equal('mfa_required');
@@ -98,14 +98,14 @@ describe('with a second factor demanded', () => {
     ['an application with a code', webRequest()],
   ];
   for (const [what, params] of requests) {
-    it(`the login page does not end with ${what}`, async () => {
+    it(`the login page does not return ${what}`, async () => {
       const end = await logIn(createAgent(server), server, params, someone());
       expect(end.status).to.equal(200);
       expect(end.text).to.contain('One more step').and.not.match(NO_TOKENS);
     });
   }
 
-  it('signing up does not end with a code', async () => {
+  it('a sign-up does not return a code', async () => {
     const browser = createAgent(server);
     const page = await follow(
       browser,
@@ -119,7 +119,7 @@ describe('with a second factor demanded', () => {
     expect((await follow(browser, posted, server.url)).text).to.contain('One more step');
   });
 
-  it('a passwordless link does not end with a code', async () => {
+  it('a passwordless link does not return a code', async () => {
     const browser = createAgent(server);
     const email = `link-${people++}@example.test`;
     await browser.request('/passwordless/start', {
@@ -131,7 +131,7 @@ describe('with a second factor demanded', () => {
     expect(end.text).to.contain('One more step');
   });
 
-  it('a login ticket does not end with tokens', async () => {
+  it('a login ticket does not return tokens', async () => {
     const browser = createAgent(server);
     const origin = new URL(spaRequest(challenge).redirect_uri ?? '').origin;
     const { login_ticket } = (
@@ -151,20 +151,20 @@ describe('with a second factor demanded', () => {
     expect(end.text).to.contain('One more step');
   });
 
-  /** Logs in as far as the second factor. */
+  /** Logs in up to the second factor. */
   const half = async (browser: Agent, user = someone()) => ({
     user,
     page: await logIn(browser, server, webRequest(), user),
   });
 
-  it('a half-finished login is no session', async () => {
+  it('a login without its second factor creates no session', async () => {
     const browser = createAgent(server);
     await half(browser);
     const silent = await authorize(browser, webRequest({ prompt: 'none' }));
     expect(responseOf(silent)).to.include({ error: 'login_required' });
   });
 
-  it('other steps of the request do not end a half-finished login', async () => {
+  it('other steps of the request do not complete a login without its second factor', async () => {
     const browser = createAgent(server);
     const { page } = await half(browser);
     const uid = /\/u\/([\w-]+)\/mfa/.exec(page.text)?.[1] ?? '';
@@ -185,14 +185,14 @@ describe('with a second factor demanded', () => {
     }
   });
 
-  it('the second factor of one request does not end another browser’s', async () => {
+  it('the second factor of one browser does not complete a login in another', async () => {
     const [mine, theirs] = [createAgent(server), createAgent(server)];
     const { page } = await half(mine);
     const uid = /\/u\/([\w-]+)\/mfa/.exec(page.text)?.[1] ?? '';
     expect((await theirs.get(`/u/${uid}/mfa`)).status).to.equal(400);
   });
 
-  it('who logs in as somebody else in the same request gives that one’s second factor', async () => {
+  it("a user who logs in as somebody else in the same request has to give that user's second factor", async () => {
     const browser = createAgent(server);
     const [first, second] = [someone(), someone()];
     const { secret } = await calls.enrollOtp(first.email);
@@ -207,7 +207,7 @@ describe('with a second factor demanded', () => {
     expect(answer.text).to.contain('This code is wrong or too old');
   });
 
-  it('a new password ends what was begun with the old one', async () => {
+  it('a new password ends a login that was begun with the old one', async () => {
     const browser = createAgent(server);
     const user = someone();
     const { secret } = await calls.enrollOtp(user.email);
@@ -223,7 +223,7 @@ describe('with a second factor demanded', () => {
     expect(wrong.status).to.equal(400);
   });
 
-  it('a user who is blocked meanwhile does not come in', async () => {
+  it('a user who is blocked meanwhile cannot complete the login', async () => {
     const browser = createAgent(server);
     const user = someone();
     const { secret } = await calls.enrollOtp(user.email);
@@ -268,7 +268,7 @@ describe('with a second factor demanded', () => {
     }
   });
 
-  it('a session of one factor does not answer a request that asks for two', async () => {
+  it('a session with one factor does not answer a request for two', async () => {
     const relaxed = await startServer({ tenant: { ...tenant, guardianPolicies: [] } });
     try {
       const browser = createAgent(relaxed);

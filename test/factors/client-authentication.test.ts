@@ -1,5 +1,5 @@
-// Who the application is, at the endpoints of the second factor: the bearer in `Authorization` is the user's
-// token and says nothing of it, so that a secret or an assertion beside it is judged on its own.
+// Client authentication at the endpoints of the MFA API. The bearer token in `Authorization` is the user's and does
+// not authenticate the application, so a client secret or assertion in the body is verified separately.
 import { createPrivateKey, generateKeyPairSync, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
@@ -18,7 +18,7 @@ const withKeys = {
   ...tenant,
   clients: [
     ...tenant.clients.map((client) =>
-      // A public application of the same kind.
+      // A public application with the same settings.
       client.client_id === 'spa'
         ? { ...client, grant_types: [...client.grant_types, 'password', ...MFA_GRANTS] }
         : client,
@@ -66,7 +66,10 @@ describe('client authentication beside a bearer token', () => {
     return answer.json().mfa_token;
   };
   const ways = ['/mfa/associate', '/mfa/challenge'] as const;
-  /** What each endpoint answers once the application is known: the user has nothing to be challenged with. */
+  /**
+   * What each endpoint answers once the application is authenticated: the user has no authenticator to be
+   * challenged with.
+   */
   const done = { '/mfa/associate': 200, '/mfa/challenge': 401 } as const;
   const ask = async (path: (typeof ways)[number], token: string, fields: Record<string, unknown>) => {
     const answer = await calls.agent.request(path, {
@@ -88,12 +91,12 @@ describe('client authentication beside a bearer token', () => {
       });
     };
 
-    it(`${path} takes the right secret in the body, as the specification sends it`, async () => {
+    it(`${path} accepts the right secret in the body`, async () => {
       const token = await mfaToken('web');
       passes(await ask(path, token, { client_id: 'web', client_secret: 'web-secret' }));
     });
 
-    it(`${path} refuses a wrong secret, an empty one and that of another application`, async () => {
+    it(`${path} rejects a wrong secret, an empty one and that of another application`, async () => {
       const token = await mfaToken('web');
       for (const client_secret of ['wrong', '', 'leeway-secret']) {
         expect(await ask(path, token, { client_id: 'web', client_secret }), client_secret).to.include(
@@ -102,7 +105,7 @@ describe('client authentication beside a bearer token', () => {
       }
     });
 
-    it(`${path} takes a client assertion (private_key_jwt), once`, async () => {
+    it(`${path} accepts a client assertion (private_key_jwt) once`, async () => {
       const token = await mfaToken('key-client', await proof());
       const sent = { client_id: 'key-client', ...(await proof()) };
       passes(await ask(path, token, sent));
@@ -110,7 +113,7 @@ describe('client authentication beside a bearer token', () => {
       passes(await ask(path, token, await proof()));
     });
 
-    it(`${path} refuses an assertion by another key, for another server, or of another application`, async () => {
+    it(`${path} rejects an assertion by another key, for another server, or of another application`, async () => {
       const token = await mfaToken('key-client', await proof());
       for (const over of [{ key: stranger.privateKey }, { aud: 'https://elsewhere.example/' }]) {
         const sent = { client_id: 'key-client', ...(await proof(over)) };
@@ -122,24 +125,24 @@ describe('client authentication beside a bearer token', () => {
       expect(await ask(path, token, mixed), 'two mechanisms').to.include({ status: 400 });
     });
 
-    it(`${path} tells no Basic challenge to who sent a bearer`, async () => {
+    it(`${path} sends no Basic challenge when a bearer token was sent`, async () => {
       const token = await mfaToken('web');
       const { answer } = await ask(path, token, { client_id: 'web', client_secret: 'wrong' });
       expect(answer.headers).not.to.have.property('www-authenticate');
     });
 
-    it(`${path} takes a public application by its name`, async () => {
+    it(`${path} accepts a public application by its client_id`, async () => {
       passes(await ask(path, await mfaToken('spa'), { client_id: 'spa' }));
     });
 
-    it(`${path} does not take the token of another application, however well that one proves itself`, async () => {
+    it(`${path} rejects the token of another application, even with valid client authentication`, async () => {
       const token = await mfaToken('web');
       const own = { client_id: 'leeway', client_secret: 'leeway-secret' };
       expect(await ask(path, token, own)).to.include({ status: 401, error: 'invalid_grant' });
     });
   }
 
-  it('/mfa/challenge does not take the bearer for the secret of a confidential application', async () => {
+  it('/mfa/challenge does not accept the bearer token in place of a client secret', async () => {
     const token = await mfaToken('web');
     expect(await ask('/mfa/challenge', token, { client_id: 'web' })).to.include(refused);
   });

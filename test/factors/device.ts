@@ -1,16 +1,16 @@
-// What a device that approves logins does, over HTTP.
+// A device that approves logins, over HTTP.
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { expect } from 'chai';
 import { exportJWK, SignJWT } from 'jose';
 import type { callsOf } from './tenant.ts';
 
-/** A device that is enrolled: its id and its own key. */
+/** An enrolled device: its id and its key. */
 export interface Device {
   id: string;
   key: KeyObject;
 }
 
-/** @param about the server of the moment, what is called there, and an address that is nobody's yet. */
+/** @param about returns the present server, its calls, and an unused address. */
 export function devicesOf(
   about: () => { server: { url: string }; calls: ReturnType<typeof callsOf>; someone(): string },
 ) {
@@ -44,7 +44,7 @@ export function devicesOf(
     });
     return { answer, key: keys.privateKey };
   };
-  /** A user with a device. */
+  /** Enrols a user with a device. */
   const enrolled = async (clientId = 'web'): Promise<{ user: string; device: Device }> => {
     const user = about().someone();
     const { mfa_token, body, ticket } = await begin(user, clientId);

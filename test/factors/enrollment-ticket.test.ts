@@ -1,4 +1,4 @@
-// Links by which users enrol a second factor, handed out by the Management API: used once, and no login.
+// Enrolment tickets, which the Management API issues: used once, and without a login.
 import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
 import { callApi, managementClient, startManaged } from '../management/support.ts';
@@ -68,14 +68,14 @@ describe('enrolment tickets of second factors', () => {
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByRole('heading', { name: 'You are done' }).waitFor();
     expect((await methodsOf(user_id)).map(({ type }) => type)).to.have.members(['totp', 'recovery-code']);
-    // It was no login: nobody is logged in in this browser, and no session was begun.
+    // It was no login: nobody is logged in in this browser, and no session was created.
     expect((await management.users.sessions.list(user_id)).data).to.deep.equal([]);
     await page.goto(ticket_url);
     await page.getByText('This link').first().waitFor();
     await context.close();
   });
 
-  it('enrol one authenticator, however many race with one', async () => {
+  it('enrol one authenticator for concurrent uses', async () => {
     const { user_id } = await someone();
     for (const several of [false, true]) {
       const { ticket_url } = await ticketFor(user_id, { allow_multiple_enrollments: several });
@@ -95,7 +95,7 @@ describe('enrolment tickets of second factors', () => {
     }
   });
 
-  it('are for users without a second factor, but for those that add to what there is', async () => {
+  it('are only issued for users without a second factor, unless they may add to existing ones', async () => {
     const { user_id } = await someone();
     await management.users.authenticationMethods.create(user_id, {
       type: 'totp',
@@ -106,7 +106,7 @@ describe('enrolment tickets of second factors', () => {
     const { ticket_url } = await ticketFor(user_id, { allow_multiple_enrollments: true });
     const agent = createAgent(server);
     const page = (await agent.get(stepOf(ticket_url, 'otp'))).text;
-    // What the user has already proves nothing here.
+    // The user's existing factor cannot be used with the ticket.
     expect((await post(agent, stepOf(ticket_url, 'otp'), codeOf('JBSWY3DPEHPK3PXP'), page)).status).to.equal(
       400,
     );
@@ -115,7 +115,7 @@ describe('enrolment tickets of second factors', () => {
     expect((await methodsOf(user_id)).filter(({ type }) => type === 'totp')).to.have.length(2);
   });
 
-  it('offer the factor that was asked for alone', async () => {
+  it('offer only the requested factor', async () => {
     const { user_id } = await someone();
     const { ticket_url } = await ticketFor(user_id, { factor: 'phone' });
     const agent = createAgent(server);
@@ -127,7 +127,7 @@ describe('enrolment tickets of second factors', () => {
     expect((await callApi(server, 'POST', '/guardian/enrollments/ticket', none)).status).to.equal(400);
   });
 
-  it('expire, and end with a new password, a block, and the user', async () => {
+  it('expire, and end with a new password, a block, and the deletion of the user', async () => {
     const agent = createAgent(server);
     const endings: ((user_id: string) => PromiseLike<unknown>)[] = [
       (user_id) => management.users.update(user_id, { password: 'Another-Passw0rd!' }),
@@ -149,7 +149,7 @@ describe('enrolment tickets of second factors', () => {
     await expired(agent, '/u/mfa-enrollment/otp');
   });
 
-  it('are mailed where that is asked for, and are in no log', async () => {
+  it('are mailed on request, and are not logged', async () => {
     const { email, user_id } = await someone();
     const { ticket_url = '' } = await ticketFor(user_id, { send_mail: true });
     const mail = await nextMessageTo(server, email);
@@ -164,7 +164,7 @@ describe('enrolment tickets of second factors', () => {
     expect(unknown.status).to.equal(404);
   });
 
-  it('are posted to by their own pages alone', async () => {
+  it('accept forms of their own pages only', async () => {
     const { user_id } = await someone();
     const { ticket_url } = await ticketFor(user_id);
     const agent = createAgent(server);

@@ -1,5 +1,5 @@
-// Whoever has the password alone, and an application or a moment that asks for no second factor, gets no say
-// in the second factors of a user who has one.
+// Somebody who only has the password must not change the second factors of a user who has one, whichever
+// application or moment requires no second factor.
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ import { callsOf, codeOf, MFA_GRANTS, POLICY, tenant } from './tenant.ts';
 
 const SCOPES = 'enroll read:authenticators remove:authenticators';
 
-/** `web` is asked for no second factor, `leeway` for one. */
+/** `web` requires no second factor, `leeway` requires one. */
 const clients = tenant.clients.map((client) =>
   client.client_id === 'web' ? { ...client, client_metadata: { mfa_policy: 'never' } } : client,
 );
@@ -30,7 +30,7 @@ describe('with the password alone', () => {
   after(() => server.stop());
   const someone = () => `mfa-${people++}@example.test`;
 
-  it('a token for the MFA API is not to be had at the token endpoint, by an application that asks for less', async () => {
+  it('the token endpoint issues no access token for the MFA API by an application that requires less', async () => {
     const user = someone();
     await calls.enrollOtp(user, 'leeway');
     expect((await calls.login(user)).status, 'other tokens are').to.equal(200);
@@ -39,7 +39,7 @@ describe('with the password alone', () => {
     expect(answer.json().error).to.equal('mfa_required');
   });
 
-  it('nor in the browser, by logging in or by the session', async () => {
+  it('the authorization endpoint issues none either, by a login or by the session', async () => {
     const user = someone();
     await calls.enrollOtp(user, 'leeway');
     const browser = createAgent(server);
@@ -60,7 +60,7 @@ describe('with the password alone', () => {
     }
   });
 
-  it('a user who has no second factor yet may begin with one', async () => {
+  it('a user without a second factor can enrol the first', async () => {
     const user = someone();
     const answer = await calls.login(user, { audience: `${server.issuer}mfa/`, scope: SCOPES });
     expect(answer.status, answer.text).to.equal(200);
@@ -73,7 +73,7 @@ describe('with the password alone', () => {
     expect(confirmed.status, confirmed.text).to.equal(200);
   });
 
-  it('a recovery code that was begun beside the owner’s is none', async () => {
+  it('a recovery code from an enrolment that was not confirmed is invalid', async () => {
     const user = someone();
     const [owners, others] = [
       await calls.mfaToken(user, {}, 'leeway'),
@@ -97,7 +97,7 @@ describe('with the password alone', () => {
     expect(recovered.status, recovered.text).to.equal(200);
   });
 
-  it('of recovery codes made at once one is valid', async () => {
+  it('of recovery codes renewed at once one is valid', async () => {
     const user = someone();
     const { recoveryCode } = await calls.enrollOtp(user, 'leeway');
     const tokens = await Promise.all([1, 2, 3, 4, 5].map(() => calls.mfaToken(user, {}, 'leeway')));
@@ -114,13 +114,13 @@ describe('with the password alone', () => {
     );
   });
 
-  it('an application does not name another as the one that enrols', async () => {
+  it('an application cannot enrol in the name of another', async () => {
     const mfa_token = await calls.mfaToken(someone(), {}, 'leeway');
     const answer = await calls.associate(mfa_token, { client_id: 'web', authenticator_types: ['otp'] });
     expect(answer.status, answer.text).to.equal(401);
   });
 
-  it('the API of the second factor’s grant is the one that was asked for first', async () => {
+  it('the MFA grant issues tokens for the originally requested API and scope', async () => {
     const user = someone();
     const { secret } = await calls.enrollOtp(user, 'leeway');
     server.tick(31_000);
@@ -146,7 +146,7 @@ describe('with the password alone', () => {
     );
   });
 
-  it('one user’s codes are not sent to one number after another', async () => {
+  it('codes of one user are limited across phone numbers', async () => {
     const user = someone();
     const mfa_token = await calls.mfaToken(user, {}, 'leeway');
     const statuses: number[] = [];
@@ -164,12 +164,15 @@ describe('with the password alone', () => {
   });
 });
 
-describe('by risk', () => {
+describe('the risk policy', () => {
   const USER_ADDRESS = '198.51.100.7';
   const MEMBERS = 'mfa-0@example.test';
   let server: TestServer;
   let calls: ReturnType<typeof callsOf>;
-  /** `leeway` is a server that says where its users are, `hs256` one that does not, `native` runs at the user's. */
+  /**
+   * `leeway` is a server that sends its users' addresses, `hs256` one that does not, `native` runs on the user's
+   * device.
+   */
   beforeEach(async () => {
     server = await startServer({
       tenant: {
@@ -202,7 +205,7 @@ describe('by risk', () => {
     hs256: 'a-secret-of-at-least-32-characters!',
     web: 'web-secret',
   };
-  /** By an application, for a user who is at an address. */
+  /** Sends a request of an application for a user at an address. */
   const ask = (clientId: string, from: string | undefined, fields: Record<string, unknown>) =>
     calls.agent.request('/oauth/token', {
       json: { client_id: clientId, client_secret: secretOf[clientId], ...fields },
@@ -220,7 +223,7 @@ describe('by risk', () => {
     expect(done.status, done.text).to.equal(200);
   };
 
-  it('an address is not known by a login that was asked for no second factor', async () => {
+  it('does not know an address by a login without a second factor', async () => {
     expect((await login('web')).status, 'an application that is never asked').to.equal(200);
     expect((await login('leeway', USER_ADDRESS)).status).to.equal(403);
     await enroll('leeway', USER_ADDRESS);
@@ -228,21 +231,21 @@ describe('by risk', () => {
     expect((await login('leeway', '198.51.100.8')).status, 'another address').to.equal(403);
   });
 
-  it('the address of a server that does not say where its users are is nobody’s', async () => {
+  it("does not know the address of a server that does not send its users' addresses", async () => {
     await enroll('hs256');
     expect((await login('hs256')).status, 'somebody else by the same server').to.equal(403);
     expect((await login('hs256', USER_ADDRESS)).status, 'an address that is not believed').to.equal(403);
     expect((await login('native')).status, 'by another application from there').to.equal(403);
   });
 
-  it('nor is that of a trusted server in a request in which it does not say', async () => {
+  it('does not know an address when a trusted server sends none with the request', async () => {
     await enroll('leeway');
     for (const from of [undefined, '', 'unknown', '127.0.0.1, 198.51.100.7']) {
       expect((await login('leeway', from)).status, from).to.equal(403);
     }
   });
 
-  it('a server’s own address is not known because a user logged in from there', async () => {
+  it("does not know a server's own address because a user logged in from there", async () => {
     await enroll('native');
     expect((await login('native')).status, 'the user’s own device').to.equal(200);
     expect((await login('hs256')).status).to.equal(403);
@@ -251,7 +254,7 @@ describe('by risk', () => {
 });
 
 describe('a factor that is switched off', () => {
-  it('does not keep its users out: they enrol one that is on', async () => {
+  it('does not lock its users out: they enrol one that is on', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-factors-'));
     const user = 'mfa-0@example.test';
     const before = await startServer({ tenant, dataDir });
@@ -299,7 +302,7 @@ describe('an acr value that is essential', () => {
 });
 
 describe('ten wrong codes from one address', () => {
-  it('lock it, and the owner’s link unlocks it', async () => {
+  it("block the account, and the owner's link unblocks it", async () => {
     const { bruteForceProtection: _off, ...attackProtection } = tenant.attackProtection;
     const server = await startServer({ tenant: { ...tenant, attackProtection } });
     try {
@@ -325,7 +328,7 @@ describe('ten wrong codes from one address', () => {
 });
 
 describe('a challenge', () => {
-  it('is not for an application that could not use the answer', async () => {
+  it('is rejected for an application without an MFA grant', async () => {
     const clients = tenant.clients.map((client) => ({
       ...client,
       grant_types: client.grant_types.filter((type) => !type.includes('mfa-')),

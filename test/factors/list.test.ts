@@ -1,4 +1,4 @@
-// The list of second factors: what goes by it knows none of them by name.
+// The list of second factors. Code outside their folders must not depend on their names.
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,14 +9,14 @@ const SOURCE = fileURLToPath(new URL('../../src', import.meta.url));
 const DIRECTORY = join(SOURCE, 'factors');
 
 describe('the list of second factors', () => {
-  it('has each of them once, whatever it is called by', () => {
+  it('has distinct names, kinds, types, prefixes and strengths', () => {
     for (const called of ['name', 'kind', 'type', 'prefix', 'strength'] as const) {
       const all = FACTORS.map((factor) => factor[called]);
       expect(new Set(all).size, called).to.equal(all.length);
     }
   });
 
-  it('is all that knows their names: no file outside their folders compares one', async () => {
+  it("is the only place in src/factors, outside the factors' folders, that names a factor", async () => {
     const names = FACTORS.flatMap(({ name, kind, type, prefix }) => [name, kind, type, prefix]);
     const quoted = new RegExp(`['"](${[...new Set(names)].join('|')})['"]`);
     const files = (await readdir(DIRECTORY)).filter((file) => file.endsWith('.ts'));
@@ -27,8 +27,9 @@ describe('the list of second factors', () => {
     }
   });
 
-  it('is known by the names of the records to all other folders', async () => {
-    // Words that mean nothing but a second factor: `otp` is also a method of RFC 8176, `email` is much else.
+  it('is named only by the constants of records/second-factors.ts in all other folders', async () => {
+    // Only names that can mean nothing but a second factor: `otp` is also a method of RFC 8176, and `email` has
+    // many meanings.
     const names = FACTORS.flatMap(({ name, type, prefix, provider = type }) => [
       name,
       type,

@@ -1,5 +1,5 @@
-// The second factor as people give it: in a browser, with an app, by SMS, with a recovery code, and by approving
-// the login in another browser.
+// The pages of the second factor in a browser: with an app, by SMS, with a recovery code, and by approving the
+// login in another browser.
 import { expect } from 'chai';
 import jsqr from 'jsqr';
 import type { BrowserContext, Page } from 'playwright-core';
@@ -65,7 +65,7 @@ describe('the hosted pages of the second factor', () => {
     await page.getByRole('button', { name: 'Continue' }).click();
     return code;
   };
-  /** What a phone's camera reads off the page. */
+  /** Reads the QR code as a phone's camera does. */
   const scan = async (): Promise<string> => {
     const box = page.locator('.qr');
     const pixels = (await page.evaluate(`(async () => {
@@ -78,7 +78,7 @@ describe('the hosted pages of the second factor', () => {
       context.fillStyle = 'white';
       context.fillRect(0, 0, 400, 400);
       context.drawImage(image, 20, 20, 360, 360);
-      // As text: a list of so many numbers takes seconds on its way.
+      // As text, because a long list of numbers takes seconds to transfer.
       return new Uint8Array(context.getImageData(0, 0, 400, 400).data.buffer).toBase64();
     })()`)) as string;
     expect(await box.getAttribute('aria-label')).to.be.a('string');
@@ -112,7 +112,7 @@ describe('the hosted pages of the second factor', () => {
     expect(await arrived()).to.deep.include({ email, amr: ['mfa'] });
   });
 
-  it('name the account in the QR code by the phone number where there is nothing else', async () => {
+  it('name the account in the QR code by the phone number when there is no other name', async () => {
     const phone = '+16505550711';
     await page.goto(`${server.url}/authorize?${new URLSearchParams(webRequest({ redirect_uri: callback }))}`);
     await page.goto(`${page.url()}/passwordless/sms`);
@@ -124,7 +124,7 @@ describe('the hosted pages of the second factor', () => {
     expect(decodeURIComponent(new URL(await scan()).pathname)).to.match(/:\+16505550711$/);
   });
 
-  it('let who has lost the phone in with the recovery code, once, and show a new one', async () => {
+  it('accept the recovery code once in place of a lost phone, and show a new one', async () => {
     const email = someone();
     const { recoveryCode } = await callsOf(server).enrollOtp(email);
     await start(email);
@@ -142,7 +142,7 @@ describe('the hosted pages of the second factor', () => {
     ['de,en-US;q=0.7,en;q=0.3', { ui_locales: 'en' }, 'Germany (+49)'],
     ['de-AT,de;q=0.9', {}, 'Österreich (+43)'],
   ] as const) {
-    it(`name countries in the page's language, the likely one first: ${accepted} ${JSON.stringify(over)}`, async () => {
+    it(`list countries in the page's language, with the likely one selected: ${accepted} ${JSON.stringify(over)}`, async () => {
       await context.setExtraHTTPHeaders({ 'accept-language': accepted });
       await page.goto(
         `${server.url}/authorize?${new URLSearchParams(webRequest({ redirect_uri: callback, ...over }))}`,
@@ -155,7 +155,7 @@ describe('the hosted pages of the second factor', () => {
     });
   }
 
-  it('enrol a phone number with its country, and send the code there', async () => {
+  it('enrol a phone number with its country, and send a code to it', async () => {
     const email = someone();
     await start(email);
     await page.getByRole('link', { name: /Text message/ }).click();
@@ -179,7 +179,7 @@ describe('the hosted pages of the second factor', () => {
     expect(await arrived()).to.deep.include({ email });
   });
 
-  it('remember a browser for thirty days, for that user, until it is forgotten', async () => {
+  it('remember a browser for thirty days, for one user, until it is forgotten', async () => {
     const [email, other] = [someone(), someone()];
     const { secret } = await callsOf(server).enrollOtp(email);
     await callsOf(server).enrollOtp(other);
@@ -201,7 +201,7 @@ describe('the hosted pages of the second factor', () => {
 
   describe('and the authenticator', () => {
     let device: Page;
-    // Its time is the browsers' own: a device says when it signed.
+    // Real time, as in the browsers: a device dates what it signs.
     before(async () => {
       await browser.close();
       await server.stop();
@@ -223,7 +223,7 @@ describe('the hosted pages of the second factor', () => {
       await device.getByLabel('Name of this device').fill('Ada’s phone');
       await device.getByRole('button', { name: 'Add' }).click();
       await device.getByText(`Added ${email}.`).waitFor();
-      // The login page sees by itself that the device is there.
+      // The login page notices the enrolled device by itself.
       await saveRecoveryCode();
       expect(await arrived()).to.deep.include({ email, amr: ['mfa'] });
       await context.clearCookies();
@@ -243,8 +243,8 @@ describe('the hosted pages of the second factor', () => {
       await device.getByRole('button', { name: 'Allow' }).click();
       await device.getByText('Allowed.').waitFor();
       expect(await arrived()).to.deep.include({ email, amr: ['mfa'] });
-      // The barcode is good once.
-      // Where the device has an account, the form is folded.
+      // The QR code is used once.
+      // When the device has an account, the form is collapsed.
       await device.getByText('Add an account').click();
       await device.getByLabel('Code from the login page').fill(barcode);
       await device.getByRole('button', { name: 'Add' }).click();
@@ -261,7 +261,7 @@ describe('the hosted pages of the second factor', () => {
       expect(page.url()).to.contain(server.url);
     });
 
-    it('shows nothing of a login that is over', async () => {
+    it('shows nothing of a login that has expired', async () => {
       const email = someone();
       await enrollDevice(email);
       await start(email);

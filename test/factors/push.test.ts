@@ -1,4 +1,4 @@
-// Approval by a device: the states table at the token endpoint, and the API that a device speaks.
+// Approval by a device: the answers of the token endpoint, and the API of the device.
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import http from 'node:http';
@@ -29,7 +29,7 @@ describe('approval by a device', () => {
     () => ({ server, calls, someone }),
   );
 
-  it('is enrolled as the table says, and confirmed by the device', async () => {
+  it('is enrolled by the MFA API, and confirmed by the device', async () => {
     const { body, mfa_token } = await begin(someone());
     expect(body).to.include({ authenticator_type: 'oob', oob_channels: 'auth0', oob_channel: 'auth0' });
     expect(body).not.to.have.property('binding_method');
@@ -38,7 +38,7 @@ describe('approval by a device', () => {
     expect(pending.json().error).to.equal('authorization_pending');
   });
 
-  // By the specification 200, by what SDKs can read 400: they take a 200 for tokens.
+  // 200 by the API contract; 400 for SDKs, which read a 200 as tokens.
   for (const [clientId, status] of [
     ['web', 200],
     ['leeway', 400],
@@ -78,7 +78,7 @@ describe('approval by a device', () => {
     });
   }
 
-  it('tells the device who asks, and a number to compare', async () => {
+  it('shows the device which application asks, and a number to compare', async () => {
     const { user, device } = await enrolled();
     await challenged(user);
     const [request] = (await requests(device)).json() as never as Record<string, unknown>[];
@@ -87,7 +87,7 @@ describe('approval by a device', () => {
     expect(request?.number).to.match(/^\d\d$/);
   });
 
-  it('is good once: of twenty requests for tokens one gets them', async () => {
+  it('is used once: one of twenty concurrent requests gets tokens', async () => {
     const { user, device } = await enrolled();
     const challenge = await challenged(user);
     const [request] = await waiting(device);
@@ -111,7 +111,7 @@ describe('approval by a device', () => {
     };
     let service: http.Server;
     let endpoint: string;
-    /** What the service answers; nothing at all for 0. */
+    /** The status that the push service answers with; 0 for no answer. */
     let status: number;
     const pushed: http.IncomingMessage[] = [];
     let ordinary: [TestServer, ReturnType<typeof callsOf>];
@@ -143,7 +143,7 @@ describe('approval by a device', () => {
         headers: { authorization: `Device ${await sign(key, { sub: id, push_endpoint })}` },
       });
 
-    it('by an empty message that is signed with the tenant’s key', async () => {
+    it("by an empty message that is signed with the tenant's key", async () => {
       const { user, device } = await enrolled();
       expect((await subscribe(device, endpoint)).status).to.equal(204);
       await challenged(user);
@@ -157,7 +157,7 @@ describe('approval by a device', () => {
       expect(claims.sub).to.equal(webPush.subject);
     });
 
-    it('no more when its subscription is over', async () => {
+    it('no more after its subscription has expired', async () => {
       const { user, device } = await enrolled();
       await subscribe(device, endpoint);
       status = 410;
@@ -168,17 +168,17 @@ describe('approval by a device', () => {
       expect(pushed).to.have.length(1);
     });
 
-    it('without holding up the end of the server when the service never answers', async () => {
+    it('without delaying shutdown when the push service never answers', async () => {
       const { user, device } = await enrolled();
       await subscribe(device, endpoint);
       status = 0;
       await challenged(user);
       expect(await took(() => server.tenant.close(deadlineIn(500)))).to.be.below(1_500);
-      // A machine that is busy comes to its own deadline late, after that of the whole.
+      // On a busy machine the delivery notices its deadline later than the shutdown.
       await until(() => server.logged().includes('what was not sent waits in the store'));
     });
 
-    it('again when the service was busy, and no more when it refuses', async () => {
+    it('again when the push service was busy, and no more when it rejects', async () => {
       const { user, device } = await enrolled();
       await subscribe(device, endpoint);
       status = 503;
@@ -194,7 +194,7 @@ describe('approval by a device', () => {
       expect(pushed).to.have.length(1);
     });
 
-    it('by the next process, where one has ended before the service answered', async () => {
+    it('by the next process when one ended before the push service answered', async () => {
       const own = [server, calls] as const;
       const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-push-'));
       const start = async () => {
@@ -212,7 +212,7 @@ describe('approval by a device', () => {
         await server.stop();
         status = 201;
         await start();
-        // Over a database the first might still be at it, as far as the second knows.
+        // With a database, the second process cannot know that the first has stopped.
         server.tick(60_000);
         await until(() => pushed.length === 2);
         expect(pushed[1]?.url).to.equal('/push/abc');
@@ -223,7 +223,7 @@ describe('approval by a device', () => {
       }
     });
 
-    it('not at this machine where others reach the server, without NODE_ENV as well', async () => {
+    it('not on this machine when the server has a public URL, even without NODE_ENV', async () => {
       const own = [server, calls] as const;
       server = await startServer({
         tenant: { ...tenant, webPush },
@@ -257,7 +257,7 @@ describe('approval by a device', () => {
       });
     }
 
-    it('by a browser’s service worker, which the page offers', async () => {
+    it("by a browser's service worker, which the page offers", async () => {
       const page = await calls.agent.get('/authenticator');
       expect(page.text).to.contain(`data-push-key="${webPush.public_key}"`);
       const worker = await calls.agent.get('/authenticator/worker.js');
@@ -266,8 +266,8 @@ describe('approval by a device', () => {
     });
   });
 
-  describe('refuses', () => {
-    it('a device that is not the one enrolled', async () => {
+  describe('rejects', () => {
+    it('a device that is not the enrolled one', async () => {
       const [{ user, device }, other] = [await enrolled(), await enrolled()];
       await challenged(user);
       const [request] = await waiting(device);
@@ -278,7 +278,7 @@ describe('approval by a device', () => {
       expect(await waiting(device)).to.have.length(1);
     });
 
-    it('an answer for another request, of another kind, for another server, or not fresh', async () => {
+    it('an answer for another request, of another type, for another server, or not recent', async () => {
       const { user, device } = await enrolled();
       await challenged(user);
       const id = (await waiting(device))[0]?.id ?? '';
@@ -320,7 +320,7 @@ describe('approval by a device', () => {
       expect((await answerWith(device, id, 'allow')).status).to.equal(404);
     });
 
-    it('to enrol a second device by the same barcode, or one without proof of its key', async () => {
+    it('a second device with the same QR code, and one without proof of possession of its key', async () => {
       const { ticket } = await begin(someone());
       const other = newKey();
       const foreign = await register(ticket, { public_key: await exportJWK(other.publicKey) });
@@ -348,7 +348,7 @@ describe('approval by a device', () => {
       });
     }
 
-    it('whoever shows no assertion', async () => {
+    it('a request without an assertion', async () => {
       for (const path of [
         '/authenticator/requests',
         '/authenticator/events',

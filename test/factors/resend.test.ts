@@ -1,4 +1,4 @@
-// A second factor that is asked for once more at the page: another code, another request to the device, another address.
+// Asking for a second factor again at its page: another code, another request to the device, another address.
 import { expect } from 'chai';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import { follow, logIn, responseOf, USER, webRequest } from '../support/flows.ts';
@@ -7,7 +7,7 @@ import { startServer, type TestServer } from '../support/server.ts';
 import { devicesOf } from './device.ts';
 import { callsOf, codeOf, tenant } from './tenant.ts';
 
-describe('a second factor that is asked for again at the page', () => {
+describe('a second factor that is asked for again at its page', () => {
   let server: TestServer;
   let calls: ReturnType<typeof callsOf>;
   let people = 0;
@@ -19,7 +19,7 @@ describe('a second factor that is asked for again at the page', () => {
   const someone = () => `mfa-${people++}@example.test`;
   const devices = devicesOf(() => ({ server, calls, someone }));
 
-  /** A user with a phone, and how many messages it has got. */
+  /** Returns a user with a phone number, and the number of messages sent to it. */
   const withPhone = async () => {
     const email = someone();
     const phone = `+165055504${String(people).padStart(2, '0')}`;
@@ -38,7 +38,7 @@ describe('a second factor that is asked for again at the page', () => {
   };
   const open = (browser: Agent, email: string) =>
     logIn(browser, server, webRequest(), { email, password: USER.password });
-  /** Presses the button of the page that asks again. */
+  /** Presses the button that asks again. */
   const again = (browser: Agent, page: Answer): Promise<Answer> => {
     const action = /action="([^"]*\/resend)"/.exec(page.text)?.[1] ?? '';
     expect(action).to.match(/^\/u\/[\w-]+\/mfa\//);
@@ -50,7 +50,7 @@ describe('a second factor that is asked for again at the page', () => {
     return browser.request(action, { form: { ...fields, code } });
   };
 
-  it('is another code: the one before is dead', async () => {
+  it('sends another code, which replaces the first', async () => {
     const { email, phone } = await withPhone();
     const browser = createAgent(server);
     const page = await open(browser, email);
@@ -64,7 +64,7 @@ describe('a second factor that is asked for again at the page', () => {
     expect(responseOf(done).code).to.be.a('string');
   });
 
-  it('is nothing within half a minute, and the code before stays good', async () => {
+  it('sends nothing within half a minute, and the first code stays valid', async () => {
     const { email, phone } = await withPhone();
     const browser = createAgent(server);
     const resent = await again(browser, await open(browser, email));
@@ -77,7 +77,7 @@ describe('a second factor that is asked for again at the page', () => {
     expect(responseOf(done).code).to.be.a('string');
   });
 
-  it('is counted for the user: another browser has no more of them', async () => {
+  it('is limited for the user, in all browsers together', async () => {
     const { email, phone } = await withPhone();
     const [browser, other] = [createAgent(server), createAgent(server)];
     await again(browser, await open(browser, email));
@@ -89,7 +89,7 @@ describe('a second factor that is asked for again at the page', () => {
   const pathOf = async (browser: Agent, email: string) =>
     /action="(\/u\/[\w-]+\/mfa\/phone)"/.exec((await open(browser, email)).text)?.[1] ?? '';
 
-  it('is not sent without the page’s own token: another site cannot press the button', async () => {
+  it("requires the page's CSRF token", async () => {
     const { email, phone } = await withPhone();
     const browser = createAgent(server);
     const page = await open(browser, email);
@@ -99,7 +99,7 @@ describe('a second factor that is asked for again at the page', () => {
     expect(await messagesTo(server, phone)).to.have.length(2);
   });
 
-  it('is another request on the device, beside the one before', async () => {
+  it('sends another request to the device, beside the first', async () => {
     const { user, device } = await devices.enrolled();
     const browser = createAgent(server);
     const page = await open(browser, user);
@@ -115,7 +115,7 @@ describe('a second factor that is asked for again at the page', () => {
     expect(responseOf(done).code).to.be.a('string');
   });
 
-  it('while it is enrolled, is another address', async () => {
+  it('asks for another address during an enrolment', async () => {
     const email = someone();
     const browser = createAgent(server);
     const choice = await open(browser, email);
@@ -142,7 +142,7 @@ describe('a second factor that is asked for again at the page', () => {
     expect(kept.flatMap(({ phone_number: number }) => number ?? [])).to.deep.equal(['+16505550392']);
   });
 
-  it('is refused for what is not among the user’s factors', async () => {
+  it('is rejected for a factor that the user does not have', async () => {
     const email = someone();
     const { secret } = await calls.enrollOtp(email);
     server.tick(31_000);

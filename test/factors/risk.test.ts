@@ -1,4 +1,4 @@
-// The policy "by risk" in a browser: who is known by the browser and the address is not asked for a second factor.
+// The risk policy in a browser: a user with a known browser and address is not asked for a second factor.
 import { expect } from 'chai';
 import type { BrowserContext } from 'playwright-core';
 import { type Agent, createAgent, readForm } from '../support/agent.ts';
@@ -10,7 +10,7 @@ import { callsOf, codeOf, tenant as everybody } from './tenant.ts';
 
 const tenant = { ...everybody, guardianPolicies: { policies: ['confidence-score'] } };
 
-describe('a second factor by risk', () => {
+describe('the risk policy', () => {
   describe('in a browser', () => {
     let server: TestServer;
     let browser: TestBrowser;
@@ -27,7 +27,7 @@ describe('a second factor by risk', () => {
       callbacks?.close();
     });
 
-    /** Logs in as far as the password leads. */
+    /** Logs in with the password. */
     const logInAt = async (context: BrowserContext, email: string) => {
       const page = await context.newPage();
       const params = webRequest({
@@ -47,7 +47,7 @@ describe('a second factor by risk', () => {
       return payload(new URLSearchParams(new URL(page.url()).hash.slice(1)).get('id_token') ?? '');
     };
 
-    it('asks a browser that is new, and not one that has given it before', async () => {
+    it('requires a second factor in a new browser, and not in one in which it was given before', async () => {
       const email = 'mfa-0@example.test';
       const { secret } = await callsOf({ url: server.url, ca: server.ca }).enrollOtp(email);
       server.tick(31_000);
@@ -57,12 +57,12 @@ describe('a second factor by risk', () => {
       await asked.getByLabel('Code', { exact: true }).fill(codeOf(secret));
       await asked.getByRole('button', { name: 'Continue' }).click();
       expect(await arrived(asked)).to.deep.include({ email, amr: ['mfa'] });
-      // Nobody has ticked "do not ask": that it was given here is enough.
+      // The user has not ticked "do not ask again": having given it here is enough.
       const known = await arrived(await logInAt(context, email));
       expect(known).to.deep.include({ email }).and.not.to.have.property('amr');
       const stranger = await browser.newContext();
       await (await logInAt(stranger, email)).getByText('Open your authenticator app').waitFor();
-      // One user's browser is not another's.
+      // A browser is known for one user.
       const other = await logInAt(context, 'mfa-1@example.test');
       await other.getByRole('heading', { name: 'One more step' }).waitFor();
       await Promise.all([context.close(), stranger.close()]);
@@ -81,7 +81,7 @@ describe('a second factor by risk', () => {
     });
     after(() => server.stop());
 
-    /** A browser behind the proxy, which moves from address to address. */
+    /** A browser behind the proxy, whose address changes. */
     const createBrowser = () => {
       const agent = createAgent({ url: `http://127.0.0.1:${server.settings.port}`, ca: '' });
       const at = { ip: '198.51.100.1' };
@@ -100,7 +100,7 @@ describe('a second factor by risk', () => {
     };
     const open = (agent: Agent, email: string, password = USER.password) =>
       logIn(agent, { url: ORIGIN }, webRequest({ prompt: 'login' }), { email, password });
-    /** A user who has enrolled an app, and given a code of it in this browser. */
+    /** Returns a user who has enrolled an app, and given its code in this browser. */
     const known = async () => {
       const email = `mfa-${people++}@example.test`;
       const { at, agent } = createBrowser();
@@ -115,7 +115,7 @@ describe('a second factor by risk', () => {
       return { email, at, agent, secret };
     };
 
-    it('asks a known browser that has moved, until it is given there', async () => {
+    it('requires a second factor in a known browser at a new address, until it was given there', async () => {
       const { email, at, agent, secret } = await known();
       expect(responseOf(await open(agent, email)).code, 'from where it was').to.be.a('string');
       at.ip = '203.0.113.9';
@@ -123,7 +123,7 @@ describe('a second factor by risk', () => {
       expect(asked.text).to.contain('Open your authenticator app');
       server.tick(31_000);
       const { action, fields } = readForm(asked, 'code');
-      // Without "do not ask", which would do at every address.
+      // Without "do not ask again", which applies at all addresses.
       const form = { ...fields, remember: '', code: codeOf(secret) };
       const given = await agent.request(action, { form });
       expect(responseOf(await follow(agent, given, ORIGIN)).code).to.be.a('string');
@@ -132,12 +132,12 @@ describe('a second factor by risk', () => {
       expect((await open(agent, email)).text, 'and no more where it was').to.contain('authenticator app');
     });
 
-    it('asks another browser from the same address: it says nothing of who sits there', async () => {
+    it('requires a second factor in another browser at a known address, where somebody else may be', async () => {
       const { email } = await known();
       expect((await open(createBrowser().agent, email)).text).to.contain('Open your authenticator app');
     });
 
-    it('asks a known browser after ninety days', async () => {
+    it('requires a second factor in a known browser after ninety days', async () => {
       const { email, agent } = await known();
       server.tick(90 * 86_400_000);
       expect((await open(agent, email)).text).to.contain('Open your authenticator app');

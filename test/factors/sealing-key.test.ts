@@ -1,4 +1,4 @@
-// The key that the secrets in the store are sealed with: a server does not start without the right one.
+// The key that encrypts secrets in the store. A server does not start without the right one.
 import { mkdtempSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ import { callsOf, codeOf, tenant } from './tenant.ts';
 
 const PERSON = 'mfa-1@example.test';
 
-describe('the key of the store', () => {
+describe('the encryption key of the store', () => {
   let dataDir: string;
   let file: string;
   let server: TestServer | undefined;
@@ -37,7 +37,7 @@ describe('the key of the store', () => {
     await server?.stop();
     server = undefined;
   };
-  /** What a start says that is refused. */
+  /** Returns the message of a start that fails. */
   const refusal = async (): Promise<string> => {
     try {
       await start();
@@ -46,7 +46,7 @@ describe('the key of the store', () => {
     }
     throw new Error('it started');
   };
-  /** A directory whose server has enrolled somebody. @returns the secret of their app. */
+  /** Enrols a user with a server on the directory. @returns the secret of their app. */
   const enrolled = async (): Promise<string> => {
     await fillDataDir(dataDir, true);
     const { calls } = await start();
@@ -56,19 +56,19 @@ describe('the key of the store', () => {
   };
   const logIn = async (secret: string, after = 30_000) => {
     const { server: running, calls } = await start();
-    // The code of a later step: the one that confirmed is used up.
+    // The code of a later time step, because the one that confirmed the app is used up.
     running.tick(after);
     const mfa_token = await calls.mfaToken(PERSON);
     return calls.verify('otp', { mfa_token, otp: codeOf(secret) });
   };
-  /** As releases before had it: no value in the store that tells the key. */
+  /** Removes the value in the store that identifies the key, which older releases did not write. */
   const forgetCheck = async () => {
     const store = await openStoreOf({ dataDir, clock: Date.now });
     await store.collection('keyChecks').delete('secrets');
     await store.close();
   };
 
-  /** `gatehouse apply`, of the tenant that the tests serve. */
+  /** Runs `gatehouse apply` with the tenant of the tests. */
   const applyAgain = async () => {
     const store = await openStoreOf({ dataDir, clock: Date.now });
     const nobody = { findInConnection: async () => undefined, create: async () => ({}) };
@@ -83,13 +83,13 @@ describe('the key of the store', () => {
     await store.close();
   };
 
-  it('is made at the first start, for its owner alone', async () => {
+  it('is created at the first start, readable by its owner only', async () => {
     await start();
     expect((await stat(file)).mode & 0o777).to.equal(0o600);
     expect(Buffer.from(await readFile(file, 'utf8'), 'base64url')).to.have.length(32);
   });
 
-  it('opens what it sealed after a restart', async () => {
+  it('decrypts after a restart what it encrypted', async () => {
     expect((await logIn(await enrolled())).status).to.equal(200);
   });
 
@@ -104,7 +104,7 @@ describe('the key of the store', () => {
     ],
   ] as const) {
     for (const release of ['this release', 'one before']) {
-      it(`stops the start when it is ${what}, in a store of ${release}, and starts when it is back`, async () => {
+      it(`prevents the start when it is ${what}, in a store of ${release}, and allows it when it is restored`, async () => {
         const secret = await enrolled();
         if (release === 'one before') await forgetCheck();
         await rename(file, `${file}.kept`);
@@ -120,15 +120,15 @@ describe('the key of the store', () => {
     }
   }
 
-  it('that was lost is not replaced, whatever is done at the server', async () => {
+  it('is not replaced after it was lost', async () => {
     await enrolled();
     await rm(file);
     for (let i = 0; i < 2; i++) expect(await refusal()).to.contain(file);
     expect(await stat(file).catch(() => undefined)).to.equal(undefined);
   });
 
-  it('that could not be made is made at the next start', async () => {
-    // A file where the directory would be: as with a full disk, nothing can be written below.
+  it('is created at the next start when it could not be created before', async () => {
+    // A file in place of the directory, so that nothing can be written there, as with a full disk.
     await writeFile(join(dataDir, 'keys'), '');
     expect(await refusal()).to.contain(join(dataDir, 'keys'));
     await rm(join(dataDir, 'keys'));
@@ -138,7 +138,7 @@ describe('the key of the store', () => {
     await start();
   });
 
-  it('that was written and no further is taken, and one half written is none', async () => {
+  it('is used when only its check is missing, and not when it is half written', async () => {
     await mkdir(join(dataDir, 'keys'));
     await writeFile(`${file}.part`, 'half');
     const secret = await enrolled();
@@ -148,20 +148,20 @@ describe('the key of the store', () => {
     expect((await logIn(secret, 60_000)).status).to.equal(200);
   });
 
-  itInFiles('that is lost for good is given up by a command, and with it what it sealed', async () => {
+  itInFiles('is replaced by a command after it was lost, which deletes what it encrypted', async () => {
     const secret = await enrolled();
     await rm(file);
     const reset = () =>
       runCommand({ cwd: dataDir, env: { DATA_DIR: dataDir }, args: ['keys', 'reset-authenticators'] });
     expect(await reset()).to.deep.include({ code: 0, stderr: '' });
-    // Applications' secrets come from the tenant file again.
+    // Applications' secrets are taken from the tenant file again.
     expect(await refusal()).to.contain('client_secret');
     await applyAgain();
     const { calls } = await start();
     const anew = await calls.enrollOtp(PERSON);
     expect(anew.secret).not.to.equal(secret);
     await stop();
-    // What the key opens stays: the command takes nothing from a server that has its key.
+    // The command leaves secrets that the key can decrypt unchanged.
     expect((await reset()).stdout).to.contain('removed 0 ');
     expect((await logIn(anew.secret)).status).to.equal(200);
   });

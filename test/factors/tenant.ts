@@ -1,4 +1,4 @@
-// The tenant of the MFA tests, and what they do over and over.
+// The tenant of the MFA tests, and calls that they repeat.
 import { Secret, TOTP } from 'otpauth';
 import { tenant as base, OTP_GRANT, secrets } from '../connections/passwordless/tenant.ts';
 import { type Agent, type Answer, createAgent } from '../support/agent.ts';
@@ -12,7 +12,7 @@ export const POLICY = 'http://schemas.openid.net/pape/policies/2007/06/multi-fac
 
 export const factors = (...names: string[]) => names.map((name) => ({ name, enabled: true }));
 
-/** Every factor on, demanded of everybody; `web` is as the specification has it, `leeway` as SDKs have it. */
+/** Every factor is on and required of everybody. `web` follows the API contract, `leeway` has what SDKs need. */
 export const tenant = {
   ...base,
   clients: base.clients.map((client) => ({
@@ -35,12 +35,12 @@ export const tenant = {
   ],
 };
 
-/** The code that an authenticator app shows. */
+/** Returns the code that an authenticator app shows. */
 export function codeOf(secret: string, at = Date.now()): string {
   return new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: at });
 }
 
-/** What applications call. */
+/** Calls that applications make. */
 export function callsOf(server: { url: string; ca: string }) {
   const agent: Agent = createAgent(server);
   const client = (id = 'web') => ({ client_id: id, ...(secrets[id] && { client_secret: secrets[id] }) });

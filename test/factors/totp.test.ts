@@ -1,4 +1,5 @@
-// The codes of authenticator apps, by the vectors of RFC 6238 (appendix B; SHA1, the last six of eight digits).
+// The codes of authenticator apps, with the test vectors of RFC 6238 (appendix B; SHA1, the last six of eight
+// digits).
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,7 +19,7 @@ describe('a TOTP authenticator', () => {
   let now = 59_000;
   before(async () => {
     directory = mkdtempSync(join(tmpdir(), 'gatehouse-totp-'));
-    // By the clock of the vectors, too: what is begun is not over in any of their years.
+    // The store's clock follows the vectors, too, so that what is begun does not expire between their years.
     store = await openStore({ dataDir: directory, clock: () => now });
   });
   after(async () => {
@@ -27,7 +28,7 @@ describe('a TOTP authenticator', () => {
   });
   let count = 0;
   const dependencies = async () => {
-    // The secret of the vectors where a secret is made; whatever is unique otherwise.
+    // The secret of the vectors when a secret is made; random bytes otherwise.
     const random = (bytes: number) =>
       bytes === SECRET.length ? Buffer.from(SECRET) : Buffer.alloc(bytes, `${++count}`.padStart(bytes, '0'));
     const clock = () => now;
@@ -44,7 +45,7 @@ describe('a TOTP authenticator', () => {
     [2000000000, '69279037'],
     [20000000000, '65353130'],
   ] as const) {
-    it(`takes ${code.slice(2)} at ${seconds}`, async () => {
+    it(`accepts ${code.slice(2)} at ${seconds}`, async () => {
       now = seconds * 1000;
       const deps = await dependencies();
       const { authenticator, secret } = await beginOtp(deps, { userId: 'auth0|totp', credentialVersion: 0 });
@@ -55,7 +56,7 @@ describe('a TOTP authenticator', () => {
   }
 
   for (const code of ['', '94287082', '9428708', 'abcdef', '２８７０８２', ' 287082', '287082\n']) {
-    it(`does not take ${JSON.stringify(code)}`, async () => {
+    it(`rejects ${JSON.stringify(code)}`, async () => {
       now = 59_000;
       const deps = await dependencies();
       const { authenticator } = await beginOtp(deps, { userId: 'auth0|totp', credentialVersion: 0 });

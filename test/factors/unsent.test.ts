@@ -1,4 +1,4 @@
-// Codes of a second factor that could not be sent: they are taken back, and nothing is left of what they would confirm.
+// Codes of a second factor that could not be sent: they are revoked, and so is what they would confirm.
 import { expect } from 'chai';
 import { type Answer, createAgent, readForm } from '../support/agent.ts';
 import { follow, logIn, responseOf, USER, webRequest } from '../support/flows.ts';
@@ -45,7 +45,7 @@ describe('a code of a second factor that cannot be sent', () => {
   };
   const openCodes = async (email: string) =>
     (await kept('challenges', email)).filter(({ boundCode, spent }) => boundCode !== undefined && !spent);
-  /** A user with a phone. */
+  /** Returns a user with a phone number. */
   const withPhone = async () => {
     const email = someone();
     const phone = `+165055506${String(people).padStart(2, '0')}`;
@@ -57,7 +57,7 @@ describe('a code of a second factor that cannot be sent', () => {
     return { email, phone };
   };
 
-  it('leaves neither a code nor an authenticator where it was to be enrolled', async () => {
+  it('leaves neither a code nor an authenticator during an enrolment', async () => {
     for (const channel of ['sms', 'email'] as const) {
       const email = someone();
       const mfa_token = await calls.mfaToken(email);
@@ -76,14 +76,14 @@ describe('a code of a second factor that cannot be sent', () => {
     }
   });
 
-  it('is the caller’s fault where the provider knows no such number', async () => {
+  it('is answered with 400 when the provider knows no such number', async () => {
     const mfa_token = await calls.mfaToken(someone());
     twilio.behave({ status: 400, code: 21211, message: "The 'To' number is not a valid phone number." });
     const answer = await bySms(mfa_token, '+16505550603');
     expect([answer.status, answer.json().error]).to.deep.equal([400, 'invalid_phone_number']);
   });
 
-  it('leaves no code where it was asked for, and takes the one before with it', async () => {
+  it('is revoked, and has replaced the code before it', async () => {
     const { email } = await withPhone();
     const mfa_token = await calls.mfaToken(email);
     const before = (await calls.challenge({ mfa_token, challenge_type: 'oob' })).json();
@@ -103,7 +103,7 @@ describe('a code of a second factor that cannot be sent', () => {
     const open = (browser: ReturnType<typeof createAgent>, email: string): Promise<Answer> =>
       logIn(browser, server, webRequest(), { email, password: USER.password });
 
-    it('leads to the other ways, and another is sent when the provider is back', async () => {
+    it('leads to the other factors, and another is sent when the provider works again', async () => {
       const { email, phone } = await withPhone();
       const browser = createAgent(server);
       twilio.behave(FAULT);
@@ -120,14 +120,14 @@ describe('a code of a second factor that cannot be sent', () => {
       expect(responseOf(await follow(browser, done, server.url)).code).to.be.a('string');
     });
 
-    it('is replaced when the page is looked at again, if it was given up after the page was shown', async () => {
+    it('is replaced when the page is reloaded, if sending failed after the page was shown', async () => {
       const email = someone();
       const mfa_token = await calls.mfaToken(email);
       const { oob_code } = (await calls.associate(mfa_token, { authenticator_types: ['email'] })).json();
       const binding_code = codeIn(mail.messages.at(-1)?.text);
       await calls.verify('oob', { mfa_token, oob_code, binding_code });
       const browser = createAgent(server);
-      // The page waits so long for the mail server; what it says after that nobody at the page hears.
+      // The page waits this long for the mail server. A later failure is not shown.
       mail.behave('hold');
       const page = await open(browser, email);
       const { action, fields } = readForm(page, 'code');

@@ -1,4 +1,4 @@
-// Security keys and devices (WebAuthn) as second factors, with Chromium's virtual authenticators.
+// Security keys and built-in authenticators (WebAuthn) as second factors, with Chromium's virtual authenticators.
 import { expect } from 'chai';
 import type { BrowserContext, CDPSession, Page } from 'playwright-core';
 import { accessibilityFaults } from '../support/accessibility.ts';
@@ -47,7 +47,7 @@ describe('WebAuthn as a second factor', () => {
   afterEach(() => context.close());
 
   const someone = () => `mfa-${people++}@example.test`;
-  /** Plugs in an authenticator. */
+  /** Connects an authenticator. */
   const plugIn = (transport: 'usb' | 'internal', over: object = {}) => plugInKey(cdp, transport, over);
   const start = async (email: string) => {
     await context.clearCookies();
@@ -81,7 +81,7 @@ describe('WebAuthn as a second factor', () => {
     const all = await server.store.collection('authenticators').findBy('user', user?.id ?? '');
     return all.find(({ webauthn }) => webauthn !== undefined);
   };
-  /** Posts a form of the page with another answer than the browser's. */
+  /** Posts a form of the page with a modified answer of the browser. */
   const post = async (change: (answer: Record<string, never>) => object, times = 1): Promise<number[]> =>
     page.evaluate(
       `(async () => {
@@ -145,7 +145,7 @@ describe('WebAuthn as a second factor', () => {
     });
   }
 
-  it('needs the person at a device that asks who they are', async () => {
+  it('requires user verification on a built-in authenticator', async () => {
     await plugIn('internal', { isUserVerified: false });
     await start(someone());
     await choose(PLATFORM);
@@ -153,7 +153,7 @@ describe('WebAuthn as a second factor', () => {
     await page.getByText('It was cancelled, or took too long.').waitFor();
   });
 
-  it('says so where no key of the account answers', async () => {
+  it('shows an error when no key of the account answers', async () => {
     const email = someone();
     const key = await plugIn('usb');
     await enrolled(email);
@@ -164,18 +164,18 @@ describe('WebAuthn as a second factor', () => {
     await page.getByText('It was cancelled, or took too long.').waitFor();
   });
 
-  it('takes an answer once, of any number at once', async () => {
+  it('accepts an answer once for concurrent requests', async () => {
     const email = someone();
     await plugIn('usb');
     await enrolled(email);
     await start(email);
     await page.getByRole('button', { name: 'Use security key' }).waitFor();
     const statuses = await post((answer) => answer, 10);
-    // A redirect is opaque to the page.
+    // A script cannot read the location of a redirect.
     expect(statuses.filter((status) => status === 0).length, String(statuses)).to.equal(1);
   });
 
-  it('takes no answer that was changed, of another origin, or of a count that goes back', async () => {
+  it('rejects an answer that was modified, of another origin, or with a counter that does not increase', async () => {
     const email = someone();
     await plugIn('usb');
     await enrolled(email);
@@ -209,7 +209,7 @@ describe('WebAuthn as a second factor', () => {
     expect(await post((answer) => answer)).to.deep.equal([400]);
   });
 
-  it('is no key of another account: nobody enrols or gives it', async () => {
+  it('rejects a key of another account, at enrolment and at login', async () => {
     const owner = someone();
     const key = await plugIn('usb');
     await enrolled(owner);
@@ -232,7 +232,7 @@ describe('WebAuthn as a second factor', () => {
     ).to.equal(400);
   });
 
-  it('is no factor of the token endpoint: an application is told of it, and cannot ask for it', async () => {
+  it('is listed by the MFA API, but cannot be given at the token endpoint', async () => {
     const email = someone();
     await plugIn('usb');
     await enrolled(email);
@@ -254,7 +254,7 @@ describe('WebAuthn as a second factor', () => {
     expect([asked.status, asked.json().error]).to.deep.equal([401, 'unsupported_challenge_type']);
   });
 
-  it('tells who has no JavaScript of another way', async () => {
+  it('offers users without JavaScript another factor', async () => {
     const without = await browser.newContext({ javaScriptEnabled: false });
     const plain = await without.newPage();
     const params = webRequest({ redirect_uri: callbacks.url });
