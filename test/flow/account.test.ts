@@ -1,4 +1,4 @@
-// prompt=select_account where somebody is logged in: the page on which they keep that account, or log in to another.
+// prompt=select_account with a session: the page on which the user keeps the account or logs in to another.
 import { expect } from 'chai';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import { byPassword, openPage, uidOf } from '../support/browser-logins.ts';
@@ -30,7 +30,7 @@ describe('keeping the account at prompt=select_account', () => {
   const choose = () => openPage(browser, server, idToken({ prompt: 'select_account' }));
   const logIn = async () => claimsOf(await byPassword(browser, server, idToken()));
 
-  it('goes back to the application as that user, in the same session, without a password', async () => {
+  it('continues as that user, in the same session, without a password', async () => {
     const first = await logIn();
     server.tick(60_000);
     const page = await choose();
@@ -41,7 +41,7 @@ describe('keeping the account at prompt=select_account', () => {
     expect(kept).to.include({ sub: first.sub, sid: first.sid });
   });
 
-  it('is asked each time: nothing goes back before somebody has chosen', async () => {
+  it('is offered at each request, and nothing is returned before the user has chosen', async () => {
     await logIn();
     for (let time = 0; time < 2; time++) {
       const page = await choose();
@@ -50,7 +50,7 @@ describe('keeping the account at prompt=select_account', () => {
     }
   });
 
-  it('takes a form of ours alone', async () => {
+  it('requires the CSRF token of the page', async () => {
     await logIn();
     const { action } = readForm(await choose(), '_csrf');
     for (const form of [{}, { _csrf: 'x' }]) {
@@ -60,7 +60,7 @@ describe('keeping the account at prompt=select_account', () => {
     }
   });
 
-  it('is for the browser that asked: another is told that the request is over', async () => {
+  it('is refused in another browser', async () => {
     await logIn();
     const { action, fields } = readForm(await choose(), '_csrf');
     const answer = await createAgent(server).request(action, { form: fields });
@@ -68,7 +68,7 @@ describe('keeping the account at prompt=select_account', () => {
     expect(answer.location).to.equal('');
   });
 
-  it('is not offered where nobody is logged in, nor taken', async () => {
+  it('is neither offered nor accepted when nobody is logged in', async () => {
     const page = await choose();
     const { action, fields } = readForm(page, 'password');
     expect(action).to.match(/\/login$/);
@@ -78,7 +78,7 @@ describe('keeping the account at prompt=select_account', () => {
     expect(readForm(shown, 'password').action).to.equal(action);
   });
 
-  it('is not a login where the application wants a newer one (max_age)', async () => {
+  it('does not satisfy a max_age that requires a new login', async () => {
     await logIn();
     server.tick(120_000);
     const page = await openPage(browser, server, idToken({ prompt: 'select_account', max_age: '60' }));

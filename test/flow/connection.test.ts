@@ -1,5 +1,5 @@
-// The connection of a login: it is kept, whatever way the login came by, and where a request names one no other
-// completes it.
+// The connection of a login: it is recorded with every kind of login, and a request that names a connection is
+// completed by no other.
 import { expect } from 'chai';
 import { identityId } from '../../src/records/identities.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
@@ -72,7 +72,7 @@ describe('the connection of a login', () => {
   const isLoggedIn = async () =>
     'code' in responseOf(await authorize(agent, webRequest({ prompt: 'none', scope: 'openid' })));
 
-  /** Gives a user another identity. @returns what takes it away again. */
+  /** Gives a user another identity. @returns a function that removes it. */
   const link = async (user_id: string, provider: string, connection: string) => {
     const identities = server.store.collection('identities');
     const identity = { user_id, provider, connection, upstream_id: 'ada', isSocial: false, unique: [] };
@@ -80,7 +80,7 @@ describe('the connection of a login', () => {
     return () => identities.delete(identityId(connection, 'ada'));
   };
 
-  it('is kept by a login ticket: logging out goes to no provider that the login did not come by', async () => {
+  it('is kept by a login ticket, so that a federated logout goes to no other provider', async () => {
     const user = await server.users.findInConnection({ name: 'users' }, USER.email);
     const unlink = await link(user!.id, 'oidc', 'corporate');
     try {
@@ -103,7 +103,7 @@ describe('the connection of a login', () => {
     };
     const completed = (answer: Answer) => 'code' in (answer.location === '' ? {} : responseOf(answer));
 
-    it('offers no other', async () => {
+    it('is the only one that the page offers', async () => {
       const page = await openPage(agent, server, named('users'));
       expect(page.text).to.contain('name="password"').and.not.contain('/passwordless/');
       const codes = await openPage(agent, server, named('email'));
@@ -111,7 +111,7 @@ describe('the connection of a login', () => {
       expect(codes.text).to.not.contain('/passwordless/sms');
     });
 
-    it('is not completed by a code of a passwordless one', async () => {
+    it('is not replaced by a passwordless code', async () => {
       const uid = uidOf(await openPage(agent, server, named('users')));
       const page = await follow(agent, await agent.get(`/u/${uid}/passwordless/email`), server.url);
       expect(page.text).to.contain('name="password"');
@@ -124,7 +124,7 @@ describe('the connection of a login', () => {
       }
     });
 
-    it('is not completed by a password where it is a passwordless one, nor by signing up', async () => {
+    it('is not replaced by a password or by signing up when it is passwordless', async () => {
       const page = await openPage(agent, server, named('email'));
       const uid = uidOf(page);
       const { fields } = readForm(page, '_csrf');
@@ -138,13 +138,13 @@ describe('the connection of a login', () => {
       expect(await isLoggedIn()).to.equal(false);
     });
 
-    it('is not completed by a user of another database, with the same password', async () => {
+    it('is not replaced by another database with a user of the same password', async () => {
       const answer = await logIn(agent, server, named('staff'), USER);
       expect(completed(answer)).to.equal(false);
       expect(completed(await logIn(agent, server, named('users'), USER))).to.equal(true);
     });
 
-    it('is not completed by signing up to another, but by signing up to it', async () => {
+    it('accepts signing up to it', async () => {
       const address = someone();
       const answer = await bySignUp(agent, server, named('users'), address);
       expect(completed(answer)).to.equal(true);
@@ -153,7 +153,7 @@ describe('the connection of a login', () => {
       expect(identities.map(({ connection }) => connection)).to.deep.equal(['users']);
     });
 
-    it('is not completed by a login ticket of another, asked or silent', async () => {
+    it('is not replaced by a login ticket of another, with and without prompt=none', async () => {
       for (const over of [{}, { prompt: 'none' }]) {
         const request = withTicket(await ticketFor(agent, ORIGIN, password), {
           connection: 'staff',
@@ -169,7 +169,7 @@ describe('the connection of a login', () => {
       expect(payload(responseOf(answer).id_token ?? '').email).to.equal(USER.email);
     });
 
-    it('is not completed by a session of another that a linked identity would allow', async () => {
+    it('is not replaced by a session of another, although the user has a linked identity', async () => {
       const user = await server.users.findInConnection({ name: 'users' }, USER.email);
       const unlink = await link(user!.id, 'auth0', 'staff');
       try {
@@ -177,7 +177,7 @@ describe('the connection of a login', () => {
         const silent = (connection: string) => authorize(agent, named(connection, { prompt: 'none' }));
         expect(responseOf(await silent('users'))).to.have.property('code');
         expect(responseOf(await silent('staff'))).to.include({ error: 'login_required' });
-        // Nor by choosing the account that is logged in.
+        // Choosing the logged-in account does not replace it either.
         const choice = await openPage(agent, server, named('staff', { prompt: 'select_account' }));
         const { action, fields } = readForm(choice, '_csrf');
         const chosen = await follow(agent, await agent.request(action, { form: fields }), server.url);
@@ -187,7 +187,7 @@ describe('the connection of a login', () => {
       }
     });
 
-    it('is completed by its own code, by its own link', async () => {
+    it('accepts its own code and its own link', async () => {
       const address = someone();
       expect(
         completed(await byCode(agent, server, named('email'), { connection: 'email', address })),

@@ -1,4 +1,4 @@
-// Cross-origin login: which credentials are taken for a login ticket.
+// Cross-origin login: the credentials that yield a login ticket.
 import { expect } from 'chai';
 import { callsOf, codeOf, MFA_GRANTS, OTP_GRANT, REALM_GRANT, tenant } from '../factors/tenant.ts';
 import { SPA_CALLBACK, USER } from '../support/flows.ts';
@@ -30,7 +30,7 @@ describe('cross-origin login', () => {
     });
   const user = 'mfa-0@example.test';
 
-  it('takes a password', async () => {
+  it('accepts a password', async () => {
     for (const fields of [
       { credential_type: 'password' },
       { credential_type: REALM_GRANT, realm: 'users' },
@@ -41,7 +41,7 @@ describe('cross-origin login', () => {
     }
   });
 
-  it('takes a code that was sent', async () => {
+  it('accepts a passwordless code', async () => {
     const email = 'sent@example.test';
     await calls.agent.request('/passwordless/start', {
       json: { client_id: 'spa', connection: 'email', email, send: 'code' },
@@ -51,7 +51,7 @@ describe('cross-origin login', () => {
     expect(answer.status, answer.text).to.equal(200);
   });
 
-  it('takes no second factor, which would make a login of one that was begun elsewhere', async () => {
+  it('refuses a second factor, which would complete a login that was begun elsewhere', async () => {
     const mfa_token = await calls.mfaToken(user, {}, 'spa');
     const { secret, recovery_codes } = (
       await calls.associate(mfa_token, { authenticator_types: ['otp'] })
@@ -79,7 +79,7 @@ describe('cross-origin login', () => {
     undefined,
     'toString',
   ]) {
-    it(`takes no ${JSON.stringify(type)}`, async () => {
+    it(`refuses the credential type ${JSON.stringify(type)}`, async () => {
       const answer = await authenticate({ credential_type: type, username: user, password: USER.password });
       expect(answer.status).to.equal(400);
       expect(answer.json().error).to.equal('unsupported_credential_type');

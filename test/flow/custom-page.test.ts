@@ -1,4 +1,4 @@
-// A login page of the operator's own (the hosted service's classic login page), and the requests of its script.
+// A customized login page (the hosted service's classic login page), and the requests of its script.
 import { expect } from 'chai';
 import { tenant as base } from '../connections/passwordless/tenant.ts';
 import { factors, POLICY } from '../factors/tenant.ts';
@@ -42,7 +42,7 @@ const tenant = {
   })),
 };
 
-/** What a page's script reads. */
+/** The configuration that a page's script reads. */
 const configIn = (page: Answer): any => {
   // any: a test reads what it expects
   const encoded = /atob\('([\w+/=]+)'\)/.exec(page.text)?.[1] ?? '';
@@ -65,7 +65,7 @@ describe('a customized login page', () => {
     });
   const open = async (browser: Agent, params: Record<string, string> = implicit()) =>
     follow(browser, await authorize(browser, params), server.url);
-  /** What the page's script sends. */
+  /** Sends the request of the page's script. */
   const send = (
     browser: Agent,
     config: any,
@@ -86,14 +86,14 @@ describe('a customized login page', () => {
       },
       headers,
     });
-  /** Submits the form of an answer, and follows. */
+  /** Submits the form of an answer, and follows the redirects. */
   const submit = async (browser: Agent, answer: Answer) => {
     const { action, fields } = readForm(answer, 'wresult');
     return follow(browser, await browser.request(action, { form: fields }), server.url);
   };
 
   describe('is shown', () => {
-    it('as the operator wrote it, with what it must know in place of @@config@@', async () => {
+    it('as the operator wrote it, with the configuration in place of @@config@@', async () => {
       const page = await open(
         createAgent(server),
         implicit({ audience: API, login_hint: 'ünï@example.test', 'ext-more': 'kept', connection: 'users' }),
@@ -128,7 +128,7 @@ describe('a customized login page', () => {
       expect(config.extraParams).to.deep.equal({ ...config.internalOptions, 'ext-more': 'kept' });
     });
 
-    it('under a policy that runs what came with it, and loads what it names', async () => {
+    it('with a content security policy for its own scripts and the origins that it names', async () => {
       const browser = createAgent(server);
       const [first, second] = [await open(browser), await open(browser)];
       const policy = String(first.headers['content-security-policy']);
@@ -147,7 +147,7 @@ describe('a customized login page', () => {
       expect(first.headers).to.include({ 'cache-control': 'no-store', 'x-frame-options': 'DENY' });
     });
 
-    it('without letting anything of the request into its markup', async () => {
+    it('without markup from parameters of the request', async () => {
       const evil = '\'"></script><img src=x onerror=alert(1)>@@config@@';
       const page = await open(createAgent(server), implicit({ login_hint: evil, ui_locales: 'de' }));
       expect(page.text).not.to.contain('onerror').and.not.to.contain('@@config@@');
@@ -164,7 +164,7 @@ describe('a customized login page', () => {
       expect(consent.text).to.contain('name="decision"').and.not.to.contain('<title>Ours</title>');
     });
 
-    it('unless the application is not to have it, or has one of its own', async () => {
+    it('unless the application has it switched off, or has a page of its own', async () => {
       const ours = await open(createAgent(server), { ...webRequest(), client_id: 'code-only' });
       expect(ours.text).to.contain('name="password"').and.not.to.contain('<title>Ours</title>');
       const own = await open(createAgent(server), { ...webRequest(), client_id: 'hs256' });
@@ -173,7 +173,7 @@ describe('a customized login page', () => {
   });
 
   describe('logs in', () => {
-    it('by a form that its script submits, and the application gets its own state back', async () => {
+    it('by a form that its script submits, and returns the application’s own state', async () => {
       const browser = createAgent(server);
       const sent = await send(browser, configIn(await open(browser)));
       expect(sent.status, sent.text).to.equal(200);
@@ -192,7 +192,7 @@ describe('a customized login page', () => {
       expect(state).to.equal('the-state');
     });
 
-    it('nobody before the form is submitted', async () => {
+    it('only when the form is submitted', async () => {
       const browser = createAgent(server);
       await send(browser, configIn(await open(browser)));
       expect(responseOf(await authorize(browser, implicit({ prompt: 'none' })))).to.include({
@@ -200,7 +200,7 @@ describe('a customized login page', () => {
       });
     });
 
-    it('once: the request and the form are used up', async () => {
+    it('once, because request and form are used up', async () => {
       const browser = createAgent(server);
       const config = configIn(await open(browser));
       const sent = await send(browser, config);
@@ -215,7 +215,7 @@ describe('a customized login page', () => {
       expect((await follow(browser, again, server.url)).text).to.contain('<title>Ours</title>');
     });
 
-    it('to the second factor, where one is demanded', async () => {
+    it('as far as the second factor, when one is needed', async () => {
       const browser = createAgent(server);
       const config = configIn(await open(browser, implicit({ acr_values: POLICY })));
       const page = await submit(browser, await send(browser, config));
@@ -225,14 +225,14 @@ describe('a customized login page', () => {
       });
     });
 
-    it('no blocked user', async () => {
+    it('but refuses a blocked user', async () => {
       const browser = createAgent(server);
       const config = configIn(await open(browser));
       const back = await submit(browser, await send(browser, config, { username: 'blocked@example.test' }));
       expect(responseOf(back)).to.include({ error: 'unauthorized', error_description: 'user is blocked' });
     });
 
-    it('with the connection that the request names, whatever its script says', async () => {
+    it('only with the connection that the request names, whatever the script sends', async () => {
       const browser = createAgent(server);
       const config = configIn(await open(browser, webRequest({ connection: 'staff' })));
       const wrong = await send(browser, config, { connection: 'users' });
@@ -242,13 +242,13 @@ describe('a customized login page', () => {
     });
   });
 
-  describe('is told', () => {
+  describe('gets an error', () => {
     const failure = async (over: Record<string, unknown>, headers?: Record<string, string>) => {
       const browser = createAgent(server);
       return send(browser, configIn(await open(browser)), over, headers);
     };
 
-    it('the same of a wrong password and of nobody', async () => {
+    it('that is the same for a wrong password and an unknown user', async () => {
       const [wrong, nobody] = [
         await failure({ password: 'wrong' }),
         await failure({ username: 'nobody@example.test' }),
@@ -265,17 +265,17 @@ describe('a customized login page', () => {
 
     for (const [what, over, headers, status, code] of [
       ['no password', { password: undefined }, undefined, 400, 'invalid_request'],
-      ['a password that is no text', { password: { $ne: '' } }, undefined, 400, 'invalid_request'],
+      ['a password that is no string', { password: { $ne: '' } }, undefined, 400, 'invalid_request'],
       ['another application', { client_id: 'web' }, undefined, 400, 'invalid_request'],
-      ['a connection that it has not', { connection: 'staff' }, undefined, 400, 'invalid_request'],
+      ['a connection that is not enabled', { connection: 'staff' }, undefined, 400, 'invalid_request'],
       ['no state', { state: undefined }, undefined, 400, 'session_missing'],
       ["the application's state", { state: 'the-state' }, undefined, 400, 'session_missing'],
-      ['no token of the page', { _csrf: undefined }, undefined, 403, 'session_missing'],
-      ['another token', { _csrf: 'x'.repeat(43) }, undefined, 403, 'session_missing'],
-      ['a page of others', {}, { origin: 'https://evil.example' }, 403, 'session_missing'],
-      ['a page beside us', {}, { 'sec-fetch-site': 'same-site' }, 403, 'session_missing'],
+      ['no CSRF token', { _csrf: undefined }, undefined, 403, 'session_missing'],
+      ['another CSRF token', { _csrf: 'x'.repeat(43) }, undefined, 403, 'session_missing'],
+      ['a request from another origin', {}, { origin: 'https://evil.example' }, 403, 'session_missing'],
+      ['a request from a sibling site', {}, { 'sec-fetch-site': 'same-site' }, 403, 'session_missing'],
     ] as const) {
-      it(`what is wrong with ${what}`, async () => {
+      it(`for ${what}`, async () => {
         const answer = await failure(over, headers);
         expect(answer.status, answer.text).to.equal(status);
         expect(answer.json()).to.include({ code, statusCode: status });
@@ -284,15 +284,15 @@ describe('a customized login page', () => {
     }
   });
 
-  describe('and other browsers', () => {
-    it('cannot end a login that began here', async () => {
+  describe('and another browser', () => {
+    it('cannot finish its login', async () => {
       const [browser, thief] = [createAgent(server), createAgent(server)];
       const sent = await send(browser, configIn(await open(browser)));
       expect((await submit(thief, sent)).status).to.equal(400);
       expect(responseOf(await submit(browser, sent)).id_token).to.be.a('string');
     });
 
-    it('cannot be logged in to the account of who began', async () => {
+    it('cannot be made to log in to the account of the one who began', async () => {
       const [attacker, victim] = [createAgent(server), createAgent(server)];
       const sent = await send(attacker, configIn(await open(attacker)));
       const own = configIn(await open(victim));
@@ -306,7 +306,7 @@ describe('a customized login page', () => {
     });
   });
 
-  describe('asks for a code', () => {
+  describe('sends a passwordless code', () => {
     const start = (browser: Agent, config: any, over: object = {}, authParams: object = {}) =>
       browser.request('/passwordless/start', {
         json: {
@@ -320,7 +320,7 @@ describe('a customized login page', () => {
         headers: { origin: server.url },
       });
 
-    it('for an application whose secret it does not know', async () => {
+    it('for a confidential application', async () => {
       const browser = createAgent(server);
       const config = configIn(await open(browser, webRequest()));
       const answer = await start(browser, config);
@@ -341,12 +341,12 @@ describe('a customized login page', () => {
       expect(responseOf(back)).to.include({ state: 'the-state' }).and.to.have.property('code');
     });
 
-    it('as a link, which leads to the request that waits: a public application with PKCE', async () => {
+    it('as a link that continues the waiting request of a public application with PKCE', async () => {
       const { verifier, challenge } = pkce();
       const email = 'classic-link@example.test';
       const [browser, other] = [createAgent(server), createAgent(server)];
       const config = configIn(await open(browser, spaRequest(challenge)));
-      // As the SDK has it: without what it does not know of.
+      // In the form of the SDK, without parameters that it does not know.
       const { code_challenge: _, code_challenge_method: _method, ...authParams } = config.internalOptions;
       const started = await browser.request('/passwordless/start', {
         json: { client_id: 'spa', connection: 'email', email, send: 'link', authParams },
@@ -370,9 +370,9 @@ describe('a customized login page', () => {
     });
 
     for (const [what, over, authParams, status] of [
-      ['without its token', {}, { _csrf: undefined }, 403],
-      ['with another token', {}, { _csrf: 'x'.repeat(43) }, 403],
-      ['for a request that is none', {}, { state: `gatehouse.waiting.${'x'.repeat(43)}` }, 400],
+      ['without its CSRF token', {}, { _csrf: undefined }, 403],
+      ['with another CSRF token', {}, { _csrf: 'x'.repeat(43) }, 403],
+      ['for an unknown request', {}, { state: `gatehouse.waiting.${'x'.repeat(43)}` }, 400],
       ["with the application's state", {}, { state: 'the-state' }, 401],
       ['for another application', { client_id: 'leeway' }, {}, 401],
     ] as const) {
@@ -383,7 +383,7 @@ describe('a customized login page', () => {
       });
     }
 
-    it('but not in another browser', async () => {
+    it('but not from another browser', async () => {
       const [browser, other] = [createAgent(server), createAgent(server)];
       const config = configIn(await open(browser, webRequest()));
       const own = configIn(await open(other, webRequest()));
@@ -392,8 +392,8 @@ describe('a customized login page', () => {
     });
   });
 
-  describe('starts over', () => {
-    /** What its SDK asks /authorize for when somebody chooses another way to log in. */
+  describe('restarts the request', () => {
+    /** The authorization request of its SDK when the user chooses another way to log in. */
     const elsewhere = (browser: Agent, config: any, over: Record<string, string> = {}) =>
       authorize(browser, {
         client_id: config.clientID,
@@ -403,7 +403,7 @@ describe('a customized login page', () => {
         ...over,
       });
 
-    it('with another connection, for the same request', async () => {
+    it('with another connection', async () => {
       const browser = createAgent(server);
       const config = configIn(await open(browser, webRequest({ scope: 'openid' })));
       const again = configIn(
@@ -414,7 +414,7 @@ describe('a customized login page', () => {
       expect(responseOf(back)).to.include({ state: 'the-state' });
     });
 
-    it('without a nonce where the application sent none', async () => {
+    it('without a nonce when the application sent none', async () => {
       const browser = createAgent(server);
       const config = configIn(await open(browser, implicit({ response_type: 'token', nonce: undefined })));
       const again = configIn(await follow(browser, await elsewhere(browser, config), server.url));
@@ -423,7 +423,7 @@ describe('a customized login page', () => {
       expect(state).to.equal('the-state');
     });
 
-    it('changing nothing else of it', async () => {
+    it('without other changes', async () => {
       const browser = createAgent(server);
       const config = configIn(await open(browser, webRequest()));
       const changed = await elsewhere(browser, config, {
@@ -436,7 +436,7 @@ describe('a customized login page', () => {
       expect(again.internalOptions.scope).to.equal('openid profile email');
     });
 
-    it("not for another application's request, nor for one that is over", async () => {
+    it('but not that of another application, or one that has ended', async () => {
       const browser = createAgent(server);
       const config = configIn(await open(browser, webRequest()));
       const over = { client_id: 'spa', redirect_uri: SPA_CALLBACK };
@@ -447,7 +447,7 @@ describe('a customized login page', () => {
   });
 });
 
-describe('a customized login page, guessed at', () => {
+describe('guessing at a customized login page', () => {
   let server: TestServer;
   before(async () => {
     server = await startServer({
@@ -471,7 +471,7 @@ describe('a customized login page, guessed at', () => {
     });
   };
 
-  it('locks an account as every other way in does, whether there is such an account or not', async () => {
+  it('locks an account as at other endpoints, whether or not it exists', async () => {
     for (const username of [USER.email, 'nobody@example.test']) {
       const codes: string[] = [];
       for (let i = 0; i < 4; i++) codes.push((await guess(username, `wrong-${i}`)).json().code);
@@ -491,7 +491,7 @@ describe('a customized login page, guessed at', () => {
     }
   });
 
-  it('leaves room to a browser in which the account was proved before, whoever guesses from its address', async () => {
+  it('does not lock out a browser in which the user has logged in before, from the same address', async () => {
     const email = 'neighbour@example.test';
     await server.users.create(databaseUser({ connection: 'users', email, password: USER.password }));
     const browser = createAgent(server);
@@ -501,7 +501,7 @@ describe('a customized login page, guessed at', () => {
     expect((await guess(email, USER.password, browser)).status).to.equal(200);
   });
 
-  it('counts its tries with those of the other ways in', async () => {
+  it('is counted together with attempts at other endpoints', async () => {
     const username = 'limited@example.test';
     const application = createAgent(server);
     for (let i = 0; i < 2; i++) await guess(username, 'wrong');

@@ -1,5 +1,5 @@
-// The tenant's log events of logins and token exchanges: success is told at the end, once, and each code where
-// its thing really happens.
+// The tenant's log events of logins and token exchanges: a success is logged once, at the end, and each type only
+// where it occurs.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -64,7 +64,7 @@ describe('log events', () => {
     await newEvents();
   });
 
-  /** What was recorded since the last time. */
+  /** Returns the events since the last call. */
   const newEvents = async () => {
     await server.tenant.close();
     const { records } = await server.store.collection('logs').list({ limit: 1000 });
@@ -74,7 +74,7 @@ describe('log events', () => {
   };
   const types = async () => (await newEvents()).map(({ type }) => type).sort();
   const someone = () => `told-${++people}@example.test`;
-  /** A user with an authenticator app. */
+  /** Makes a user with an authenticator app. */
   const enrolled = async () => {
     const email = `mfa-${10 + ++people}@example.test`;
     const user = await server.users.findInConnection({ name: 'users' }, email);
@@ -89,17 +89,17 @@ describe('log events', () => {
   const passwordGrant = (username: string, password = USER.password) =>
     grant({ grant_type: 'password', username, password });
 
-  it('has no declared code that nothing writes', () => {
+  it('have no declared type that nothing writes', () => {
     const src = fileURLToPath(new URL('../../src', import.meta.url));
     const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) =>
       file.endsWith('.ts'),
     );
     const all = files.map((file) => readFileSync(join(src, file), 'utf8')).join('\n');
-    // Written as texts; declared as names.
+    // Types are written as strings, and declared as names.
     expect(Object.keys(EVENTS).filter((type) => !all.includes(`'${type}'`))).to.deep.equal([]);
   });
 
-  it('has none of a type that nobody declares', async () => {
+  it('are refused with an undeclared type', async () => {
     const { store } = server;
     const budget = () => ({ isRecorded: true, leftOut: 0 });
     const log = createLog('silent');
@@ -136,13 +136,13 @@ describe('log events', () => {
       ],
     ];
     for (const [way, logIn, expected] of ways) {
-      it(`tell one success of ${way}`, async () => {
+      it(`include exactly one success of ${way}`, async () => {
         await logIn();
         expect(await types()).to.deep.equal(expected);
       });
     }
 
-    it('say who, where and by what', async () => {
+    it('contain user, address and connection', async () => {
       await byPassword(agent, server, webRequest());
       const [event] = await newEvents();
       const user = await server.users.findInConnection({ name: 'users' }, USER.email);
@@ -156,7 +156,7 @@ describe('log events', () => {
       });
     });
 
-    it('tell no success before the second factor', async () => {
+    it('include no success before the second factor', async () => {
       const { email, secret } = await enrolled();
       const page = await byPassword(agent, server, webRequest({ acr_values: MFA }), email);
       expect(await types()).to.deep.equal(['mfar']);
@@ -167,7 +167,7 @@ describe('log events', () => {
       expect(await types()).to.deep.equal(['s']);
     });
 
-    it('tell one success where consent is asked for after it, and one login in the profile', async () => {
+    it('include one success, counted once, when consent is asked for afterwards', async () => {
       const email = someone();
       await bySignUp(createAgent(server), server, webRequest(), email);
       const before = await server.users.findInConnection({ name: 'users' }, email);
@@ -183,7 +183,7 @@ describe('log events', () => {
       expect(after!.logins_count - before!.logins_count).to.equal(1);
     });
 
-    it('tell a failure, and no success, of a user who may not come in', async () => {
+    it('include a failure, and no success, for a user who is not admitted', async () => {
       await byPassword(agent, server, webRequest(), 'blocked@example.test');
       const events = await newEvents();
       expect(events.map(({ type, description }) => [type, description])).to.deep.equal([
@@ -191,7 +191,7 @@ describe('log events', () => {
       ]);
     });
 
-    it('tell wrong passwords and unknown users', async () => {
+    it('include wrong passwords and unknown users', async () => {
       const page = await openPage(agent, server, webRequest());
       await submitLogin(agent, server, page, { email: USER.email, password: 'wrong' });
       await submitLogin(agent, server, page, { email: 'nobody@example.test', password: 'wrong' });
@@ -204,7 +204,7 @@ describe('log events', () => {
       ...new Set(events.map(({ transaction }) => transaction)),
     ];
 
-    it('have one transaction from the first wrong password to the end, over all its steps', async () => {
+    it('have one transaction id from the first wrong password to the end', async () => {
       const { email, secret } = await enrolled();
       const opened = await openPage(agent, server, webRequest({ acr_values: MFA }));
       const wrong = await submitLogin(agent, server, opened, { email, password: 'wrong' });
@@ -226,13 +226,13 @@ describe('log events', () => {
       expect(others).to.deep.equal([]);
     });
 
-    it('have another transaction than those of the same user in another browser', async () => {
+    it('have another transaction id than those of the same user in another browser', async () => {
       await byPassword(agent, server, webRequest());
       await byPassword(createAgent(server), server, webRequest());
       expect(transactionsOf(await newEvents())).to.have.length(2);
     });
 
-    it('are together where one request of the token endpoint tells several', async () => {
+    it('have the same transaction id when one token request writes several', async () => {
       await passwordGrant(USER.email);
       expect(transactionsOf(await newEvents())).to.have.length(1);
     });
@@ -250,14 +250,14 @@ describe('log events', () => {
         login_ticket,
       });
 
-    it('tell its making, and the login when it is one', async () => {
+    it('include its issue, and the login with it', async () => {
       const ticket = await ticketFor(agent, ORIGIN, { ...credentials, password: USER.password });
       expect(await types()).to.deep.equal(['scoa']);
       await use(ticket);
       expect(await types()).to.deep.equal(['s']);
     });
 
-    it('tell that there is none, for wrong credentials and from elsewhere', async () => {
+    it('include refusals for wrong credentials and from other origins', async () => {
       const ask = (password: string, origin = ORIGIN) =>
         agent.request('/co/authenticate', {
           json: { client_id: 'spa', ...credentials, password },
@@ -276,7 +276,7 @@ describe('log events', () => {
   });
 
   describe('of the token endpoint', () => {
-    it('tell a password exchanged, and one that was wrong', async () => {
+    it('include a password that was exchanged, and a wrong one', async () => {
       expect((await passwordGrant(USER.email)).status).to.equal(200);
       expect(await types()).to.deep.equal(['s', 'sepft']);
       await passwordGrant(USER.email, 'wrong');
@@ -285,7 +285,7 @@ describe('log events', () => {
       expect(await types()).to.deep.equal(['f', 'fepft']);
     });
 
-    it('tell success of no login that gets mfa_required, but of the one that completes it', async () => {
+    it('include no success for mfa_required, but for the request that completes it', async () => {
       const { email, secret } = await enrolled();
       const { mfa_token } = (await passwordGrant(email)).json();
       expect(await types()).to.deep.equal(['mfar']);
@@ -297,7 +297,7 @@ describe('log events', () => {
       expect(await types()).to.deep.equal(['gd_auth_succeed', 's', 'seotpft']);
     });
 
-    it('tell a recovery code that was right, and one that was wrong', async () => {
+    it('include a recovery code that was right, and a wrong one', async () => {
       const { email, recoveryCode } = await enrolled();
       const { mfa_token } = (await passwordGrant(email)).json();
       await newEvents();
@@ -309,7 +309,7 @@ describe('log events', () => {
       expect(await types()).to.deep.equal(['gd_recovery_succeed', 's', 'sercft']);
     });
 
-    it('tell out-of-band challenges, and no failure while one waits', async () => {
+    it('include out-of-band challenges, and no failure while one is pending', async () => {
       const email = `mfa-${10 + ++people}@example.test`;
       const user = await server.users.findInConnection({ name: 'users' }, email);
       await server.users.update(user!.id, { multifactor: ['any'] });
@@ -331,7 +331,7 @@ describe('log events', () => {
       expect(await types()).to.deep.equal(['gd_auth_succeed', 'gd_enrollment_complete', 's', 'seoobft']);
     });
 
-    it('tell a passwordless code that was wrong, and the login that a right one was', async () => {
+    it('include a wrong passwordless code, and the login with a right one', async () => {
       const email = someone();
       const exchange = (otp: string) =>
         grant({
@@ -351,7 +351,7 @@ describe('log events', () => {
       expect(await types()).to.deep.equal(['s', 'ss']);
     });
 
-    it('tell a code that could not be exchanged, once the user is known whose', async () => {
+    it('include a code that could not be exchanged, with its user where known', async () => {
       const { code } = responseOf(await byPassword(agent, server, webRequest()));
       const user = await server.users.findInConnection({ name: 'users' }, USER.email);
       await newEvents();
@@ -369,7 +369,7 @@ describe('log events', () => {
       expect(user).to.not.equal(undefined);
     });
 
-    it('tell a refresh token that is none, and one that was used before', async () => {
+    it('include an unknown refresh token, and one that was used before', async () => {
       const { verifier, challenge } = pkce();
       const request = spaRequest(challenge, { scope: 'openid offline_access' });
       const { code } = responseOf(await byPassword(agent, server, request));
@@ -395,7 +395,7 @@ describe('log events', () => {
       expect(await types()).to.deep.equal(['fertft']);
     });
 
-    it("tell an application's own credentials that were wrong", async () => {
+    it('include wrong credentials of an application', async () => {
       await token(agent, {
         client_id: 'm2m',
         client_secret: 'wrong-secret',
@@ -407,7 +407,7 @@ describe('log events', () => {
   });
 
   describe('of links', () => {
-    it('tell a password that was not changed, and one that was', async () => {
+    it('include a password that was not changed, and one that was', async () => {
       const email = someone();
       await bySignUp(agent, server, webRequest(), email);
       await agent.request('/dbconnections/change_password', {
@@ -429,7 +429,7 @@ describe('log events', () => {
       expect(await types()).to.deep.equal(['fcp']);
     });
 
-    it('tell an address that was not verified, and one that was', async () => {
+    it('include an e-mail address that was not verified, and one that was', async () => {
       const email = someone();
       await bySignUp(agent, server, webRequest(), email);
       const page = await agent.get((await nextMessageTo(server, email, 1, 'link')).link ?? '');

@@ -1,5 +1,5 @@
-// How a user logged in is known from each way in to the end, whatever comes between: a service provider that
-// asks for a kind of authentication (RequestedAuthnContext) is told by what is known.
+// The authentication methods of a login are known to the end, for each kind of login: a service provider that
+// requests an authentication context (RequestedAuthnContext) gets them.
 import { expect } from 'chai';
 import { codeOf, factors, tenant } from '../factors/tenant.ts';
 import { authnRequest, redirectQuery } from '../saml/messages.ts';
@@ -117,14 +117,14 @@ describe('the methods of a login', () => {
     login_ticket,
   });
   for (const [way, logIn, isPassword] of ways) {
-    it(`${way} is ${isPassword ? 'a' : 'no'} password, and no second factor`, async () => {
+    it(`${isPassword ? 'include' : 'do not include'} the password, and no second factor, for ${way}`, async () => {
       const agent = createAgent(server);
       await logIn(agent);
       expect([await isGiven(agent, PASSWORD), await isGiven(agent, MFA)]).to.deep.equal([isPassword, false]);
     });
   }
 
-  it('are told to applications as at the hosted service: nothing without a second factor', async () => {
+  it('are not in the ID token without a second factor, as with the hosted service', async () => {
     const back = await byPassword(createAgent(server), server, webRequest());
     expect(await amrOf(responseOf(back).code)).to.equal(undefined);
     const answer = await token(createAgent(server), {
@@ -137,7 +137,7 @@ describe('the methods of a login', () => {
     expect(payload(answer.json().id_token)).not.to.have.property('amr');
   });
 
-  it('are two with a second factor, of which the password stays one', async () => {
+  it('include both the password and the second factor', async () => {
     const agent = createAgent(server);
     const acr_values = 'http://schemas.openid.net/pape/policies/2007/06/multi-factor';
     const page = await byPassword(agent, server, webRequest({ acr_values }), 'mfa-1@example.test');

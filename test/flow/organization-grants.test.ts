@@ -1,4 +1,4 @@
-// Tokens for an organization by a code and by a second factor, and what the login widget is told.
+// Tokens for an organization by a passwordless code and after a second factor, and the login widget's settings.
 import vm from 'node:vm';
 import { expect } from 'chai';
 import { membershipId } from '../../src/records/organizations.ts';
@@ -55,7 +55,7 @@ describe('tokens for an organization', () => {
       .put({ id: membershipId(organization_id, user_id), organization_id, user_id, roles: [] });
   };
 
-  it('are had by a code, with membership by the connection, and refused to others', async () => {
+  it('are issued for a passwordless code, with membership by the connection, and refused to others', async () => {
     const exchange = async (email: string, organization: string) => {
       const client = { client_id: 'web', client_secret: 'web-secret' };
       await calls.agent.request('/passwordless/start', {
@@ -101,7 +101,7 @@ describe('tokens for an organization', () => {
     const end = (mfa_token: string, more: Record<string, unknown> = {}) =>
       calls.verify('otp', { mfa_token, otp: codeOf(secret), ...more });
 
-    it('are for the organization of the first request, whose membership is looked at again', async () => {
+    it('are for the organization of the first request, whose membership is checked again', async () => {
       await join('org_acme', member);
       for (const more of [{}, { organization: 'org_acme' }]) {
         const token = await begin({ organization: 'org_acme', audience: API });
@@ -115,7 +115,7 @@ describe('tokens for an organization', () => {
       expect((await end(token)).json()).to.include({ error: 'access_denied' });
     });
 
-    it('are for no other one, and for none where the first request named none', async () => {
+    it('are refused for another organization than that of the first request', async () => {
       await join('org_acme', member);
       await join('org_doors', member);
       for (const first of [{}, { organization: 'org_acme' }]) {
@@ -127,13 +127,13 @@ describe('tokens for an organization', () => {
       expect(payload(done.json().id_token)).not.to.have.property('org_id');
     });
 
-    it('are refused before the second factor to who is no member', async () => {
+    it('are refused to others than members before the second factor', async () => {
       const refused = await calls.login(other, { organization: 'org_acme' });
       expect(refused.json()).to.include({ error: 'access_denied' }).and.not.have.property('mfa_token');
     });
   });
 
-  describe('at the login widget of a page', () => {
+  describe('the login widget', () => {
     const settings = async (path: string) => {
       const given: any[] = []; // any: a test reads what it expects
       vm.runInNewContext((await calls.agent.get(path)).text, {
@@ -146,7 +146,7 @@ describe('tokens for an organization', () => {
     const names = (all: Awaited<ReturnType<typeof settings>>) =>
       all.flatMap(({ connections }) => connections.map(({ name }) => name)).sort();
 
-    it("has the organization's connections that it shows, and sign-up where that is open", async () => {
+    it('gets the connections that the organization shows, and sign-up where it is open', async () => {
       expect(names(await settings('/client/web.js'))).to.include.members(['email', 'members', 'users']);
       const acme = await settings('/organizations/org_acme/client/web.js');
       expect(names(acme)).to.deep.equal(['users']);
@@ -156,7 +156,7 @@ describe('tokens for an organization', () => {
       expect(names(await settings('/organizations/org_none/client/web.js'))).to.deep.equal([]);
     });
 
-    it('is found by the page of a request for an organization', async () => {
+    it('gets the URL of these settings from the page of a request for an organization', async () => {
       const at = async (client_id: string, over: Record<string, string>) => {
         const page = await openPage(createAgent(server), server, { ...webRequest(over), client_id });
         const encoded = /data-config="([\w+/=]+)"/.exec(page.text)?.[1] ?? '';

@@ -1,4 +1,5 @@
-// Logging in as a member of an organization: a claim comes from a membership, and from nothing that a request says.
+// Logging in as a member of an organization: the claims come from a membership, never from a parameter of the
+// request.
 import { expect } from 'chai';
 import { membershipId } from '../../src/records/organizations.ts';
 import { hashSecret } from '../../src/runtime/secrets.ts';
@@ -132,7 +133,7 @@ describe('logging in to an organization', () => {
   const claimsOf = async (answer: Answer, client_id?: string) =>
     payload((await tokens(answer, client_id)).json().id_token);
 
-  it('gives a member org_id in both tokens, and keeps it when they are refreshed', async () => {
+  it('puts org_id into both tokens of a member, also after a refresh', async () => {
     await join('org_acme');
     const params = request({ organization: 'org_acme', audience: 'https://api.example.test/' });
     const first = (await tokens(await logIn(agent, server, params))).json();
@@ -144,7 +145,7 @@ describe('logging in to an organization', () => {
     }
   });
 
-  it('gives it in tokens straight from /authorize, and in a silent login', async () => {
+  it('puts org_id into tokens from /authorize, and from a silent login', async () => {
     await join('org_acme');
     const params = request({
       organization: 'org_acme',
@@ -161,7 +162,7 @@ describe('logging in to an organization', () => {
     expect(framed.text).to.contain('id_token');
   });
 
-  it('names the organization where the tenant allows that, and takes its name', async () => {
+  it('adds org_name, and accepts the name in a request, when the tenant allows it', async () => {
     await join('org_acme');
     expect(responseOf(await authorize(agent, request({ organization: 'acme' }))).error).to.equal(
       'invalid_request',
@@ -183,7 +184,7 @@ describe('logging in to an organization', () => {
     expect(claims).to.include({ org_id: 'org_acme', org_name: 'acme' });
   });
 
-  it('refuses who is no member, in the browser and with a session', async () => {
+  it('refuses a user who is no member, with and without a session', async () => {
     const refused = responseOf(await logIn(agent, server, request({ organization: 'org_acme' })));
     expect(refused).to.include({ error: 'access_denied', error_description: NOT_PART });
     await logIn(agent, server, request());
@@ -204,7 +205,7 @@ describe('logging in to an organization', () => {
     expect(responseOf(silent)).to.include({ error: 'login_required' });
   });
 
-  it('makes a member of who logs in by a connection that says so, and of no one else', async () => {
+  it('makes a user a member at a login with a connection that does so, and nobody else', async () => {
     const claims = await claimsOf(await logIn(agent, server, request({ organization: 'org_open' })));
     expect(claims).to.include({ org_id: 'org_open' });
     const [membership, ...more] = await server.store
@@ -219,7 +220,7 @@ describe('logging in to an organization', () => {
     expect(await server.store.collection('memberships').findBy('organization', 'org_acme')).to.have.length(1);
   });
 
-  it('refuses the code and the refresh token of who is a member no more', async () => {
+  it('refuses code and refresh token of a former member', async () => {
     await join('org_acme');
     const answer = await logIn(agent, server, request({ organization: 'org_acme' }));
     const { refresh_token } = (await tokens(answer)).json();
@@ -235,7 +236,7 @@ describe('logging in to an organization', () => {
     expect(payload((await refresh(refresh_token)).json().id_token)).to.include({ org_id: 'org_acme' });
   });
 
-  it('refuses the refresh token of a login by a connection that the organization has no more', async () => {
+  it('refuses the refresh token of a login by a connection that the organization no longer has', async () => {
     await join('org_acme');
     const { refresh_token } = (
       await tokens(await logIn(agent, server, request({ organization: 'org_acme' })))
@@ -249,7 +250,7 @@ describe('logging in to an organization', () => {
     expect((await refresh(refresh_token)).status).to.equal(200);
   });
 
-  it('refuses what was for an organization that is gone', async () => {
+  it('refuses code and refresh token for a deleted organization', async () => {
     const organizations = server.store.collection('organizations');
     const open = await organizations.get('org_open');
     await organizations.put({ ...open, id: 'org_gone', name: 'gone' } as never);
@@ -264,19 +265,19 @@ describe('logging in to an organization', () => {
     expect(responseOf(asked)).to.include({ error: 'invalid_request' });
   });
 
-  it('is silent for the organization of the session alone', async () => {
+  it('answers a silent request only for the organization of the session', async () => {
     await join('org_acme');
     await join('org_open');
     await logIn(agent, server, request({ organization: 'org_acme' }));
     const other = await authorize(agent, request({ organization: 'org_open', prompt: 'none' }));
     expect(responseOf(other)).to.include({ error: 'login_required' });
-    // With its user there, the session is enough: they are a member of both.
+    // With the user present the session suffices: the user is a member of both.
     expect(await claimsOf(await authorize(agent, request({ organization: 'org_open' })))).to.include({
       org_id: 'org_open',
     });
   });
 
-  it('claims nothing where no organization was asked for', async () => {
+  it('adds no claim when no organization was requested', async () => {
     await join('org_acme');
     await logIn(agent, server, request({ organization: 'org_acme' }));
     const claims = JSON.stringify({ id_token: { org_id: { essential: true, value: 'org_acme' } } });
@@ -286,7 +287,7 @@ describe('logging in to an organization', () => {
     }
   });
 
-  it('takes no organization where the application denies them', async () => {
+  it('refuses `organization` for an application that denies it', async () => {
     await join('org_acme');
     const params = { ...request({ organization: 'org_acme' }), client_id: 'web' };
     expect(responseOf(await authorize(agent, params))).to.include({
@@ -295,7 +296,7 @@ describe('logging in to an organization', () => {
     });
   });
 
-  it('has the roles of members count within the organization alone', async () => {
+  it('applies the roles of a member only within the organization', async () => {
     const roles = server.store.collection('roles');
     await roles.put({
       id: 'rol_guard',
@@ -318,7 +319,7 @@ describe('logging in to an organization', () => {
     expect(await permissions(undefined)).to.deep.equal([[], 'openid']);
   });
 
-  it('shows the look of the organization', async () => {
+  it('shows the branding of the organization', async () => {
     const page = await openPage(agent, server, request({ organization: 'org_open' }));
     expect(page.text).to.contain('https://open.example.test/logo.png').and.contain('Open house');
     const own = await openPage(agent, server, request());
@@ -326,7 +327,7 @@ describe('logging in to an organization', () => {
     expect(/--[\w-]+:#[0-9a-f]{6}/.exec(page.text)?.[0]).not.to.equal(undefined);
   });
 
-  it('lets people sign up for an organization that is open, and for no other', async () => {
+  it('allows signing up only for an open organization', async () => {
     await join('org_acme');
     const closed = await openPage(
       agent,
@@ -341,7 +342,7 @@ describe('logging in to an organization', () => {
     expect(await claimsOf(done)).to.include({ org_id: 'org_open' });
   });
 
-  it('is in the token of an application where its client grant allows that', async () => {
+  it('is in a client_credentials token when the client grant allows it', async () => {
     const grants = server.store.collection('clientGrants');
     const organizations = server.store.collection('organizations');
     const [grant] = await grants.findBy('client', 'm2m');
@@ -402,7 +403,7 @@ describe('logging in to an organization', () => {
     const userinfo = async (access_token: string) =>
       (await agent.get('/userinfo', { authorization: `Bearer ${access_token}` })).json();
 
-    it('gives a member org_id in the tokens, when they are refreshed and at /userinfo', async () => {
+    it('puts org_id into the tokens of a member, after a refresh, and at /userinfo', async () => {
       await join('org_acme');
       for (const client_id of ['allowing', 'requiring']) {
         const audience = 'https://api.example.test/';
@@ -421,7 +422,7 @@ describe('logging in to an organization', () => {
       expect(await userinfo(without.access_token)).not.to.have.property('org_id');
     });
 
-    it('refuses who is no member, came by a connection of another, or is no member any more', async () => {
+    it('refuses a user who is no member, logged in with another connection, or is no longer a member', async () => {
       const outside = await ask();
       expect(outside.status).to.equal(403);
       expect(outside.json()).to.include({ error: 'access_denied', error_description: NOT_PART });
@@ -437,7 +438,7 @@ describe('logging in to an organization', () => {
       expect(await userinfo(access_token)).not.to.have.property('org_id');
     });
 
-    it('makes a member of whom the connection makes one', async () => {
+    it('makes a user a member where the connection does so', async () => {
       expect(payload((await ask({ organization: 'org_open' })).json().id_token)).to.include({
         org_id: 'org_open',
       });
@@ -446,7 +447,7 @@ describe('logging in to an organization', () => {
       );
     });
 
-    it('takes none that is not there, or that the application denies, before it looks at the password', async () => {
+    it('refuses an unknown or denied organization before the password is tried', async () => {
       for (const [over, error_description] of [
         [{ organization: 'org_none' }, 'the organization was not found'],
         [{ organization: 'acme' }, 'the organization was not found'],
@@ -463,7 +464,7 @@ describe('logging in to an organization', () => {
       }
     });
 
-    it("has a member's roles count", async () => {
+    it("applies a member's roles", async () => {
       await server.store.collection('roles').put({
         id: 'rol_guard',
         name: 'guard',
@@ -476,7 +477,7 @@ describe('logging in to an organization', () => {
   });
 
   describe('that the application requires', () => {
-    it('is not left out', async () => {
+    it('is refused when missing', async () => {
       const answer = await authorize(agent, { ...request(), client_id: 'requiring' });
       expect(responseOf(answer)).to.include({
         error: 'invalid_request',
@@ -492,7 +493,7 @@ describe('logging in to an organization', () => {
       expect(byPassword.status).to.equal(400);
     });
 
-    it('is asked for by name before the login', async () => {
+    it('is asked for by name before the login, when the application is set so', async () => {
       await join('org_acme');
       const params = { ...request(), client_id: 'naming' };
       const page = await openPage(agent, server, params);
@@ -507,7 +508,7 @@ describe('logging in to an organization', () => {
       });
       const ended = await follow(agent, done, server.url);
       expect(await claimsOf(ended, 'naming')).to.include({ org_id: 'org_acme' });
-      // Who is no member of the one that they name stays outside.
+      // A user who is no member of the named organization is refused.
       const other = createAgent(server);
       const named = readForm(await openPage(other, server, params), 'organization');
       const asked = await follow(
@@ -526,7 +527,7 @@ describe('logging in to an organization', () => {
       expect(responseOf(refused)).to.include({ error: 'access_denied', error_description: NOT_PART });
     });
 
-    /** Types something into the page that asks for an organization. @returns the answer. */
+    /** Submits a text in the page that asks for an organization. @returns the answer. */
     const typed = async (client_id: string, text: string) => {
       const page = await openPage(agent, server, { ...request(), client_id });
       const { action, fields } = readForm(page, 'organization');
@@ -534,7 +535,7 @@ describe('logging in to an organization', () => {
     };
 
     for (const client_id of ['by-email', 'by-both']) {
-      it(`is found by the domain of an address, where the application wants that: ${client_id}`, async () => {
+      it(`is found by the domain of an e-mail address, when the application is set so: ${client_id}`, async () => {
         await join('org_acme');
         const login = await follow(
           agent,
@@ -550,7 +551,7 @@ describe('logging in to an organization', () => {
         expect(await claimsOf(ended, client_id)).to.include({ org_id: 'org_acme' });
       });
 
-      it(`is not found by a domain that nobody has proved, or that is not used: ${client_id}`, async () => {
+      it(`is not found by an unverified or unused domain: ${client_id}`, async () => {
         for (const domain of ['pending.test', 'unused.test', 'nowhere.test', 'sub.example.test']) {
           const answer = await typed(client_id, `ada@${domain}`);
           expect(answer.status, domain).to.equal(400);
@@ -559,18 +560,18 @@ describe('logging in to an organization', () => {
       });
     }
 
-    it('is found by what the application wants alone', async () => {
+    it('is found only by name or domain as the application is set', async () => {
       expect((await typed('by-email', 'acme')).status).to.equal(400);
       expect((await typed('by-both', 'acme')).status).to.equal(302);
       expect((await typed('naming', USER.email)).status).to.equal(400);
     });
 
-    it('is answered alike, whether there is such an account or not', async () => {
+    it('does not reveal whether an account exists for an e-mail address', async () => {
       for (const name of ['nobody', 'ada'])
         expect((await typed('by-email', `${name}@example.test`)).status).to.equal(302);
     });
 
-    it('is chosen among those of the user after the login', async () => {
+    it('is chosen by the user after the login, when the application is set so', async () => {
       const params = { ...request(), client_id: 'choosing' };
       const none = await logIn(createAgent(server), server, params);
       expect(responseOf(none)).to.include({ error: 'access_denied' });
@@ -622,7 +623,7 @@ describe('logging in to an organization', () => {
       return follow(browser, await browser.request(action, { form }), server.url);
     };
 
-    it('signs up with the invited address alone, and is a member with its roles', async () => {
+    it('accepts only the invited e-mail address for signing up, and gives the roles of the invitation', async () => {
       const email = 'invited@example.test';
       const params = await invite(email);
       const done = await signUp(agent, params, 'somebody-else@example.test');
@@ -643,7 +644,7 @@ describe('logging in to an organization', () => {
       });
     });
 
-    it('logs in who has an account, even with a session, and refuses every other account', async () => {
+    it('logs in the invited account, also with a session, and refuses every other account', async () => {
       const params = await invite(GRACE.email);
       await logIn(agent, server, request());
       const other = await openPage(agent, server, params);
@@ -662,7 +663,7 @@ describe('logging in to an organization', () => {
       expect(await claimsOf(await attempt(GRACE))).to.include({ org_id: 'org_acme', email: GRACE.email });
     });
 
-    it('is used once, by one of many at the same time', async () => {
+    it('succeeds once, also when it is used simultaneously', async () => {
       const params = await invite('racing@example.test');
       await signUp(createAgent(server), { ...request(), screen_hint: 'signup' }, 'racing@example.test');
       const racers = await Promise.all(
@@ -687,7 +688,7 @@ describe('logging in to an organization', () => {
       );
     });
 
-    it('is for its own organization and application, and for as long as it is there', async () => {
+    it('is refused for another organization or application, and once it is deleted', async () => {
       const params = await invite('strict@example.test');
       for (const over of [
         { organization: 'org_open' },

@@ -1,5 +1,5 @@
-// The hosted pages as people meet them: in a real browser, wide and narrow, light and dark, by keyboard, by
-// screen reader rules (axe), without scripts, in three languages.
+// The hosted pages in a real browser: wide and narrow, light and dark, by keyboard, by the rules of screen readers
+// (axe), without scripts, in several languages.
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -29,7 +29,7 @@ describe('the hosted pages', () => {
   const webRequest = (over: Record<string, string> = {}) => web({ redirect_uri: CALLBACK, ...over });
 
   before(async () => {
-    // The applications' callback: what matters is that the browser is sent there.
+    // The applications' callback: it only matters that the browser is sent there.
     callbacks = http.createServer((_request, response) => {
       response.setHeader('content-type', 'text/html');
       response.end('<title>callback</title>');
@@ -77,7 +77,7 @@ describe('the hosted pages', () => {
     await page.getByRole('button', { name: 'Continue' }).click();
   };
 
-  /** Each page, and how to get there. */
+  /** Each page, with the steps that lead to it. */
   const pages: Record<string, (page: Page) => Promise<void>> = {
     login: async (page) => {
       await page.goto(authorizeUrl(spaRequest()));
@@ -125,7 +125,7 @@ describe('the hosted pages', () => {
   };
 
   for (const [name, reach] of Object.entries(pages)) {
-    describe(`reached once: ${name}`, () => {
+    describe(`the page ${name}`, () => {
       let context: BrowserContext;
       let page: Page;
       before(async () => {
@@ -171,7 +171,7 @@ describe('the hosted pages', () => {
     await context.close();
   });
 
-  it('say which rules a new password meets while it is typed', async () => {
+  it('show which rules a new password meets while it is typed', async () => {
     const { context, page } = await open();
     await pages.signup!(page);
     const length = page.getByRole('listitem').filter({ hasText: 'At least 8 characters' });
@@ -183,7 +183,7 @@ describe('the hosted pages', () => {
   });
 
   describe('without scripts', () => {
-    it('sign up, log in, and refuse with the rules that failed', async () => {
+    it('sign up, log in, and show the rules that a password breaks', async () => {
       const { context, page } = await open({ javaScriptEnabled: false });
       await page.goto(authorizeUrl(spaRequest()));
       await page.getByRole('link', { name: 'Sign up' }).click();
@@ -200,7 +200,7 @@ describe('the hosted pages', () => {
       await context.close();
     });
 
-    it('consent', async () => {
+    it('ask for consent', async () => {
       const { context, page } = await open({ javaScriptEnabled: false });
       await page.goto(authorizeUrl({ ...third(), scope: 'openid email' }));
       await logIn(page);
@@ -210,7 +210,7 @@ describe('the hosted pages', () => {
     });
   });
 
-  it('fill in login_hint, and show it as text and nothing else', async () => {
+  it('fill in login_hint, escaped', async () => {
     const { context, page } = await open();
     const hint = '"><img src=x onerror=alert(1)>';
     let alerted = false;
@@ -223,7 +223,7 @@ describe('the hosted pages', () => {
     await context.close();
   });
 
-  it("show an application's name as text, whatever it is", async () => {
+  it("show an application's name, escaped", async () => {
     const { context, page } = await open();
     await page.goto(authorizeUrl(webRequest()));
     expect(await page.locator('.lead').textContent()).to.contain(
@@ -233,7 +233,7 @@ describe('the hosted pages', () => {
     await context.close();
   });
 
-  it('link to the terms of the branding', async () => {
+  it('link to the terms that the branding names', async () => {
     const { context, page } = await open();
     await pages.login!(page);
     expect(await page.getByRole('link', { name: 'Terms' }).getAttribute('href')).to.equal(
@@ -255,7 +255,7 @@ describe('the hosted pages', () => {
     });
   }
 
-  it('read from right to left in Arabic', async () => {
+  it('are laid out from right to left in Arabic', async () => {
     const { context, page } = await open({ locale: 'ar', viewport: { width: 1280, height: 900 } });
     await page.goto(authorizeUrl(spaRequest({ screen_hint: 'signup' })));
     expect(await page.locator('html').getAttribute('dir')).to.equal('rtl');
@@ -264,14 +264,14 @@ describe('the hosted pages', () => {
     await context.close();
   });
 
-  it("use the tenant's first language for a language nobody has", async () => {
+  it("use the tenant's first language for an unsupported language", async () => {
     const { context, page } = await open({ locale: 'tlh' });
     await pages.login!(page);
     expect(await page.locator('html').getAttribute('lang')).to.equal('en');
     await context.close();
   });
 
-  it('let a login through to where the callback sends the browser on, another origin', async () => {
+  it('allow the login’s redirect chain to end at another origin than the callback', async () => {
     const onward = http.createServer((_request, response) => response.end('<title>arrived</title>'));
     onward.listen(0, 'localhost');
     await once(onward, 'listening');
@@ -291,7 +291,7 @@ describe('the hosted pages', () => {
     }
   });
 
-  it('let two open login pages of one browser both finish', async () => {
+  it('can both be finished when two login pages are open in one browser', async () => {
     const { context, page } = await open();
     const second = await context.newPage();
     await page.goto(authorizeUrl(spaRequest({ state: 'one' })));

@@ -73,7 +73,7 @@ describe('a silent request with a login ticket', () => {
     browser.cookies().find(({ name }) => name === '__Host-gatehouse_session')?.value;
 
   for (const prompt of ['none', 'login']) {
-    it(`is as old as its proof, whenever its ticket comes, with prompt=${prompt}`, async () => {
+    it(`has the auth_time of its proof, whenever the ticket is used, with prompt=${prompt}`, async () => {
       const browser = createAgent(server);
       const login_ticket = await ticketFor(browser);
       server.tick(60_000);
@@ -89,7 +89,7 @@ describe('a silent request with a login ticket', () => {
     });
   }
 
-  it('logs in, and the session stays', async () => {
+  it('logs in and begins a session', async () => {
     const browser = createAgent(server);
     const { id_token, access_token } = await silently(browser, { login_ticket: await ticketFor(browser) });
     expect(payload(id_token ?? '')).to.include({ email: USER.email, nonce: 'n' });
@@ -117,14 +117,14 @@ describe('a silent request with a login ticket', () => {
     });
   });
 
-  it('gives the ticket to one of many at once', async () => {
+  it('succeeds once of many simultaneous requests with the same ticket', async () => {
     const browser = createAgent(server);
     const login_ticket = await ticketFor(browser);
     const all = await Promise.all(Array.from({ length: 8 }, () => silently(browser, { login_ticket })));
     expect(all.filter(({ access_token }) => access_token !== undefined)).to.have.length(1);
   });
 
-  it('is refused with a ticket of another browser, which stays good there', async () => {
+  it('is refused with a ticket of another browser, where the ticket stays valid', async () => {
     const [browser, thief] = [createAgent(server), createAgent(server)];
     const login_ticket = await ticketFor(browser);
     await ticketFor(thief, OTHER.email);
@@ -139,7 +139,7 @@ describe('a silent request with a login ticket', () => {
     expect(await silently(browser, { login_ticket })).to.include({ error: 'login_required' });
   });
 
-  it('is refused with a ticket that is none or too old, though somebody is logged in', async () => {
+  it('is refused with an invalid or expired ticket, even with a session', async () => {
     const browser = createAgent(server);
     await silently(browser, { login_ticket: await ticketFor(browser) });
     expect(await silently(browser, { login_ticket: 'x'.repeat(43) })).to.include({ error: 'login_required' });
@@ -149,14 +149,14 @@ describe('a silent request with a login ticket', () => {
     expect(await loggedIn(browser)).to.equal(USER.email);
   });
 
-  it('leaves the ticket alone when the request itself is wrong', async () => {
+  it('does not use up the ticket when the request is invalid', async () => {
     const browser = createAgent(server);
     const login_ticket = await ticketFor(browser);
     expect(await silently(browser, { login_ticket, nonce: '' })).to.include({ error: 'invalid_request' });
     expect(await silently(browser, { login_ticket })).to.have.property('access_token');
   });
 
-  it('asks for the second factor that is demanded, and nobody is logged in', async () => {
+  it('is refused when a second factor is needed, without beginning a session', async () => {
     const browser = createAgent(server);
     const login_ticket = await ticketFor(browser);
     expect(await silently(browser, { login_ticket, acr_values: POLICY })).to.include({
@@ -166,7 +166,7 @@ describe('a silent request with a login ticket', () => {
     expect(await silently(browser)).to.include({ error: 'login_required' });
   });
 
-  it('refuses a user who was blocked since', async () => {
+  it('refuses a user who was blocked meanwhile', async () => {
     const browser = createAgent(server);
     const login_ticket = await ticketFor(browser, BLOCKED.email);
     const id = (await server.users.findInConnection({ name: 'users' }, BLOCKED.email))?.id ?? '';
@@ -178,7 +178,7 @@ describe('a silent request with a login ticket', () => {
     expect(await silently(browser)).to.include({ error: 'login_required' });
   });
 
-  it('is not had by a user who is blocked: their application is told', async () => {
+  it('cannot be made for a blocked user, which is the error of the ticket request', async () => {
     const answer = await authenticate(createAgent(server), 'blocked@example.test');
     expect(answer.status).to.equal(403);
     expect(answer.json()).to.deep.equal({ error: 'blocked_user', error_description: 'Blocked user' });
@@ -186,7 +186,7 @@ describe('a silent request with a login ticket', () => {
     expect(wrong.json()).to.include({ error: 'access_denied' });
   });
 
-  it('is not had from a realm that the application has not', async () => {
+  it('cannot be made for a realm that the application does not have', async () => {
     for (const realm of ['nowhere', 'staff']) {
       const answer = await authenticate(createAgent(server), USER.email, { realm });
       expect(answer.status).to.equal(400);
@@ -194,7 +194,7 @@ describe('a silent request with a login ticket', () => {
     }
   });
 
-  it("refuses another connection's login where the request names its connection", async () => {
+  it("is refused when the request names another connection than the ticket's", async () => {
     const browser = createAgent(server);
     const login_ticket = await ticketFor(browser);
     expect(await silently(browser, { login_ticket, connection: 'email' })).to.include({
@@ -203,14 +203,14 @@ describe('a silent request with a login ticket', () => {
     expect(await silently(browser)).to.include({ error: 'login_required' });
   });
 
-  it('wants the consent that a third-party application needs', async () => {
+  it('is refused to a third-party application without consent', async () => {
     const browser = createAgent(server);
     const login_ticket = await ticketFor(browser, USER.email, 'third');
     const over = { client_id: 'third', redirect_uri: THIRD_CALLBACK, response_type: 'code', login_ticket };
     expect(await silently(browser, over)).to.include({ error: 'consent_required' });
   });
 
-  it('gives the session another id, as each login does', async () => {
+  it('changes the session’s cookie, as each login does', async () => {
     const browser = createAgent(server);
     await logIn(browser, server, { ...request(), prompt: 'login' });
     const before = sessionCookie(browser);
@@ -218,7 +218,7 @@ describe('a silent request with a login ticket', () => {
     expect(sessionCookie(browser)).to.be.a('string').and.not.to.equal(before);
   });
 
-  it("ends another user's session, with its tokens' session id", async () => {
+  it("ends another user's session, and its sid", async () => {
     const browser = createAgent(server);
     const first = await silently(browser, { login_ticket: await ticketFor(browser) });
     const second = await silently(browser, { login_ticket: await ticketFor(browser, OTHER.email) });

@@ -1,4 +1,4 @@
-// Several tabs of one browser, with a login in each: whatever one tab does to the session, the other goes on.
+// Several tabs of one browser with a login in each: whatever one tab does to the session, the other continues.
 import { expect } from 'chai';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import { openPage } from '../support/browser-logins.ts';
@@ -53,17 +53,17 @@ describe('two tabs of one browser', () => {
     return follow(browser, await browser.request(action, { form: { ...fields, ...more } }), server.url);
   };
 
-  it('log in as one user and then as another: each gets what it asked for, the later one is logged in', async () => {
+  it('can log in as two users, each with its own response, and the later one stays logged in', async () => {
     const [first, second] = [await open(), await open()];
     expect(userOf(await submitLogin(browser, server, first, USER))).to.equal(USER.email);
     expect(userOf(await submitLogin(browser, server, second, BOB))).to.equal(BOB.email);
     expect(await inSession()).to.equal(BOB.email);
   });
 
-  it('log in as two users where a third answer is on its way back', async () => {
+  it('can log in as two users while the answer of one is on its way back', async () => {
     const [first, second] = [await open(), await open()];
     const { action, fields } = readForm(second, 'password');
-    // The second has answered; before its browser comes back, the first logs in.
+    // The second tab has answered; before its browser returns, the first logs in.
     const waiting = await browser.request(action, {
       form: { ...fields, username: BOB.email, password: BOB.password },
     });
@@ -72,7 +72,7 @@ describe('two tabs of one browser', () => {
     expect(await inSession()).to.equal(BOB.email);
   });
 
-  it('log in as the same user twice, and are one session', async () => {
+  it('share one session when they log in as the same user', async () => {
     const [first, second] = [await open(), await open()];
     const sid = (answer: Answer) => payload(responseOf(answer).id_token ?? '').sid;
     const one = await submitLogin(browser, server, first, USER);
@@ -81,7 +81,7 @@ describe('two tabs of one browser', () => {
     expect(sid(two)).to.equal(sid(one));
   });
 
-  it('go on where a session was when they were opened, and another user has logged in since', async () => {
+  it('continue when another user has logged in since they were opened with a session', async () => {
     await submitLogin(browser, server, await open(), USER);
     const [first, second] = [await open({ prompt: 'login' }), await open({ prompt: 'login' })];
     expect(userOf(await submitLogin(browser, server, first, BOB))).to.equal(BOB.email);
@@ -89,7 +89,7 @@ describe('two tabs of one browser', () => {
     expect(await inSession()).to.equal(USER.email);
   });
 
-  it('do not keep an account that has left: the one who chose it is asked to log in', async () => {
+  it('ask for a login when the chosen account has been logged out', async () => {
     await submitLogin(browser, server, await open(), USER);
     const choice = await open({ prompt: 'select_account' });
     await submitLogin(browser, server, await open({ prompt: 'login' }), BOB);
@@ -97,7 +97,7 @@ describe('two tabs of one browser', () => {
     expect(userOf(await submitLogin(browser, server, asked, USER))).to.equal(USER.email);
   });
 
-  it('do not take the consent of one user for that of another', async () => {
+  it('do not use the consent of one user for another', async () => {
     await submitLogin(browser, server, await open(), USER);
     const consent = await openPage(browser, server, webRequest({ ...THIRD, scope: 'openid email' }));
     expect(consent.text).to.contain('decision');
@@ -109,12 +109,12 @@ describe('two tabs of one browser', () => {
     expect(responseOf(await press(again, { decision: 'accept' }))).to.have.property('code');
   });
 
-  it('go on by consent that was given in a session which the same user has left and entered again', async () => {
+  it('keep a consent that was given in an earlier session of the same user', async () => {
     await submitLogin(browser, server, await open(), USER);
     const consent = await openPage(browser, server, webRequest({ ...THIRD, scope: 'openid profile' }));
     const { action, fields } = readForm(consent, '_csrf');
     const waiting = await browser.request(action, { form: { ...fields, decision: 'accept' } });
-    // The browser has lost its session meanwhile, and has another of the same user.
+    // Meanwhile the browser has lost its session and has another one of the same user.
     const other = createAgent(server);
     await submitLogin(other, server, await openPage(other, server, idToken()), USER);
     const session = other.cookies().find(({ name }) => name === '__Host-gatehouse_session')?.value;

@@ -1,4 +1,4 @@
-// Which ways to log in an application has, and what happens where it has none that works.
+// The connections of an application, and what happens when it has none that works.
 import { expect } from 'chai';
 import { tenant as base } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
@@ -27,7 +27,7 @@ const tenant = {
   ],
 };
 
-describe('the ways in of an application', () => {
+describe('the connections of an application', () => {
   let server: TestServer;
   before(async () => {
     server = await startServer({ tenant });
@@ -40,13 +40,13 @@ describe('the ways in of an application', () => {
     state: 'the-state',
   };
 
-  it('a connection of a kind that is not built is an error at the callback when it is named', async () => {
+  it('end in an error at the redirect URI when the request names one of an unsupported kind', async () => {
     const answer = await authorize(createAgent(server), webRequest({ connection: 'social' }));
     expect(answer.location.startsWith(WEB_CALLBACK), answer.location).to.equal(true);
     expect(responseOf(answer)).to.include(NOT_BUILT);
   });
 
-  it('it is one for who is logged in, and silently, too', async () => {
+  it('end in that error also with a session, and in a silent request', async () => {
     const browser = createAgent(server);
     await logIn(browser, server, webRequest());
     for (const prompt of ['none', 'login', undefined]) {
@@ -55,7 +55,7 @@ describe('the ways in of an application', () => {
     }
   });
 
-  it('it is not offered beside those that are built', async () => {
+  it('are not offered when their kind is unsupported', async () => {
     const browser = createAgent(server);
     const page = await follow(browser, await authorize(browser, webRequest()), server.url);
     expect(page.status).to.equal(200);
@@ -64,7 +64,7 @@ describe('the ways in of an application', () => {
       .and.not.to.match(/social|vkontakte/i);
   });
 
-  it('a request to sign up gets the passwordless page where there is no password to choose', async () => {
+  it('show the passwordless page for screen_hint=signup when there is no password to choose', async () => {
     for (const over of [{ connection: 'email' }, { connection: 'email', screen_hint: 'signup' }]) {
       const browser = createAgent(server);
       const page = await follow(browser, await authorize(browser, webRequest(over)), server.url);
@@ -77,7 +77,7 @@ describe('the ways in of an application', () => {
     ['declared-only', 'no other'],
     ['nothing', 'no connection at all'],
   ] as const) {
-    it(`there is no dead page where the application has ${what}`, async () => {
+    it(`end in an error at the redirect URI, not on a page, when the application has ${what}`, async () => {
       for (const over of [{}, { screen_hint: 'signup' }]) {
         const browser = createAgent(server);
         const first = await authorize(browser, { ...webRequest(over), client_id });
@@ -89,7 +89,7 @@ describe('the ways in of an application', () => {
       }
     });
 
-    it(`no step is a dead page where the application has ${what}`, async () => {
+    it(`end in that error at every step when the application has ${what}`, async () => {
       for (const step of ['login', 'signup']) {
         const browser = createAgent(server);
         const { location } = await authorize(browser, { ...webRequest(), client_id });

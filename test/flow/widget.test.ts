@@ -1,4 +1,4 @@
-// What the vendor's login widget reads before it shows itself: public facts of one application.
+// The settings that the vendor's login widget reads before it shows itself: public data of one application.
 import vm from 'node:vm';
 import { expect } from 'chai';
 import { tenant as base } from '../connections/passwordless/tenant.ts';
@@ -49,7 +49,7 @@ describe("the login widget's settings", () => {
   after(() => server?.stop());
 
   const get = (clientId: string) => agent.get(`/client/${encodeURIComponent(clientId)}.js?t123`);
-  /** The script's one argument, as a page that runs it gets it. */
+  /** Returns the argument of the script's call. */
   const settings = async (clientId: string): Promise<any> => {
     // any: a test reads what it expects
     const given: unknown[] = [];
@@ -89,7 +89,7 @@ describe("the login widget's settings", () => {
     });
   });
 
-  it('say what the forms of a database need, the default directory first', async () => {
+  it('contain what the forms of a database need, the default directory first', async () => {
     const [databases] = (await settings('web')).strategies;
     expect(databases.connections.map(({ name }: { name: string }) => name)).to.deep.equal([
       'users',
@@ -108,7 +108,7 @@ describe("the login widget's settings", () => {
     });
   });
 
-  it('hold no secret, no other application and no connection that is not built', async () => {
+  it('contain no secret, no other application and no unsupported connection', async () => {
     const { text } = await get('web');
     for (const hidden of [
       'secret',
@@ -124,13 +124,13 @@ describe("the login widget's settings", () => {
     }
   });
 
-  it('are there for known applications alone', async () => {
+  it('are answered 404 for an unknown application', async () => {
     for (const file of ['nobody.js', 'spa', 'spa.json', '.js', 'spa.js.js']) {
       expect((await agent.get(`/client/${file}`)).status, file).to.equal(404);
     }
   });
 
-  it('say from the language which country a phone number is likely of', async () => {
+  it('return the country for phone numbers from the browser’s language', async () => {
     const country = async (accept: string) =>
       (await agent.get('/user/geoloc/country', { 'accept-language': accept })).json();
     expect(await country('de-AT,de;q=0.8')).to.deep.equal({ countryCode: 'AT' });
@@ -141,7 +141,7 @@ describe("the login widget's settings", () => {
     }
   });
 
-  it('say nothing of who is logged in', async () => {
+  it('do not reveal who is logged in', async () => {
     const browser = createAgent(server);
     await logIn(browser, server, webRequest());
     const answer = await browser.get('/user/ssodata', { origin: new URL(SPA_CALLBACK).origin });
@@ -155,7 +155,7 @@ describe("the login widget's settings", () => {
     '/dbconnections/change_password/challenge',
     '/passwordless/challenge',
   ]) {
-    it(`${path} demands nothing, of the applications' pages`, async () => {
+    it(`${path} requires no captcha, and allows the applications' origins`, async () => {
       const origin = new URL(SPA_CALLBACK).origin;
       const answer = await agent.request(path, { json: { state: 's' }, headers: { origin } });
       expect(answer.status).to.equal(200);

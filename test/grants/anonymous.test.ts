@@ -1,4 +1,5 @@
-// Anonymous sessions: tokens for visitors who have not logged in, which are nobody's wherever a user's are asked for.
+// Anonymous sessions: tokens for users who have not logged in, which are refused wherever a user's tokens are
+// needed.
 import { expect } from 'chai';
 import { decodeProtectedHeader } from 'jose';
 import { readTenant, TenantFault } from '../../src/tenant/load.ts';
@@ -102,7 +103,7 @@ describe('anonymous sessions', () => {
     return `${answer.status} ${error}`;
   };
 
-  it('begin with a token for an API and one for the next, which keeps who they are and what was noted', async () => {
+  it('begin with an access token and a session token, which yields further tokens with the same sub and metadata', async () => {
     const begun = await tokens({ audience: OPEN, scope: 'read:cart', metadata: { cart: 'c-1' } });
     expect(begun).to.include({ token_type: 'Bearer', expires_in: 600, scope: 'read:cart' });
     expect(begun.session_expires_in).to.be.within(3400, 3600);
@@ -130,7 +131,7 @@ describe('anonymous sessions', () => {
     expect(payload((await tokens()).access_token).sub).not.to.equal(claims.sub);
   });
 
-  it('have a token for no API where none is named, and only the scopes of the client grant', async () => {
+  it('yield a token for no API when none is named, and only scopes of the client grant', async () => {
     const { access_token, scope } = await tokens({});
     expect(scope).to.equal(undefined);
     expect(payload(access_token).aud).to.equal(`${server.issuer}anonymous`);
@@ -140,7 +141,7 @@ describe('anonymous sessions', () => {
     expect(await refusal({ scope: 'read:cart' })).to.equal('400 invalid_scope');
   });
 
-  it('are for applications and APIs that say so, with a grant for visitors', async () => {
+  it('need an application and an API that allow them, and a client grant between the two', async () => {
     expect(await refusal({ client_id: 'leeway', client_secret: 'leeway-secret' })).to.equal(
       '403 unauthorized_client',
     );
@@ -166,7 +167,7 @@ describe('anonymous sessions', () => {
     await tokens({ client_id: 'web', client_secret: 'web-secret', audience: OPEN });
   });
 
-  it('are no grant for what an application does for itself', async () => {
+  it('do not allow the application client_credentials', async () => {
     const answer = await token(createAgent(server), {
       grant_type: 'client_credentials',
       client_id: 'm2m',
@@ -176,7 +177,7 @@ describe('anonymous sessions', () => {
     expect(answer.status).to.equal(403);
   });
 
-  it('are refused what is no session, or too much of one', async () => {
+  it('are refused for an invalid session token, and for metadata that is too large', async () => {
     const { session_token, access_token } = await tokens();
     expect(await refusal({ session_token, metadata: {} })).to.equal('400 invalid_request');
     for (const metadata of [{ long: 'x'.repeat(1024) }, 'text', ['list']])
@@ -204,7 +205,7 @@ describe('anonymous sessions', () => {
       })
     ).json();
 
-  it('are nobody at user info, the account, the factors, and the Management API', async () => {
+  it('are refused at /userinfo, the My Account API, the MFA API and the Management API', async () => {
     const { access_token, session_token } = await tokens();
     const forNothing = (await tokens({})).access_token;
     const places = [
@@ -221,7 +222,7 @@ describe('anonymous sessions', () => {
       }
   });
 
-  it('have no token that is exchanged for a user’s, or hints at one', async () => {
+  it('have tokens that cannot be exchanged, or used as a ticket for a login', async () => {
     const begun = await (await ask({ client_id: 'web', client_secret: 'web-secret', audience: OPEN })).json();
     const exchange = (type: string, subject: string) =>
       token(createAgent(server), {
@@ -258,7 +259,7 @@ describe('anonymous sessions', () => {
       })
     ).json();
 
-  it('are told apart to the API that asks about a token', async () => {
+  it('are recognizable in the introspection response by their gty', async () => {
     const { access_token, session_token } = await tokens();
     const { sub } = payload(access_token);
     expect(await introspect(access_token)).to.include({
@@ -287,7 +288,7 @@ describe('anonymous sessions', () => {
   };
   const managed = async (path: string, json: object) => (await manage('PATCH', path, json)).json();
 
-  it('are over, with their tokens, once the application has none', async () => {
+  it('end with their tokens when the application no longer allows them', async () => {
     const switchTo = async (on: boolean) => {
       const anonymous_sessions = { active: on };
       expect((await managed('clients/web', { anonymous_sessions })).anonymous_sessions).to.deep.equal(
@@ -304,7 +305,7 @@ describe('anonymous sessions', () => {
     expect(await introspect(access_token)).to.include({ active: true });
   });
 
-  it('have no good token of an API that takes no visitors any more', async () => {
+  it('have inactive tokens when the API no longer allows them', async () => {
     const { session_token, access_token } = await tokens();
     const api = `resource-servers/${encodeURIComponent(OPEN)}`;
     const require = { anonymous_user: { policy: 'require_client_grant' } };
@@ -323,7 +324,7 @@ describe('anonymous sessions', () => {
     }
   });
 
-  it('have no good token by a client grant that is gone', async () => {
+  it('have inactive tokens when the client grant is deleted', async () => {
     const web = { client_id: 'web', client_secret: 'web-secret', audience: OPEN };
     const { session_token, access_token } = await tokens(web);
     expect(await introspect(access_token)).to.include({ active: true });
@@ -332,7 +333,7 @@ describe('anonymous sessions', () => {
     expect(await refusal({ ...web, session_token })).to.equal('400 invalid_target');
   });
 
-  it('end at a lifetime that was made shorter since they began', async () => {
+  it('end at the tenant’s lifetime, also when it was shortened afterwards', async () => {
     const lifetime = (minutes: number) =>
       managed('tenants/settings', { sessions: { anonymous: { lifetime_in_minutes: minutes } } });
     const { session_token } = await tokens();
@@ -344,12 +345,12 @@ describe('anonymous sessions', () => {
     await lifetime(60);
   });
 
-  it('have a session token that names no API, of whatever identifier', async () => {
+  it('have a session token whose audience is no API', async () => {
     const { session_token } = await tokens();
     expect(payload(session_token).aud).to.equal(`${server.issuer}anonymous/token`);
   });
 
-  it('end with their time, access tokens with them, and are not prolonged', async () => {
+  it('end after their lifetime, which further tokens neither extend nor exceed', async () => {
     const { session_token } = await tokens();
     server.tick(3_500_000);
     const late = await tokens({ audience: OPEN, session_token });
@@ -359,14 +360,14 @@ describe('anonymous sessions', () => {
     expect(await refusal({ audience: OPEN, session_token })).to.equal('400 session_expired');
   });
 
-  it('are forgotten by who has them', async () => {
+  it('can be ended by /anonymous/logout with a known client_id', async () => {
     const logout = (json: object) => createAgent(server).request('/anonymous/logout', { json });
     expect((await logout({ client_id: 'spa' })).status).to.equal(204);
     expect((await logout({ client_id: 'nobody' })).status).to.equal(401);
     expect((await logout({})).status).to.equal(400);
   });
 
-  it('are for pages of applications alone', async () => {
+  it('allow requests only from origins of the application', async () => {
     const asked = await ask({ audience: OPEN }, { origin: ORIGIN });
     expect(asked.headers['access-control-allow-origin']).to.equal(ORIGIN);
     expect(asked.headers['access-control-allow-credentials']).to.equal('true');
@@ -377,7 +378,7 @@ describe('anonymous sessions', () => {
   });
 });
 
-describe('anonymous sessions of a tenant file', () => {
+describe('anonymous sessions in a tenant file', () => {
   const refused = (change: object, fault: RegExp) => {
     try {
       readTenant({ ...own, ...change });
@@ -392,7 +393,7 @@ describe('anonymous sessions of a tenant file', () => {
   });
   const withApi = (more: object) => ({ resourceServers: [...own.resourceServers, { ...open, ...more }] });
 
-  it('are refused where their tokens could not be as they must', () => {
+  it('are refused with settings that their tokens could not comply with', () => {
     refused(withClient({ require_proof_of_possession: true }), /anonymous_sessions\.active/);
     refused(
       withApi({ identifier: 'urn:hs', signing_alg: 'HS256', signing_secret: 'x'.repeat(32) }),

@@ -1,5 +1,5 @@
-// What an application asks for at /bc-authorize beyond a login: authorization_details (RFC 9396), which the user is shown before
-// they approve, and context classes.
+// CIBA requests with authorization_details (RFC 9396), which the user sees before they approve, and with
+// acr_values.
 import { expect } from 'chai';
 import { managed } from '../actions/support.ts';
 import { devicesOf } from '../factors/device.ts';
@@ -16,7 +16,7 @@ const PAYMENT = {
   amount: { value: '12.50', currency: 'EUR' },
   creditor: 'Tom & <b>Jerry</b>',
 };
-/** Who has a second factor. */
+/** A user with a second factor. */
 const CAREFUL = 'mfa-50@example.test';
 const tenant = {
   ...cibaTenant,
@@ -25,7 +25,7 @@ const tenant = {
   ),
 };
 
-describe('CIBA requests for more than a login', () => {
+describe('CIBA requests with authorization_details or acr_values', () => {
   let server: TestServer;
   let calls: ReturnType<typeof callsOf>;
   let users = 0;
@@ -79,12 +79,12 @@ describe('CIBA requests for more than a login', () => {
     const at = `/resource-servers/${encodeURIComponent(API)}`;
     const consent_policy = 'transactional-authorization-with-mfa';
     expect((await managed(server, 'PATCH', at, { consent_policy })).status).to.equal(200);
-    // The login at the page is for no API, whatever others are for that name none.
+    // The login at the page is for no API, although the tenant has a default one.
     const usual = { default_audience: API };
     expect((await managed(server, 'PATCH', '/tenants/settings', usual)).status).to.equal(200);
   };
 
-  it('show authorization_details to the user who approves, and have them in the tokens', async () => {
+  it('show authorization_details to the user, and put them into the tokens', async () => {
     await withoutPolicy();
     const asked = await ask({ authorization_details: JSON.stringify([PAYMENT]) });
     expect(asked.status, asked.text).to.equal(200);
@@ -105,7 +105,7 @@ describe('CIBA requests for more than a login', () => {
     expect(payload(refreshed.json().access_token).authorization_details).to.deep.equal([PAYMENT]);
   });
 
-  it('are shown, and approved at the page alone, where the API has its users asked each time', async () => {
+  it('can only be approved at the page, which shows the scopes, when the API requires consent each time', async () => {
     await withoutPolicy();
     const early = (await ask({})).json();
     const before = createAgent(server);
@@ -120,7 +120,7 @@ describe('CIBA requests for more than a login', () => {
     expect((await poll(asked.auth_req_id)).json()).to.have.property('access_token');
   });
 
-  it('leave out of the tokens a type that the API has no more', async () => {
+  it('omit details from the tokens when the API no longer has their type', async () => {
     await withoutPolicy();
     const asked = await ask({ authorization_details: JSON.stringify([PAYMENT]) });
     const agent = createAgent(server);
@@ -131,7 +131,7 @@ describe('CIBA requests for more than a login', () => {
     expect(payload(tokens.access_token)).not.to.have.property('authorization_details');
   });
 
-  it('are refused with details that the API has not, that nobody could read, or that are none', async () => {
+  it('are refused with details of an unknown type, too deeply nested, or malformed', async () => {
     const deep = JSON.parse(`${'{"a":'.repeat(12)}1${'}'.repeat(12)}`);
     const wrong = [
       [{ type: 'transfer' }],
@@ -152,17 +152,17 @@ describe('CIBA requests for more than a login', () => {
     expect(told(await ask({ authorization_details: '[]' }))[1]).to.equal('invalid_request');
   });
 
-  it('with details are for the page alone: no device approves what it does not show', async () => {
+  it('with details can only be approved at the page, not on a device, which does not show them', async () => {
     const { user, device } = await devices.enrolled();
     const details = JSON.stringify([PAYMENT]);
-    // Devices are all that the application has, or the user's address is not verified.
+    // The application allows only devices, or the user's e-mail address is not verified.
     const refused = await ask({ authorization_details: details }, { client: 'bank', email: user });
     expect(told(refused)[1]).to.equal('invalid_request');
     const id = (await server.users.withEmail(user))[0]?.id ?? '';
     await server.users.update(id, { email_verified: true });
     expect((await ask({ authorization_details: details }, { email: user })).status).to.equal(200);
     expect(await devices.waiting(device)).to.deep.equal([]);
-    // As any other request of theirs is.
+    // Other requests of the same user go to the device.
     expect((await ask({}, { client: 'bank', email: user })).status).to.equal(200);
     expect(await devices.waiting(device)).to.have.length(1);
     await askEachTime();
@@ -170,7 +170,7 @@ describe('CIBA requests for more than a login', () => {
     expect(await devices.waiting(device)).to.have.length(1);
   });
 
-  it('for a context class ask for the second factor that it takes, and say so in the ID token', async () => {
+  it('with acr_values ask for the second factor, and put acr into the ID token', async () => {
     const secret = await otp();
     await withoutPolicy();
     const asked = await ask({ acr_values: `unknown ${POLICY}` }, { email: CAREFUL });
@@ -188,7 +188,7 @@ describe('CIBA requests for more than a login', () => {
       .and.deep.include({ amr: ['mfa'] });
   });
 
-  it('without one, or for one that there is not, ask for no more than the login', async () => {
+  it('without acr_values, or with unknown ones, ask only for the login', async () => {
     await otp();
     await withoutPolicy();
     const asked = await ask({ acr_values: 'unknown' }, { email: CAREFUL });

@@ -1,4 +1,4 @@
-// Signed authentication requests (CIBA Core §7.1.1): the parameters as a JWT of the application, and what is not taken for one.
+// Signed authentication requests (CIBA Core §7.1.1): the parameters as a JWT of the application.
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { exportSPKI, importJWK, SignJWT } from 'jose';
@@ -15,7 +15,7 @@ const signing = (credential: object, more: object = {}) => ({
   signed_request_object: { credentials: [credential], ...more },
 });
 
-describe('a signed request for an approval', () => {
+describe('a signed authentication request', () => {
   let server: TestServer;
   let hint: string;
   before(async () => {
@@ -36,7 +36,7 @@ describe('a signed request for an approval', () => {
       tenant: {
         ...cibaTenant,
         guardianPolicies: { policies: [] },
-        // The same user is asked over and over.
+        // The limit is raised because the same user is asked many times.
         attackProtection: { rateLimits: { approvals: { capacity: 1000, perMinute: 1000 } } },
         clients: [...cibaTenant.clients, ...banks],
         databases: cibaTenant.databases.map((one) => ({
@@ -74,13 +74,13 @@ describe('a signed request for an approval', () => {
   const refused = async (request: string, why: RegExp, client = 'signing') => {
     const answer = told(await ask({ request }, client));
     expect(answer.slice(0, 2), String(why)).to.deep.equal([400, 'invalid_request']);
-    // The characters that it may have (RFC 6749 §5.2).
+    // The characters that an error_description may have (RFC 6749 §5.2).
     expect(answer[2])
       .to.match(why)
       .and.match(/^[\x20\x21\x23-\x5B\x5D-\x7E]+$/);
   };
 
-  it('is taken, with what it says shown to the user', async () => {
+  it('is accepted, and its binding message shown to the user', async () => {
     const answer = await ask({
       request: await sign(claims({ requested_expiry: 200 }), key, { typ: 'oauth-authz-req+jwt' }),
     });
@@ -100,12 +100,12 @@ describe('a signed request for an approval', () => {
     expect(tokens.json()).to.include.keys('access_token', 'id_token');
   });
 
-  it('has each claim that the standard demands', async () => {
+  it('is refused without any of the required claims', async () => {
     for (const name of ['iss', 'aud', 'exp', 'iat', 'nbf', 'jti'])
       await refused(await sign(claims({ [name]: undefined })), new RegExp(name));
   });
 
-  it('is of its application, for us, and of now', async () => {
+  it('is refused with another issuer, another audience, or outside its lifetime', async () => {
     await refused(await sign(claims({ iss: 'stranger' })), /iss/);
     await refused(await sign(claims({ aud: 'https://elsewhere.test/' })), /aud/);
     await refused(await sign(claims({ exp: now() - 60, nbf: now() - 120 })), /exp/);
@@ -114,17 +114,17 @@ describe('a signed request for an approval', () => {
     await refused(await sign(claims({ nbf: now() - 4200, exp: now() + 60 })), /too long|too old/);
   });
 
-  it('may be dated seconds ahead (FAPI 2.0 Security Profile §5.3.2.1)', async () => {
+  it('is accepted when dated a few seconds ahead (FAPI 2.0 Security Profile §5.3.2.1)', async () => {
     const ahead = { nbf: now() + 8, iat: now() + 8 };
     expect((await ask({ request: await sign(claims(ahead)) })).status).to.equal(200);
   });
 
-  it('is signed with a key of its application, by the algorithm of that key', async () => {
+  it('is refused when signed with another key, or another algorithm than the key’s', async () => {
     await refused(await sign(claims(), otherKey), /signature/);
     await refused(await sign(claims(), { ...key, alg: 'PS512' }).catch(() => 'a.b.c'), /invalid/);
     const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
     await refused(`${encoded({ alg: 'none' })}.${encoded(claims())}.`, /alg/);
-    // The public key, which everybody may know, as if it were a shared secret.
+    // An HMAC with the public key as the secret.
     const pem = await exportSPKI(
       (await importJWK(key.credential.jwk, 'PS256', { extractable: true })) as never,
     );
@@ -136,14 +136,14 @@ describe('a signed request for an approval', () => {
     await refused('no JWT', /JWT/);
   });
 
-  it('counts once, of any number of racers', async () => {
+  it('is accepted once, also when sent simultaneously', async () => {
     const request = await sign(claims());
     const answers = await Promise.all(Array.from({ length: 4 }, () => ask({ request })));
     expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
     await refused(request, /used before/);
   });
 
-  it('is no assertion, and no request of the authorization endpoint', async () => {
+  it('is refused when it is a client assertion or a request object for /authorize', async () => {
     await refused(await sign(claims({ sub: 'signing' })), /sub/);
     await refused(
       await sign(claims({ response_type: 'code', client_id: 'signing' })),
@@ -152,7 +152,7 @@ describe('a signed request for an approval', () => {
     await refused(await sign(claims({ request: 'a.b.c' })), /request/);
   });
 
-  it('has all parameters inside', async () => {
+  it('is refused with parameters beside it', async () => {
     const answer = told(await ask({ request: await sign(claims()), binding_message: 'Another one' }));
     expect(answer).to.deep.equal([
       400,
@@ -163,7 +163,7 @@ describe('a signed request for an approval', () => {
     await refused(await sign(claims({ id_token_hint: 'a.b.c' })), /id_token_hint/);
   });
 
-  it('is demanded of an application that is set so, and taken of none without keys', async () => {
+  it('is required when the application is set so, and refused without registered keys', async () => {
     const plain = { scope: 'openid', login_hint: hint, binding_message: 'Payment 4711' };
     expect((await ask(plain)).status).to.equal(200);
     expect(told(await ask(plain, 'strict')).slice(0, 2)).to.deep.equal([400, 'invalid_request']);

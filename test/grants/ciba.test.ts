@@ -1,4 +1,4 @@
-// Logins that a user approves elsewhere (CIBA), on a device or by e-mail, and what strangers try.
+// CIBA: logins that a user approves on a device or by e-mail, and attempts to abuse them.
 import { expect } from 'chai';
 import { rememberConsent } from '../../src/engine/grants.ts';
 import { devicesOf } from '../factors/device.ts';
@@ -10,7 +10,7 @@ import { nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { CIBA_GRANT, cibaTenant, told } from './tenant.ts';
 
-/** The events of logins and approvals that were logged. @param userId of this user alone. */
+/** Returns the logged events of logins and approvals. @param userId only those of this user. */
 async function logged({ store }: TestServer, userId?: string): Promise<string[]> {
   const { records } = await store.collection('logs').list({ limit: 1000 });
   return records
@@ -58,7 +58,7 @@ describe('CIBA', () => {
     return { user, sub, device, asked: (await ask(hint(sub))).json() };
   };
 
-  it('gives tokens when the user approves on their device, once', async () => {
+  it('issues tokens once when the user approves on their device', async () => {
     const { user, device } = await devices.enrolled();
     const sub = await idOf(user);
     const answer = await ask(hint(sub), { audience: API, scope: 'openid profile read:things' });
@@ -77,18 +77,18 @@ describe('CIBA', () => {
     expect(payload(tokens.access_token)).to.include({ sub, azp: 'bank', gty: CIBA_GRANT });
     expect(told(await poll(auth_req_id))[1]).to.equal('invalid_grant');
     expect(await devices.waiting(device)).to.deep.equal([]);
-    // No page has logged it; the first was that of the enrolment.
+    // The login is not logged by a page; the first event is that of the enrollment.
     expect(await logged(server, sub)).to.deep.equal(['s', 's', 'seciba']);
   });
 
-  it('gives them to one of several that ask at once', async () => {
+  it('issues tokens to one of several simultaneous polls', async () => {
     const { device, asked } = await begun();
     await devices.answerWith(device, (await devices.waiting(device))[0]?.id ?? '', 'allow');
     const answers = await Promise.all(Array.from({ length: 5 }, () => poll(asked.auth_req_id)));
     expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
   });
 
-  it('is refused by who denies', async () => {
+  it('answers access_denied when the user denies', async () => {
     const { device, asked } = await begun();
     await devices.answerWith(device, (await devices.waiting(device))[0]?.id ?? '', 'deny');
     expect(told(await poll(asked.auth_req_id))).to.deep.equal([
@@ -98,7 +98,7 @@ describe('CIBA', () => {
     ]);
   });
 
-  it('is over, though it was approved, where its user withdraws what they allowed the application', async () => {
+  it('ends an approved request when the user’s grants for the application are deleted', async () => {
     for (const withdraw of [
       async (sub: string) => {
         const grants = (await (await callApi(server, 'GET', `/grants?user_id=${sub}`)).json()) as {
@@ -113,13 +113,13 @@ describe('CIBA', () => {
       await devices.answerWith(device, (await devices.waiting(device))[0]?.id ?? '', 'allow');
       await withdraw(encodeURIComponent(sub));
       expect(told(await poll(asked.auth_req_id))[1]).to.equal('invalid_grant');
-      // What another application asked for goes on.
+      // The request of another application continues.
       const other = (await ask(hint(sub))).json();
       expect(told(await poll(other.auth_req_id))[1]).to.equal('authorization_pending');
     }
   });
 
-  it('is not answered by the device of somebody else', async () => {
+  it('cannot be approved by another user’s device', async () => {
     const { device, asked } = await begun();
     const other = (await devices.enrolled()).device;
     const [waiting] = await devices.waiting(device);
@@ -128,7 +128,7 @@ describe('CIBA', () => {
     expect(told(await poll(asked.auth_req_id))[1]).to.equal('authorization_pending');
   });
 
-  it('tells who asks too often to slow down', async () => {
+  it('answers slow_down to a client that polls too often', async () => {
     const { asked } = await begun();
     await poll(asked.auth_req_id);
     const answer = await poll(asked.auth_req_id);
@@ -143,7 +143,7 @@ describe('CIBA', () => {
     ]);
   });
 
-  it('ends with the time that was asked for', async () => {
+  it('expires after requested_expiry', async () => {
     const { user, device } = await devices.enrolled();
     const { auth_req_id, expires_in } = (
       await ask(hint(await idOf(user)), { requested_expiry: '30' })
@@ -154,7 +154,7 @@ describe('CIBA', () => {
     expect(told(await poll(auth_req_id))[1]).to.equal('invalid_grant');
   });
 
-  it('binds a request to its client, which a stranger cannot use up', async () => {
+  it('binds a request to its client; another client’s poll does not use it up', async () => {
     const { device, asked } = await begun();
     await devices.answerWith(device, (await devices.waiting(device))[0]?.id ?? '', 'allow');
     expect(told(await poll(asked.auth_req_id, 'other-bank'))[1]).to.equal('invalid_grant');
@@ -168,7 +168,7 @@ describe('CIBA', () => {
     expect(told(await ask(sub, { client_secret: 'wrong' }))[1]).to.equal('invalid_client');
   });
 
-  it('knows only the application’s own users, by the form of hint that the hosted service has', async () => {
+  it('finds only users of the application’s connections, by an iss_sub hint', async () => {
     const sub = await idOf(USER.email);
     const wrong = [
       USER.email,
@@ -197,11 +197,11 @@ describe('CIBA', () => {
       [{ organization: 'acme' }, 'invalid_request'],
     ];
     for (const [fields, error] of faults) expect(told(await ask(sub, fields))[1]).to.equal(error);
-    // A user without a device, and an application that sends no mail.
+    // A user without a device, and an application that does not allow e-mail.
     expect(told(await ask(sub))[1]).to.equal('invalid_request');
   });
 
-  it('asks a user only so often', async () => {
+  it('limits how often a user is asked', async () => {
     const { user } = await devices.enrolled();
     const sub = hint(await idOf(user));
     const statuses = [];
@@ -210,14 +210,14 @@ describe('CIBA', () => {
     expect(statuses.slice(0, 10)).to.deep.equal(Array(10).fill(200));
   });
 
-  it('gives nothing for a user who was blocked since', async () => {
+  it('issues nothing for a user who was blocked meanwhile', async () => {
     const { sub, device, asked } = await begun();
     await devices.answerWith(device, (await devices.waiting(device))[0]?.id ?? '', 'allow');
     await server.users.update(sub, { blocked: true });
     expect(told(await poll(asked.auth_req_id))[1]).to.equal('unauthorized');
   });
 
-  it('gives nothing once the sessions of its user were ended, though a device approved it', async () => {
+  it('issues nothing after the user’s sessions were ended, although a device approved it', async () => {
     const { sub, device, asked } = await begun();
     await devices.answerWith(device, (await devices.waiting(device))[0]?.id ?? '', 'allow');
     const ended = await callApi(server, 'DELETE', `/users/${encodeURIComponent(sub)}/sessions`);
@@ -254,7 +254,7 @@ describe('CIBA', () => {
         client_secret: 'mail-bank-secret',
         auth_req_id,
       });
-    /** Opens the link of the newest e-mail, and logs in. */
+    /** Opens the link of the newest e-mail and logs in. */
     const open = async (count: number, user: { email: string; password: string } = USER) => {
       const agent = createAgent(plain);
       const { link = '' } = await nextMessageTo(plain, USER.email, count, 'link');
@@ -262,7 +262,7 @@ describe('CIBA', () => {
       return { agent, page: await submitLogin(agent, plain, login, user) };
     };
 
-    it('is approved at a page, by who logs in', async () => {
+    it('can be approved at the page after a login', async () => {
       const request = await begin();
       const { agent, page } = await open(1);
       expect(page.text).to.contain('Payment 4711').and.to.contain('The mail-bank');
@@ -271,12 +271,12 @@ describe('CIBA', () => {
       expect((await agent.request(action, posted)).text).to.contain('You approved the request');
       expect((await agent.request(action, posted)).status, 'once').to.equal(400);
       expect((await ask(request)).json()).to.include.keys('access_token', 'id_token');
-      // A login at the page is one login, whatever is made of it.
+      // A login at the page counts as one login.
       expect(await logged(plain)).to.deep.equal(['s', 'seciba']);
       expect((await plain.users.withEmail(USER.email))[0]?.logins_count).to.equal(1);
     });
 
-    it('is denied there', async () => {
+    it('can be denied there', async () => {
       const request = await begin();
       const { agent, page } = await open(2);
       const { action, fields } = readForm(page, 'ticket');
@@ -284,7 +284,7 @@ describe('CIBA', () => {
       expect(told(await ask(request))[1]).to.equal('access_denied');
     });
 
-    it('is shown to nobody else, and not posted from elsewhere', async () => {
+    it('is not shown to another user, and requires the CSRF token of the page', async () => {
       const request = await begin();
       const other = await open(3, { email: 'mfa-1@example.test', password: USER.password });
       expect(other.page.text).to.contain('Nothing is waiting for you');
@@ -298,7 +298,7 @@ describe('CIBA', () => {
     });
   });
 
-  it('is in the metadata', async () => {
+  it('is announced in the metadata', async () => {
     const found = (await createAgent(server).get('/.well-known/openid-configuration')).json();
     expect(found).to.include({ backchannel_authentication_endpoint: `${server.url}/bc-authorize` });
     expect(found.backchannel_token_delivery_modes_supported).to.deep.equal(['poll']);

@@ -1,4 +1,4 @@
-// The device flow (RFC 8628): codes, pages, polling, and what strangers try.
+// The device flow (RFC 8628): codes, pages, polling, and attempts to abuse them.
 import { expect } from 'chai';
 import qrcode from 'qrcode';
 import { createAgent, readForm } from '../support/agent.ts';
@@ -15,7 +15,7 @@ describe('the device flow', () => {
 
   const { begin, poll, open, decide, connect } = callsOf(() => server);
 
-  it('gives tokens for a login that was made elsewhere, once', async () => {
+  it('issues tokens once for a login in another browser', async () => {
     const answer = await begin({ audience: API, scope: 'openid profile offline_access read:things' });
     expect(answer.status).to.equal(200);
     const codes = answer.json();
@@ -38,7 +38,7 @@ describe('the device flow', () => {
     expect(posted.status).to.equal(303);
     const confirm = await follow(agent, posted, server.url);
     expect(confirm.text).to.contain('The tv').and.to.contain(codes.user_code);
-    // For a phone that reads it, the same address.
+    // The QR code contains the same URL.
     const picture = { type: 'svg', errorCorrectionLevel: 'M', margin: 0 } as const;
     expect(confirm.text).to.contain(await qrcode.toString(codes.verification_uri_complete, picture));
     const done = await submitLogin(agent, server, await decide(agent, confirm));
@@ -57,7 +57,7 @@ describe('the device flow', () => {
     expect(again.status).to.equal(200);
   });
 
-  it('counts and logs the login once, which was made at the pages', async () => {
+  it('counts and logs the login at the pages once', async () => {
     const codes = (await begin()).json();
     await connect(codes);
     server.tick(5_000);
@@ -68,14 +68,14 @@ describe('the device flow', () => {
     expect((await server.users.withEmail(USER.email))[0]?.logins_count).to.equal(1);
   });
 
-  it('gives them to one of several that ask at once', async () => {
+  it('issues tokens to one of several simultaneous polls', async () => {
     const codes = (await begin()).json();
     await connect(codes);
     const answers = await Promise.all(Array.from({ length: 5 }, () => poll(codes.device_code)));
     expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
   });
 
-  it('tells who asks too often to slow down, and who comes too late that it has expired, once', async () => {
+  it('answers slow_down to a device that polls too often, and expired_token once when the code has expired', async () => {
     const { device_code, user_code } = (await begin()).json();
     await poll(device_code);
     server.tick(2_000);
@@ -92,7 +92,7 @@ describe('the device flow', () => {
     expect(told(await poll(device_code))[1]).to.equal('invalid_grant');
   });
 
-  it('is refused by who cancels', async () => {
+  it('answers access_denied when the user cancels', async () => {
     const { device_code, user_code } = (await begin()).json();
     const agent = createAgent(server);
     const denied = await decide(agent, await open(agent, user_code), 'deny');
@@ -105,14 +105,14 @@ describe('the device flow', () => {
     expect((await open(agent, user_code)).status).to.equal(400);
   });
 
-  it('binds a device code to its client, which a stranger cannot use up', async () => {
+  it('binds a device code to its client; another client’s poll does not use it up', async () => {
     const codes = (await begin()).json();
     await connect(codes);
     expect(told(await poll(codes.device_code, 'other-tv'))[1]).to.equal('invalid_grant');
     expect((await poll(codes.device_code)).status).to.equal(200);
   });
 
-  it('is only for clients with the grant, and for APIs that are there', async () => {
+  it('refuses clients without the grant, and unknown APIs', async () => {
     expect(told(await begin({ client_id: 'spa' })).slice(0, 2)).to.deep.equal([403, 'unauthorized_client']);
     expect(told(await begin({ client_id: 'nobody' }))[1]).to.equal('invalid_client');
     expect(told(await begin({ audience: 'https://nowhere.test/' }))).to.deep.equal([
@@ -126,7 +126,7 @@ describe('the device flow', () => {
     expect(other.json().error).to.equal('unauthorized_client');
   });
 
-  it('limits how often codes are guessed, and counts no right ones', async () => {
+  it('limits wrong user codes, and does not count right ones', async () => {
     const { user_code } = (await begin()).json();
     const agent = createAgent(server);
     for (let n = 0; n < 12; n++) expect((await open(agent, user_code)).status).to.equal(200);
@@ -136,7 +136,7 @@ describe('the device flow', () => {
     expect((await open(agent, user_code)).status).to.equal(429);
   });
 
-  it('is guessed at by one network only so often, and is open to the others', async () => {
+  it('limits wrong user codes of one network, without blocking others', async () => {
     const proxied = await startServer({
       tenant: deviceTenant,
       env: { TLS: 'proxy', TRUSTED_PROXIES: '127.0.0.1', BASE_URL: 'https://login.example.test' },
@@ -161,7 +161,7 @@ describe('the device flow', () => {
     }
   });
 
-  it('takes no posts from elsewhere', async () => {
+  it('requires the CSRF token of the page', async () => {
     const { user_code } = (await begin()).json();
     for (const path of ['/activate', '/activate/confirm']) {
       const answer = await createAgent(server).request(path, { form: { user_code, decision: 'accept' } });
@@ -169,7 +169,7 @@ describe('the device flow', () => {
     }
   });
 
-  it('ends a login only in the browser that began it', async () => {
+  it('finishes a login only in the browser that began it', async () => {
     const codes = (await begin()).json();
     const agent = createAgent(server);
     const { action, fields } = readForm(await open(agent, codes.user_code), 'user_code');
@@ -180,7 +180,7 @@ describe('the device flow', () => {
     expect(told(await poll(codes.device_code))[1]).to.equal('authorization_pending');
   });
 
-  it('does not take a login for something else than what the device asks for', async () => {
+  it('refuses a login for another API or organization than the device asked for', async () => {
     const codes = (await begin({ audience: API })).json();
     const agent = createAgent(server);
     const { action, fields } = readForm(await open(agent, codes.user_code), 'user_code');
@@ -196,7 +196,7 @@ describe('the device flow', () => {
     expect(told(await poll(codes.device_code))[1]).to.equal('access_denied');
   });
 
-  it('has the callback of no application: nobody else can ask for one there', async () => {
+  it('refuses an authorization request of an application to its callback', async () => {
     const query = new URLSearchParams({
       client_id: 'tv',
       response_type: 'code',
@@ -206,7 +206,7 @@ describe('the device flow', () => {
     expect([answer.status, answer.text.includes('not for applications to use')]).to.deep.equal([400, true]);
   });
 
-  it('asks for the consent of a third party’s users, and grants no more than they allow', async () => {
+  it('asks for consent to a third-party application, and issues only the allowed scopes', async () => {
     const codes = (await begin({ client_id: 'third-tv', audience: API, scope: 'openid read:things' })).json();
     const agent = createAgent(server);
     const consent = await connect(codes, agent);
@@ -228,7 +228,7 @@ describe('the device flow', () => {
     expect(told(await poll(more.device_code, 'third-tv'))[1]).to.equal('access_denied');
   });
 
-  it('gives nothing for a user who was blocked since', async () => {
+  it('issues nothing for a user who was blocked meanwhile', async () => {
     const codes = (await begin()).json();
     await connect(codes);
     const [user] = await server.users.withEmail(USER.email);
@@ -236,7 +236,7 @@ describe('the device flow', () => {
     expect(told(await poll(codes.device_code))[1]).to.equal('unauthorized');
   });
 
-  it('gives nothing once the sessions of its user were ended', async () => {
+  it('issues nothing after the user’s sessions were ended', async () => {
     const codes = (await begin()).json();
     await connect(codes);
     const artifacts = server.store.collection('artifacts');
@@ -245,7 +245,7 @@ describe('the device flow', () => {
     expect(told(await poll(codes.device_code))[1]).to.equal('invalid_grant');
   });
 
-  it('is in the metadata', async () => {
+  it('is announced in the metadata', async () => {
     const found = (await createAgent(server).get('/.well-known/openid-configuration')).json();
     expect(found.device_authorization_endpoint).to.equal(`${server.url}/oauth/device/code`);
     expect(found.grant_types_supported).to.include(GRANT);

@@ -1,4 +1,4 @@
-// Token exchange of tokens of our own (RFC 8693).
+// Token exchange (RFC 8693) of our own tokens.
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
 import { createAgent } from '../support/agent.ts';
@@ -82,7 +82,7 @@ describe('token exchange of our own tokens', () => {
       ...over,
     });
 
-  it('gives an application a token with less of what its own is good for, which ends no later', async () => {
+  it('issues to an application a token with fewer scopes, which does not outlive the first', async () => {
     const { access_token } = await tokens();
     server.tick(600_000);
     const answer = (await exchange(access_token, { scope: 'read:things' })).json();
@@ -95,7 +95,7 @@ describe('token exchange of our own tokens', () => {
     expect(whole.scope).to.equal('openid read:things write:things');
   });
 
-  it('gives an API a token by one that it was called with, and says who acts', async () => {
+  it('issues to an API a token for the one that it received, and nests actors in act', async () => {
     const { access_token } = await tokens();
     const own = await exchange(access_token, { scope: 'read:things' }, 'things');
     expect(payload(own.json().access_token)).to.include({ azp: 'things', scope: 'read:things' });
@@ -120,7 +120,7 @@ describe('token exchange of our own tokens', () => {
     );
   });
 
-  it('takes an ID token of the application as long as its session lasts', async () => {
+  it('accepts an ID token of the application while its session is open', async () => {
     const agent = createAgent(server);
     const { code } = responseOf(await logIn(agent, server, webRequest()));
     const { id_token } = (
@@ -143,7 +143,7 @@ describe('token exchange of our own tokens', () => {
     expect(told(await ask())[1]).to.equal('invalid_request');
   });
 
-  it('takes no ID token that the application could have written itself, and none of an actor for another', async () => {
+  it('refuses an ID token signed with the application’s secret, and an actor token that has an actor', async () => {
     const { access_token } = await tokens();
     const { sub, iss, iat, exp } = payload(access_token);
     const written = await new SignJWT({ iss, sub, aud: 'hs256', iat, exp })
@@ -158,14 +158,14 @@ describe('token exchange of our own tokens', () => {
     expect(told(await exchange(access_token, beneath))[1]).to.equal('invalid_request');
   });
 
-  it('gives no more than the token is good for', async () => {
+  it('refuses scopes and APIs that the token does not have', async () => {
     const { access_token } = await tokens({ scope: 'openid read:things' });
     for (const scope of ['write:things', 'email', 'read:things offline_access'])
       expect(told(await exchange(access_token, { scope }))[1], scope).to.equal('invalid_scope');
     expect(told(await exchange(access_token, { audience: 'urn:rfc9068' }))[1]).to.equal('invalid_target');
   });
 
-  it('takes no token of another client, API or kind', async () => {
+  it('refuses a token of another client, API or type', async () => {
     const { access_token, refresh_token, id_token } = await tokens();
     const other = await tokens({ audience: 'urn:rfc9068', scope: 'read' });
     const machine = await token(createAgent(server), {
@@ -195,7 +195,7 @@ describe('token exchange of our own tokens', () => {
       ).to.equal('invalid_request');
   });
 
-  it('is for confidential clients with the grant, and for types that are known', async () => {
+  it('refuses public clients, clients without the grant, and unknown token types', async () => {
     const { access_token } = await tokens();
     expect(told(await exchange(access_token, {}, 'public'))[1]).to.equal('unauthorized_client');
     expect(told(await exchange(access_token, {}, 'm2m'))[1]).to.equal('unauthorized_client');
@@ -207,7 +207,7 @@ describe('token exchange of our own tokens', () => {
     );
   });
 
-  it('takes none of a user who was blocked, or has a new password, since', async () => {
+  it('refuses a token whose user was blocked or has got a new password meanwhile', async () => {
     const { access_token } = await tokens();
     const { sub } = payload(access_token);
     await server.users.update(sub, { blocked: true });

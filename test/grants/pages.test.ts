@@ -1,4 +1,4 @@
-// The pages of device codes and approvals in a real browser: by keyboard alone, and without scripts.
+// The pages of device codes and CIBA approvals in a real browser: by keyboard alone, and without scripts.
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { createAgent } from '../support/agent.ts';
@@ -9,7 +9,7 @@ import { startServer, type TestServer } from '../support/server.ts';
 import { callsOf, cibaTenant, deviceTenant } from './tenant.ts';
 
 for (const javaScriptEnabled of [true, false]) {
-  describe(`pages of further grants, ${javaScriptEnabled ? 'with' : 'without'} scripts`, () => {
+  describe(`the pages of device codes and CIBA, ${javaScriptEnabled ? 'with' : 'without'} scripts`, () => {
     let server: TestServer;
     let browser: TestBrowser;
     before(async () => {
@@ -71,7 +71,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.context().close();
     });
 
-    it('approve and deny what an e-mail leads to', async () => {
+    it('approve and deny a request from the link of an e-mail', async () => {
       const [user] = await server.users.withEmail(USER.email);
       const login_hint = JSON.stringify({ format: 'iss_sub', iss: server.issuer, sub: user?.id });
       const client = { client_id: 'mail-bank', client_secret: 'mail-bank-secret' };

@@ -1,4 +1,4 @@
-// Published SDKs with the further grants, as they are.
+// Published, unmodified SDKs with the device code and CIBA grants.
 import { expect } from 'chai';
 import { createAgent, readForm } from '../support/agent.ts';
 import { follow, submitLogin, USER } from '../support/flows.ts';
@@ -7,7 +7,7 @@ import { type SdkProcess, startSdkProcess } from '../support/sdk.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { callsOf, cibaTenant, deviceTenant } from './tenant.ts';
 
-describe('SDKs with further grants', () => {
+describe('SDKs with device codes and CIBA', () => {
   let server: TestServer;
   let sdk: SdkProcess;
   let sub: string;

@@ -1,4 +1,5 @@
-// Sessions that an application hands over to a browser: for its refresh token, and for a token that an action judges.
+// Session transfer: an application opens a session in a browser with its refresh token, or with a token that an
+// action has checked.
 import { expect } from 'chai';
 import { bindActions, eventsOf, managed } from '../actions/support.ts';
 import { factors, POLICY } from '../factors/tenant.ts';
@@ -169,7 +170,7 @@ describe('session transfer', () => {
     return follow(agent, await authorize(agent, { ...asked, ...more }), server.url);
   };
   const withToken = (session_transfer_token: string) => ({ session_transfer_token });
-  /** Begins a request that waits for a login. @returns where it goes on. */
+  /** Begins a request that waits for a login. @returns the path where it continues. */
   const waiting = async (agent: Agent, client_id: string, more: Record<string, string> = {}) => {
     const asked = { client_id, response_type: 'code', redirect_uri: CALLBACK, scope: 'openid', state: 's' };
     const { headers } = await authorize(agent, { ...asked, ...more });
@@ -189,8 +190,8 @@ describe('session transfer', () => {
   };
   const isAsked = ({ text }: { text: string }) => text.includes('name="password"');
 
-  describe('of an app to a browser', () => {
-    it('logs in whose refresh token it is, without a page, told to actions', async () => {
+  describe('from an app to a browser', () => {
+    it('logs in the user of the refresh token without a page, and is visible to actions', async () => {
       const given = await transfer('app', await refreshToken('app'));
       const { access_token, refresh_token, id_token, ...rest } = given.json();
       expect(rest).to.deep.equal({
@@ -205,9 +206,9 @@ describe('session transfer', () => {
       const agent = createAgent(server);
       const first = await tokens('site', responseOf(await open(agent, 'site', withToken(access_token))));
       expect(payload(first.id_token)).to.deep.include({ sub: await ada(), [CLAIM]: { by: 'app' } });
-      // And the browser has a session.
+      // The browser now has a session.
       expect(responseOf(await open(agent, 'closed', { prompt: 'none' }))).to.have.property('code');
-      // A silent request takes one, too.
+      // A silent request accepts a token, too.
       const silent = await open(createAgent(server), 'site', {
         prompt: 'none',
         ...withToken((await handed()).access_token),
@@ -215,7 +216,7 @@ describe('session transfer', () => {
       expect(responseOf(silent)).to.have.property('code');
     });
 
-    it('tells actions what is noted of the refresh token that it was given for, in the session and its refresh tokens', async () => {
+    it('gives actions the metadata of the parent refresh token, in the session and its refresh tokens', async () => {
       const given = await refreshToken('loose');
       const [parent] = (
         await managed(server, 'GET', `/users/${encodeURIComponent(await ada())}/refresh-tokens`)
@@ -238,17 +239,17 @@ describe('session transfer', () => {
         return payload(answer.json().id_token);
       };
       expect(await refreshed()).to.deep.include({ [`${CLAIM}/token`]: told });
-      // It may go on without it, by the application's own setting; there is nothing to tell of it then.
+      // The application's setting lets it outlive the parent, whose metadata is then empty.
       await managed(server, 'DELETE', `/refresh-tokens/${parent.id}`);
       expect(await refreshed()).to.deep.include({ [`${CLAIM}/token`]: {} });
-      // A login of its own has no such thing.
+      // A login without a transfer has no parent.
       const own = await refreshToken('site', SECRET);
       const plain = { grant_type: 'refresh_token', client_id: 'site', ...SECRET, refresh_token: own };
       const { id_token } = (await token(createAgent(server), plain)).json();
       expect(payload(id_token)).to.include({ [`${CLAIM}/token`]: null });
     });
 
-    it('is once: one of fifty browsers at once has the session', async () => {
+    it('succeeds once, in one of fifty simultaneous browsers', async () => {
       const { access_token } = await handed();
       const all = await Promise.all(
         Array.from({ length: 50 }, () => open(createAgent(server), 'site', withToken(access_token))),
@@ -256,7 +257,7 @@ describe('session transfer', () => {
       expect(all.filter((page) => !isAsked(page)).map(responseOf)).to.have.length(1);
     });
 
-    it('is of a minute, and counts as nothing elsewhere', async () => {
+    it('is refused after a minute, and its token at any other endpoint', async () => {
       const late = (await handed()).access_token;
       server.tick(61_000);
       const { access_token } = await handed();
@@ -272,7 +273,7 @@ describe('session transfer', () => {
       expect(isAsked(await open(createAgent(server), 'site', { login_ticket: access_token }))).to.equal(true);
     });
 
-    it('is for applications that take it, in the way that they do', async () => {
+    it('is accepted only by applications that allow it, by query or cookie as set', async () => {
       const { access_token } = await handed();
       for (const client of ['closed', 'by-cookie'])
         expect(isAsked(await open(createAgent(server), client, withToken(access_token))), client).to.equal(
@@ -289,25 +290,25 @@ describe('session transfer', () => {
       expect(responseOf(await follow(agent, begun, server.url))).to.have.property('code');
     });
 
-    it('is given to applications that hand sessions over, for a token that is left otherwise', async () => {
+    it('is allowed only to applications that may create tokens, without using up the refresh token when refused', async () => {
       const own = await refreshToken('mute');
       const refused = await transfer('mute', own);
       expect(`${refused.status} ${refused.json().error}`).to.equal('400 unauthorized_client');
       const other = { grant_type: 'refresh_token', client_id: 'mute', refresh_token: own };
       expect((await token(createAgent(server), other)).status).to.equal(200);
-      // Another host's, and another application's token.
+      // With another host in the audience, and with another application's refresh token.
       const foreign = await transfer('app', await refreshToken('app'), {
         audience: 'urn:other.example.test:session_transfer',
       });
       expect(foreign.json().issued_token_type).to.equal(undefined);
       expect((await transfer('app', await refreshToken('loose'))).status).to.equal(400);
-      // What is no refresh, nor a token of a profile, gives none.
+      // Other grants issue no session transfer token.
       const asked = { client_id: 'web', client_secret: 'web-secret', audience: audience() };
       const machine = await token(createAgent(server), { grant_type: 'client_credentials', ...asked });
       expect(machine.status).to.equal(403);
     });
 
-    it('is for the device that asked for it, unless the application says otherwise', async () => {
+    it('is bound to the IP address of the app, unless the application switches that off', async () => {
       const login = { client_id: 'desk', ...SECRET };
       const elsewhere = async () => {
         const asked = { grant_type: 'refresh_token', ...login, audience: audience() };
@@ -328,7 +329,7 @@ describe('session transfer', () => {
       );
     });
 
-    it('is no recent login, and no other user’s: their session ends', async () => {
+    it('does not satisfy prompt=login or max_age, and ends the session of another user', async () => {
       for (const more of [{ prompt: 'login' }, { max_age: '0' }])
         expect(
           isAsked(
@@ -349,7 +350,7 @@ describe('session transfer', () => {
       );
     });
 
-    it('ends with a new password', async () => {
+    it('is refused after the password has changed', async () => {
       const { access_token } = await handed();
       const reset = await managed(server, 'PATCH', `/users/${encodeURIComponent(await ada())}`, {
         password: USER.password,
@@ -359,7 +360,7 @@ describe('session transfer', () => {
       expect(isAsked(await open(createAgent(server), 'site', withToken(access_token)))).to.equal(true);
     });
 
-    it('ends with its refresh token, with what was given in it, unless the application says otherwise', async () => {
+    it('ends, with its tokens, when its refresh token is revoked, unless the application switches that off', async () => {
       const offline = { scope: 'openid offline_access' };
       for (const [client, stays] of [
         ['app', false],
@@ -384,7 +385,7 @@ describe('session transfer', () => {
       }
     });
 
-    it('has refresh tokens where the application is given any, which end with the session and hand nothing over', async () => {
+    it('yields refresh tokens only when allowed, which end with the session and cannot be transferred again', async () => {
       const scope = 'openid offline_access';
       const none = await open(createAgent(server), 'site', {
         scope,
@@ -406,7 +407,7 @@ describe('session transfer', () => {
       expect((await token(agent, again)).status).to.equal(400);
     });
 
-    it('is what a request goes on by that waited before, and as little', async () => {
+    it('limits a request that waited in the browser before', async () => {
       const agent = createAgent(server);
       const offline = await waiting(agent, 'site', { scope: 'openid offline_access' });
       const later = createAgent(server);
@@ -423,7 +424,7 @@ describe('session transfer', () => {
       expect(responseOf(await later.get(afterwards)).error).to.equal('login_required');
     });
 
-    it('enrols no second factor: the user logs in first', async () => {
+    it('cannot enroll a second factor without a login', async () => {
       const asked = { acr_values: POLICY };
       const given = { ...asked, ...withToken((await handed()).access_token) };
       expect(isAsked(await open(createAgent(server), 'site', given))).to.equal(true);
@@ -436,7 +437,7 @@ describe('session transfer', () => {
       expect(isAsked(enrols)).to.equal(false);
     });
 
-    it('is offered no passkey: nobody has proved anew whose account it is', async () => {
+    it('offers no passkey, because the user has proved nothing new', async () => {
       const { body } = await managed(server, 'GET', '/connections?name=users');
       const [{ id, options }] = body;
       const offer = (methods: object) =>
@@ -453,7 +454,7 @@ describe('session transfer', () => {
       expect(responseOf(given)).to.have.property('code');
     });
 
-    it('lasts from its transfer, not from the login of its refresh token', async () => {
+    it('counts its lifetime from the transfer, not from the login of its refresh token', async () => {
       const old = await refreshToken('app');
       server.tick(10 * 24 * 3_600_000);
       const { access_token } = (await transfer('app', old)).json();
@@ -467,8 +468,8 @@ describe('session transfer', () => {
     });
   });
 
-  describe('to somebody who acts for the user', () => {
-    it('begins a short session that says who acts, in which nothing outlives it and no login is told', async () => {
+  describe('to somebody who acts for the user (delegation)', () => {
+    it('begins a short session with act, whose tokens do not outlive it, and which counts as no login', async () => {
       const before = await server.users.get(await ada());
       const answer = await desk({ actor: AGENT });
       const { access_token, ...rest } = answer.json();
@@ -501,7 +502,7 @@ describe('session transfer', () => {
       expect(responseOf(await open(agent, 'shown', { prompt: 'none' })).error).to.equal('login_required');
     });
 
-    it('takes an actor, a client that proves itself, and the setting', async () => {
+    it('requires an actor, a confidential client, and the setting', async () => {
       const refusal = async (...asked: Parameters<typeof desk>) => {
         const answer = await desk(...asked);
         return `${answer.status} ${answer.json().error}`;
@@ -519,12 +520,12 @@ describe('session transfer', () => {
         '403 unauthorized_client',
       );
       await change(HANDS_OVER, { token_endpoint_auth_method: 'client_secret_post' });
-      // A token of ours says who its user is, and not that somebody may act for them.
+      // A token of ours identifies its user, and does not allow anybody to act for them.
       const own = await refusal({}, { subject_token_type: 'urn:ietf:params:oauth:token-type:access_token' });
       expect(own).to.match(/^40\d /);
     });
 
-    it('is at applications alone that take it, by the code, from the same address, in a browser of nobody', async () => {
+    it('is accepted only by applications that allow it, with a code, from the same address, in a browser without a session', async () => {
       for (const client of ['site', 'closed'])
         expect(isAsked(await open(createAgent(server), client, withToken(await acting())))).to.equal(true);
       const implicit = { response_type: 'id_token', nonce: 'n', ...withToken(await acting()) };
@@ -539,7 +540,7 @@ describe('session transfer', () => {
       expect(busy).to.include({ error: 'access_denied' });
     });
 
-    it('leads nowhere else: to other applications, prompts, the account or its API', async () => {
+    it('is refused for other applications, prompts, the account page and the My Account API', async () => {
       const agent = createAgent(server);
       await open(agent, 'shown', withToken(await acting()));
       expect(isAsked(await open(agent, 'closed'))).to.equal(true);
@@ -553,7 +554,7 @@ describe('session transfer', () => {
       expect(isAsked(account), account.text.slice(0, 300)).to.equal(true);
     });
 
-    it('leads no further by a request that waited in the browser before', async () => {
+    it('limits a request that waited in the browser before in the same way', async () => {
       const me = { audience: `${server.issuer}me/`, scope: 'openid create:me:authentication_methods' };
       const after = async (more: Record<string, string>) => {
         const agent = createAgent(server);
@@ -567,7 +568,7 @@ describe('session transfer', () => {
       expect(await tokens('shown', offline)).not.to.have.property('refresh_token');
     });
 
-    it('asks for nothing: a second factor that is due is an error', async () => {
+    it('ends in an error when a second factor is needed', async () => {
       await bindActions(server, 'post-login', {
         code: `exports.onExecutePostLogin = async (event, api) => { api.multifactor.enable('any'); };`,
       });
@@ -576,7 +577,7 @@ describe('session transfer', () => {
       await managed(server, 'PATCH', '/actions/triggers/post-login/bindings', { bindings: [] });
     });
 
-    it('is for the organization that it was asked for', async () => {
+    it('is accepted only for the organization that it was requested for', async () => {
       const { body } = await managed(server, 'GET', '/organizations/name/acme');
       const { body: connection } = await managed(server, 'GET', '/connections?name=users');
       await managed(server, 'POST', `/organizations/${body.id}/enabled_connections`, {
@@ -598,7 +599,7 @@ describe('session transfer', () => {
       });
       const { id_token } = await tokens('members', responseOf(right));
       expect(payload(id_token)).to.include({ org_id: organization });
-      // Whether they join by an invitation is for the user to say.
+      // Only the user may accept an invitation.
       const made = await managed(server, 'POST', `/organizations/${organization}/invitations`, {
         inviter: { name: 'Somebody' },
         invitee: { email: USER.email },

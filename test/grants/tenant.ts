@@ -1,4 +1,4 @@
-// The tenant of the tests of further grants, and what they do over and over.
+// The tenant of the tests of device codes and CIBA, and their common steps.
 import { tenant as mfaTenant } from '../factors/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import { follow, submitLogin, tenant, token } from '../support/flows.ts';
@@ -36,7 +36,7 @@ function client(id: string, more: object = {}) {
   };
 }
 
-/** What devices and their users do. @param server the one of the test that runs. */
+/** The steps of devices and their users. @param server returns the server of the running test. */
 export function callsOf(server: () => TestServer) {
   const begin = async (fields: Record<string, string> = {}) =>
     createAgent(server()).request('/oauth/device/code', {
@@ -57,7 +57,7 @@ export function callsOf(server: () => TestServer) {
   return { begin, poll, open, decide, connect };
 }
 
-/** What an error says: status, code and text. */
+/** Returns status, code and description of an error. */
 export function told(answer: Answer): [number, string, string] {
   const { error, error_description } = answer.json();
   return [answer.status, error, error_description];

@@ -1,4 +1,4 @@
-// Logging out as people see it: two applications in one session, in a real browser.
+// Logout in a real browser: two applications in one session.
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,7 +12,7 @@ import { logoutTenant } from './support.ts';
 
 interface Application {
   origin: string;
-  /** The paths it was asked for, with queries. */
+  /** The requested paths, with queries. */
   requested: string[];
   stop(): Promise<void>;
 }
@@ -37,7 +37,7 @@ async function startApplication(name: string): Promise<Application> {
   };
 }
 
-describe('logging out in a browser', () => {
+describe('logout in a browser', () => {
   let server: TestServer;
   let browser: TestBrowser;
   let shop: Application;
@@ -97,13 +97,13 @@ describe('logging out in a browser', () => {
 
   for (const javaScriptEnabled of [true, false]) {
     const how = javaScriptEnabled ? '' : ', without scripts';
-    it(`asks, logs out at the other application, and goes back to the one that asked${how}`, async () => {
+    it(`asks, logs out at the other application, and returns to the one that asked${how}`, async () => {
       await open({ javaScriptEnabled });
       await logInAtBoth();
       blog.requested.length = 0;
       await page.goto(question());
       await page.getByRole('button', { name: 'Log out' }).click();
-      // By itself it would go on a few seconds later.
+      // The page would continue by itself a few seconds later.
       if (!javaScriptEnabled) await page.getByRole('link', { name: 'Continue' }).click();
       await page.waitForURL(`${shop.origin}/out?state=mine`);
       expect(await page.getByRole('heading').textContent()).to.equal('Shop');
@@ -115,7 +115,7 @@ describe('logging out in a browser', () => {
     });
   }
 
-  it('cancelled, leaves both applications logged in', async () => {
+  it('leaves both applications logged in when cancelled', async () => {
     await open();
     await logInAtBoth();
     await page.goto(question());
@@ -124,7 +124,7 @@ describe('logging out in a browser', () => {
     expect(await isLoggedInAtBlog()).to.equal(true);
   });
 
-  it('can be answered from the keyboard alone, logging out first', async () => {
+  it('can be answered by keyboard, with logging out as the first button', async () => {
     await open();
     await logInAtBoth();
     await page.goto(question());
@@ -136,7 +136,7 @@ describe('logging out in a browser', () => {
     await page.getByRole('heading', { name: 'You are still logged in' }).waitFor();
   });
 
-  it("takes an application's posted form from another site", async () => {
+  it("accepts an application's form post from another site", async () => {
     await open();
     await logInAtBoth();
     await page.goto(`${shop.origin}/account`);
@@ -144,7 +144,7 @@ describe('logging out in a browser', () => {
       `<form method="post" action="${server.url}/oidc/logout"><input name="client_id" value="web"><input name="ui_locales" value="de"><button>Out</button></form>`,
     );
     await page.getByRole('button', { name: 'Out' }).click();
-    // It knows the session, so its cookie came along.
+    // It shows the session, so the cookie was sent.
     await page.getByText(USER.email).waitFor();
     expect(await page.getByRole('heading', { level: 1 }).textContent()).to.equal(
       'Möchten Sie sich abmelden?',

@@ -1,4 +1,4 @@
-// How other applications of a session, and the identity provider it came from, hear that it is over.
+// Notification of the other applications of a session, and of its identity provider, that it has ended.
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,9 +13,9 @@ import { HTML, isLoggedIn, logInAtTwo, logoutTenant, moreTokens, SPA_HOME, v2, W
 
 interface Receiver {
   url: string;
-  /** What was posted, oldest first. */
+  /** The posted bodies, oldest first. */
   received: { path: string; type: string | undefined; body: URLSearchParams }[];
-  /** How it answers from now on. */
+  /** Sets its answers from now on. */
   answer(handler: http.RequestListener): void;
   stop(): Promise<void>;
 }
@@ -88,7 +88,7 @@ describe('back-channel logout', () => {
     const { id_token } = await moreTokens(browser);
     await v2(browser, { client_id: 'spa', returnTo: SPA_HOME });
     while (outcome !== undefined && (await eventsOf(server, outcome)).length === 0) await nextTurn();
-    // Closing waits for what is told in the background.
+    // Closing waits for background deliveries.
     await server.tenant.close();
     return payload(id_token);
   };
@@ -126,7 +126,7 @@ describe('back-channel logout', () => {
     expect(await eventsOf(server, 'oidc_backchannel_logout_succeeded')).to.have.length(1);
   });
 
-  it('says what is noted of the session to who asks for that, and to nobody else', async () => {
+  it('includes the session’s metadata only for applications that ask for it', async () => {
     const told = (path: string, include?: boolean) => ({
       oidc_logout: {
         backchannel_logout_urls: [`${app.url}/${path}`],
@@ -140,7 +140,7 @@ describe('back-channel logout', () => {
     const { sid } = payload((await moreTokens(browser)).id_token);
     const session_metadata = { desk: '7' };
     expect((await callApi(server, 'PATCH', `/sessions/${sid}`, { session_metadata })).status).to.equal(200);
-    // Revoked, because the application that logs out is not told.
+    // Revoked, because the application that logs out is not notified.
     expect((await callApi(server, 'POST', `/sessions/${sid}/revoke`)).status).to.equal(202);
     await server.tenant.close();
     const notes = app.received.map(({ path, body }) => [
@@ -150,7 +150,7 @@ describe('back-channel logout', () => {
     expect(Object.fromEntries(notes)).to.deep.equal({ '/web': session_metadata, '/spa': undefined });
   });
 
-  it("takes the older setting, each address once, and an HS256 application's secret", async () => {
+  it("accepts the older setting, uses each URL once, and signs with an HS256 application's secret", async () => {
     const urls = { backchannel_logout_urls: [`${app.url}/a`, `${app.url}/b`] };
     const web = {
       oidc_logout: { backchannel_logout_urls: [`${app.url}/a`] },
@@ -167,13 +167,13 @@ describe('back-channel logout', () => {
     }
   });
 
-  it('tells no application that had no part in the session', async () => {
+  it('does not notify an application that had no part in the session', async () => {
     server = await startServer({ tenant: logoutTenant({ third: webApp, leeway: webApp }) });
     await logOut();
     expect(app.received).to.have.length(0);
   });
 
-  it('tries again while the application cannot answer, with a token of its own each time', async () => {
+  it('tries again while the application cannot answer, with a new token each time', async () => {
     server = await startServer({ tenant: logoutTenant({ web: webApp }) });
     app.answer((request, response) => status(app.received.length < 3 ? 503 : 204)(request, response));
     await logOut('oidc_backchannel_logout_succeeded');
@@ -184,7 +184,7 @@ describe('back-channel logout', () => {
     expect(await eventsOf(server, 'oidc_backchannel_logout_failed')).to.have.length(0);
   });
 
-  it('gives up after four tries; the logout succeeded all the same', async () => {
+  it('gives up after four attempts, while the logout succeeds', async () => {
     server = await startServer({ tenant: logoutTenant({ web: webApp }) });
     app.answer(status(500));
     await logOut('oidc_backchannel_logout_failed');
@@ -206,7 +206,7 @@ describe('back-channel logout', () => {
     expect(failed.map(({ description }) => description?.slice(-3)).sort()).to.deep.equal(['302', '400']);
   });
 
-  it('is not kept waiting by an answer without end', async () => {
+  it('does not wait for an endless answer', async () => {
     server = await startServer({ tenant: logoutTenant({ web: webApp }) });
     app.answer((_request, response) => {
       response.writeHead(200);
@@ -216,7 +216,7 @@ describe('back-channel logout', () => {
     expect(await eventsOf(server, 'oidc_backchannel_logout_succeeded')).to.have.length(1);
   });
 
-  it('says when an application cannot be reached', async () => {
+  it('logs when an application cannot be reached', async () => {
     server = await startServer({ tenant: logoutTenant({ web: webApp }) });
     await app.stop();
     await logOut('oidc_backchannel_logout_failed');
@@ -225,7 +225,7 @@ describe('back-channel logout', () => {
     app = await startReceiver();
   });
 
-  it('goes by the initiators that an application selected', async () => {
+  it('notifies only for the initiators that an application has selected', async () => {
     const custom = (selected: string[]) => ({
       oidc_logout: {
         backchannel_logout_urls: [`${app.url}/backchannel`],
@@ -241,7 +241,7 @@ describe('back-channel logout', () => {
     expect(app.received).to.have.length(1);
   });
 
-  it('takes no address in the tenant file but https, and http on this machine', async () => {
+  it('accepts in the tenant file only https URLs, and http on this machine', async () => {
     const bad = ['http://app.example.test/out', 'ftp://localhost/', 'https://u:p@app.example.test/', '/out'];
     for (const address of bad) {
       const web = { oidc_logout: { backchannel_logout_urls: [address] } };
@@ -263,7 +263,7 @@ describe('front-channel logout', () => {
   });
   after(() => server.stop());
 
-  it('frames the application with iss and sid, and goes on; nothing else may be framed', async () => {
+  it('frames the application with iss and sid, forbids other frames, and continues', async () => {
     const browser = createAgent(server);
     await logInAtTwo(browser, server);
     const { sid } = payload((await moreTokens(browser)).id_token);
@@ -277,7 +277,7 @@ describe('front-channel logout', () => {
     expect(await isLoggedIn(browser)).to.equal(false);
   });
 
-  it('frames nobody who had no part in the session, and nobody a second time', async () => {
+  it('frames only applications of the session, and each once', async () => {
     const answer = await v2(createAgent(server), { client_id: 'spa', returnTo: SPA_HOME }, HTML);
     expect(answer).to.include({ status: 302 });
   });
@@ -294,7 +294,7 @@ describe('federated logout', () => {
   let server: TestServer;
   afterEach(() => server.stop());
 
-  /** A session whose connection is the upstream one: what a login by it will note. */
+  /** Begins a session whose connection is the upstream one, as a login with it would. */
   const logInUpstream = async (options: object, strategy?: string) => {
     const base = logoutTenant();
     server = await startServer({ tenant: { ...base, connections: [connection(options, strategy)] } });
@@ -316,7 +316,7 @@ describe('federated logout', () => {
     end_session_endpoint: `${upstream}/logout?tenant=1`,
   };
 
-  it("goes to the provider's end_session_endpoint, and back by a state that is good once", async () => {
+  it("goes to the provider's end_session_endpoint, and returns with a state that is valid once", async () => {
     const { browser } = await logInUpstream(OIDC);
     const away = new URL((await browser.get('/v2/logout?client_id=web&federated')).location);
     expect(`${away.origin}${away.pathname}`).to.equal(`${upstream}/logout`);
@@ -334,7 +334,7 @@ describe('federated logout', () => {
     expect(again.headers.location).to.equal(undefined);
   });
 
-  it('keeps the address and its state through /oidc/logout', async () => {
+  it('keeps the redirect URI and its state of /oidc/logout', async () => {
     const { browser, sid } = await logInUpstream({ client_id: 'c', oidc_metadata: OIDC });
     const answer = await browser.request('/oidc/logout', {
       form: {
@@ -368,7 +368,7 @@ describe('federated logout', () => {
     expect((await browser.get(back)).location).to.equal(WEB_HOME);
   });
 
-  it('ends at our own page when there is nowhere to go', async () => {
+  it('ends at our own page without a returnTo', async () => {
     const { browser } = await logInUpstream(OIDC);
     const away = new URL((await browser.get('/v2/logout?client_id=leeway&federated')).location);
     const back = await browser.get(`/logout/callback?state=${away.searchParams.get('state')}`);
@@ -384,14 +384,14 @@ describe('federated logout', () => {
     ['has a logout without TLS elsewhere', { logoutUrl: 'http://idp.example.test/' }, '&federated'],
   ] as [string, object, string][]) {
     it(`is plain logout when the provider ${what}`, async () => {
-      // Of a strategy that is not built in, whose options nobody has checked.
+      // A strategy that is not built in, whose options are not validated.
       const { browser } = await logInUpstream(options, 'office365');
       expect((await browser.get(`/v2/logout?client_id=web${query}`)).headers.location).to.equal(WEB_HOME);
       expect(await isLoggedIn(browser)).to.equal(false);
     });
   }
 
-  it('goes nowhere by a state that was never given', async () => {
+  it('shows our own page for an unknown state', async () => {
     server = await startServer({ tenant: logoutTenant() });
     for (const query of ['', '?state=', '?state=https://evil.example', '?state=a&state=b']) {
       const answer = await createAgent(server).get(`/logout/callback${query}`);

@@ -4,13 +4,13 @@ import { startServer, type TestServer } from '../support/server.ts';
 import { isLoggedIn, logInAtTwo, logoutTenant, moreTokens, stored, WEB_HOME } from './support.ts';
 
 const MANY = 80;
-/** Not all of them: a code is good for a minute, and on a busy machine each would wait for all others. */
+/** Not all at once: a code is valid for a minute, and on a busy machine each would wait for all others. */
 const AT_ONCE = 20;
 
 describe(`${MANY} logins and logouts, ${AT_ONCE} at once,`, () => {
   let server: TestServer;
   before(async () => {
-    // All of them are one address here.
+    // All requests come from one address here.
     const wide = { capacity: 100_000, perMinute: 100_000 };
     const names = ['login', 'hosted', 'authorize', 'logout', 'token'];
     const rateLimits = Object.fromEntries(names.map((name) => [name, wide]));
@@ -29,9 +29,9 @@ describe(`${MANY} logins and logouts, ${AT_ONCE} at once,`, () => {
       const browser = createAgent(server);
       await logInAtTwo(browser, server);
       expect(await moreTokens(browser)).to.include.keys('access_token', 'id_token');
-      // Counting them all takes longer than a login.
+      // Counting all records takes longer than a login.
       if (index % 20 === 0) most = Math.max(most, (await stored(server)).Session ?? 0);
-      // Half of them with a silent request under way.
+      // Half of the logouts run beside a silent request.
       const [answer] = await Promise.all([
         browser.get(`/v2/logout?client_id=web&returnTo=${encodeURIComponent(WEB_HOME)}`),
         index % 2 === 0 ? isLoggedIn(createAgent(server)) : isLoggedIn(browser),
@@ -45,7 +45,7 @@ describe(`${MANY} logins and logouts, ${AT_ONCE} at once,`, () => {
     );
     expect(most, 'sessions at once').to.be.above(1);
     expect((await stored(server)).EndedSession).to.equal(MANY);
-    // What is remembered of their ends is for requests that are under way.
+    // Records of ended sessions stay for requests that are under way.
     server.tick(121_000);
     expect(await counted()).to.deep.equal(before);
   });

@@ -18,7 +18,7 @@ const LIST = [
   'https://ex*mple.test',
 ];
 
-describe('an address that a logout may lead to', () => {
+describe('the allow-list of logout URLs', () => {
   const allowed = [
     'https://app.example.test',
     'HTTPS://APP.example.TEST/out',
@@ -31,7 +31,7 @@ describe('an address that a logout may lead to', () => {
     'https://query.example.test/out?a=1',
   ];
   for (const address of allowed) {
-    it(`is ${address}`, () => {
+    it(`allows ${address}`, () => {
       expect(isAllowed(address, LIST, 'whole')).to.equal(true);
       expect(isAllowed(address, LIST, 'without-query')).to.equal(true);
     });
@@ -41,13 +41,13 @@ describe('an address that a logout may lead to', () => {
     'https://app.example.test/out?x=1&y=https://evil.example',
     'https://app.example.test/out#/route',
     'https://app.example.test?x=1',
-    // The host ends at the #, whatever follows.
+    // The host ends at the #, whatever follows it.
     'https://app.example.test#@evil.example/out',
     'https://query.example.test/out?a=2',
     'https://query.example.test/out',
   ];
   for (const address of free) {
-    it(`is ${address} only where the query is free`, () => {
+    it(`allows ${address} only when the query is ignored`, () => {
       expect(isAllowed(address, LIST, 'without-query')).to.equal(true);
       expect(isAllowed(address, LIST, 'whole')).to.equal(false);
     });
@@ -126,18 +126,18 @@ describe('an address that a logout may lead to', () => {
     ['http://localhost:3000/', 'localhost with a path'],
   ];
   for (const [address, why] of refused) {
-    it(`is not ${JSON.stringify(address)}: ${why}`, () => {
+    it(`refuses ${JSON.stringify(address)}: ${why}`, () => {
       expect(isAllowed(address, LIST, 'whole')).to.equal(false);
       expect(isAllowed(address, LIST, 'without-query')).to.equal(false);
     });
   }
 
-  it('is none where nothing is listed', () => {
+  it('allows nothing when it is empty', () => {
     expect(isAllowed('https://app.example.test', [], 'without-query')).to.equal(false);
     expect(isAllowed('', [''], 'without-query')).to.equal(false);
   });
 
-  it('is the first of a list that a browser can go to', () => {
+  it('has as its first usable entry the first URL that is no pattern', () => {
     expect(
       firstUsable(['javascript:alert(1)', 'https://*.example.test', 'https://a.test', 'https://b.test']),
     ).to.equal('https://a.test');

@@ -1,4 +1,4 @@
-// What strangers are refused is in the event log, for who looks for the reason; it does not fill the log.
+// Refused logouts are logged, so that an operator can find the reason, without filling the log.
 import { expect } from 'chai';
 import { USER } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -38,7 +38,7 @@ describe('log events of refused logouts', () => {
   const SLO = '/samlp/saml/logout?SAMLRequest=x';
   const LOGIN = '/samlp/saml?SAMLRequest=x';
   async function recorded(type: string) {
-    // A request is answered without waiting for its event.
+    // The response does not wait for the event.
     await server.tenant.close();
     const { records } = await server.store.collection('logs').list({ limit: 1000 });
     return records.filter((event) => event.type === type);
@@ -49,7 +49,7 @@ describe('log events of refused logouts', () => {
   const times = <T>(count: number, make: (index: number) => T) =>
     Array.from({ length: count }, (_, i) => make(i));
 
-  it('of one address are as many as somebody needs who looks for the reason', async () => {
+  it('are limited to ten for one address', async () => {
     await refused(
       times(40, (i) => [V2, OIDC, SLO][i % 3]!),
       ['192.0.2.1'],
@@ -60,7 +60,7 @@ describe('log events of refused logouts', () => {
     expect(events[0]?.ip).to.equal('192.0.2.1');
   });
 
-  it('say how many there were of whom nothing was written, once there is room again', async () => {
+  it('contain the number of those left out, once there is room again', async () => {
     await refused(
       times(25, () => V2),
       ['192.0.2.1'],
@@ -73,7 +73,7 @@ describe('log events of refused logouts', () => {
     expect(events.slice(0, 10).every(({ details }) => details === undefined)).to.equal(true);
   });
 
-  it('of one network count together, and keep no room from others', async () => {
+  it('are limited for a network together, without limiting others', async () => {
     await refused(
       [V2],
       times(30, (i) => `2001:db8:0:1::${(i + 1).toString(16)}`),
@@ -83,7 +83,7 @@ describe('log events of refused logouts', () => {
     expect(await recorded('flo')).to.have.length(12);
   });
 
-  it('from any number of addresses are bounded, too', async () => {
+  it('are limited overall, from any number of addresses', async () => {
     await refused(
       [V2],
       times(130, (i) => `198.51.100.${i}`),
@@ -98,7 +98,7 @@ describe('log events of refused logouts', () => {
     expect(events.length).to.be.within(109, 111);
   });
 
-  it('of refused SAML logins have a room of their own', async () => {
+  it('have a limit apart from that of refused SAML logins', async () => {
     await refused(
       times(30, () => LOGIN),
       ['192.0.2.1'],
@@ -107,7 +107,7 @@ describe('log events of refused logouts', () => {
     expect([(await recorded('f')).length, (await recorded('flo')).length]).to.deep.equal([10, 1]);
   });
 
-  it('do not keep what users do out of the log', async () => {
+  it('do not displace events of users', async () => {
     await refused(
       times(120, () => V2),
       ['192.0.2.1'],

@@ -74,16 +74,16 @@ for (const method of ['GET', 'POST'] as const) {
     };
 
     describe('with an id_token_hint', () => {
-      it('of this session ends it unasked', () =>
+      it('of this session ends it without asking', () =>
         goes({ id_token_hint: webToken, post_logout_redirect_uri: TENANT_HOME }, TENANT_HOME));
 
-      it('that has expired, too', async () => {
+      it('that has expired ends its session without asking', async () => {
         server.tick(20 * 3600_000);
         expect(payload(webToken).exp).to.be.below(Date.now() / 1000);
         await goes({ id_token_hint: webToken, post_logout_redirect_uri: TENANT_HOME }, TENANT_HOME);
       });
 
-      it("and client_id goes by the application's list", async () => {
+      it("and client_id uses the application's allow-list", async () => {
         await refuses(
           { id_token_hint: webToken, client_id: 'web', post_logout_redirect_uri: TENANT_HOME },
           'post_logout_redirect_uri',
@@ -94,12 +94,12 @@ for (const method of ['GET', 'POST'] as const) {
         );
       });
 
-      it("and no client_id goes by the tenant's list or that of the application it was issued to", async () => {
+      it('without client_id uses the allow-lists of the tenant and of its own application', async () => {
         const goesOnce = async (id_token_hint: string, post_logout_redirect_uri: string) => {
           await goes({ id_token_hint, post_logout_redirect_uri }, post_logout_redirect_uri);
         };
         await goesOnce(webToken, TENANT_HOME);
-        // Conformant or not, an application's library names it by the hint alone.
+        // OIDC-conformant or not, libraries name the application only by the hint.
         for (const [hint, home] of [
           [webToken, WEB_HOME],
           [spaToken, SPA_HOME],
@@ -108,17 +108,17 @@ for (const method of ['GET', 'POST'] as const) {
         }
       });
 
-      it("and no client_id never goes by another application's list", async () => {
+      it("without client_id does not use another application's allow-list", async () => {
         await refuses({ id_token_hint: webToken, post_logout_redirect_uri: SPA_HOME }, 'not defined');
         await refuses({ id_token_hint: spaToken, post_logout_redirect_uri: WEB_HOME }, 'not defined');
         const elsewhere = 'https://evil.example/';
         await refuses({ id_token_hint: webToken, post_logout_redirect_uri: elsewhere }, 'not defined');
       });
 
-      it('and client_id without an address goes to the first of the list', () =>
+      it('and client_id without a redirect URI goes to the first URL of the list', () =>
         goes({ id_token_hint: webToken, client_id: 'web' }, WEB_HOME));
 
-      it('and nothing else ends at our own page', async () => {
+      it('alone ends at our own page', async () => {
         const answer = await ask({ id_token_hint: webToken });
         expect(answer.status).to.equal(200);
         expect(answer.text).to.contain('You are logged out');
@@ -153,11 +153,11 @@ for (const method of ['GET', 'POST'] as const) {
         const { id_token } = (await passwordTokens('hs256', 'a-secret-of-at-least-32-characters!')).json();
         expect(header(id_token)).to.include({ alg: 'HS256' });
         await refuses({ id_token_hint: `${id_token.slice(0, -3)}AAA` }, 'id_token_hint');
-        // Issued without a session: the same user is enough.
+        // Issued without a session: the same user suffices.
         await goes({ id_token_hint: id_token, post_logout_redirect_uri: TENANT_HOME }, TENANT_HOME);
       });
 
-      it('that is none is refused', async () => {
+      it('that is invalid is refused', async () => {
         const [head = '', body = '', signature = ''] = webToken.split('.');
         const forge = (claims: object) =>
           Buffer.from(JSON.stringify({ ...payload(webToken), ...claims })).toString('base64url');
@@ -177,7 +177,7 @@ for (const method of ['GET', 'POST'] as const) {
         for (const hint of tokens) await refuses({ id_token_hint: hint }, 'id_token_hint');
       });
 
-      it('signed by us for somebody else, or not as an ID token, is refused', async () => {
+      it('that is a token of ours for another issuer or of another type is refused', async () => {
         const claims = payload(webToken);
         const sign = (over: JWTPayload, typ?: string) => signedByUs(server, { ...claims, ...over }, typ);
         const refused = [
@@ -200,7 +200,7 @@ for (const method of ['GET', 'POST'] as const) {
     });
 
     describe('without an id_token_hint', () => {
-      it('asks first', async () => {
+      it('asks the user first', async () => {
         await asks({});
         await asks({ client_id: 'web', post_logout_redirect_uri: WEB_HOME });
         await asks({ logout_hint: 'another' });
@@ -209,7 +209,7 @@ for (const method of ['GET', 'POST'] as const) {
       it("ends the session unasked when the logout_hint is the session's id", () =>
         goes({ logout_hint: sid, client_id: 'web', post_logout_redirect_uri: WEB_HOME }, WEB_HOME));
 
-      it("goes by the application's list with client_id, by the tenant's without", async () => {
+      it("uses the application's allow-list with client_id, and the tenant's without", async () => {
         await refuses(
           { logout_hint: sid, client_id: 'web', post_logout_redirect_uri: TENANT_HOME },
           'post_logout_redirect_uri',
@@ -218,14 +218,14 @@ for (const method of ['GET', 'POST'] as const) {
         await goes({ logout_hint: sid, post_logout_redirect_uri: TENANT_HOME }, TENANT_HOME);
       });
 
-      it('goes to the first allowed URL with client_id and no address', () =>
+      it('goes to the first allowed URL with client_id and no redirect URI', () =>
         goes({ logout_hint: sid, client_id: 'web' }, WEB_HOME));
 
       it('refuses an unknown client_id', () => refuses({ client_id: 'nobody' }, 'Unknown client'));
     });
 
-    describe('the address', () => {
-      it('gets the state back', () =>
+    describe('post_logout_redirect_uri', () => {
+      it('gets the state of the request', () =>
         goes(
           { logout_hint: sid, post_logout_redirect_uri: TENANT_HOME, state: 'a b&c=d#e' },
           `${TENANT_HOME}?state=a+b%26c%3Dd%23e`,
@@ -242,7 +242,7 @@ for (const method of ['GET', 'POST'] as const) {
           `${SPA_HOME}/out?from=spa&state=s`,
         ));
 
-      it('gets no state that was not sent with it', () =>
+      it('gets no state when the request has none', () =>
         goes({ logout_hint: sid, client_id: 'web', state: 's' }, WEB_HOME));
 
       it('is matched with its query', () =>
@@ -252,8 +252,8 @@ for (const method of ['GET', 'POST'] as const) {
         ));
     });
 
-    describe('nobody logged in', () => {
-      it('goes on all the same', async () => {
+    describe('without a session', () => {
+      it('redirects all the same', async () => {
         const params = { client_id: 'web', post_logout_redirect_uri: WEB_HOME, state: 's' };
         await goes(params, `${WEB_HOME}?state=s`, createAgent(server));
       });
@@ -299,7 +299,7 @@ for (const method of ['GET', 'POST'] as const) {
       expect(await isLoggedIn(browser)).to.equal(true);
     });
 
-    describe('the question', () => {
+    describe('the consent page', () => {
       const decide = async (
         page: Answer,
         decision: string,
@@ -313,19 +313,19 @@ for (const method of ['GET', 'POST'] as const) {
         });
       };
 
-      it('says who is logged in and who asks', async () => {
+      it('names the user and the application', async () => {
         const page = await asks({ client_id: 'web' });
         expect(page.text).to.contain(USER.email).and.to.contain('Web app');
       });
 
-      it('answered with yes ends the session and goes on, with the state', async () => {
+      it('ends the session and redirects with the state when confirmed', async () => {
         const page = await asks({ client_id: 'web', post_logout_redirect_uri: WEB_HOME, state: 's' });
         const answer = await decide(page, 'logout');
         expect(answer).to.include({ status: 302, location: `${WEB_HOME}?state=s` });
         expect(await isLoggedIn(browser)).to.equal(false);
       });
 
-      it('cancelled keeps the session', async () => {
+      it('keeps the session when cancelled', async () => {
         const page = await asks({ client_id: 'web', post_logout_redirect_uri: WEB_HOME, ui_locales: 'de' });
         const answer = await decide(page, 'stay');
         expect(answer.status).to.equal(200);
@@ -333,7 +333,7 @@ for (const method of ['GET', 'POST'] as const) {
         expect(await isLoggedIn(browser)).to.equal(true);
       });
 
-      it('takes no answer that does not come from its page', async () => {
+      it('requires its CSRF token', async () => {
         const page = await asks({});
         const forged = await decide(page, 'logout', { _csrf: 'forged' });
         const foreign = await decide(page, 'logout', {}, { origin: 'https://evil.example' });
@@ -341,29 +341,29 @@ for (const method of ['GET', 'POST'] as const) {
         expect(await isLoggedIn(browser)).to.equal(true);
       });
 
-      it('checks again what the page brings back', async () => {
+      it('validates the returned request again', async () => {
         const page = await asks({ client_id: 'web', post_logout_redirect_uri: WEB_HOME });
         const answer = await decide(page, 'logout', { post_logout_redirect_uri: 'https://evil.example' });
         expect(answer.status).to.equal(400);
         expect(await isLoggedIn(browser)).to.equal(true);
       });
 
-      it('is asked again of another session', async () => {
+      it('is shown again for another session', async () => {
         const page = await asks({});
         const answer = await decide(page, 'logout', { session: 'another' });
         expect(answer.text).to.contain('Do you want to log out?');
         expect(await isLoggedIn(browser)).to.equal(true);
       });
 
-      it('answered late, with nobody logged in any more, goes on', async () => {
+      it('redirects when the session has ended before the answer', async () => {
         const page = await asks({ client_id: 'web', post_logout_redirect_uri: WEB_HOME });
         await browser.get('/v2/logout');
         expect((await decide(page, 'logout')).location).to.equal(WEB_HOME);
       });
     });
 
-    it('tells what happened in the log', async () => {
-      // There is room in it again for what was refused.
+    it('logs logouts and refusals', async () => {
+      // The limit for events of refusals has room again.
       server.tick(10 * 60_000);
       await ask({ logout_hint: 'x', id_token_hint: webToken });
       await ask({ logout_hint: sid });
@@ -383,7 +383,7 @@ for (const method of ['GET', 'POST'] as const) {
   });
 }
 
-describe('discovery and logging out', () => {
+describe('discovery of logout', () => {
   const metadata = async (server: TestServer) =>
     (await createAgent(server).get('/.well-known/openid-configuration')).json();
 
@@ -399,7 +399,7 @@ describe('discovery and logging out', () => {
     await server.stop();
   });
 
-  it('leaves the endpoint out where the tenant says so', async () => {
+  it('omits the endpoint when the tenant switches it off', async () => {
     const oidc_logout = { rp_logout_end_session_endpoint_discovery: false };
     const server = await startServer({ tenant: logoutTenant({}, { oidc_logout }) });
     expect(await metadata(server)).not.to.have.property('end_session_endpoint');
@@ -407,7 +407,7 @@ describe('discovery and logging out', () => {
   });
 });
 
-/** A JWT signed with the tenant's current key. */
+/** Returns a JWT signed with the tenant's current key. */
 async function signedByUs(server: TestServer, claims: JWTPayload, typ?: string): Promise<string> {
   const [key] = await server.store.collection('signingKeys').findBy('state', 'current');
   if (key === undefined) throw new Error('no key');

@@ -1,4 +1,4 @@
-// The tenant of the logout tests: two applications of one session, and one with addresses of every kind.
+// The tenant of the logout tests: two applications of one session, and one with URLs of every kind.
 import type { Agent, Answer } from '../support/agent.ts';
 import {
   authorize,
@@ -17,7 +17,7 @@ export const SPA_HOME = 'http://localhost:5173';
 export const WEB_HOME = 'https://web.example.test/signed-out';
 export const TENANT_HOME = 'https://www.example.test/bye';
 
-/** The test tenant with allow-lists; `over` by client_id. */
+/** Returns the test tenant with allow-lists; `over` contains changes by client_id. */
 export function logoutTenant(over: Record<string, object> = {}, settings: object = {}) {
   const lists: Record<string, object> = {
     spa: { allowed_logout_urls: [SPA_HOME, `${SPA_HOME}/out?from=spa`] },
@@ -50,7 +50,7 @@ export async function logInAtTwo(browser: Agent, server: TestServer): Promise<vo
   if (!(await isLoggedIn(browser))) throw new Error('single sign-on did not work');
 }
 
-/** Tokens of the SPA, in a session that is there already. */
+/** Returns tokens of the SPA in the existing session. */
 export async function moreTokens(
   browser: Agent,
   over: Record<string, string> = {},
@@ -66,10 +66,10 @@ export function v2(browser: Agent, params: Record<string, string> = {}, accept?:
   return browser.get(`/v2/logout?${new URLSearchParams(params)}`, accept === undefined ? {} : { accept });
 }
 
-/** As browsers say it. */
+/** The Accept header of browsers. */
 export const HTML = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 
-/** What of the engine is in the store, by model; what has expired is not there. */
+/** Returns the number of the engine's unexpired records in the store, by model. */
 export async function stored(server: TestServer): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   const artifacts = server.store.collection('artifacts');
@@ -82,7 +82,7 @@ export async function stored(server: TestServer): Promise<Record<string, number>
   return counts;
 }
 
-/** The types of the tenant's log events, oldest first. */
+/** Returns the types of the tenant's log events, oldest first. */
 export async function events(server: TestServer): Promise<string[]> {
   const { records } = await server.store.collection('logs').list({ limit: 1000 });
   return records.map(({ type }) => type);

@@ -32,13 +32,13 @@ describe('GET /v2/logout', () => {
   });
   after(() => server.stop());
 
-  describe('where the browser goes', () => {
+  describe('the redirect', () => {
     const goes = async (params: Record<string, string>) => {
       const answer = await v2(createAgent(server), params, HTML);
       return { status: answer.status, location: answer.headers.location };
     };
 
-    it("with client_id, to a returnTo of the application's list, exactly as sent", async () => {
+    it("goes with client_id to a returnTo of the application's list, exactly as sent", async () => {
       expect(await goes({ client_id: 'spa', returnTo: SPA_HOME })).to.deep.equal({
         status: 302,
         location: SPA_HOME,
@@ -48,7 +48,7 @@ describe('GET /v2/logout', () => {
       });
     });
 
-    it("with client_id, to no returnTo of the tenant's list or of another application's", async () => {
+    it("is refused with client_id to a returnTo of the tenant's list or another application's", async () => {
       for (const returnTo of [TENANT_HOME, WEB_HOME]) {
         expect(await goes({ client_id: 'spa', returnTo })).to.deep.equal({
           status: 400,
@@ -57,41 +57,41 @@ describe('GET /v2/logout', () => {
       }
     });
 
-    it("without client_id, to a returnTo of the tenant's list and of no application's", async () => {
+    it("goes without client_id to a returnTo of the tenant's list, not of an application's", async () => {
       expect(await goes({ returnTo: TENANT_HOME })).to.include({ status: 302, location: TENANT_HOME });
       expect(await goes({ returnTo: SPA_HOME })).to.include({ status: 400 });
     });
 
-    it('with client_id alone, to the first of its list that is an address', async () => {
+    it('goes with client_id alone to the first URL of its list', async () => {
       expect(await goes({ client_id: 'spa' })).to.include({ status: 302, location: SPA_HOME });
       expect(await goes({ client_id: 'web', returnTo: '' })).to.include({ location: WEB_HOME });
     });
 
-    it("with nothing, to the first of the tenant's list", async () => {
+    it("goes without parameters to the first URL of the tenant's list", async () => {
       expect(await goes({})).to.include({ status: 302, location: TENANT_HOME });
     });
 
-    it('with a client_id whose list is empty, to a page of ours', async () => {
+    it('is replaced by our own page for a client_id with an empty list', async () => {
       const answer = await v2(createAgent(server), { client_id: 'leeway' }, HTML);
       expect(answer.status).to.equal(200);
       expect(answer.text).to.contain('You are logged out');
     });
 
-    it('and who asks for no page gets OK', async () => {
+    it('is replaced by OK for a request that does not accept HTML', async () => {
       const answer = await v2(createAgent(server), { client_id: 'leeway' });
       expect(answer).to.include({ status: 200, text: 'OK' });
     });
 
-    it('nowhere with an unknown client_id', async () => {
+    it('is refused with an unknown client_id', async () => {
       expect(await goes({ client_id: 'nobody', returnTo: SPA_HOME })).to.include({ status: 400 });
     });
 
-    it('nowhere when a parameter is given twice', async () => {
+    it('is refused when a parameter is sent twice', async () => {
       const twice = `/v2/logout?returnTo=${TENANT_HOME}&returnTo=https://evil.example`;
       expect((await createAgent(server).get(twice)).status).to.equal(400);
     });
 
-    it('whatever SDKs send beside it', async () => {
+    it('ignores further parameters that SDKs send', async () => {
       const answer = await createAgent(server).get(
         `/v2/logout?client_id=spa&returnTo=${encodeURIComponent(SPA_HOME)}&auth0Client=e30&federated`,
       );
@@ -101,7 +101,7 @@ describe('GET /v2/logout', () => {
   });
 
   describe('a returnTo that is not allowed', () => {
-    it('is answered with a page that names the rule, in words that cannot be markup', async () => {
+    it('is answered with a page that names the rule, escaped', async () => {
       const evil = 'https://evil.example/<script>alert(1)</script>';
       const answer = await v2(createAgent(server), { returnTo: evil }, HTML);
       expect(answer.status).to.equal(400);
@@ -112,7 +112,7 @@ describe('GET /v2/logout', () => {
       expect(answer.text).not.to.contain('<script>alert');
     });
 
-    it('leaves the session as it was, and is an event', async () => {
+    it('keeps the session, and is logged', async () => {
       const browser = createAgent(server);
       await logInAtTwo(browser, server);
       expect((await v2(browser, { returnTo: 'https://evil.example' })).status).to.equal(400);
@@ -123,7 +123,7 @@ describe('GET /v2/logout', () => {
   });
 
   describe('the session', () => {
-    it('ends for all applications; the cookie goes', async () => {
+    it('ends for all applications, and its cookie is removed', async () => {
       const browser = createAgent(server);
       await logInAtTwo(browser, server);
       const answer = await v2(browser, { client_id: 'spa', returnTo: SPA_HOME });
@@ -132,7 +132,7 @@ describe('GET /v2/logout', () => {
       expect(await isLoggedIn(browser)).to.equal(false);
     });
 
-    it('is over in the store, not in the cookie alone', async () => {
+    it('is removed from the store, not only the cookie', async () => {
       const browser = createAgent(server);
       await logInAtTwo(browser, server);
       const cookie = browser.cookies().find(({ name }) => name === '__Host-gatehouse_session');
@@ -152,7 +152,7 @@ describe('GET /v2/logout', () => {
       expect(await isLoggedIn(there)).to.equal(true);
     });
 
-    it('ends with its codes and tokens; refresh tokens of offline_access stay', async () => {
+    it('ends with its codes and tokens, except refresh tokens of offline_access', async () => {
       const browser = createAgent(server);
       const { code } = responseOf(await logIn(browser, server, webRequest()));
       const bound = await moreTokens(browser);
@@ -179,7 +179,7 @@ describe('GET /v2/logout', () => {
       expect(payload(renewed.json().id_token).sid).to.equal(payload(lasting.id_token).sid);
     });
 
-    it('is an event: who, where from, sent by whom', async () => {
+    it('is logged with user, address and application', async () => {
       const browser = createAgent(server);
       await logInAtTwo(browser, server);
       await v2(browser, { client_id: 'web' });
@@ -192,7 +192,7 @@ describe('GET /v2/logout', () => {
       });
     });
 
-    it('need not be there: the browser goes on, and that is no event', async () => {
+    it('may be missing: the browser is redirected, and nothing is logged', async () => {
       const before = (await events(server)).length;
       const answer = await v2(createAgent(server), { returnTo: TENANT_HOME });
       expect(answer.headers.location).to.equal(TENANT_HOME);
@@ -200,7 +200,7 @@ describe('GET /v2/logout', () => {
       expect(await events(server)).to.have.length(before);
     });
 
-    it('is not ended by a request that only asks about the address', async () => {
+    it('is not ended by a HEAD request', async () => {
       const browser = createAgent(server);
       await logInAtTwo(browser, server);
       const answer = await browser.request('/v2/logout?client_id=spa', { method: 'HEAD' });
@@ -209,12 +209,12 @@ describe('GET /v2/logout', () => {
     });
   });
 
-  it('has no other method', async () => {
+  it('is answered 404 or 405 with any other method', async () => {
     const answer = await createAgent(server).request('/v2/logout', { form: { client_id: 'spa' } });
     expect(answer.status).to.be.within(404, 405);
   });
 
-  it('leaves nothing of a session in the store', async () => {
+  it('removes everything of a session from the store', async () => {
     server.tick(40 * 86_400_000);
     expect(await stored(server)).to.deep.equal({});
     const browser = createAgent(server);
