@@ -41,7 +41,7 @@ export async function logoutAtProvider(
   if (strategy.page !== 'redirect') return undefined;
   const identities = await deps.users.identitiesOf(userId);
   const identity = identities.find((one) => one.connection === connection.name);
-  const last = (identity?.upstream ?? {}) as UpstreamGrant;
+  const last: UpstreamGrant = identity?.upstream ?? {};
   try {
     const own = await openedSession(deps, connection.name, providerSession);
     const { id_token = last.id_token, ...logout } = own ?? {};

@@ -41,7 +41,7 @@ export function renewProviderTokens(deps: RefreshDependencies): RenewProviderTok
 async function renew(deps: RefreshDependencies, identity: Identity): Promise<void> {
   // Read again: another call may have renewed the token while this one waited for the lease.
   const now = (await deps.users.identitiesOf(identity.user_id)).find(({ id }) => id === identity.id);
-  const grant = now?.upstream as UpstreamGrant | undefined;
+  const grant = now?.upstream;
   if (grant?.refresh_token === undefined || !hasEnded(grant, deps)) return;
   const connection = await deps.config.connection(identity.connection);
   const strategy = connection && strategyOf(connection);

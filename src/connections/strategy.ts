@@ -165,7 +165,11 @@ export function strategy<Traits extends FormTraits | StepTraits, Credentials, Re
   };
 }
 
-/** Verifies credentials. @param use whether right ones are used up; only then is the user returned. @throws AuthError for wrong ones. */
+/**
+ * Verifies credentials.
+ * @param use whether right ones are used up. Only then is the user returned.
+ * @throws AuthError for wrong ones.
+ */
 async function attempt<Credentials, Read, Right>(
   { what, isGuessable, find, read, verify, userOf, failure, wrong }: Verifier<Credentials, Read, Right>,
   deps: ProofDependencies,

@@ -8,3 +8,8 @@ export function jsonOf(text: string): unknown {
     return undefined;
   }
 }
+
+/** Whether a value of JSON is an object, and not null or an array. */
+export function isJsonObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -10,7 +10,7 @@ export async function connectable(
   config: Pick<Config, 'connectionsOf'>,
   clientId: string,
 ): Promise<Upstream[]> {
-  return (await config.connectionsOf(clientId)).flatMap((connection: Connection) => {
+  return (await config.connectionsOf(clientId)).flatMap((connection) => {
     const strategy = strategyOf(connection);
     const givesTokens = strategy?.page === 'redirect' && strategy.refresh !== undefined;
     const isFor = connectionPurposes(connection).connectsAccounts || sharesLoginTokens(connection);
@@ -20,6 +20,6 @@ export async function connectable(
 
 /** Whether every login makes a connected account of its tokens (`federated_connections_access_tokens.active`). */
 export function sharesLoginTokens({ options }: Pick<Connection, 'options'>): boolean {
-  const { federated_connections_access_tokens: setting } = options as Readonly<Record<string, unknown>>;
+  const { federated_connections_access_tokens: setting } = options;
   return typeof setting === 'object' && setting !== null && 'active' in setting && setting.active === true;
 }

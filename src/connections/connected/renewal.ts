@@ -26,7 +26,7 @@ export async function currentGrant(
   upstream: Upstream,
 ): Promise<UpstreamGrant | 'none' | 'failed'> {
   const accounts = deps.store.collection('connectedAccounts');
-  const grantOf = async () => (await accounts.get(id))?.grant as UpstreamGrant | undefined;
+  const grantOf = async () => (await accounts.get(id))?.grant;
   const found = await grantOf();
   if (found !== undefined && isGood(deps, found)) return found;
   // A provider that rotates refresh tokens treats a second use of one as theft. A lease keeps other processes from it, too.
@@ -54,7 +54,7 @@ async function renewed(
       const { access_token: _expired, expires_at: _at, ...before } = current.grant;
       return { ...current, grant: { ...before, ...given } };
     });
-    return kept?.grant.access_token === undefined ? 'none' : (kept.grant as UpstreamGrant);
+    return kept?.grant.access_token === undefined ? 'none' : kept.grant;
   } catch (err) {
     deps.log.warn({ err, connection: connection.name }, "a connected account's token was not renewed");
     return 'failed';

@@ -1,6 +1,6 @@
 // Native login with a session info access token of Facebook's SDK. It identifies the user and grants no access, so Facebook is
 // asked which user and which app it was issued for.
-import { jsonOf } from '../../runtime/json.ts';
+import { isJsonObject, jsonOf } from '../../runtime/json.ts';
 import { providerFault } from '../oidc/faults.ts';
 import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
 import { socialConnection } from '../social/options.ts';
@@ -40,7 +40,7 @@ export async function facebookIdentity(
 function profileOf(text: string | undefined): Record<string, unknown> {
   if (text === undefined || text.length > LARGEST_PROFILE) return {};
   const said = jsonOf(text);
-  const given = (typeof said === 'object' && said !== null ? said : {}) as Record<string, unknown>;
+  const given = isJsonObject(said) ? said : {};
   const texts = NAMES.flatMap((name) => {
     const value = Object.hasOwn(given, name) ? given[name] : undefined;
     return typeof value === 'string' && value.length <= LONGEST_TEXT ? [[name, value] as const] : [];

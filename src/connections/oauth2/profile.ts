@@ -1,6 +1,7 @@
 // The user's profile: the connection's script reads it with the access token (docs/connections.md).
 import type { Connection } from '../../records/collections.ts';
 import type { OAuth2Options } from '../../records/oauth2.ts';
+import { isJsonObject } from '../../runtime/json.ts';
 import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
 import type { TokenAnswer } from './token.ts';
 
@@ -27,10 +28,10 @@ export async function identityOf(
     secrets: [client_secret, ...tokensIn(answer)],
   } as const;
   const result = source === '' ? {} : await runScript(script);
-  if (typeof result !== 'object' || result === null || Array.isArray(result)) {
+  if (!isJsonObject(result)) {
     throw upstreamFault('access_denied', 'The fetchUserProfile script gave no profile.');
   }
-  const { user_metadata, app_metadata, ...rest } = result as Record<string, unknown>;
+  const { user_metadata, app_metadata, ...rest } = result;
   const profile: Record<string, unknown> = { ...rest, ...mapped(fieldsMap, rest) };
   // Scripts that return a provider's answer unchanged (GitHub's, for example) have `id` in place of `user_id`.
   const id = profile.user_id ?? profile.id;
@@ -42,8 +43,8 @@ export async function identityOf(
     throw upstreamFault('access_denied', 'The profile has no user_id.');
   }
   const metadata = {
-    ...(isObject(user_metadata) && { user_metadata }),
-    ...(isObject(app_metadata) && { app_metadata }),
+    ...(isJsonObject(user_metadata) && { user_metadata }),
+    ...(isJsonObject(app_metadata) && { app_metadata }),
   };
   return { id: String(id), profile, metadata };
 }
@@ -64,8 +65,4 @@ function mapped(
       return found === undefined ? [] : [[field, given[found]]];
     }),
   );
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

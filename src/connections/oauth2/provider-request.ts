@@ -2,6 +2,7 @@
 // of an answer, because both may have secrets.
 import type { AuthError } from '../../http/errors.ts';
 import { OutboundError } from '../../http/outbound-error.ts';
+import { isJsonObject } from '../../runtime/json.ts';
 import { FAILURES, type UpstreamDependencies, upstreamFault } from '../redirect.ts';
 
 /** The name of an endpoint in error descriptions. */
@@ -59,7 +60,7 @@ export function refuseError(endpoint: Endpoint, error: unknown, sent: readonly s
  * or that repeats a secret of the request, becomes `unknown`.
  */
 function codeOf(error: unknown, sent: readonly string[]): string {
-  const code = typeof error === 'object' && error !== null ? (error as Record<string, unknown>).code : error;
+  const code = isJsonObject(error) ? error.code : error;
   return typeof code === 'string' && /^[a-z][a-z_]{1,40}$/.test(code) && !sent.includes(code)
     ? code
     : 'unknown';

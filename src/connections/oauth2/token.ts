@@ -1,7 +1,7 @@
 // The token request to an OAuth 2.0 provider (RFC 6749 §4.1.3) and its response, in the variations that providers have.
 import type { OAuth2Options } from '../../records/oauth2.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
-import { jsonOf } from '../../runtime/json.ts';
+import { isJsonObject, jsonOf } from '../../runtime/json.ts';
 import { type UpstreamDependencies, type UpstreamResponse, upstreamFault } from '../redirect.ts';
 import {
   endpointFault,
@@ -98,9 +98,7 @@ function parseAnswer(type: string, text: string): Record<string, unknown> | unde
 
 function parseJson(text: string): Record<string, unknown> | undefined {
   const value = jsonOf(text);
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : undefined;
+  return isJsonObject(value) ? value : undefined;
 }
 
 /** Characters of the scope that is stored. */

@@ -3,6 +3,7 @@
 import { importPKCS8, SignJWT } from 'jose';
 import type { AppleOptions } from '../../records/openid.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
+import { isJsonObject, jsonOf } from '../../runtime/json.ts';
 import { type UpstreamDependencies, upstreamFault } from '../redirect.ts';
 import type { Metadata } from './metadata.ts';
 
@@ -56,11 +57,7 @@ export function appleName(user: unknown): Record<string, string> {
   };
 }
 
-function nameOf(user: string): { firstName?: unknown; lastName?: unknown } {
-  try {
-    const { name } = (JSON.parse(user) ?? {}) as { name?: unknown };
-    return typeof name === 'object' && name !== null ? name : {};
-  } catch {
-    return {};
-  }
+function nameOf(user: string): Record<string, unknown> {
+  const all = jsonOf(user);
+  return isJsonObject(all) && isJsonObject(all.name) ? all.name : {};
 }

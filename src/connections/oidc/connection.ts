@@ -51,7 +51,7 @@ async function metadataOf<Options extends OpenIdOptions>(
   preset: Preset<Options>,
   options: Options,
 ): Promise<Partial<Metadata>> {
-  const old = options.oidc_metadata as Partial<Metadata>;
+  const old: Partial<Metadata> = options.oidc_metadata;
   const own = definedOf(options);
   const address = options.discovery_url ?? own.issuer ?? preset.discovery(options) ?? old.issuer;
   const found =

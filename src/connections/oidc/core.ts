@@ -63,7 +63,7 @@ export function openIdStrategy<Options extends OpenIdOptions>(preset: Preset<Opt
 
 /**
  * Rejects a response of another provider (mix-up attack, RFC 9207 §2.4). The parameter `iss` is required if the metadata
- * announces it, except in a response with an ID token, whose own `iss` is verified and beside which providers leave it out (§4).
+ * announces it, except in a response with an ID token: its own `iss` is verified, and providers leave the parameter out (§4).
  * @throws AuthError by `upstreamFault`
  */
 function checkIssuer<Options extends OpenIdOptions>(
@@ -130,7 +130,7 @@ async function identityOfTokens<Options extends OpenIdOptions>(
   };
 }
 
-/** Returns the identity that a provider's claims describe. @throws AuthError by `upstreamFault` if they do not identify a user. */
+/** Returns the identity that a provider's claims describe. @throws AuthError by `upstreamFault` if they name no user. */
 export function identityOf<Options extends OpenIdOptions>(
   deps: Pick<UpstreamDependencies, 'wallClock'>,
   { preset, options }: OpenIdConnection<Options>,

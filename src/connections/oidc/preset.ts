@@ -31,7 +31,10 @@ export interface Preset<Options extends OpenIdOptions> {
   scopes?: Readonly<Record<string, string>>;
   /** Returns the scopes that {@link further} needs. */
   furtherScopes?(options: Options): string[];
-  /** Reads claims from another API of the provider; they take precedence over the ID token. @throws AuthError by `upstreamFault`. */
+  /**
+   * Reads claims from another API of the provider, which take precedence over those of the ID token.
+   * @throws AuthError by `upstreamFault`.
+   */
   further?(
     deps: UpstreamDependencies,
     connection: { options: Options; metadata: Metadata },

@@ -8,7 +8,7 @@ import type { UpstreamDependencies, UpstreamLogout } from '../redirect.ts';
 import { providerOf } from './provider.ts';
 import { entityId, signerOf } from './service-provider.ts';
 
-/** Returns the ID of the LogoutRequest of a logout. It is a hash, so that it does not reveal the state. @param state that of the logout. */
+/** Returns the ID of the LogoutRequest of a logout: a hash, which does not reveal the state. @param state that of the logout. */
 export function logoutId(state: string): string {
   return `_${sha256(state)}`;
 }

@@ -1,5 +1,5 @@
-// Reads a Response (SAML Core §3.3.3, Profiles §4.1.4). An assertion is read from the bytes that the signature covers, never from
-// the message around them, so that no other element can take its place (signature wrapping).
+// Reads a Response (SAML Core §3.3.3, Profiles §4.1.4). An assertion is read from the bytes that the signature covers, never
+// from the message around them, so that no other element can take its place (signature wrapping).
 import type { KeyObject } from 'node:crypto';
 import type { Element } from '@xmldom/xmldom';
 import type { Clock } from '../../runtime/clock.ts';
@@ -82,7 +82,10 @@ function onlyAssertion(response: Element): Element {
   return found;
 }
 
-/** Decrypts an assertion. Every fault gives the same error, so that an attacker learns nothing about ciphertexts (XML Encryption 1.1 §6.2). */
+/**
+ * Decrypts an assertion. Every fault gives the same error, so that an attacker who tries ciphertexts learns nothing (XML
+ * Encryption 1.1 §6.2).
+ */
 async function decrypted(
   encrypted: Element,
   isSigned: boolean,

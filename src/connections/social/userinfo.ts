@@ -1,5 +1,6 @@
 // Reads the user of an access token from a well-known provider's profile endpoint.
 import { decodeJwt } from 'jose';
+import { isJsonObject } from '../../runtime/json.ts';
 import { endpointFault, refuseError, requestEndpoint, USER_AGENT } from '../oauth2/provider-request.ts';
 import type { TokenAnswer } from '../oauth2/token.ts';
 import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault, withQuery } from '../redirect.ts';
@@ -38,11 +39,11 @@ export async function socialIdentity(
   });
   const [{ response, text }, ...others] = await Promise.all([ask(userInfo), ...further]);
   const user = answerOf(response, text, secrets);
-  if (typeof user !== 'object' || user === null || Array.isArray(user)) {
+  if (!isJsonObject(user)) {
     throw endpointFault('profile endpoint', 'sent no profile');
   }
   const { id, profile } = preset.read({
-    user: user as Json,
+    user,
     further: Object.fromEntries(others),
     idToken: claimsOf(idToken),
   });

@@ -7,7 +7,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { LoginTickets } from '../../protection/login-tickets.ts';
 import { byRedirect, resolveConnection } from '../resolve.ts';
 import { CALLBACK } from './begin.ts';
-import { type CompleteDependencies, loginOf } from './complete.ts';
+import { type CompleteDependencies, loginOf, recordFault } from './complete.ts';
 
 export interface UnsolicitedDependencies extends CompleteDependencies {
   tickets: LoginTickets;
@@ -43,15 +43,8 @@ export async function takeUnsolicited(
     query.set('connection', connection.name);
     query.set('login_ticket', await deps.tickets.issue(ctx, login, clientId));
   } catch (thrown) {
-    if (!(thrown instanceof AuthError)) throw thrown;
-    const { error_description: description } = thrown;
-    deps.events.record({
-      type: 'f',
-      client_id: clientId,
-      connection: connection.name,
-      ip: ctx.ip,
-      description,
-    });
+    if (thrown instanceof AuthError)
+      recordFault(deps, ctx, { clientId, connection: connection.name }, thrown);
     throw thrown;
   }
   const { organization } = ctx.query;
