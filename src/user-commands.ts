@@ -4,7 +4,7 @@ import { createReadStream } from 'node:fs';
 import type { Command } from 'commander';
 import type { Logger } from 'pino';
 import { sendTransfer } from './administration/send.ts';
-import { type Transfer, type TransferNews, transferUsers } from './administration/transfer.ts';
+import { type Transfer, type TransferProgress, transferUsers } from './administration/transfer.ts';
 import { systemClock } from './runtime/clock.ts';
 import { type CommandProcess, print } from './runtime/command-process.ts';
 import { systemRandom } from './runtime/random.ts';
@@ -14,7 +14,7 @@ import { writeOutput } from './store/write-whole.ts';
 import { alone, checkFile } from './users/transfer/whole-file.ts';
 
 /** Imports or exports users; `file` is the file to import. */
-type Taken = (transfer: Transfer, file?: string) => AsyncGenerator<TransferNews>;
+type Taken = (transfer: Transfer, file?: string) => AsyncGenerator<TransferProgress>;
 
 interface ExportOptions {
   output?: string;
@@ -54,7 +54,7 @@ export function addUserCommands(program: Command, host: CommandProcess, log: Log
 async function* transferOf(
   { env }: CommandProcess,
   { log, transfer, file }: { log: Logger; transfer: Transfer; file: string | undefined },
-): AsyncGenerator<TransferNews> {
+): AsyncGenerator<TransferProgress> {
   const settings = readSettings(env);
   if (file !== undefined) await checkFile(textOf(file));
   const answered = await sendTransfer(settings.dataDir, transfer, textOf(file));
@@ -85,7 +85,7 @@ async function* textOf(file: string | undefined): AsyncGenerator<string> {
 }
 
 /** Prints the counts of an import. Each user who was not imported is one JSON object on standard error. */
-function tellImport(host: CommandProcess, news: TransferNews): void {
+function tellImport(host: CommandProcess, news: TransferProgress): void {
   if ('failed' in news) host.stderr.write(`${JSON.stringify(news.failed)}\n`);
   if (!('counts' in news)) return;
   const { total, inserted, updated, failed } = news.counts;
@@ -104,6 +104,6 @@ async function exportUsers(options: ExportOptions, { stdout }: CommandProcess, t
   }
 }
 
-async function* linesOf(news: AsyncIterable<TransferNews>): AsyncGenerator<string> {
+async function* linesOf(news: AsyncIterable<TransferProgress>): AsyncGenerator<string> {
   for await (const one of news) if ('lines' in one) yield one.lines;
 }

@@ -8,8 +8,8 @@ import { VERSION } from '../runtime/version.ts';
 import type { Store } from '../store/contract.ts';
 import { keyFile, readKey } from '../store/sealing/key.ts';
 import { writeArchive } from '../store/transfer/archive.ts';
-import { findPlace } from './place.ts';
-import { ABSENT, endedEarly } from './send.ts';
+import { endedEarly, NO_SERVER_CODES } from './send.ts';
+import { findSocket } from './socket-path.ts';
 
 /** The path of backups at a running server's socket. */
 export const BACKUPS = '/backup';
@@ -50,7 +50,7 @@ export async function answerBackup(
 
 /** Asks the running server to write a backup. @returns false if no server runs. @throws Error with the reason */
 export async function fetchBackup(dataDir: string, to: Writable): Promise<boolean> {
-  const socketPath = await findPlace(dataDir);
+  const socketPath = await findSocket(dataDir);
   if (socketPath === undefined) return false;
   const request = http.request({ socketPath, method: 'POST', path: BACKUPS, agent: false });
   request.end();
@@ -59,7 +59,7 @@ export async function fetchBackup(dataDir: string, to: Writable): Promise<boolea
     [response] = (await once(request, 'response')) as [http.IncomingMessage];
   } catch (thrown) {
     const { code, message } = thrown as NodeJS.ErrnoException;
-    if (ABSENT.includes(code ?? '')) return false;
+    if (NO_SERVER_CODES.includes(code ?? '')) return false;
     throw new Error(`the running server could not be asked (${socketPath}: ${message})`, { cause: thrown });
   }
   if (response.statusCode !== 200) {

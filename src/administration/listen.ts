@@ -9,11 +9,11 @@ import { TenantFault } from '../tenant/load.ts';
 import { restBesideLogins } from '../users/transfer/whole-file.ts';
 import { answerBackup, BACKUPS } from './backup.ts';
 import { carryOut, type Order, type OrderDependencies, orderSchema } from './orders.ts';
-import { makePlace, removePlace } from './place.ts';
+import { prepareSocketPath, removeSocket } from './socket-path.ts';
 import {
   TRANSFERS,
   type TransferDependencies,
-  type TransferNews,
+  type TransferProgress,
   transferSchema,
   transferUsers,
 } from './transfer.ts';
@@ -27,7 +27,7 @@ const UNKNOWN_ORDER = 'the running server does not know this order: is it of ano
 const LAST_ANSWER = 500;
 
 /** `close` waits for the order in progress, and stops transfers of users after their current step. */
-interface Ear {
+interface OrderListener {
   close(): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ interface Ear {
 export async function listenForOrders(
   dataDir: string,
   deps: Omit<OrderDependencies, 'log'> & Pick<TransferDependencies, 'endSessions'> & { log: Logger },
-): Promise<Ear> {
+): Promise<OrderListener> {
   const { log } = deps;
   let isEnding = false;
   const ending = new AbortController();
@@ -84,7 +84,7 @@ export async function listenForOrders(
       const late = setTimeout(() => server.closeAllConnections(), LAST_ANSWER);
       await closed;
       clearTimeout(late);
-      await removePlace(dataDir);
+      await removeSocket(dataDir);
     },
   };
 }
@@ -93,7 +93,7 @@ async function isListening(server: http.Server, dataDir: string, log: Logger): P
   // Windows has no such sockets with file permissions, so commands need the server stopped.
   if (process.platform === 'win32') return false;
   try {
-    const path = await makePlace(dataDir);
+    const path = await prepareSocketPath(dataDir);
     server.listen(path);
     await once(server, 'listening');
     await chmod(path, fileMode);
@@ -116,7 +116,7 @@ async function answerTransfer(
   response: http.ServerResponse,
 ): Promise<void> {
   response.writeHead(200, { 'content-type': 'application/jsonl', connection: 'close' });
-  const tell = (news: TransferNews | { error: string } | { over: true }) =>
+  const tell = (news: TransferProgress | { error: string } | { over: true }) =>
     response.write(`${JSON.stringify(news)}\n`);
   try {
     const transfer = transferSchema.safeParse(Object.fromEntries(readParameters(asked))).data;

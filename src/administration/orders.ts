@@ -29,8 +29,8 @@ import { createAdmin } from './admin.ts';
 import { ownerLink } from './administrator.ts';
 import { inspect } from './inspect.ts';
 import { recordOrder } from './order-events.ts';
-import { noteRemovals } from './removals.ts';
-import { connectionScript, TRIED_SCRIPTS } from './script-test.ts';
+import { announceRemovals } from './removals.ts';
+import { connectionScript, TESTABLE_SCRIPTS } from './script-test.ts';
 
 /** All orders; others are refused. */
 export const orderSchema = z.discriminatedUnion('command', [
@@ -40,7 +40,7 @@ export const orderSchema = z.discriminatedUnion('command', [
   z.strictObject({
     command: z.literal('script'),
     connection: z.string().min(1).max(255),
-    script: z.enum(TRIED_SCRIPTS),
+    script: z.enum(TESTABLE_SCRIPTS),
   }),
   z.strictObject({ command: z.literal('action'), name: z.string().min(1).max(255), isDraft: z.boolean() }),
   z.strictObject({ command: z.literal('admin'), name: z.string().min(1).max(255) }),
@@ -131,7 +131,7 @@ async function applyOrPlan(
     random,
     managementAudience: managementAudience(settings.issuer),
     removing: (collection: Applied, record: object) =>
-      noteRemovals({ store, now: () => new Date(clock()).toISOString() }, collection, record),
+      announceRemovals({ store, now: () => new Date(clock()).toISOString() }, collection, record),
     changed: (change: Change) =>
       recordOrder(deps.events, 'apply', `Apply the tenant file: ${subjectOf(change)}`, change),
   };

@@ -1,6 +1,6 @@
 // What else is deleted with a record that a tenant file removes, as with one that a call removes.
-import { noteRemoval } from '../management/connection-removal.ts';
-import { notePermissionRemoval } from '../management/permission-removal.ts';
+import { announceRemoval } from '../management/connection-removal.ts';
+import { announcePermissionRemoval } from '../management/permission-removal.ts';
 import { removeConnectionParts } from '../management/resources/connections.ts';
 import type { Records } from '../records/collections.ts';
 import type { Store } from '../store/contract.ts';
@@ -10,18 +10,18 @@ import type { Applied } from '../tenant/wanted.ts';
  * Deletes what belongs to a record alone, and announces removals that take longer: of a connection's users, of an
  * API's permissions.
  */
-export async function noteRemovals(
+export async function announceRemovals(
   { store, now }: { store: Store; now(): string },
   collection: Applied,
   record: object,
 ): Promise<void> {
   if (collection === 'connections') {
     const { id, name } = record as Records['connections'];
-    await noteRemoval({ store, now }, name);
+    await announceRemoval({ store, now }, name);
     await removeConnectionParts(store, id);
   }
   if (collection === 'resourceServers')
-    await notePermissionRemoval({ store, now }, (record as Records['resourceServers']).identifier);
+    await announcePermissionRemoval({ store, now }, (record as Records['resourceServers']).identifier);
   if (collection === 'documents')
     await store.collection('logStreamPositions').delete((record as Records['documents']).id);
 }

@@ -7,8 +7,8 @@ import type { Ordered } from './orders.ts';
 import {
   type ConnectionScript,
   profileArguments,
-  TRIED_SCRIPTS,
-  type TriedScript,
+  TESTABLE_SCRIPTS,
+  type TestableScript,
   tryScript,
 } from './script-test.ts';
 
@@ -28,13 +28,13 @@ export function addScriptCommands(program: Command, host: CommandProcess, ordere
     .description('run a script of a connection, and print profile, log and what it used')
     .argument('<connection>')
     .addArgument(
-      new Argument('[script]', 'what is run').choices(TRIED_SCRIPTS).default('fetchUserProfile' as const),
+      new Argument('[script]', 'what is run').choices(TESTABLE_SCRIPTS).default('fetchUserProfile' as const),
     )
     .option('-t, --token <token>', 'the access token for fetchUserProfile; - reads it from standard input')
     .option('--context <json>', 'what else the token endpoint would have answered', '{}')
     .option('-u, --username <name>', 'whom login and get_user are asked for: an address or username')
     .option('--password-stdin', 'read the password for login from standard input')
-    .action((connection: string, script: TriedScript, options: ScriptTestOptions) =>
+    .action((connection: string, script: TestableScript, options: ScriptTestOptions) =>
       testScript(host, ordered, { connection, script }, options),
     );
 }
@@ -42,7 +42,7 @@ export function addScriptCommands(program: Command, host: CommandProcess, ordere
 async function testScript(
   host: CommandProcess,
   ordered: Ordered,
-  which: { connection: string; script: TriedScript },
+  which: { connection: string; script: TestableScript },
   options: ScriptTestOptions,
 ): Promise<void> {
   const settings = readSettings(host.env);
@@ -60,7 +60,7 @@ async function testScript(
 async function givenTo(
   settings: Settings,
   { stdin }: CommandProcess,
-  { connection, script }: { connection: string; script: TriedScript },
+  { connection, script }: { connection: string; script: TestableScript },
   { token: given, context, username, passwordStdin = false }: ScriptTestOptions,
 ): Promise<{ args: readonly unknown[]; secrets: readonly string[] }> {
   if (script === 'fetchUserProfile') {

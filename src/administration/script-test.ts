@@ -8,8 +8,8 @@ import { outboundAllow, packagesDirectory, type Settings } from '../settings.ts'
 import type { Store } from '../store/contract.ts';
 
 /** The scripts that can be tested, which are those that change nothing. */
-export const TRIED_SCRIPTS = ['fetchUserProfile', 'login', 'get_user'] as const;
-export type TriedScript = (typeof TRIED_SCRIPTS)[number];
+export const TESTABLE_SCRIPTS = ['fetchUserProfile', 'login', 'get_user'] as const;
+export type TestableScript = (typeof TESTABLE_SCRIPTS)[number];
 
 /** A script of a connection, and its context. */
 export interface ConnectionScript {
@@ -23,7 +23,7 @@ export interface ConnectionScript {
 /** Returns a script. @throws Error if it does not exist */
 export async function connectionScript(
   { store }: { store: Store },
-  { connection: name, script }: { connection: string; script: TriedScript },
+  { connection: name, script }: { connection: string; script: TestableScript },
 ): Promise<ConnectionScript> {
   const [connection] = await store.collection('connections').findBy('name', name);
   if (connection === undefined) throw new Error(`there is no connection ${name}`);
@@ -43,7 +43,7 @@ export async function connectionScript(
 /** A test run. */
 interface Trial {
   connection: string;
-  script: TriedScript;
+  script: TestableScript;
   /** The arguments before the callback. */
   args: readonly unknown[];
   /** The secret arguments, which no output contains. */

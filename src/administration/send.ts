@@ -7,11 +7,11 @@ import { pipeline } from 'node:stream/promises';
 import { linesOf } from '../store/transfer/lines.ts';
 import { TenantFault } from '../tenant/load.ts';
 import type { Order } from './orders.ts';
-import { findPlace } from './place.ts';
-import { TRANSFERS, type Transfer, type TransferNews } from './transfer.ts';
+import { findSocket } from './socket-path.ts';
+import { TRANSFERS, type Transfer, type TransferProgress } from './transfer.ts';
 
 /** Errors if nobody listens: there is no server, or it was killed and its socket is left. */
-export const ABSENT = ['ENOENT', 'ECONNREFUSED'];
+export const NO_SERVER_CODES = ['ENOENT', 'ECONNREFUSED'];
 
 /**
  * Sends an order to the running server.
@@ -19,10 +19,10 @@ export const ABSENT = ['ENOENT', 'ECONNREFUSED'];
  * @throws TenantFault; Error with the reason
  */
 export async function sendOrder(dataDir: string, order: Order): Promise<{ result: unknown } | undefined> {
-  const path = await findPlace(dataDir);
+  const path = await findSocket(dataDir);
   if (path === undefined) return undefined;
   const answer = await post(path, JSON.stringify(order)).catch((thrown: NodeJS.ErrnoException) => {
-    if (ABSENT.includes(thrown.code ?? '')) return undefined;
+    if (NO_SERVER_CODES.includes(thrown.code ?? '')) return undefined;
     throw new Error(`the running server could not be asked (${path}: ${thrown.message})`, { cause: thrown });
   });
   if (answer === undefined) return undefined;
@@ -46,8 +46,8 @@ export async function sendTransfer(
   dataDir: string,
   transfer: Transfer,
   file: AsyncIterable<string>,
-): Promise<AsyncIterable<TransferNews> | undefined> {
-  const socketPath = await findPlace(dataDir);
+): Promise<AsyncIterable<TransferProgress> | undefined> {
+  const socketPath = await findSocket(dataDir);
   if (socketPath === undefined) return undefined;
   const given = Object.entries(transfer).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, String(value)] as [string, string]],
@@ -61,22 +61,22 @@ export async function sendTransfer(
     return undefined;
   });
   const thrown = await Promise.race([failed, connected.catch((error: NodeJS.ErrnoException) => error)]);
-  if (thrown !== undefined && ABSENT.includes(thrown.code ?? '')) return undefined;
+  if (thrown !== undefined && NO_SERVER_CODES.includes(thrown.code ?? '')) return undefined;
   if (thrown !== undefined)
     throw new Error(`the running server could not be asked (${socketPath}: ${thrown.message})`);
-  return newsOf(request, file);
+  return progressOf(request, file);
 }
 
-async function* newsOf(
+async function* progressOf(
   request: http.ClientRequest,
   file: AsyncIterable<string>,
-): AsyncGenerator<TransferNews> {
+): AsyncGenerator<TransferProgress> {
   const response = once(request, 'response') as Promise<[http.IncomingMessage]>;
   // A server that has responded with an error stops reading. The response has the reason.
   pipeline(Readable.from(file), request).catch(() => undefined);
   let isOver = false;
   for await (const line of answered(response)) {
-    const news = JSON.parse(line) as TransferNews | { error: string } | { over: true };
+    const news = JSON.parse(line) as TransferProgress | { error: string } | { over: true };
     if ('error' in news) throw new Error(news.error);
     isOver = 'over' in news;
     if (!('over' in news)) yield news;

@@ -29,7 +29,7 @@ export type Transfer = z.output<typeof transferSchema>;
 export const TRANSFERS = '/users';
 
 /** The progress of a transfer, and its result. */
-export type TransferNews =
+export type TransferProgress =
   | { failed: FailedUser }
   /** Lines of the exported file. */
   | { lines: string }
@@ -48,7 +48,7 @@ export async function* transferUsers(
   deps: TransferDependencies,
   transfer: Transfer,
   file: AsyncIterable<string>,
-): AsyncGenerator<TransferNews> {
+): AsyncGenerator<TransferProgress> {
   if (transfer.command === 'export') return yield* exported(deps, transfer);
   const connection = await databaseOf(deps, transfer.connection);
   const rules = importRules(databaseOptions(connection));
@@ -59,7 +59,7 @@ export async function* transferUsers(
 async function* exported(
   { store, between }: TransferDependencies,
   options: { connection?: string | undefined; withHashes: boolean },
-): AsyncGenerator<TransferNews> {
+): AsyncGenerator<TransferProgress> {
   if (options.connection !== undefined) await expectConnection(store, options.connection);
   for await (const users of exportUsers(store, options)) {
     if (between.isEnding()) throw new Error('the server is about to end');

@@ -16,7 +16,7 @@ export interface AnswerDependencies {
 }
 
 /** The parts of a request that are not validated yet. */
-interface Brought {
+interface ReceivedInput {
   query: unknown;
   /** Includes the text of an uploaded file, which the log leaves out. */
   body: unknown;
@@ -45,18 +45,18 @@ export function queryFor<D>(call: Call<D>, query: unknown): unknown {
 /**
  * Validates query and body, runs the call's handler, and records the outcome. The caller must have passed `allow`.
  * @param about the request as the log shows it.
- * @param brought query and body as received.
+ * @param input query and body as received.
  * @throws AuthError 4xx; 503 when the store's query timed out
  */
 export async function carryOut<D>(
   deps: D & AnswerDependencies,
   call: Call<D>,
   about: CallRequest,
-  brought: Brought,
+  input: ReceivedInput,
 ): Promise<Answer> {
   try {
-    const query = queryFor(call, brought.query);
-    const body = call.body === undefined ? undefined : validated('body', call.body, brought.body ?? {});
+    const query = queryFor(call, input.query);
+    const body = call.body === undefined ? undefined : validated('body', call.body, input.body ?? {});
     const watched = watchStore(deps.store);
     const to = call.method === 'GET' ? deps : { ...deps, store: watched.store };
     const given = await call.handle(to, { ...about, query, body } as CallRequest<never, never>);

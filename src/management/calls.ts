@@ -1,12 +1,12 @@
 // The list of all calls. A new resource is a file in `resources/` and a line here.
 import type { Call } from './call.ts';
-import type { KeptDependencies } from './kept.ts';
+import type { DocumentDependencies } from './document-resource.ts';
 import { actionBindingCalls } from './resources/action-bindings.ts';
 import { actionModuleCalls } from './resources/action-modules.ts';
 import { type ActionRunDependencies, actionRunCalls } from './resources/action-runs.ts';
 import { type ActionVersionDependencies, actionVersionCalls } from './resources/action-versions.ts';
 import { attackProtectionCalls } from './resources/attack-protection.ts';
-import { lookCalls } from './resources/branding.ts';
+import { brandingCalls } from './resources/branding.ts';
 import { type ClientCredentialsDependencies, clientCredentialCalls } from './resources/client-credentials.ts';
 import { type ClientGrantsDependencies, clientGrantCalls } from './resources/client-grants.ts';
 import { type ClientsDependencies, clientCalls } from './resources/clients.ts';
@@ -22,8 +22,6 @@ import { emailTemplateCalls } from './resources/email-templates.ts';
 import { type GrantsDependencies, grantCalls } from './resources/grants.ts';
 import { guardianCalls } from './resources/guardian.ts';
 import { type JobsDependencies, jobCalls } from './resources/jobs.ts';
-import { keptPartCalls } from './resources/kept-parts.ts';
-import { keptSettingCalls } from './resources/kept-settings.ts';
 import { logStreamCalls } from './resources/log-streams.ts';
 import { type LogsDependencies, logCalls } from './resources/logs.ts';
 import { organizationGrantCalls } from './resources/organizations/client-grants.ts';
@@ -46,6 +44,8 @@ import { type SessionsDependencies, sessionCalls } from './resources/sessions.ts
 import { type SigningKeysDependencies, signingKeyCalls } from './resources/signing-keys.ts';
 import { singleSettingCalls } from './resources/single-settings.ts';
 import { type StatsDependencies, statsCalls } from './resources/stats.ts';
+import { storedSettingCalls } from './resources/stored-setting-calls.ts';
+import { storedPartCalls } from './resources/stored-setting-parts.ts';
 import { tenantCalls } from './resources/tenant.ts';
 import { type TicketsDependencies, ticketCalls } from './resources/tickets.ts';
 import { unusedCalls } from './resources/unused.ts';
@@ -85,7 +85,7 @@ export type ManagementDependencies = ClientsDependencies &
   BlocksDependencies &
   ActionVersionDependencies &
   ActionRunDependencies &
-  KeptDependencies;
+  DocumentDependencies;
 
 /** All calls of the Management API. */
 export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
@@ -124,7 +124,7 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...emailTemplateCalls,
   ...tenantCalls,
   ...attackProtectionCalls,
-  ...lookCalls,
+  ...brandingCalls,
   ...promptTextCalls,
   ...customClaimCalls,
   ...customDomainCalls,
@@ -132,8 +132,8 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...logStreamCalls,
   ...actionBindingCalls,
   ...singleSettingCalls,
-  ...keptSettingCalls,
-  ...keptPartCalls,
+  ...storedSettingCalls,
+  ...storedPartCalls,
   ...actionVersionCalls,
   ...actionRunCalls,
   ...actionModuleCalls,

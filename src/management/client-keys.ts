@@ -48,7 +48,7 @@ export function keysOf(client: Client): ClientKey[] {
 }
 
 /**
- * Returns the client with the keys of its request objects brought up to date: a changed key is replaced, a removed
+ * Returns the client with the keys of its request objects input up to date: a changed key is replaced, a removed
  * one dropped.
  */
 export function followingKeys<T extends Client>(client: T): T {

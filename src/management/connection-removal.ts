@@ -3,8 +3,8 @@
 // connection can take the name while users of the old one are left.
 import type { Background } from '../runtime/background.ts';
 import type { Store } from '../store/contract.ts';
+import { documentsOf } from './document-resource.ts';
 import { apiError } from './errors.ts';
-import { documentsOf } from './kept.ts';
 import { endPasskeysBy } from './resources/users/passkeys.ts';
 
 export interface RemovalDependencies {
@@ -17,20 +17,20 @@ export interface RemovalDependencies {
 }
 
 const KIND = 'connection-removal';
-const noteId = (name: string) => `${KIND}/${name}`;
+const removalId = (name: string) => `${KIND}/${name}`;
 
 /**
  * Stores that the users of a connection are to be removed. Call it before the connection is deleted.
  * @param name the connection's.
  */
-export async function noteRemoval(
+export async function announceRemoval(
   { store, now }: Pick<RemovalDependencies, 'store' | 'now'>,
   name: string,
 ): Promise<void> {
   const at = now();
   await store
     .collection('documents')
-    .put({ id: noteId(name), kind: KIND, body: { name }, created_at: at, updated_at: at });
+    .put({ id: removalId(name), kind: KIND, body: { name }, created_at: at, updated_at: at });
 }
 
 /** Starts to remove the users of a deleted connection in the background. @param name the connection's. */
@@ -44,7 +44,7 @@ export function removeUsersOf(deps: RemovalDependencies, name: string): void {
         await endPasskeysBy(deps.store, user_id, name);
       } else await deps.removeUser(user_id);
     }
-    await deps.store.collection('documents').delete(noteId(name));
+    await deps.store.collection('documents').delete(removalId(name));
   });
 }
 
@@ -59,7 +59,7 @@ export async function resumeRemovals(deps: RemovalDependencies): Promise<void> {
 }
 
 /** Refuses to create a connection while users of a deleted one of that name are left. @throws AuthError 409 */
-export async function refuseWhileRemoved(store: Store, name: string): Promise<void> {
-  if ((await store.collection('documents').get(noteId(name))) === undefined) return;
+export async function refuseWhileUsersRemain(store: Store, name: string): Promise<void> {
+  if ((await store.collection('documents').get(removalId(name))) === undefined) return;
   throw apiError(409, 'A connection with the same name is being deleted, try again later');
 }

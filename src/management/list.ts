@@ -65,12 +65,19 @@ export interface PageQuery {
  * @throws AuthError 400 for a page beyond `reach`, or a cursor that is not valid
  */
 export async function listAnswer(query: PageQuery, source: ListSource, shape: ListShape): Promise<unknown> {
-  const { key, perPage: usual = 50, isByCursor = true, hasLength = false, hasTotal = true, reach } = shape;
+  const {
+    key,
+    perPage: defaultPerPage = 50,
+    isByCursor = true,
+    hasLength = false,
+    hasTotal = true,
+    reach,
+  } = shape;
   if (isByCursor && (query.take !== undefined || query.from !== undefined)) {
     const { items, next } = await source.after({ cursor: query.from, take: query.take ?? 50 });
     return { [key]: items, ...(next === undefined ? {} : { next }) };
   }
-  const { page = 0, per_page: perPage = usual } = query;
+  const { page = 0, per_page: perPage = defaultPerPage } = query;
   const start = page * perPage;
   if (reach !== undefined && start + perPage > reach && start > 0) {
     throw apiError(400, `You can only page through the first ${reach} records.`, 'invalid_paging');

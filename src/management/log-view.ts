@@ -8,17 +8,17 @@ import type { Config } from '../tenant/config.ts';
 export type LogEvent = Frozen<LogEventRecord>;
 
 /** The clients and connections of the tenant, from which events take names. */
-export interface Known {
+export interface LogContext {
   clients: readonly Client[];
   connections: readonly Connection[];
 }
 
 /** Reads the clients and connections of the tenant. */
-export async function knownOf({
+export async function logContextOf({
   config,
 }: {
   config: Pick<Config, 'clients' | 'connections'>;
-}): Promise<Known> {
+}): Promise<LogContext> {
   return { clients: await config.clients(), connections: await config.connections() };
 }
 
@@ -35,7 +35,7 @@ export const strategyType = (strategy: string): string =>
 const ENTERPRISE = new Set(['samlp', 'oidc', 'okta', 'waad', 'adfs', 'ad', 'pingfederate', 'google-apps']);
 
 /** Returns a log event as the API shows it, with the names of its client and connection. */
-export function logView(event: LogEvent, { clients, connections }: Known): Record<string, unknown> {
+export function logView(event: LogEvent, { clients, connections }: LogContext): Record<string, unknown> {
   const { id, expiresAt: _, details, ...rest } = event;
   const client = clients.find(({ client_id }) => client_id === event.client_id);
   const connection = connections.find(({ name }) => name === event.connection);

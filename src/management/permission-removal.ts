@@ -4,8 +4,8 @@
 import type { PermissionRecord } from '../records/roles.ts';
 import type { Background } from '../runtime/background.ts';
 import type { Store } from '../store/contract.ts';
+import { documentsOf } from './document-resource.ts';
 import { apiError } from './errors.ts';
-import { documentsOf } from './kept.ts';
 
 export interface PermissionRemovalDependencies {
   store: Store;
@@ -15,20 +15,20 @@ export interface PermissionRemovalDependencies {
 }
 
 const KIND = 'api-removal';
-const noteId = (identifier: string) => `${KIND}/${identifier}`;
+const removalId = (identifier: string) => `${KIND}/${identifier}`;
 
 /** How many users are read at once. */
 const PAGE = 500;
 
 /** Stores that the permissions of an API are to be removed. Call it before the API is deleted. */
-export async function notePermissionRemoval(
+export async function announcePermissionRemoval(
   { store, now }: Pick<PermissionRemovalDependencies, 'store' | 'now'>,
   identifier: string,
 ): Promise<void> {
   const at = now();
   await store
     .collection('documents')
-    .put({ id: noteId(identifier), kind: KIND, body: { identifier }, created_at: at, updated_at: at });
+    .put({ id: removalId(identifier), kind: KIND, body: { identifier }, created_at: at, updated_at: at });
 }
 
 /** Starts to remove the permissions of a deleted API in the background. */
@@ -59,7 +59,7 @@ export function removePermissionsOf(
         after = next;
       }
     }
-    await store.collection('documents').delete(noteId(identifier));
+    await store.collection('documents').delete(removalId(identifier));
   });
 }
 
@@ -78,7 +78,7 @@ export async function resumePermissionRemovals(deps: PermissionRemovalDependenci
  * Refuses to create an API while permissions of a deleted one with that identifier are left.
  * @throws AuthError 409
  */
-export async function refuseWhilePermissionsGo(store: Store, identifier: string): Promise<void> {
-  if ((await store.collection('documents').get(noteId(identifier))) === undefined) return;
+export async function refuseWhilePermissionsRemain(store: Store, identifier: string): Promise<void> {
+  if ((await store.collection('documents').get(removalId(identifier))) === undefined) return;
   throw apiError(409, 'A resource server with the same identifier is being deleted, try again later');
 }

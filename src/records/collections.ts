@@ -21,7 +21,7 @@ import type { IdentityRecord } from './identities.ts';
 import type { JobPartRecord, JobRecord } from './jobs.ts';
 import type { LeaseRecord, TriesRecord } from './leases.ts';
 import type { LogCountRecord, LogEventRecord, LogStreamPositionRecord } from './log-events.ts';
-import { domainsOf, type InvitationRecord, type MembershipRecord } from './organizations.ts';
+import { domainNamesOf, type InvitationRecord, type MembershipRecord } from './organizations.ts';
 import type { PasskeyRecord } from './passkeys.ts';
 import type { ChallengeRecord, FailureRecord, KnownCallerRecord, LimitRecord } from './protection-state.ts';
 import type { Frozen, Stored } from './record.ts';
@@ -117,7 +117,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     sealed: connectionSecrets,
   },
   organizations: {
-    unique: { name: (organization) => organization.name, domain: domainsOf },
+    unique: { name: (organization) => organization.name, domain: domainNamesOf },
     indexes: {},
     kept: 'configuration',
   },

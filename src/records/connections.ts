@@ -4,7 +4,7 @@ import { customScriptsSchema, lackingScripts } from './custom-scripts.ts';
 import { attributesSchema } from './database-attributes.ts';
 import { ADDRESS_KINDS, type AddressKind } from './identities.ts';
 import { ldapOptionsSchema } from './ldap.ts';
-import { keptOAuth2OptionsSchema, lackingOAuth2 } from './oauth2.ts';
+import { lackingOAuth2, storedOAuth2OptionsSchema } from './oauth2.ts';
 import {
   adfsOptionsSchema,
   appleOptionsSchema,
@@ -175,7 +175,7 @@ export const STRATEGIES = {
   [DATABASE]: { options: databaseOptionsSchema, isDatabase: true, unique: ADDRESS_KINDS },
   email: { options: emailOptionsSchema, isDatabase: false, unique: ['email'], proves: 'email' },
   sms: { options: smsOptionsSchema, isDatabase: false, unique: ['phone_number'], proves: 'phone_number' },
-  oauth2: { ...upstream, options: keptOAuth2OptionsSchema, lacking: lackingOAuth2 },
+  oauth2: { ...upstream, options: storedOAuth2OptionsSchema, lacking: lackingOAuth2 },
   oidc: { ...upstream, options: oidcOptionsSchema, lacking: (options) => lackingOpenId(options) },
   okta: {
     ...upstream,

@@ -69,7 +69,7 @@ export const oauth2OptionsSchema = z.preprocess(withoutNull, z.looseObject(membe
 const NEEDED = ['authorizationURL', 'tokenURL', 'client_id'] as const;
 
 /** The schema of stored options, which may be incomplete: exports contain connections that were never finished. */
-export const keptOAuth2OptionsSchema = z.preprocess(
+export const storedOAuth2OptionsSchema = z.preprocess(
   withoutNull,
   z.looseObject({
     ...members,

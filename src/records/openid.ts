@@ -93,7 +93,7 @@ function optionsOf<Shape extends z.ZodRawShape>(more: Shape) {
   return z.looseObject({ ...openIdMembers, ...more });
 }
 
-type KeptOptions = Readonly<Record<string, unknown>>;
+type StoredOptions = Readonly<Record<string, unknown>>;
 
 /** The options that identify any provider: its issuer or discovery document, or its endpoints. */
 const PROVIDER_NAMES = ['discovery_url', 'issuer', 'authorization_endpoint'];
@@ -102,7 +102,7 @@ const PROVIDER_NAMES = ['discovery_url', 'issuer', 'authorization_endpoint'];
  * Returns the members that a login needs and the options lack: `client_id`, and one that identifies the provider.
  * @param names strategy-specific members of which any identifies the provider.
  */
-export function lackingOpenId(options: KeptOptions, names: readonly string[] = []): string[] {
+export function lackingOpenId(options: StoredOptions, names: readonly string[] = []): string[] {
   const { issuer } = (options.oidc_metadata ?? {}) as { issuer?: unknown };
   const isNamed = Boolean(issuer) || [...PROVIDER_NAMES, ...names].some((name) => isSet(options[name]));
   return [...lackingClient(options), ...(isNamed ? [] : [names[0] ?? 'discovery_url'])];
@@ -111,12 +111,12 @@ export function lackingOpenId(options: KeptOptions, names: readonly string[] = [
 /**
  * Whether a `waad` connection serves the users of all organizations; the hosted service has two names for the option.
  */
-export function isForAll({ useCommonEndpoint, waad_common_endpoint }: KeptOptions): boolean {
+export function isForAll({ useCommonEndpoint, waad_common_endpoint }: StoredOptions): boolean {
   return useCommonEndpoint === true || waad_common_endpoint === true;
 }
 
 /** {@link lackingOpenId} for `waad`. A connection for all organizations, or with WS-Federation, needs no domain. */
-export function lackingWaad(options: KeptOptions): string[] {
+export function lackingWaad(options: StoredOptions): string[] {
   const { use_wsfed, waad_protocol } = options;
   const needsNone = isForAll(options) || use_wsfed === true || waad_protocol === 'ws-federation';
   return needsNone ? lackingClient(options) : lackingOpenId(options, ['tenant_domain', 'domain', 'tenantId']);
@@ -125,13 +125,13 @@ export function lackingWaad(options: KeptOptions): string[] {
 /**
  * {@link lackingOpenId} for `google-apps`, which needs a domain: the connection serves the accounts of domains only.
  */
-export function lackingGoogleApps(options: KeptOptions): string[] {
+export function lackingGoogleApps(options: StoredOptions): string[] {
   const { tenant_domain, domain, domain_aliases } = options;
   const hasDomain = [tenant_domain, domain].some(isSet) || [domain_aliases ?? []].flat().length > 0;
   return [...lackingClient(options), ...(hasDomain ? [] : ['tenant_domain'])];
 }
 
-function lackingClient({ client_id }: KeptOptions): string[] {
+function lackingClient({ client_id }: StoredOptions): string[] {
   return isSet(client_id) ? [] : ['client_id'];
 }
 

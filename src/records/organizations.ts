@@ -65,12 +65,12 @@ export function discoveryDomainsOf(organization: {
 }
 
 /** Returns the names of all discovery domains. */
-export function domainsOf(organization: { readonly [member: string]: unknown }): string[] {
+export function domainNamesOf(organization: { readonly [member: string]: unknown }): string[] {
   return discoveryDomainsOf(organization).map(({ domain }) => domain);
 }
 
 /** Returns the domains that lead to an organization: those that are verified and enabled for it. */
-export function leadingDomainsOf(organization: { readonly [member: string]: unknown }): string[] {
+export function discoverableDomainsOf(organization: { readonly [member: string]: unknown }): string[] {
   return discoveryDomainsOf(organization)
     .filter((one) => one.status === 'verified' && one.use_for_organization_discovery !== false)
     .map(({ domain }) => domain);

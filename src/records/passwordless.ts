@@ -78,7 +78,7 @@ const smsMembers = {
  * For reading stored options: an invalid gateway from before the check is still the connection's provider, and no
  * other replaces it.
  */
-const keptSmsOptionsSchema = z.preprocess(withoutNull, z.looseObject(smsMembers));
+const storedSmsOptionsSchema = z.preprocess(withoutNull, z.looseObject(smsMembers));
 
 /** For `sms`. */
 export const smsOptionsSchema = z.preprocess(
@@ -123,7 +123,7 @@ export type SmsProvider =
 
 /** Returns the provider that the options name; undefined if they name none, or lack what it needs. */
 export function smsProviderOf(options: unknown): SmsProvider | undefined {
-  const given = keptSmsOptionsSchema.safeParse(options).data;
+  const given = storedSmsOptionsSchema.safeParse(options).data;
   if (given === undefined) return undefined;
   if (given.provider === GATEWAY) {
     const { gateway_url: url, gateway_authentication: authentication, forward_req_info } = given;

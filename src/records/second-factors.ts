@@ -73,16 +73,24 @@ export const SECOND_FACTORS = {
   },
   // `pop` proves possession of a key. `hwk` (RFC 8176 §2) would claim that the key is in hardware, which is not
   // proved.
-  'webauthn-roaming': { ...calledOnly('webauthn-roaming'), enrollment: 'webauthn-roaming', amr: ['pop'] },
-  'webauthn-platform': { ...calledOnly('webauthn-platform'), enrollment: 'webauthn-platform', amr: ['pop'] },
-  'recovery-code': { ...calledOnly('recovery-code'), amr: [], recovers: true },
+  'webauthn-roaming': {
+    ...sameNameEverywhere('webauthn-roaming'),
+    enrollment: 'webauthn-roaming',
+    amr: ['pop'],
+  },
+  'webauthn-platform': {
+    ...sameNameEverywhere('webauthn-platform'),
+    enrollment: 'webauthn-platform',
+    amr: ['pop'],
+  },
+  'recovery-code': { ...sameNameEverywhere('recovery-code'), amr: [], recovers: true },
 } as const satisfies Record<string, SecondFactorNames>;
 
 /** The kinds of authenticators. */
 export type FactorKind = keyof typeof SECOND_FACTORS;
 
 /** Returns the names of a factor that has the same name everywhere. */
-function calledOnly<Name extends GuardianFactor>(name: Name) {
+function sameNameEverywhere<Name extends GuardianFactor>(name: Name) {
   return { name, kind: name, type: name, prefix: name, method: name, managed: name };
 }
 

@@ -30,7 +30,7 @@ export const IDENTITY_MEMBERS = [
 ] as const;
 
 /** The members of a user's record that the server maintains. */
-export const NOTED_MEMBERS = [
+export const SERVER_MEMBERS = [
   'created_at',
   'updated_at',
   'last_login',

@@ -12,7 +12,7 @@ import type {
 import { type CustomDomain, customDomainsOf } from '../records/custom-domains.ts';
 import type { SigningKeyRecord } from '../records/engine.ts';
 import { EXCHANGE_PROFILE, type ExchangeProfile, exchangeProfilesOf } from '../records/exchange-profiles.ts';
-import { leadingDomainsOf } from '../records/organizations.ts';
+import { discoverableDomainsOf } from '../records/organizations.ts';
 import type { Frozen } from '../records/record.ts';
 import { RULE, RULE_VARIABLE, type Rules, rulesOf } from '../records/rules.ts';
 import { isSigningAlg, SIGNING_ALGS, type SigningAlg } from '../records/signing-algs.ts';
@@ -100,7 +100,7 @@ export async function readSnapshot(store: Store, before?: Snapshot): Promise<Sna
     ]),
     organizationsByDomain: new Map(
       organizations.flatMap((organization) =>
-        leadingDomainsOf(organization).map((domain) => [domain, organization] as const),
+        discoverableDomainsOf(organization).map((domain) => [domain, organization] as const),
       ),
     ),
     clientGrants: new Map(grants.map((grant) => [clientGrantKey(grant.client_id, grant.audience), grant])),

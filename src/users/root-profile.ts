@@ -1,7 +1,7 @@
 // The members of a user's record that are copied from an upstream provider's profile.
 import { normalizeEmail } from '../records/email.ts';
 import type { UserRecord } from '../records/users.ts';
-import { NOTED_MEMBERS, PROFILE_CLAIMS } from '../records/users.ts';
+import { PROFILE_CLAIMS, SERVER_MEMBERS } from '../records/users.ts';
 import type { UpstreamUser } from './upstream-user.ts';
 
 /** The most characters of an attribute of a profile; longer ones are ignored. */
@@ -33,7 +33,7 @@ const OWN_NAMES = new Set([
     'roles',
     'permissions',
   ],
-  ...NOTED_MEMBERS,
+  ...SERVER_MEMBERS,
   ...['multifactor', 'email_history', 'expiresAt', 'sub', '__proto__', 'constructor', 'prototype'],
 ]);
 

@@ -10,8 +10,8 @@ import { consentId } from '../../src/records/engine.ts';
 import { seeded } from '../support/seeded.ts';
 import type { TestServer } from '../support/server.ts';
 import { EXAMPLE } from './example.ts';
+import { goodValue, type JsonSchema } from './schema-values.ts';
 import { ADMIN, managementToken, startManaged } from './support.ts';
-import { goodValue, type JsonSchema } from './values.ts';
 
 const DAY = 86_400_000;
 

@@ -5,8 +5,8 @@ import { managementOpenApi } from '../../src/management/openapi.ts';
 import { seeded } from '../support/seeded.ts';
 import type { TestServer } from '../support/server.ts';
 import { EXAMPLE } from './example.ts';
+import { badValue, goodValue, hostileText, type JsonSchema, pick } from './schema-values.ts';
 import { managementToken, startManaged } from './support.ts';
-import { badValue, goodValue, hostileText, type JsonSchema, pick } from './values.ts';
 
 /** Another seed generates other requests. */
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_122);

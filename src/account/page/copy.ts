@@ -5,7 +5,7 @@ import type { SessionDirectory } from '../../engine/session-directory.ts';
 import type { AuthenticatorRecord } from '../../records/authenticators.ts';
 import type { LogEventRecord } from '../../records/log-events.ts';
 import type { Frozen } from '../../records/record.ts';
-import { IDENTITY_MEMBERS, NOTED_MEMBERS } from '../../records/users.ts';
+import { IDENTITY_MEMBERS, SERVER_MEMBERS } from '../../records/users.ts';
 import type { Store } from '../../store/contract.ts';
 import { connectedAccountsOf, connectedAccountView } from '../../users/connected-accounts.ts';
 import type { Identity } from '../../users/identities.ts';
@@ -19,7 +19,7 @@ export interface CopyDependencies {
 }
 
 /** The members of the user's record in the copy. `app_metadata` is the tenant's. */
-const MEMBERS = ['id', ...IDENTITY_MEMBERS, 'user_metadata', ...NOTED_MEMBERS] as const;
+const MEMBERS = ['id', ...IDENTITY_MEMBERS, 'user_metadata', ...SERVER_MEMBERS] as const;
 
 /** How many log events the copy has, the newest first. */
 const EVENTS = 1_000;

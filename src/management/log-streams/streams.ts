@@ -16,8 +16,8 @@ import type { Leases } from '../../store/leases.ts';
 import { sharedSecret } from '../../store/shared-secret.ts';
 import type { Config } from '../../tenant/config.ts';
 import { type Events, eventIdAt } from '../../tenant/events.ts';
-import { documentsOf } from '../kept.ts';
-import { knownOf, type LogEvent, logView } from '../log-view.ts';
+import { documentsOf } from '../document-resource.ts';
+import { type LogEvent, logContextOf, logView } from '../log-view.ts';
 import { takes } from './categories.ts';
 import { appendBatch } from './file-sink.ts';
 import { type Sent, type StreamedEvent, sendBatch } from './http-sink.ts';
@@ -156,7 +156,7 @@ async function sendChosen(
   { body }: Stream,
   chosen: readonly LogEvent[],
 ): Promise<Sent> {
-  const known = await knownOf(deps);
+  const known = await logContextOf(deps);
   const events = chosen.map((event): StreamedEvent => ({ log_id: event.id, data: logView(event, known) }));
   const config = body.pii_config as object | null | undefined;
   if (config != null && Object.keys(config).length > 0) {

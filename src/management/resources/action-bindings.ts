@@ -5,12 +5,12 @@ import { bindingFault } from '../../records/actions.ts';
 import type { DocumentRecord } from '../../records/documents.ts';
 import type { Frozen } from '../../records/record.ts';
 import { type Call, callsWith, ok } from '../call.ts';
+import { type DocumentDependencies, documentsOf, documentView } from '../document-resource.ts';
 import { apiError } from '../errors.ts';
-import { documentsOf, type KeptDependencies, keptView } from '../kept.ts';
 import { pageQuery } from '../list.ts';
 import { ACTION, named, shown, TRIGGERS, wrapped } from './actions.ts';
 
-const call = callsWith<KeptDependencies>();
+const call = callsWith<DocumentDependencies>();
 
 type Binding = Readonly<Record<string, unknown>>;
 
@@ -22,18 +22,18 @@ function triggerOf(id: string | undefined): string {
 }
 
 /** Returns the bindings of a trigger, with the current state of each action. */
-async function shownBindings(deps: KeptDependencies, trigger: string): Promise<readonly Binding[]> {
+async function shownBindings(deps: DocumentDependencies, trigger: string): Promise<readonly Binding[]> {
   const [bindings, actions] = await Promise.all([
     bindingsOf(deps, trigger),
     documentsOf(deps.store, 'action'),
   ]);
   return bindings.map((one) => {
     const action = actions.find(({ id }) => id === (one.action as { id?: string } | undefined)?.id);
-    return action === undefined ? one : { ...one, action: shown(keptView(ACTION, action)) };
+    return action === undefined ? one : { ...one, action: shown(documentView(ACTION, action)) };
   });
 }
 
-async function bindingsOf({ store }: KeptDependencies, trigger: string): Promise<readonly Binding[]> {
+async function bindingsOf({ store }: DocumentDependencies, trigger: string): Promise<readonly Binding[]> {
   const found = (await documentsOf(store, 'trigger')).find(({ name }) => name === trigger);
   return (found?.body.bindings as readonly Binding[] | undefined) ?? [];
 }
@@ -49,7 +49,7 @@ function meantBy({ type, value }: { type: string; value: string }, before: reado
 }
 
 /** The calls for triggers and bindings. */
-export const actionBindingCalls: Call<KeptDependencies>[] = [
+export const actionBindingCalls: Call<DocumentDependencies>[] = [
   call({
     method: 'GET',
     path: '/actions/triggers',
@@ -112,7 +112,7 @@ export const actionBindingCalls: Call<KeptDependencies>[] = [
           id: `${trigger}-${index}`,
           trigger_id: trigger,
           display_name: display_name ?? String(action.body.name),
-          action: shown(keptView(ACTION, action)),
+          action: shown(documentView(ACTION, action)),
           ...(on_error === 'continue' && { on_error }),
         };
         const { created_at = deps.now(), updated_at = deps.now(), ...last } = before[index] ?? {};

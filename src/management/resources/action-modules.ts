@@ -6,9 +6,15 @@ import { secretNames, withSecretValues } from '../../records/actions.ts';
 import { type DocumentRecord, usualMembers } from '../../records/documents.ts';
 import type { Frozen } from '../../records/record.ts';
 import { type Call, callsWith, ok } from '../call.ts';
+import { documentResourceCalls } from '../document-calls.ts';
+import {
+  type DocumentDependencies,
+  type DocumentResource,
+  documentOf,
+  documentsOf,
+  documentView,
+} from '../document-resource.ts';
 import { idOf } from '../ids.ts';
-import { documentOf, documentsOf, type Kept, type KeptDependencies, keptView } from '../kept.ts';
-import { keptCalls } from '../kept-calls.ts';
 import { pageQuery } from '../list.ts';
 import { conflict, notFound } from '../resource.ts';
 import { changedCode, named, shown, wrapped } from './actions.ts';
@@ -51,9 +57,9 @@ function published(
   };
 }
 
-const versionId = (random: KeptDependencies['random']) => idOf('acmv', random);
+const versionId = (random: DocumentDependencies['random']) => idOf('acmv', random);
 
-const resource: Kept = {
+const resource: DocumentResource = {
   kind: ACTION_MODULE,
   path: '/actions/modules',
   name: 'action module',
@@ -66,7 +72,7 @@ const resource: Kept = {
     publish: z.boolean().optional(),
   }),
   patchBody: z.strictObject(members),
-  usual: usualMembers[ACTION_MODULE],
+  defaults: usualMembers[ACTION_MODULE],
   made: ({ random, now }, { publish, secrets, ...rest }) => {
     const dated = secrets === undefined ? {} : { secrets: withSecretValues([], secrets, now()) };
     if (publish !== true) return dated;
@@ -101,15 +107,15 @@ function moduleView({ versions: _, publish: _publish, ...body }: Body, uses: rea
   };
 }
 
-const viewOf = async ({ store }: KeptDependencies, one: Document) =>
-  moduleView(keptView(resource, one), await usesOf(store, one.id));
+const viewOf = async ({ store }: DocumentDependencies, one: Document) =>
+  moduleView(documentView(resource, one), await usesOf(store, one.id));
 
-const call = callsWith<KeptDependencies>();
-const [, create, read, update, remove] = keptCalls(resource).map(asModule);
+const call = callsWith<DocumentDependencies>();
+const [, create, read, update, remove] = documentResourceCalls(resource).map(asModule);
 const ONE = '/actions/modules/:id';
 
 /** Wraps a call so that it returns modules as the API shows them. */
-function asModule(one: Call<KeptDependencies>): Call<KeptDependencies> {
+function asModule(one: Call<DocumentDependencies>): Call<DocumentDependencies> {
   return {
     ...one,
     handle: async (deps, request) => {
@@ -122,7 +128,7 @@ function asModule(one: Call<KeptDependencies>): Call<KeptDependencies> {
 }
 
 /** The calls for versions of a module. */
-const versionCalls: Call<KeptDependencies>[] = [
+const versionCalls: Call<DocumentDependencies>[] = [
   call({
     method: 'GET',
     path: `${ONE}/versions`,
@@ -204,7 +210,7 @@ function versionOf(one: Document, id: string | undefined): ModuleVersion {
 }
 
 /** The calls for action modules. */
-export const actionModuleCalls: Call<KeptDependencies>[] = [
+export const actionModuleCalls: Call<DocumentDependencies>[] = [
   call({
     method: 'GET',
     path: '/actions/modules',

@@ -4,12 +4,12 @@ import type { Tried, Trying } from '../../actions/try-action.ts';
 import { ACTION_MODULE } from '../../records/action-modules.ts';
 import { draftOf, triggerOf } from '../../records/actions.ts';
 import { type Call, callsWith, ok } from '../call.ts';
+import { type DocumentDependencies, documentOf, documentsOf } from '../document-resource.ts';
 import { apiError } from '../errors.ts';
-import { documentOf, documentsOf, type KeptDependencies } from '../kept.ts';
 import { notFound } from '../resource.ts';
 import { ACTION } from './actions.ts';
 
-export interface ActionRunDependencies extends KeptDependencies {
+export interface ActionRunDependencies extends DocumentDependencies {
   /** Runs an action without any of the effects that it asks for. */
   tryAction(trying: Trying): Promise<Tried>;
 }

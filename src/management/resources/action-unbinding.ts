@@ -1,5 +1,5 @@
 // Removes an action that is being deleted from its triggers.
-import { documentsOf, type KeptDependencies } from '../kept.ts';
+import { type DocumentDependencies, documentsOf } from '../document-resource.ts';
 import { conflict } from '../resource.ts';
 
 interface Binding {
@@ -11,7 +11,11 @@ interface Binding {
  * be the one that denies access to somebody.
  * @throws AuthError 409 if the action is bound and `isForced` is false
  */
-export async function unbind({ store, now }: KeptDependencies, id: string, isForced: boolean): Promise<void> {
+export async function unbind(
+  { store, now }: DocumentDependencies,
+  id: string,
+  isForced: boolean,
+): Promise<void> {
   const others = (bindings: unknown) =>
     ((bindings ?? []) as readonly Binding[]).filter(({ action }) => action.id !== id);
   for (const trigger of await documentsOf(store, 'trigger')) {

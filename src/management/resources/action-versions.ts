@@ -8,8 +8,8 @@ import type { DocumentRecord } from '../../records/documents.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { Packages } from '../../scripts/packages/packages.ts';
 import { type Call, callsWith, ok } from '../call.ts';
+import { type DocumentDependencies, documentOf, documentsOf, documentView } from '../document-resource.ts';
 import { apiError } from '../errors.ts';
-import { documentOf, documentsOf, type KeptDependencies, keptView } from '../kept.ts';
 import { pageQuery } from '../list.ts';
 import { notFound } from '../resource.ts';
 import { ACTION, actionCalls, shown, wrapped } from './actions.ts';
@@ -26,7 +26,7 @@ const missing = notFound('That version does not exist.');
 /** Members of a draft that make up a version; secrets are always the current ones. */
 const MEMBERS = ['code', 'dependencies', 'runtime', 'modules'];
 
-export interface ActionVersionDependencies extends KeptDependencies {
+export interface ActionVersionDependencies extends DocumentDependencies {
   packages: Pick<Packages, 'faultOf'>;
 }
 
@@ -63,7 +63,7 @@ async function deploy(
   const [version_id, at] = [hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'), deps.now()];
   let version: Version = {};
   await deps.store.collection('documents').update(action.id, (current) => {
-    const draft = shown(keptView(ACTION, current));
+    const draft = shown(documentView(ACTION, current));
     const source = earlier === undefined ? draft : versionOf(current, earlier.id);
     const [last] = versionsOf(current);
     const { code, dependencies, secrets, runtime, modules } = source;
@@ -137,7 +137,7 @@ interface NewAction {
  * Wraps the call that creates an action: with `deploy`, it is deployed too, and is not created if it cannot be
  * deployed.
  */
-function deploying(one: Call<KeptDependencies>): Call<ActionVersionDependencies> {
+function deploying(one: Call<DocumentDependencies>): Call<ActionVersionDependencies> {
   if (one.method !== 'POST') return one;
   return {
     ...one,
@@ -152,7 +152,7 @@ function deploying(one: Call<KeptDependencies>): Call<ActionVersionDependencies>
       if (isDeployed !== true) return answer;
       const { id } = answer.body as { id: string };
       await deploy(deps, id);
-      const after = shown(keptView(ACTION, await documentOf(deps.store, ACTION, id)));
+      const after = shown(documentView(ACTION, await documentOf(deps.store, ACTION, id)));
       return { ...answer, body: after, after };
     },
   };

@@ -5,9 +5,14 @@ import type { ModuleReference } from '../../records/action-modules.ts';
 import { secretNames, withSecretValues } from '../../records/actions.ts';
 import { usualMembers } from '../../records/documents.ts';
 import { type Call, callsWith, ok } from '../call.ts';
+import { documentResourceCalls } from '../document-calls.ts';
+import {
+  type DocumentDependencies,
+  type DocumentResource,
+  documentsOf,
+  documentView,
+} from '../document-resource.ts';
 import { flag } from '../fields.ts';
-import { documentsOf, type Kept, type KeptDependencies, keptView } from '../kept.ts';
-import { keptCalls } from '../kept-calls.ts';
 import { pageQuery } from '../list.ts';
 import { merged, notFound } from '../resource.ts';
 import { unbind } from './action-unbinding.ts';
@@ -86,7 +91,7 @@ function asDraft(before: Record<string, unknown>): Record<string, unknown> {
 const FILED = { status: 'built', deployed: true };
 
 /** The resource of actions. */
-export const ACTION: Kept = {
+export const ACTION: DocumentResource = {
   kind: 'action',
   path: '/actions/actions',
   name: 'action',
@@ -105,7 +110,7 @@ export const ACTION: Kept = {
     ...z.strictObject(members).partial().shape,
     supported_triggers: supported.optional(),
   }),
-  usual: usualMembers.action,
+  defaults: usualMembers.action,
   made: ({ now }, { secrets }) =>
     secrets === undefined ? {} : { secrets: withSecretValues([], secrets, now()) },
   change: (before, asked, now) =>
@@ -133,12 +138,14 @@ function deployedByFile(view: Readonly<Record<string, unknown>>, secrets: readon
   return { all_changes_deployed: true, deployed_version: version };
 }
 
-const call = callsWith<KeptDependencies>();
+const call = callsWith<DocumentDependencies>();
 
-const [, create, read, update, remove] = keptCalls(ACTION).map((one) => withSecretsHidden(withModules(one)));
+const [, create, read, update, remove] = documentResourceCalls(ACTION).map((one) =>
+  withSecretsHidden(withModules(one)),
+);
 
 /** Wraps a call so that references to modules are stored complete: with id, name and version. */
-function withModules(one: Call<KeptDependencies>): Call<KeptDependencies> {
+function withModules(one: Call<DocumentDependencies>): Call<DocumentDependencies> {
   return {
     ...one,
     handle: async (deps, request) => {
@@ -152,7 +159,7 @@ function withModules(one: Call<KeptDependencies>): Call<KeptDependencies> {
 }
 
 /** The calls for actions, except deployment, which `action-versions.ts` adds. */
-export const actionCalls: Call<KeptDependencies>[] = [
+export const actionCalls: Call<DocumentDependencies>[] = [
   call({
     method: 'GET',
     path: '/actions/actions',
@@ -167,7 +174,7 @@ export const actionCalls: Call<KeptDependencies>[] = [
     }),
     handle: async (deps, { query }) => {
       const all = (await documentsOf(deps.store, 'action'))
-        .map((one) => shown(keptView(ACTION, one)))
+        .map((one) => shown(documentView(ACTION, one)))
         .filter((one) => query.actionName === undefined || one.name === query.actionName)
         .filter((one) => query.triggerId === undefined || isFor(one, query.triggerId))
         .filter(
@@ -180,7 +187,7 @@ export const actionCalls: Call<KeptDependencies>[] = [
   ...[create, read, update, remove].filter((one) => one !== undefined),
 ];
 
-function withSecretsHidden(one: Call<KeptDependencies>): Call<KeptDependencies> {
+function withSecretsHidden(one: Call<DocumentDependencies>): Call<DocumentDependencies> {
   return {
     ...one,
     handle: async (deps, request) => {

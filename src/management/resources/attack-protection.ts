@@ -63,7 +63,7 @@ const PROTECTIONS = {
       mode: z.enum(['count_per_identifier_and_ip', 'count_per_identifier']).optional(),
       max_attempts: z.number().int().min(1).max(100).optional(),
     }),
-    usual: {},
+    defaults: {},
   },
   'suspicious-ip-throttling': {
     member: 'suspiciousIpThrottling',
@@ -73,7 +73,7 @@ const PROTECTIONS = {
       allowlist: allowlist.optional(),
       stage: stage.optional(),
     }),
-    usual: {},
+    defaults: {},
   },
   // Stored for tools. Bots are not detected.
   'bot-detection': {
@@ -86,7 +86,7 @@ const PROTECTIONS = {
       allowlist: addresses.optional(),
       monitoring_mode_enabled: z.boolean().optional(),
     }),
-    usual: {
+    defaults: {
       challenge_password_policy: 'never',
       challenge_passwordless_policy: 'never',
       challenge_password_reset_policy: 'never',
@@ -98,7 +98,11 @@ const PROTECTIONS = {
   captcha: {
     member: 'captcha',
     body: captchaBody,
-    usual: { active_provider_id: 'auth_challenge', simple_captcha: {}, auth_challenge: { fail_open: false } },
+    defaults: {
+      active_provider_id: 'auth_challenge',
+      simple_captcha: {},
+      auth_challenge: { fail_open: false },
+    },
   },
   'breached-password-detection': {
     member: 'breachedPasswordDetection',
@@ -109,7 +113,7 @@ const PROTECTIONS = {
       method: z.enum(['standard', 'enhanced']).optional(),
       stage: stage.optional(),
     }),
-    usual: {
+    defaults: {
       enabled: false,
       shields: [],
       admin_notification_frequency: [],
@@ -123,9 +127,9 @@ const part = section('attackProtection', attackProtectionSchema);
 
 /** The calls for all protections. */
 export const attackProtectionCalls: Call<SectionDependencies>[] = Object.entries(PROTECTIONS).flatMap(
-  ([name, { member, body, usual }]) => {
+  ([name, { member, body, defaults }]) => {
     const view = (all: object | undefined) => ({
-      ...usual,
+      ...defaults,
       ...(all as Record<string, object> | undefined)?.[member],
     });
     return settingsCalls(part, {

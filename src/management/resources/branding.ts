@@ -4,8 +4,8 @@ import { templateFault } from '../../pages/page-template.ts';
 import type { DocumentRecord } from '../../records/documents.ts';
 import { UniqueKeyError } from '../../store/contract.ts';
 import { bodyText, type Call, callsWith, created, noContent, ok } from '../call.ts';
+import { type DocumentDependencies, documentOf, documentsOf } from '../document-resource.ts';
 import { apiError } from '../errors.ts';
-import { documentOf, documentsOf, type KeptDependencies } from '../kept.ts';
 import { conflict, merged, notFound } from '../resource.ts';
 
 const color = z.string().regex(/^(#([0-9a-f]{3}|[0-9a-f]{4}|[0-9a-f]{6}|[0-9a-f]{8}))?$/i);
@@ -57,9 +57,9 @@ const noTheme = notFound(
 const THEMES = { kind: 'theme', missing: noTheme };
 const view = ({ id, body }: { id: string; body: object }) => ({ themeId: id, ...body });
 
-const call = callsWith<KeptDependencies>();
+const call = callsWith<DocumentDependencies>();
 
-const themeCalls: Call<KeptDependencies>[] = [
+const themeCalls: Call<DocumentDependencies>[] = [
   call({
     method: 'POST',
     path: '/branding/themes',
@@ -139,7 +139,7 @@ const LARGEST = 102_400;
 
 const path = '/branding/templates/universal-login';
 
-const templateCalls: Call<KeptDependencies>[] = [
+const templateCalls: Call<DocumentDependencies>[] = [
   call({
     method: 'GET',
     path,
@@ -190,4 +190,4 @@ const templateCalls: Call<KeptDependencies>[] = [
 ];
 
 /** The calls for themes and the page template. */
-export const lookCalls: Call<KeptDependencies>[] = [...themeCalls, ...templateCalls];
+export const brandingCalls: Call<DocumentDependencies>[] = [...themeCalls, ...templateCalls];

@@ -8,9 +8,9 @@ import { listAll } from '../../store/list-all.ts';
 import type { Users } from '../../users/users.ts';
 import { type Call, callsWith, noContent } from '../call.ts';
 import {
-  noteRemoval,
+  announceRemoval,
   type RemovalDependencies,
-  refuseWhileRemoved,
+  refuseWhileUsersRemain,
   removeUsersOf,
 } from '../connection-removal.ts';
 import { apiError } from '../errors.ts';
@@ -80,7 +80,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
     return { ...body, options: await importMetadata(strategy, options).catch(refuseMetadata) };
   },
   make: async ({ store, random }, body) => {
-    await refuseWhileRemoved(store, String(body.name));
+    await refuseWhileUsersRemain(store, String(body.name));
     const id = idOf('con', random);
     const { options, ...rest } = body;
     const realms = [String(body.name)];
@@ -135,7 +135,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
   taken: conflict('A connection with the same name already exists', 'conflict'),
   statuses: { remove: 202 },
   removedBody: ({ now }) => ({ deleted_at: now() }),
-  removing: (deps, { name }) => noteRemoval(deps, name),
+  removing: (deps, { name }) => announceRemoval(deps, name),
   removed: async (deps, { id, name }) => {
     await removeConnectionParts(deps.store, id);
     removeUsersOf(deps, name);

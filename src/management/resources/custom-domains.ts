@@ -5,15 +5,20 @@ import type { Dns } from '../../http/dns.ts';
 import { apiKeyHash } from '../../records/custom-domains.ts';
 import { type DocumentRecord, usualMembers } from '../../records/documents.ts';
 import { type Answer, type Call, callsWith, ok } from '../call.ts';
+import { documentResourceCalls } from '../document-calls.ts';
+import {
+  type DocumentDependencies,
+  type DocumentResource,
+  documentOf,
+  documentView,
+} from '../document-resource.ts';
 import { apiError } from '../errors.ts';
 import { idOf } from '../ids.ts';
-import { documentOf, type Kept, type KeptDependencies, keptView } from '../kept.ts';
-import { keptCalls } from '../kept-calls.ts';
 import { notFound } from '../resource.ts';
 import { recordFilter } from '../search/records.ts';
 import { deeplyMerged } from '../section.ts';
 
-export interface CustomDomainDependencies extends KeptDependencies {
+export interface CustomDomainDependencies extends DocumentDependencies {
   dns: Dns;
   /** The public origin. */
   baseUrl: string;
@@ -36,7 +41,7 @@ const challengeName = (domain: unknown) => `_gatehouse-challenge.${String(domain
 /** Members that domains can be searched and sorted by. */
 const SEARCHED = ['domain', 'status', 'type', 'primary', 'custom_domain_id'];
 
-const resource: Kept = {
+const resource: DocumentResource = {
   kind: 'custom-domain',
   path: '/custom-domains',
   name: 'custom domain',
@@ -49,7 +54,7 @@ const resource: Kept = {
     verification_method: z.enum(['txt']).optional(),
   }),
   patchBody: settable,
-  usual: usualMembers['custom-domain'],
+  defaults: usualMembers['custom-domain'],
   made: ({ random }, { domain }) => ({
     verification: {
       methods: [
@@ -103,7 +108,7 @@ async function withChallenge(
     updated_at: deps.now(),
   }));
   if (after === undefined) throw resource.missing();
-  return ok(keptView(resource, after));
+  return ok(documentView(resource, after));
 }
 
 const hashesOf = ({ api_key_hashes: hashes }: Body): string[] =>
@@ -133,7 +138,7 @@ async function giveKey(
     return { ...current, body, updated_at: now() };
   });
   if (after === undefined) throw resource.missing();
-  const view = keptView(resource, after);
+  const view = documentView(resource, after);
   if (!isGiven) return ok(view);
   const shown = { ...view, origin_domain_name: new URL(baseUrl).hostname, cname_api_key: key };
   return ok(shown, { before: view, after: view });
@@ -153,7 +158,7 @@ const verify = call({
     const { body } = found;
     if (body.status !== 'ready' && proofOf(body)?.domain !== challengeName(body.domain))
       return withChallenge(deps, found);
-    if (body.status === 'ready' || !(await isProved(deps, body))) return ok(keptView(resource, found));
+    if (body.status === 'ready' || !(await isProved(deps, body))) return ok(documentView(resource, found));
     // The record that was looked up must still be the stored one.
     const isSame = (current: Body) =>
       current.status !== 'ready' && proofOf(current)?.record === proofOf(body)?.record;
@@ -166,7 +171,7 @@ const verify = call({
           : current,
       );
     if (after === undefined) throw resource.missing();
-    return ok(keptView(resource, after));
+    return ok(documentView(resource, after));
   },
 });
 
@@ -217,7 +222,7 @@ const setDefault = call({
 export const customDomainCalls: Call<CustomDomainDependencies>[] = [
   readDefault,
   setDefault,
-  ...keptCalls(resource),
+  ...documentResourceCalls(resource),
   verify,
   rotate,
 ];

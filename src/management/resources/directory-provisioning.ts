@@ -2,8 +2,8 @@
 // no effect.
 import { z } from 'zod';
 import { type Call, callsWith, created, noContent, ok } from '../call.ts';
+import { type DocumentDependencies, documentsOf, storedObject } from '../document-resource.ts';
 import { apiError } from '../errors.ts';
-import { documentsOf, type KeptDependencies, keptObject } from '../kept.ts';
 import { arraySource, cursorQuery, listAnswer } from '../list.ts';
 import { conflict, notFound } from '../resource.ts';
 import { type Group, groups, matching, unique, without } from './directory-groups.ts';
@@ -43,7 +43,7 @@ const groupsBody = z.strictObject({ groups: groups.min(1) });
 
 const missing = notFound('Not Found');
 
-async function connectionOf({ store }: KeptDependencies, id = '') {
+async function connectionOf({ store }: DocumentDependencies, id = '') {
   const found = await store.collection('connections').get(id);
   if (found === undefined) throw notFound('The connection does not exist', 'inexistent_connection')();
   return found;
@@ -53,7 +53,7 @@ async function connectionOf({ store }: KeptDependencies, id = '') {
 export const directoryProvisioningKey = (connectionId: string): string => `${KIND}/${connectionId}`;
 
 /** Returns the settings of a connection. @throws AuthError 404 */
-async function provisioningOf(deps: KeptDependencies, id: string | undefined) {
+async function provisioningOf(deps: DocumentDependencies, id: string | undefined) {
   const connection = await connectionOf(deps, id);
   const found = await deps.store.collection('documents').get(directoryProvisioningKey(connection.id));
   if (found === undefined) throw missing();
@@ -77,7 +77,7 @@ function viewOf(
 
 /** Changes the groups of a connection atomically. @throws AuthError 404 */
 async function changeGroups(
-  deps: KeptDependencies,
+  deps: DocumentDependencies,
   id: string | undefined,
   change: (groups: readonly Group[]) => Group[],
 ) {
@@ -92,10 +92,10 @@ async function changeGroups(
   return noContent();
 }
 
-const call = callsWith<KeptDependencies>();
+const call = callsWith<DocumentDependencies>();
 
 /** The calls for directory provisioning. */
-export const directoryProvisioningCalls: Call<KeptDependencies>[] = [
+export const directoryProvisioningCalls: Call<DocumentDependencies>[] = [
   call({
     method: 'GET',
     path: '/connections-directory-provisionings',
@@ -141,7 +141,7 @@ export const directoryProvisioningCalls: Call<KeptDependencies>[] = [
       const key = directoryProvisioningKey(id);
       if ((await deps.store.collection('documents').get(key)) !== undefined)
         throw conflict('The connection has a directory provisioning already.')();
-      await keptObject(deps).put(key, KIND, {
+      await storedObject(deps).put(key, KIND, {
         mapping: MAPPING,
         synchronize_automatically: false,
         synchronize_groups: 'off',

@@ -6,12 +6,12 @@ import { deeplyMerged, type SectionDependencies, section } from '../section.ts';
 
 const call = callsWith<SectionDependencies>();
 
-/** A setting, which is stored as it is sent. `usual` is the response if it was never set. */
+/** A setting, which is stored as it is sent. `defaults` is the response if it was never set. */
 interface Setting {
   path: string;
   name: string;
   body: z.ZodType<object>;
-  usual: object | undefined;
+  defaults: object | undefined;
   /** How it is set: `PUT` replaces it, `PATCH` changes members. Default: `PUT`. */
   methods?: readonly ('PUT' | 'PATCH')[];
   noun?: string;
@@ -66,45 +66,50 @@ const SETTINGS: readonly Setting[] = [
         .min(1)
         .max(2),
     }),
-    usual: { message_types: ['sms'] },
+    defaults: { message_types: ['sms'] },
   },
   {
     path: '/guardian/factors/phone/selected-provider',
     name: 'phone provider',
     body: z.strictObject({ provider: z.enum(['auth0', 'twilio', 'phone-message-hook']) }),
-    usual: { provider: 'auth0' },
+    defaults: { provider: 'auth0' },
   },
   {
     path: '/guardian/factors/sms/selected-provider',
     name: 'SMS provider',
     body: z.strictObject({ provider: z.enum(['auth0', 'twilio', 'phone-message-hook']) }),
-    usual: { provider: 'auth0' },
+    defaults: { provider: 'auth0' },
   },
   {
     path: '/guardian/factors/push-notification/selected-provider',
     name: 'push provider',
     body: z.strictObject({ provider: z.enum(['guardian', 'sns', 'direct']) }),
-    usual: { provider: 'guardian' },
+    defaults: { provider: 'guardian' },
   },
   {
     path: '/guardian/factors/phone/providers/twilio',
     name: 'Twilio account of phone',
     body: twilio,
-    usual: {},
+    defaults: {},
   },
-  { path: '/guardian/factors/sms/providers/twilio', name: 'Twilio account of SMS', body: twilio, usual: {} },
+  {
+    path: '/guardian/factors/sms/providers/twilio',
+    name: 'Twilio account of SMS',
+    body: twilio,
+    defaults: {},
+  },
   {
     path: '/guardian/factors/push-notification/providers/sns',
     name: 'SNS account',
     body: sns,
-    usual: {},
+    defaults: {},
     methods: ['PUT', 'PATCH'],
   },
   {
     path: '/guardian/factors/push-notification/providers/apns',
     name: 'APNs certificate',
     body: apns.partial(),
-    usual: {},
+    defaults: {},
     methods: ['PUT', 'PATCH'],
     hidden: ['p12'],
   },
@@ -112,7 +117,7 @@ const SETTINGS: readonly Setting[] = [
     path: '/guardian/factors/push-notification/providers/fcm',
     name: 'FCM key',
     body: z.strictObject({ server_key: z.string().max(10_000) }).partial(),
-    usual: {},
+    defaults: {},
     methods: ['PUT', 'PATCH'],
     hidden: ['server_key'],
   },
@@ -120,7 +125,7 @@ const SETTINGS: readonly Setting[] = [
     path: '/guardian/factors/push-notification/providers/fcmv1',
     name: 'FCM credentials',
     body: z.strictObject({ server_credentials: z.string().max(10_000) }).partial(),
-    usual: {},
+    defaults: {},
     methods: ['PUT', 'PATCH'],
     hidden: ['server_credentials'],
   },
@@ -128,31 +133,36 @@ const SETTINGS: readonly Setting[] = [
     path: '/guardian/factors/duo/settings',
     name: 'Duo account',
     body: z.strictObject({ ikey: text, skey: text, host: text }),
-    usual: {},
+    defaults: {},
     methods: ['PUT', 'PATCH'],
   },
   {
     path: '/guardian/factors/webauthn-roaming/settings',
     name: 'security keys',
     body: roaming,
-    usual: ROAMING,
+    defaults: ROAMING,
   },
   {
     path: '/guardian/factors/webauthn-platform/settings',
     name: 'biometrics of devices',
     body: z.strictObject(relyingParty).partial(),
-    usual: { overrideRelyingParty: false },
+    defaults: { overrideRelyingParty: false },
   },
   {
     path: '/prompts/mfa-push',
     name: 'push app',
     body: z.strictObject({ app_name: text, apple_app_link: text, google_app_link: text }),
-    usual: {},
+    defaults: {},
     methods: ['PATCH'],
     noun: 'prompts',
   },
-  { path: '/guardian/factors/phone/templates', name: 'phone templates', body: templates, usual: undefined },
-  { path: '/guardian/factors/sms/templates', name: 'SMS templates', body: templates, usual: undefined },
+  {
+    path: '/guardian/factors/phone/templates',
+    name: 'phone templates',
+    body: templates,
+    defaults: undefined,
+  },
+  { path: '/guardian/factors/sms/templates', name: 'SMS templates', body: templates, defaults: undefined },
 ];
 
 const part = section('guardianSettings', z.record(z.string(), z.record(z.string(), z.unknown())));
@@ -163,7 +173,7 @@ function callsOf(setting: Setting): Call<SectionDependencies>[] {
     path,
     name,
     body: schema,
-    usual,
+    defaults,
     methods = ['PUT'],
     noun = 'guardian_factors',
     hidden = [],
@@ -178,7 +188,7 @@ function callsOf(setting: Setting): Call<SectionDependencies>[] {
       scopes: [`read:${noun}`],
       summary: `Get ${name}`,
       handle: async (deps) => {
-        const value = view((await part.read(deps))?.[key]) ?? usual;
+        const value = view((await part.read(deps))?.[key]) ?? defaults;
         return value === undefined ? noContent() : ok(value);
       },
     }),

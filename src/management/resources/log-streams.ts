@@ -4,10 +4,10 @@ import { z } from 'zod';
 import { usualMembers } from '../../records/documents.ts';
 import { streamFaults } from '../../records/log-streams.ts';
 import type { Call } from '../call.ts';
+import { documentResourceCalls } from '../document-calls.ts';
+import type { DocumentDependencies } from '../document-resource.ts';
 import { apiError } from '../errors.ts';
 import { idOf } from '../ids.ts';
-import type { KeptDependencies } from '../kept.ts';
-import { keptCalls } from '../kept-calls.ts';
 import { CATEGORIES } from '../log-streams/categories.ts';
 import { notFound } from '../resource.ts';
 
@@ -32,7 +32,7 @@ const members = {
 const settable = z.strictObject(members).partial();
 
 /** Refuses a stream that is to be sent but has invalid options. @throws AuthError 400 */
-function refuseUnfit(stream: Readonly<Record<string, unknown>>): void {
+function refuseFaulty(stream: Readonly<Record<string, unknown>>): void {
   const [fault] = streamFaults(stream);
   if (fault === undefined) return;
   const { path, message } = fault;
@@ -40,7 +40,7 @@ function refuseUnfit(stream: Readonly<Record<string, unknown>>): void {
 }
 
 /** The calls for log streams. */
-export const logStreamCalls: Call<KeptDependencies>[] = keptCalls({
+export const logStreamCalls: Call<DocumentDependencies>[] = documentResourceCalls({
   kind: 'log-stream',
   path: '/log-streams',
   name: 'log stream',
@@ -48,9 +48,9 @@ export const logStreamCalls: Call<KeptDependencies>[] = keptCalls({
   newId: (random) => idOf('lst', random),
   createBody: settable.extend({ type: z.string().max(64), sink: object }),
   patchBody: settable,
-  judge: refuseUnfit,
+  validate: refuseFaulty,
   hidden: ['sink.httpSigningSecret'],
-  usual: usualMembers['log-stream'],
+  defaults: usualMembers['log-stream'],
   list: { key: 'log_streams' },
   whole: 'bare',
   missing: notFound('Log stream not found'),

@@ -7,7 +7,7 @@ import { type Call, callsWith, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
 import { fieldsQuery, selectFields } from '../fields.ts';
 import { type ListSource, listAnswer, type PageQuery, pageQuery } from '../list.ts';
-import { type Known, knownOf, type LogEvent, logView, strategyType } from '../log-view.ts';
+import { type LogContext, type LogEvent, logContextOf, logView, strategyType } from '../log-view.ts';
 import { notFound } from '../resource.ts';
 import { type LogNames, logFilter, logSort } from '../search/fields.ts';
 import { parseSort } from '../search/sort.ts';
@@ -18,7 +18,7 @@ export interface LogsDependencies {
 }
 
 /** Returns functions that resolve names of clients and connections to the ids and names that events contain. */
-function namesOf({ clients, connections }: Known): LogNames {
+function namesOf({ clients, connections }: LogContext): LogNames {
   const connectionsBy = (value: (one: Connection) => string) => (is: (value: string) => boolean) =>
     connections.filter((one) => is(value(one))).map(({ name }) => name);
   return {
@@ -33,7 +33,7 @@ function namesOf({ clients, connections }: Known): LogNames {
 /** Returns a list source of events, newest first unless the query says otherwise. */
 function logSource(
   { store }: LogsDependencies,
-  known: Known,
+  known: LogContext,
   query: Pick<Query, 'where' | 'sort'> & { total: boolean },
 ): ListSource {
   const shown = (event: LogEvent) => logView(event, known);
@@ -89,7 +89,7 @@ export const logCalls: Call<LogsDependencies>[] = [
     query: listQuery,
     handle: async (deps, { query }) => {
       const text = query.q ?? query.search;
-      const known = await knownOf(deps);
+      const known = await logContextOf(deps);
       const where = text === undefined || text.trim() === '' ? undefined : logFilter(text, namesOf(known));
       const total = isCounted(query);
       const source = logSource(deps, known, { ...(where && { where }), ...sortOf(query.sort), total });
@@ -116,7 +116,7 @@ export const logCalls: Call<LogsDependencies>[] = [
     handle: async (deps, { params }) => {
       const event = await deps.store.collection('logs').get(params.id ?? '');
       if (event === undefined) throw notFound('Log not found')();
-      return ok(logView(event, await knownOf(deps)));
+      return ok(logView(event, await logContextOf(deps)));
     },
   }),
   call({
@@ -128,7 +128,7 @@ export const logCalls: Call<LogsDependencies>[] = [
     handle: async (deps, { params, query }) => {
       const where = { index: 'user', equals: params.id ?? '' };
       const total = isCounted(query);
-      const source = logSource(deps, await knownOf(deps), { where, ...sortOf(query.sort), total });
+      const source = logSource(deps, await logContextOf(deps), { where, ...sortOf(query.sort), total });
       return ok(await listAnswer(query, source, { key: 'logs', hasLength: true }));
     },
   }),

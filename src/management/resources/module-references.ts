@@ -1,7 +1,7 @@
 // References from actions to modules: resolving them, and finding the actions that use a module.
 import { ACTION_MODULE, type ModuleReference, moduleMeant } from '../../records/action-modules.ts';
+import { type DocumentDependencies, documentsOf } from '../document-resource.ts';
 import { apiError } from '../errors.ts';
-import { documentsOf, type KeptDependencies } from '../kept.ts';
 
 /** An action that uses a module. */
 export interface ModuleUse {
@@ -14,7 +14,7 @@ export interface ModuleUse {
 }
 
 /** Returns the actions that use a module. @param id the module's. */
-export async function usesOf(store: KeptDependencies['store'], id: string): Promise<ModuleUse[]> {
+export async function usesOf(store: DocumentDependencies['store'], id: string): Promise<ModuleUse[]> {
   const [actions, module] = await Promise.all([
     documentsOf(store, 'action'),
     store.collection('documents').get(id),
@@ -50,7 +50,7 @@ export async function usesOf(store: KeptDependencies['store'], id: string): Prom
  * @throws AuthError 400 if a module or its version does not exist, or a module is referenced twice.
  */
 export async function completedReferences(
-  store: KeptDependencies['store'],
+  store: DocumentDependencies['store'],
   references: readonly ModuleReference[],
 ): Promise<Record<string, unknown>[]> {
   const modules = await documentsOf(store, ACTION_MODULE);

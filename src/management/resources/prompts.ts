@@ -1,8 +1,8 @@
 // `/prompts/{prompt}/custom-text/{language}` and `/prompts/{prompt}/partials`: custom texts of pages.
 import { z } from 'zod';
 import { type Call, callsWith, ok } from '../call.ts';
-import { type KeptDependencies, keptObject } from '../kept.ts';
-import { checkedSegment, PROMPT } from '../path-words.ts';
+import { type DocumentDependencies, storedObject } from '../document-resource.ts';
+import { checkedSegment, PROMPT } from '../path-segments.ts';
 import { renderingCalls } from './rendering.ts';
 
 export const LANGUAGE = /^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,2}$/;
@@ -13,9 +13,9 @@ const partials = z.record(z.string().max(255), z.unknown());
 /** Returns the id of the document with a prompt's texts in a language. */
 const customTextId = (prompt: string, language: string): string => `custom-text/${prompt}/${language}`;
 
-const call = callsWith<KeptDependencies>();
+const call = callsWith<DocumentDependencies>();
 
-function calls(): Call<KeptDependencies>[] {
+function calls(): Call<DocumentDependencies>[] {
   const textId = ({ prompt, language }: Readonly<Record<string, string>>) =>
     customTextId(checkedSegment(prompt, PROMPT, 'prompt'), checkedSegment(language, LANGUAGE, 'language'));
   const partialsId = ({ prompt }: Readonly<Record<string, string>>) =>
@@ -26,7 +26,7 @@ function calls(): Call<KeptDependencies>[] {
       path: '/prompts/:prompt/custom-text/:language',
       scopes: ['read:prompts'],
       summary: 'Get the custom text of a prompt',
-      handle: async (deps, { params }) => ok(await keptObject(deps).read(textId(params))),
+      handle: async (deps, { params }) => ok(await storedObject(deps).read(textId(params))),
     }),
     call({
       method: 'PUT',
@@ -36,8 +36,8 @@ function calls(): Call<KeptDependencies>[] {
       body: texts,
       handle: async (deps, { params, body }) => {
         const id = textId(params);
-        const before = await keptObject(deps).read(id);
-        await keptObject(deps).put(id, 'custom-text', body);
+        const before = await storedObject(deps).read(id);
+        await storedObject(deps).put(id, 'custom-text', body);
         return ok(body, { before, after: body });
       },
     }),
@@ -46,7 +46,7 @@ function calls(): Call<KeptDependencies>[] {
       path: '/prompts/:prompt/partials',
       scopes: ['read:prompts'],
       summary: 'Get the partials of a prompt',
-      handle: async (deps, { params }) => ok(await keptObject(deps).read(partialsId(params))),
+      handle: async (deps, { params }) => ok(await storedObject(deps).read(partialsId(params))),
     }),
     call({
       method: 'PUT',
@@ -56,8 +56,8 @@ function calls(): Call<KeptDependencies>[] {
       body: partials,
       handle: async (deps, { params, body }) => {
         const id = partialsId(params);
-        const before = await keptObject(deps).read(id);
-        await keptObject(deps).put(id, 'partials', body);
+        const before = await storedObject(deps).read(id);
+        await storedObject(deps).put(id, 'partials', body);
         return ok(body, { before, after: body });
       },
     }),
@@ -65,4 +65,4 @@ function calls(): Call<KeptDependencies>[] {
 }
 
 /** The calls for texts of prompts. */
-export const promptTextCalls: Call<KeptDependencies>[] = [...calls(), ...renderingCalls];
+export const promptTextCalls: Call<DocumentDependencies>[] = [...calls(), ...renderingCalls];

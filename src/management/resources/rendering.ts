@@ -2,10 +2,10 @@
 import { z } from 'zod';
 import type { DocumentRecord } from '../../records/documents.ts';
 import { type Call, callsWith, ok } from '../call.ts';
+import { type DocumentDependencies, documentsOf } from '../document-resource.ts';
 import { flag, selectFields } from '../fields.ts';
-import { documentsOf, type KeptDependencies } from '../kept.ts';
 import { arraySource, listAnswer, mapped, pageQuery } from '../list.ts';
-import { checkedSegment, PROMPT } from '../path-words.ts';
+import { checkedSegment, PROMPT } from '../path-segments.ts';
 import { merged } from '../resource.ts';
 
 const KIND = 'rendering';
@@ -33,7 +33,7 @@ function viewOf({ id, body }: { id: string; body: object }): object {
 }
 
 /** Changes the settings of one screen. @returns the settings before and after. */
-async function change({ store, now }: KeptDependencies, id: string, body: Record<string, unknown>) {
+async function change({ store, now }: DocumentDependencies, id: string, body: Record<string, unknown>) {
   const documents = store.collection('documents');
   const before = await documents.get(id);
   const at = now();
@@ -50,13 +50,13 @@ async function change({ store, now }: KeptDependencies, id: string, body: Record
   return { before: before?.body, after };
 }
 
-const call = callsWith<KeptDependencies>();
+const call = callsWith<DocumentDependencies>();
 const PATH = '/prompts/:prompt/screen/:screen/rendering';
 const screenId = ({ prompt, screen }: Readonly<Record<string, string>>) =>
   idOf(checkedSegment(prompt, PROMPT, 'prompt'), checkedSegment(screen, PROMPT, 'screen'));
 
 /** The calls for rendering settings. */
-export const renderingCalls: Call<KeptDependencies>[] = [
+export const renderingCalls: Call<DocumentDependencies>[] = [
   call({
     method: 'GET',
     path: '/prompts/rendering',

@@ -8,9 +8,9 @@ import { listAll } from '../../store/list-all.ts';
 import type { Call } from '../call.ts';
 import { apiError } from '../errors.ts';
 import {
-  notePermissionRemoval,
+  announcePermissionRemoval,
   type PermissionRemovalDependencies,
-  refuseWhilePermissionsGo,
+  refuseWhilePermissionsRemain,
   removePermissionsOf,
 } from '../permission-removal.ts';
 import { checkedBy, conflict, merged, notFound, resourceCalls } from '../resource.ts';
@@ -87,7 +87,7 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
   patchBody: settable,
   make: async ({ store, random, systemApis }, body) => {
     const identifier = String(body.identifier);
-    await refuseWhilePermissionsGo(store, identifier);
+    await refuseWhilePermissionsRemain(store, identifier);
     if (systemApis().some((api) => api.identifier === identifier)) throw taken();
     const api = checkedBy(resourceServerSchema, withSecret(random, merged({ name: identifier }, body)));
     return { ...api, id: random(12).toString('hex') };
@@ -121,7 +121,7 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
       throw apiError(400, 'System resource servers cannot be patched');
     }
   },
-  removing: (deps, { identifier }) => notePermissionRemoval(deps, identifier),
+  removing: (deps, { identifier }) => announcePermissionRemoval(deps, identifier),
   removed: async (deps, { identifier }) => {
     const { store } = deps;
     // All of them: one that is left would grant the next API of this identifier.

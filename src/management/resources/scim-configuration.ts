@@ -6,9 +6,9 @@ import type { DocumentRecord } from '../../records/documents.ts';
 import type { Frozen } from '../../records/record.ts';
 import { UniqueKeyError } from '../../store/contract.ts';
 import { type Call, callsWith, created, noContent, ok } from '../call.ts';
+import { documentsOf } from '../document-resource.ts';
 import { apiError } from '../errors.ts';
 import { fieldsQuery } from '../fields.ts';
-import { documentsOf } from '../kept.ts';
 import { arrayAnswer, cursorQuery, pageQuery } from '../list.ts';
 import { conflict } from '../resource.ts';
 import {

@@ -2,7 +2,7 @@
 import type { Connection } from '../../records/collections.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
-import { documentsOf } from '../kept.ts';
+import { documentsOf } from '../document-resource.ts';
 import { notFound } from '../resource.ts';
 
 export interface ScimConfigurationDependencies {

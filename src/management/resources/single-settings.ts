@@ -5,25 +5,25 @@ import { z } from 'zod';
 import { RULE_VARIABLE_KEY } from '../../records/rule-sections.ts';
 import { RULE_VARIABLE, ruleVariableId, ruleVariableKey } from '../../records/rules.ts';
 import { type Call, callsWith, noContent, ok } from '../call.ts';
-import { documentsOf, type KeptDependencies } from '../kept.ts';
+import { type DocumentDependencies, documentsOf } from '../document-resource.ts';
 import { pageQuery } from '../list.ts';
-import { checkedSegment } from '../path-words.ts';
+import { checkedSegment } from '../path-segments.ts';
 
-const call = callsWith<KeptDependencies>();
+const call = callsWith<DocumentDependencies>();
 
 const PARTS: readonly {
   path: string;
   name: string;
   noun: string;
   body: z.ZodType<Record<string, unknown>>;
-  usual: object;
+  defaults: object;
 }[] = [
   {
     path: '/risk-assessments/settings',
     name: 'risk assessment settings',
     noun: 'attack_protection',
     body: z.strictObject({ enabled: z.boolean() }),
-    usual: { enabled: false },
+    defaults: { enabled: false },
   },
   {
     path: '/risk-assessments/settings/new-device',
@@ -31,18 +31,18 @@ const PARTS: readonly {
     noun: 'attack_protection',
     /** In days. */
     body: z.strictObject({ remember_for: z.number().int().min(1).max(365) }),
-    usual: { remember_for: 30 },
+    defaults: { remember_for: 30 },
   },
   {
     path: '/supplemental-signals',
     name: 'supplemental signals',
     noun: 'attack_protection',
     body: z.strictObject({ akamai_enabled: z.boolean() }).partial(),
-    usual: {},
+    defaults: {},
   },
 ];
 
-const settingCalls: Call<KeptDependencies>[] = PARTS.flatMap(({ path, name, noun, body, usual }) => {
+const settingCalls: Call<DocumentDependencies>[] = PARTS.flatMap(({ path, name, noun, body, defaults }) => {
   const kind = path.slice(1);
   return [
     call({
@@ -50,7 +50,7 @@ const settingCalls: Call<KeptDependencies>[] = PARTS.flatMap(({ path, name, noun
       path,
       scopes: [`read:${noun}`],
       summary: `Get ${name}`,
-      handle: async ({ store }) => ok((await store.collection('documents').get(kind))?.body ?? usual),
+      handle: async ({ store }) => ok((await store.collection('documents').get(kind))?.body ?? defaults),
     }),
     call({
       method: 'PATCH',
@@ -63,14 +63,14 @@ const settingCalls: Call<KeptDependencies>[] = PARTS.flatMap(({ path, name, noun
         const [before, at] = [await documents.get(kind), deps.now()];
         const created_at = before?.created_at ?? at;
         await documents.put({ id: kind, kind, body: settings, created_at, updated_at: at });
-        return ok(settings, { before: before?.body ?? usual, after: settings });
+        return ok(settings, { before: before?.body ?? defaults, after: settings });
       },
     }),
   ];
 });
 
 /** The values of variables are secret; responses only have their names. */
-const variableCalls: Call<KeptDependencies>[] = [
+const variableCalls: Call<DocumentDependencies>[] = [
   call({
     method: 'GET',
     path: '/rules-configs',
@@ -113,4 +113,4 @@ const variableCalls: Call<KeptDependencies>[] = [
 ];
 
 /** The calls for single settings. */
-export const singleSettingCalls: Call<KeptDependencies>[] = [...settingCalls, ...variableCalls];
+export const singleSettingCalls: Call<DocumentDependencies>[] = [...settingCalls, ...variableCalls];

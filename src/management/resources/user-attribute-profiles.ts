@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { merged } from '../resource.ts';
 import { isObject } from '../section.ts';
-import type { Settings } from './kept-kind.ts';
+import type { StoredSetting } from './stored-setting.ts';
 
 const object = z.record(z.string(), z.unknown());
 const SAML_CLAIMS = 'http://schemas.xmlsoap.org/ws/2005/05/identity/claims';
@@ -19,14 +19,14 @@ function userIdOf(asked: unknown): object {
 }
 
 /** The declaration of the kind. */
-export const userAttributeProfiles: Settings = {
+export const userAttributeProfiles: StoredSetting = {
   path: '/user-attribute-profiles',
   name: 'user attribute profile',
   noun: 'user_attribute_profiles',
   prefix: 'uap',
   key: 'user_attribute_profiles',
   hasDates: false,
-  isByCursorAlone: true,
+  isCursorOnly: true,
   needed: { name: z.string().min(1).max(255), user_attributes: object },
   more: { user_id: object },
   made: (_deps, { user_id }) => ({ user_id: userIdOf(user_id) }),

@@ -1,6 +1,6 @@
 // Exports the users of a store in the format of import files, so that an operator can move them to another system.
 import type { Frozen } from '../../records/record.ts';
-import { NOTED_MEMBERS, type UserRecord } from '../../records/users.ts';
+import { SERVER_MEMBERS, type UserRecord } from '../../records/users.ts';
 import type { Store } from '../../store/contract.ts';
 import { exportedFactor } from '../imported-factors.ts';
 import { customHashOf, isImported } from '../imported-hashes/imported-hashes.ts';
@@ -24,7 +24,7 @@ const OWN = new Set<string>([
   'permissions',
   'roles',
   'multifactor',
-  ...NOTED_MEMBERS,
+  ...SERVER_MEMBERS,
 ]);
 
 /** Yields the users, some at a time. */

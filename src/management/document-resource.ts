@@ -8,14 +8,14 @@ import type { ListShape } from './list.ts';
 import type { notFound } from './resource.ts';
 import { isObject } from './section.ts';
 
-export interface KeptDependencies {
+export interface DocumentDependencies {
   store: Store;
   random: Random;
   /** ISO 8601. */
   now(): string;
 }
 
-export interface Kept {
+export interface DocumentResource {
   kind: string;
   path: string;
   /** The name in summaries, singular. */
@@ -29,10 +29,10 @@ export interface Kept {
   /** Members of every response that are not stored. */
   shown?: Record<string, unknown>;
   /** Default members of a new document. */
-  usual?: Record<string, unknown>;
+  defaults?: Record<string, unknown>;
   /** Returns generated members of a new document. */
   made?(
-    deps: KeptDependencies,
+    deps: DocumentDependencies,
     body: Readonly<Record<string, unknown>>,
   ): Record<string, unknown> | Promise<Record<string, unknown>>;
   /** The member whose value must be unique, ignoring case. */
@@ -46,9 +46,9 @@ export interface Kept {
    */
   whole?: 'bare' | 'wrapped' | 'bare unless taken';
   /** Whether a list is always paged by cursor and wrapped. */
-  isByCursorAlone?: boolean;
+  isCursorOnly?: boolean;
   /** Whether PUT replaces a document. */
-  isPutToo?: boolean;
+  hasPut?: boolean;
   /**
    * Returns the body after a change. Default: the members asked for replace those of before.
    * @param now ISO 8601.
@@ -59,7 +59,7 @@ export interface Kept {
     now: string,
   ): Record<string, unknown>;
   /** Refuses an invalid body, new or changed, as a whole. @throws AuthError 400 */
-  judge?(body: Readonly<Record<string, unknown>>): void;
+  validate?(body: Readonly<Record<string, unknown>>): void;
   /** Paths of secret members (`a.b` is b within a), which are stored and never returned. */
   hidden?: readonly string[];
   /**
@@ -68,9 +68,9 @@ export interface Kept {
    * @param isForced whether the query has `force=true`.
    * @throws AuthError 409
    */
-  removing?(deps: KeptDependencies, id: string, isForced: boolean): Promise<void>;
+  removing?(deps: DocumentDependencies, id: string, isForced: boolean): Promise<void>;
   /** Deletes what belongs to a deleted document. */
-  removed?(deps: KeptDependencies, id: string): Promise<void>;
+  removed?(deps: DocumentDependencies, id: string): Promise<void>;
   filters?: z.ZodRawShape;
   /** Members that the query parameter `sort` may name, if `filters` declares it. */
   sortable?: readonly string[];
@@ -85,13 +85,13 @@ export interface Kept {
 type Document = Frozen<DocumentRecord>;
 
 /** Returns a document as the API shows it. */
-export function keptView(
+export function documentView(
   {
     idMember = 'id',
     hasDates = true,
     hidden = [],
     shown: always = {},
-  }: Pick<Kept, 'idMember' | 'hasDates' | 'hidden' | 'shown'>,
+  }: Pick<DocumentResource, 'idMember' | 'hasDates' | 'hidden' | 'shown'>,
   one: Document,
 ): Record<string, unknown> {
   const { id, body, created_at, updated_at } = one;
@@ -118,7 +118,7 @@ export async function documentsOf(store: Store, kind: string): Promise<Document[
 /** Returns one document of a kind. @throws AuthError 404 */
 export async function documentOf(
   store: Store,
-  resource: Pick<Kept, 'kind' | 'missing'>,
+  resource: Pick<DocumentResource, 'kind' | 'missing'>,
   id = '',
 ): Promise<Document> {
   const found = await store.collection('documents').get(id);
@@ -127,7 +127,7 @@ export async function documentOf(
 }
 
 /** Reads and replaces an object that is stored under an id. Putting an empty object deletes the document. */
-export function keptObject({ store, now }: KeptDependencies) {
+export function storedObject({ store, now }: DocumentDependencies) {
   const documents = store.collection('documents');
   return {
     read: async (id: string): Promise<object> => (await documents.get(id))?.body ?? {},

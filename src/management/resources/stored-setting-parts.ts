@@ -1,25 +1,25 @@
 // Parts of settings that are stored for deploy tools: secrets of hooks, and texts of self-service profiles.
 import { z } from 'zod';
 import { type Call, callsWith, created, noContent, ok } from '../call.ts';
-import { documentOf, type KeptDependencies, keptObject } from '../kept.ts';
-import { checkedSegment, PROMPT } from '../path-words.ts';
+import { type DocumentDependencies, documentOf, storedObject } from '../document-resource.ts';
+import { checkedSegment, PROMPT } from '../path-segments.ts';
 import { notFound } from '../resource.ts';
 import { LANGUAGE } from './prompts.ts';
 
-const call = callsWith<KeptDependencies>();
+const call = callsWith<DocumentDependencies>();
 
 const hook = { kind: 'hooks', missing: notFound('The hook does not exist.') };
 const secrets = z.record(z.string().max(128), z.string().max(4096));
 type Secrets = z.output<typeof secrets>;
 
 /** Returns the secrets of a hook, and a function that replaces them. @throws AuthError 404 */
-async function secretsOf(deps: KeptDependencies, hookId: string | undefined) {
+async function secretsOf(deps: DocumentDependencies, hookId: string | undefined) {
   const { id } = await documentOf(deps.store, hook, hookId);
   const key = `hook-secrets/${id}`;
-  const { values = {} } = (await keptObject(deps).read(key)) as { values?: Secrets };
+  const { values = {} } = (await storedObject(deps).read(key)) as { values?: Secrets };
   return {
     values,
-    put: (changed: Secrets) => keptObject(deps).put(key, 'hook-secrets', { values: changed }),
+    put: (changed: Secrets) => storedObject(deps).put(key, 'hook-secrets', { values: changed }),
   };
 }
 
@@ -69,7 +69,10 @@ const profile = {
 };
 const TEXTS = '/self-service-profiles/:id/custom-text/:language/:page';
 
-async function textsId(deps: KeptDependencies, params: Readonly<Record<string, string>>): Promise<string> {
+async function textsId(
+  deps: DocumentDependencies,
+  params: Readonly<Record<string, string>>,
+): Promise<string> {
   const { id } = await documentOf(deps.store, profile, params.id);
   const language = checkedSegment(params.language, LANGUAGE, 'language');
   return `self-service-text/${id}/${language}/${checkedSegment(params.page, PROMPT, 'page')}`;
@@ -81,7 +84,7 @@ const selfServiceCalls = [
     path: TEXTS,
     scopes: ['read:self_service_profile_custom_texts'],
     summary: 'Get the texts of a self-service profile',
-    handle: async (deps, { params }) => ok(await keptObject(deps).read(await textsId(deps, params))),
+    handle: async (deps, { params }) => ok(await storedObject(deps).read(await textsId(deps, params))),
   }),
   call({
     method: 'PUT',
@@ -90,11 +93,11 @@ const selfServiceCalls = [
     summary: 'Set the texts of a self-service profile',
     body: z.record(z.string().max(255), z.string().max(4096)),
     handle: async (deps, { params, body }) => {
-      await keptObject(deps).put(await textsId(deps, params), 'self-service-text', body);
+      await storedObject(deps).put(await textsId(deps, params), 'self-service-text', body);
       return ok(body);
     },
   }),
 ];
 
 /** The calls for these parts. */
-export const keptPartCalls: Call<KeptDependencies>[] = [...hookSecretCalls, ...selfServiceCalls];
+export const storedPartCalls: Call<DocumentDependencies>[] = [...hookSecretCalls, ...selfServiceCalls];

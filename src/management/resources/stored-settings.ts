@@ -4,10 +4,10 @@
 import { z } from 'zod';
 import { usualMembers } from '../../records/documents.ts';
 import { subjectTokenType } from '../../records/exchange-profile-schema.ts';
+import { type DocumentDependencies, documentsOf } from '../document-resource.ts';
 import { apiError } from '../errors.ts';
 import { flag } from '../fields.ts';
-import { documentsOf, type KeptDependencies } from '../kept.ts';
-import type { Settings } from './kept-kind.ts';
+import type { StoredSetting } from './stored-setting.ts';
 import { userAttributeProfiles } from './user-attribute-profiles.ts';
 
 const object = z.record(z.string(), z.unknown());
@@ -18,7 +18,7 @@ const script = z.string().max(100_000);
 const texts = z.union([z.string(), z.array(z.string())]);
 
 /** Returns the next number in the order of rules, for a rule that has none. */
-async function nextOrder(store: KeptDependencies['store']): Promise<number> {
+async function nextOrder(store: DocumentDependencies['store']): Promise<number> {
   const rules = await documentsOf(store, 'rules');
   return Math.max(0, ...rules.map(({ body }) => Number(body.order ?? 0))) + 1;
 }
@@ -26,7 +26,7 @@ async function nextOrder(store: KeptDependencies['store']): Promise<number> {
 const hydrate = { hydrate: texts.optional() };
 
 /** All kinds. */
-export const KINDS: readonly Settings[] = [
+export const STORED_SETTINGS: readonly StoredSetting[] = [
   {
     path: '/rate-limit-policies',
     name: 'rate limit policy',
@@ -47,7 +47,7 @@ export const KINDS: readonly Settings[] = [
     needed: { name, script },
     more: { order: z.number(), enabled: z.boolean() },
     fixed: { stage: z.enum(['login_success', 'login_failure', 'user_registration', 'pre_authorize']) },
-    usual: usualMembers.rules,
+    defaults: usualMembers.rules,
     made: async ({ store }, { order }) => ({ order: order ?? (await nextOrder(store)) }),
     uniqueMember: 'name',
     filters: { enabled: flag.optional() },
@@ -65,7 +65,7 @@ export const KINDS: readonly Settings[] = [
     removed: async ({ store }, id) => {
       await store.collection('documents').delete(`hook-secrets/${id}`);
     },
-    usual: { enabled: false },
+    defaults: { enabled: false },
     uniqueMember: 'name',
     filters: { enabled: flag.optional(), triggerId: text.optional() },
   },
@@ -111,7 +111,7 @@ export const KINDS: readonly Settings[] = [
     needed: { name },
     more: { setup: object },
     fixed: { app_id: text, account_name: text, environment: text },
-    usual: { ready: false },
+    defaults: { ready: false },
     hidden: ['setup'],
   },
   {
@@ -135,10 +135,10 @@ export const KINDS: readonly Settings[] = [
     noun: 'event_streams',
     prefix: 'est',
     key: 'eventStreams',
-    isByCursorAlone: true,
+    isCursorOnly: true,
     needed: { destination: object },
     more: { name, subscriptions: objects, status: z.enum(['enabled', 'disabled']) },
-    usual: { status: 'enabled', subscriptions: [] },
+    defaults: { status: 'enabled', subscriptions: [] },
     hidden: ['token', 'password', 'header_value'].map(
       (name) => `destination.configuration.webhook_authorization.${name}`,
     ),
@@ -166,7 +166,7 @@ export const KINDS: readonly Settings[] = [
     prefix: 'cop',
     key: 'connection_profiles',
     hasDates: false,
-    isByCursorAlone: true,
+    isCursorOnly: true,
     needed: { name },
     more: {
       organization: object,
@@ -184,7 +184,7 @@ export const KINDS: readonly Settings[] = [
     noun: 'network_acls',
     prefix: 'acl',
     key: 'network_acls',
-    isPutToo: true,
+    hasPut: true,
     // An active list would seem to block addresses, but no request is checked against it.
     needed: {
       description: text,
@@ -201,7 +201,7 @@ export const KINDS: readonly Settings[] = [
     key: 'providers',
     needed: { name: z.enum(['twilio', 'custom']), credentials: object },
     more: { disabled: z.boolean(), configuration: object },
-    usual: { channel: 'phone', disabled: false },
+    defaults: { channel: 'phone', disabled: false },
     uniqueMember: 'channel',
     hidden: ['credentials'],
     whole: 'wrapped',
@@ -217,7 +217,7 @@ export const KINDS: readonly Settings[] = [
     needed: {},
     more: { disabled: z.boolean(), content: object },
     fixed: { type: text },
-    usual: { channel: 'phone', customizable: true, disabled: false },
+    defaults: { channel: 'phone', customizable: true, disabled: false },
     uniqueMember: 'type',
     whole: 'wrapped',
     filters: { disabled: flag.optional() },

@@ -1,24 +1,24 @@
 // The declaration of a kind of settings that is stored for deploy tools.
 import type { z } from 'zod';
-import type { Kept } from '../kept.ts';
+import type { DocumentResource } from '../document-resource.ts';
 
 /** A kind, with its required and optional members. */
-export interface Settings
+export interface StoredSetting
   extends Pick<
-    Kept,
+    DocumentResource,
     | 'path'
     | 'name'
     | 'noun'
     | 'whole'
     | 'unlisted'
-    | 'isByCursorAlone'
+    | 'isCursorOnly'
     | 'hasDates'
-    | 'isPutToo'
+    | 'hasPut'
     | 'removed'
     | 'made'
     | 'hidden'
     | 'uniqueMember'
-    | 'usual'
+    | 'defaults'
     | 'filters'
     | 'change'
   > {

@@ -1,19 +1,19 @@
 // The calls for settings that deploy tools write and read back.
 import { z } from 'zod';
 import type { Call } from '../call.ts';
+import { documentResourceCalls } from '../document-calls.ts';
+import type { DocumentDependencies } from '../document-resource.ts';
 import { idOf, letters } from '../ids.ts';
-import type { KeptDependencies } from '../kept.ts';
-import { keptCalls } from '../kept-calls.ts';
 import { notFound } from '../resource.ts';
-import type { Settings } from './kept-kind.ts';
-import { KINDS } from './kept-kinds.ts';
+import type { StoredSetting } from './stored-setting.ts';
+import { STORED_SETTINGS } from './stored-settings.ts';
 
 /** Returns the calls of one kind. Query parameters that are members of the record filter the list. */
-function callsOf({ prefix, key, needed, more = {}, fixed = {}, missing, ...kept }: Settings) {
+function callsOf({ prefix, key, needed, more = {}, fixed = {}, missing, ...kept }: StoredSetting) {
   const { path, name: called, filters = {} } = kept;
   const named = z.strictObject(needed);
   const rest = z.strictObject(more).partial();
-  return keptCalls({
+  return documentResourceCalls({
     ...kept,
     kind: path.slice(1),
     newId: (random) =>
@@ -38,4 +38,4 @@ function nullable(shape: z.ZodRawShape): z.ZodRawShape {
 }
 
 /** The calls for all kinds. */
-export const keptSettingCalls: Call<KeptDependencies>[] = KINDS.flatMap(callsOf);
+export const storedSettingCalls: Call<DocumentDependencies>[] = STORED_SETTINGS.flatMap(callsOf);

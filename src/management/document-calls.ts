@@ -3,40 +3,43 @@ import { z } from 'zod';
 import type { DocumentRecord } from '../records/documents.ts';
 import { UniqueKeyError } from '../store/contract.ts';
 import { type Call, callsWith, created, noContent, ok } from './call.ts';
-import { fieldsQuery, selectFields } from './fields.ts';
 import {
+  type DocumentDependencies,
+  type DocumentResource,
   documentOf,
   documentsOf,
-  type Kept,
-  type KeptDependencies,
-  keptView,
+  documentView,
   withSecretsOf,
-} from './kept.ts';
+} from './document-resource.ts';
+import { fieldsQuery, selectFields } from './fields.ts';
 import { arraySource, cursorQuery, listAnswer, mapped, pageQuery } from './list.ts';
 import { conflict, merged, withArticle } from './resource.ts';
 import { sortedBy } from './search/sort.ts';
 
-const call = callsWith<KeptDependencies>();
+const call = callsWith<DocumentDependencies>();
 
 /** Returns the calls of a resource: list, create, get, update, delete, and replace if it declares that. */
-export function keptCalls(resource: Kept): Call<KeptDependencies>[] {
+export function documentResourceCalls(resource: DocumentResource): Call<DocumentDependencies>[] {
   return [...collectionCalls(resource), ...documentCalls(resource)];
 }
 
 /** Returns a document as a list shows it. */
-function listView(resource: Kept, one: Parameters<typeof keptView>[1]): Record<string, unknown> {
+function listView(
+  resource: DocumentResource,
+  one: Parameters<typeof documentView>[1],
+): Record<string, unknown> {
   const { unlisted = [] } = resource;
   return Object.fromEntries(
-    Object.entries(keptView(resource, one)).filter(([member]) => !unlisted.includes(member)),
+    Object.entries(documentView(resource, one)).filter(([member]) => !unlisted.includes(member)),
   );
 }
 
 /** Returns the indexed name of a document if its resource has a unique member. */
-function nameOf({ uniqueMember }: Kept, body: Readonly<Record<string, unknown>>) {
+function nameOf({ uniqueMember }: DocumentResource, body: Readonly<Record<string, unknown>>) {
   return uniqueMember === undefined ? {} : { name: String(body[uniqueMember]).toLowerCase() };
 }
 
-function refuseTaken({ taken }: Kept) {
+function refuseTaken({ taken }: DocumentResource) {
   return (thrown: unknown): never => {
     throw thrown instanceof UniqueKeyError ? conflict(taken)() : thrown;
   };
@@ -44,8 +47,8 @@ function refuseTaken({ taken }: Kept) {
 
 /** Changes a document atomically; hidden members that the change leaves out are kept. @throws AuthError 404, 409 */
 async function changeOf(
-  deps: KeptDependencies,
-  resource: Kept,
+  deps: DocumentDependencies,
+  resource: DocumentResource,
   id: string | undefined,
   change: (before: Record<string, unknown>) => Record<string, unknown>,
 ) {
@@ -59,17 +62,17 @@ async function changeOf(
         current.body,
         change(structuredClone(current.body) as Record<string, unknown>),
       );
-      resource.judge?.(changed);
+      resource.validate?.(changed);
       return { ...current, ...nameOf(resource, changed), body: changed, updated_at: at };
     })
     .catch(refuseTaken(resource));
   if (after === undefined) throw resource.missing();
-  const view = keptView(resource, after);
-  return ok(view, { before: keptView(resource, before), after: view });
+  const view = documentView(resource, after);
+  return ok(view, { before: documentView(resource, before), after: view });
 }
 
 /** Returns the calls at the resource's path. */
-function collectionCalls(resource: Kept): Call<KeptDependencies>[] {
+function collectionCalls(resource: DocumentResource): Call<DocumentDependencies>[] {
   const { path, name, noun, kind } = resource;
   return [
     call({
@@ -88,7 +91,7 @@ function collectionCalls(resource: Kept): Call<KeptDependencies>[] {
         if (resource.whole === 'bare' || (resource.whole === 'bare unless taken' && isByNumber))
           return ok(all);
         const source = arraySource(all, (item) => String(item[resource.idMember ?? 'id']));
-        const paging = resource.isByCursorAlone === true ? { take: 50, ...query } : query;
+        const paging = resource.isCursorOnly === true ? { take: 50, ...query } : query;
         return ok(
           await listAnswer(
             paging,
@@ -106,8 +109,8 @@ function collectionCalls(resource: Kept): Call<KeptDependencies>[] {
       body: resource.createBody,
       handle: async (deps, { body }) => {
         const at = deps.now();
-        const whole = { ...merged({ ...resource.usual }, body), ...(await resource.made?.(deps, body)) };
-        resource.judge?.(whole);
+        const whole = { ...merged({ ...resource.defaults }, body), ...(await resource.made?.(deps, body)) };
+        resource.validate?.(whole);
         const record: DocumentRecord = {
           id: resource.newId(deps.random),
           kind,
@@ -117,14 +120,14 @@ function collectionCalls(resource: Kept): Call<KeptDependencies>[] {
           updated_at: at,
         };
         await deps.store.collection('documents').insert(record).catch(refuseTaken(resource));
-        return { ...created(keptView(resource, record)), status: resource.createStatus ?? 201 };
+        return { ...created(documentView(resource, record)), status: resource.createStatus ?? 201 };
       },
     }),
   ];
 }
 
 /** Returns the calls at the path of one document. */
-function documentCalls(resource: Kept): Call<KeptDependencies>[] {
+function documentCalls(resource: DocumentResource): Call<DocumentDependencies>[] {
   const { path, name, noun } = resource;
   return [
     call({
@@ -134,7 +137,7 @@ function documentCalls(resource: Kept): Call<KeptDependencies>[] {
       summary: `Get ${withArticle(name)}`,
       query: z.strictObject(fieldsQuery),
       handle: async (deps, { params, query }) =>
-        ok(selectFields(keptView(resource, await documentOf(deps.store, resource, params.id)), query)),
+        ok(selectFields(documentView(resource, await documentOf(deps.store, resource, params.id)), query)),
     }),
     call({
       method: 'PATCH',
@@ -148,7 +151,7 @@ function documentCalls(resource: Kept): Call<KeptDependencies>[] {
         ),
     }),
     deleteCall(resource),
-    ...(resource.isPutToo === true
+    ...(resource.hasPut === true
       ? [
           call({
             method: 'PUT',
@@ -157,14 +160,14 @@ function documentCalls(resource: Kept): Call<KeptDependencies>[] {
             summary: `Replace a ${name}`,
             body: resource.createBody,
             handle: (deps, { params, body }) =>
-              changeOf(deps, resource, params.id, () => ({ ...resource.usual, ...structuredClone(body) })),
+              changeOf(deps, resource, params.id, () => ({ ...resource.defaults, ...structuredClone(body) })),
           }),
         ]
       : []),
   ];
 }
 
-function deleteCall(resource: Kept): Call<KeptDependencies> {
+function deleteCall(resource: DocumentResource): Call<DocumentDependencies> {
   const { path, name, noun, kind } = resource;
   return call({
     method: 'DELETE',
@@ -181,7 +184,7 @@ function deleteCall(resource: Kept): Call<KeptDependencies> {
       await resource.removing?.(deps, found.id, query.force === 'true');
       await deps.store.collection('documents').delete(found.id);
       await resource.removed?.(deps, found.id);
-      return noContent({ before: keptView(resource, found) });
+      return noContent({ before: documentView(resource, found) });
     },
   });
 }

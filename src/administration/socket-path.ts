@@ -20,8 +20,8 @@ const fits = (path: string) => Buffer.byteLength(path) <= LONGEST_PATH;
  * left there is deleted.
  * @returns the socket's path
  */
-export async function makePlace(dataDir: string): Promise<string> {
-  await removePlace(dataDir);
+export async function prepareSocketPath(dataDir: string): Promise<string> {
+  await removeSocket(dataDir);
   const directory = directoryOf(dataDir);
   await mkdir(directory, { recursive: true, mode: directoryMode });
   const path = join(directory, SOCKET);
@@ -34,7 +34,7 @@ export async function makePlace(dataDir: string): Promise<string> {
 }
 
 /** Deletes the socket, its directory and the pointer, if they exist. */
-export async function removePlace(dataDir: string): Promise<void> {
+export async function removeSocket(dataDir: string): Promise<void> {
   const pointed = await pointedAt(dataDir);
   if (pointed !== undefined && (await isOurs(dataDir, pointed))) {
     await rm(dirname(pointed), { recursive: true, force: true });
@@ -46,12 +46,12 @@ export async function removePlace(dataDir: string): Promise<void> {
  * Returns the path of the socket of the server that uses a data directory.
  * @returns undefined if there is none, or none that can be trusted
  */
-export async function findPlace(dataDir: string): Promise<string | undefined> {
+export async function findSocket(dataDir: string): Promise<string | undefined> {
   const path = (await pointedAt(dataDir)) ?? join(directoryOf(dataDir), SOCKET);
   return (await isOurs(dataDir, path)) ? path : undefined;
 }
 
-/** Returns the path in the pointer file if it has the form that {@link makePlace} writes. */
+/** Returns the path in the pointer file if it has the form that {@link prepareSocketPath} writes. */
 async function pointedAt(dataDir: string): Promise<string | undefined> {
   const text = await readFile(pointerOf(dataDir), 'utf8').catch(ignoreMissing);
   return text !== undefined && /[/\\]gatehouse-[0-9a-f]{16}[/\\]gatehouse\.sock$/.test(text)
