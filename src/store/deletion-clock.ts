@@ -39,7 +39,7 @@ interface DeletionClocks {
 }
 
 /** Returns the time by which expired records may be deleted, in epoch milliseconds; 0 while none is trusted. */
-export interface DeletionClock extends Clock {
+interface DeletionClock extends Clock {
   state(): DeletionClockState;
 }
 

@@ -30,6 +30,13 @@ export function hasKey({ unique, indexes }: AnySpec, record: AnyRecord, key: str
   return typeof values === 'string' ? values === value : values.includes(value);
 }
 
+/** Returns whether a key is a unique one. @throws Error when collections.ts declares no such key or index. */
+export function isUniqueKey({ name, spec }: { name: string; spec: AnySpec }, key: string): boolean {
+  if (Object.hasOwn(spec.unique, key)) return true;
+  if (Object.hasOwn(spec.indexes, key)) return false;
+  throw new Error(`${name}: there is no index "${key}"`);
+}
+
 /**
  * Returns the added part of a declaration if it only adds indexes, so that the existing keys need not be written again;
  * undefined if anything else differs.

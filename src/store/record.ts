@@ -21,6 +21,16 @@ export function encodeRecord(record: unknown): Encoded {
   return { json, record: parseRecord(json) };
 }
 
+/**
+ * Encodes the record that replaces another one.
+ * @throws TypeError when it has another id; otherwise as {@link encodeRecord}.
+ */
+export function encodeUpdate(collection: string, id: string, made: unknown): Encoded {
+  const next = encodeRecord(made);
+  if (next.record.id !== id) throw new TypeError(`${collection}: an update must keep the id`);
+  return next;
+}
+
 /** Parses the JSON text of a record. @throws as {@link decodeRecord}, and SyntaxError for text that is not JSON. */
 export function parseRecord(json: string): AnyRecord {
   return decodeRecord(JSON.parse(json));

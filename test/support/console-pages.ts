@@ -19,7 +19,7 @@ function routeFinder(): (path: string) => string | undefined {
 }
 
 /** Returns the addresses in the console that a page links to, without fragments. */
-export function linksOf(html: string): string[] {
+function linksOf(html: string): string[] {
   return [...html.matchAll(/<a [^>]*href="(\/console[^"#]*)/g)].map(([, href = '']) =>
     href.replaceAll('&amp;', '&'),
   );

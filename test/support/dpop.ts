@@ -3,7 +3,7 @@ import { createHash, generateKeyPairSync, type JsonWebKey, type KeyObject, rando
 import { calculateJwkThumbprint, type JWK, SignJWT } from 'jose';
 
 /** Members that replace those of a correct proof; undefined leaves a member out. */
-export interface ProofOver {
+interface ProofOver {
   header?: Record<string, unknown>;
   payload?: Record<string, unknown>;
   /** The access token that the proof accompanies. */
@@ -44,6 +44,6 @@ export async function createProver(curve = 'P-256', alg = 'ES256'): Promise<Prov
 }
 
 /** Returns the `ath` of a token (RFC 9449 §4.2). */
-export function athOf(accessToken: string): string {
+function athOf(accessToken: string): string {
   return createHash('sha256').update(accessToken).digest('base64url');
 }

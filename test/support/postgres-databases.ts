@@ -15,7 +15,7 @@ export function databaseUrl(server: string, database: string): string {
   return url.href;
 }
 
-export interface TestDatabase {
+interface TestDatabase {
   url: string;
   drop(): Promise<void>;
 }

@@ -4,7 +4,7 @@ import { tenant } from './flows.ts';
 import { startServer, type TestServer } from './server.ts';
 import { UNLIMITED } from './unlimited.ts';
 
-export interface PlainAnswer {
+interface PlainAnswer {
   status: number;
   headers: Record<string, string | string[] | undefined>;
   text: string;

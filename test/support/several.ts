@@ -46,7 +46,7 @@ export async function startBalancer(): Promise<{
 }
 
 /** Returns a function that opens one embedded store for several servers; the store says that it is shared. */
-export async function sharedStore(): Promise<{
+async function sharedStore(): Promise<{
   store: Store;
   open: typeof openStore;
   close(): Promise<void>;

@@ -5,7 +5,7 @@
 import type { Stored } from '../../records/record.ts';
 import type { Collection, Query } from '../contract.ts';
 import { checkQuery, comparator, defaultLimit, type IsReferenced, isInIdOrder, matches } from '../filter.ts';
-import { type AnyRecord, encodeRecord } from '../record.ts';
+import { type AnyRecord, encodeRecord, encodeUpdate } from '../record.ts';
 import * as rows from './table.ts';
 
 /** Makes a change durable; returns undefined when there is nothing to wait for. */
@@ -77,15 +77,13 @@ export function createCollection(
       check();
       const current = rows.find(table, id);
       if (current === undefined) return absent(id);
-      const next = encodeRecord(change(current));
-      if (next.record.id !== id) throw new TypeError(`${table.name}: an update must keep the id`);
+      const next = encodeUpdate(table.name, id, change(current));
       await write(rows.place(table, next, false));
       return next.record;
     },
     async upsert(id, change) {
       check();
-      const next = encodeRecord(change(rows.find(table, id)));
-      if (next.record.id !== id) throw new TypeError(`${table.name}: an update must keep the id`);
+      const next = encodeUpdate(table.name, id, change(rows.find(table, id)));
       await write(rows.place(table, next, false));
       return next.record;
     },

@@ -7,7 +7,7 @@ import { collectionsIn } from '../collection-by-name.ts';
 import type { Collection, Store, Write } from '../contract.ts';
 import type { IsReferenced } from '../filter.ts';
 import { collectionSpecs } from '../keys.ts';
-import { type AnyRecord, encodeRecord } from '../record.ts';
+import { type AnyRecord, encodeRecord, encodeUpdate } from '../record.ts';
 import { countWrites } from '../revision.ts';
 import { type Commit, createCollection } from './collection.ts';
 import { tablesSnapshot } from './snapshot.ts';
@@ -111,7 +111,5 @@ function plan(tables: ReadonlyMap<string, Table>, write: Write): PlannedWrite {
 function change(table: Table, id: string, make: (current: unknown) => unknown): void {
   const before = find(table, id);
   if (before === undefined) return;
-  const next = encodeRecord(make(before));
-  if (next.record.id !== id) throw new TypeError(`${table.name}: an update must keep the id`);
-  place(table, next, false);
+  place(table, encodeUpdate(table.name, id, make(before)), false);
 }

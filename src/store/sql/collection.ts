@@ -4,8 +4,9 @@
 import type { Stored } from '../../records/record.ts';
 import type { Collection, Page, Query } from '../contract.ts';
 import { checkQuery, defaultLimit, isInIdOrder } from '../filter.ts';
-import { type AnyRecord, encodeRecord } from '../record.ts';
-import { type Change, find, idsBy, isUnique, place, remove, type SqlTable } from './table.ts';
+import { isUniqueKey } from '../keys.ts';
+import { type AnyRecord, encodeRecord, encodeUpdate } from '../record.ts';
+import { type Change, find, idsBy, place, remove, type SqlTable } from './table.ts';
 import type { Writer } from './writer.ts';
 
 /** One page of the result of a query. */
@@ -63,7 +64,7 @@ export function createSqlCollection({
     },
     async findBy(index, value) {
       check();
-      const unique = isUnique(table, index);
+      const unique = isUniqueKey(collection, index);
       const read = () => committed.find(unique, index, value, seconds());
       const records = read();
       if (overlay.size === 0) return records;
@@ -77,15 +78,13 @@ export function createSqlCollection({
       check();
       const before = find(table, id);
       if (before === undefined) return absent(id);
-      const next = encodeRecord(change(before));
-      if (next.record.id !== id) throw new TypeError(`${collection.name}: an update must keep the id`);
+      const next = encodeUpdate(collection.name, id, change(before));
       await write(() => place(table, next, false, before));
       return next.record;
     },
     async upsert(id, change) {
       check();
-      const next = encodeRecord(change(find(table, id)));
-      if (next.record.id !== id) throw new TypeError(`${collection.name}: an update must keep the id`);
+      const next = encodeUpdate(collection.name, id, change(find(table, id)));
       await write(() => place(table, next, false));
       return next.record;
     },

@@ -2,12 +2,11 @@
 // two batches wait for one another instead of deadlocking. Each change is then made to the row as it was locked.
 import type { Stored } from '../../records/record.ts';
 import type { Collection, Write } from '../contract.ts';
-import { encodeRecord } from '../record.ts';
+import { encodeRecord, encodeUpdate } from '../record.ts';
 import type { StoredRow } from './postgres-gets.ts';
 import { type Pool, type Run, stateOf } from './postgres-pool.ts';
 import {
   type Access,
-  encodeFor,
   forget,
   hasUniqueKeys,
   insert,
@@ -125,7 +124,7 @@ function plan(tables: ReadonlyMap<string, PostgresTable>, one: Write): PlannedWr
     const { update: id } = one;
     const make = one.change as (current: unknown) => unknown;
     const apply = (access: Access) =>
-      write(access, table, id, (now) => now && encodeFor(table, id, make(now)));
+      write(access, table, id, (now) => now && encodeUpdate(table.name, id, make(now)));
     const alone = (collection: Collection<Stored>) => collection.update(id, (now) => make(now) as Stored);
     return { table, id, locks: true, apply, alone };
   }

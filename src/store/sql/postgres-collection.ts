@@ -5,23 +5,14 @@ import type { CollectionName } from '../../records/collections.ts';
 import type { Stored } from '../../records/record.ts';
 import { type Collection, UniqueKeyError } from '../contract.ts';
 import { checkQuery } from '../filter.ts';
-import { hasKey } from '../keys.ts';
-import { type AnyRecord, type Encoded, encodeRecord, isExpired } from '../record.ts';
+import { hasKey, isUniqueKey } from '../keys.ts';
+import { type AnyRecord, type Encoded, encodeRecord, encodeUpdate, isExpired } from '../record.ts';
 import { pageOf } from './collection.ts';
 import { slot } from './overlay.ts';
 import { createGets, createNamedGets, type StoredRow } from './postgres-gets.ts';
 import type { Pool } from './postgres-pool.ts';
 import { search } from './postgres-search.ts';
-import {
-  type Access,
-  encodeFor,
-  find,
-  insert,
-  type PostgresTable,
-  put,
-  recordIn,
-  write,
-} from './postgres-table.ts';
+import { type Access, find, insert, type PostgresTable, put, recordIn, write } from './postgres-table.ts';
 import { idText, valueText } from './postgres-text.ts';
 import { createWriteOrder, type WriteOrder } from './postgres-write-order.ts';
 
@@ -83,7 +74,7 @@ function reads({ table, pool, access, order }: Parts): Reads {
       return find(access, table, id);
     },
     async findBy(index, value) {
-      const statement = isUnique(table, index) ? statements.findUnique : statements.findIndex;
+      const statement = isUniqueKey(table, index) ? statements.findUnique : statements.findIndex;
       const { rows } = await pool.read(statement, [index, valueText(value), clock() / 1000]);
       return rows.map((row) => recordIn(table, row)).filter((one) => hasKey(spec, one, index, value));
     },
@@ -155,29 +146,22 @@ function writes({
       const encoded = encodeRecord(record);
       await order.take(encoded.record.id, () => put(access, table, encoded));
     },
-    update: (id, make) => change(id, (current) => current && encodeFor(table, id, make(current))),
+    update: (id, make) => change(id, (current) => current && encodeUpdate(name, id, make(current))),
     async upsert(id, make) {
-      const record = await change(id, (current) => encodeFor(table, id, make(current)));
+      const record = await change(id, (current) => encodeUpdate(name, id, make(current)));
       if (record === undefined) throw new Error(`${name}: nothing was written`);
       return record;
     },
     take: (id) => order.take(id, () => take(pool, table, id)),
     delete: async (id) => (await order.take(id, () => take(pool, table, id))) !== undefined,
     async deleteBy(index, value) {
-      const statement = isUnique(table, index) ? statements.deleteByUnique : statements.deleteByIndex;
+      const statement = isUniqueKey(table, index) ? statements.deleteByUnique : statements.deleteByIndex;
       await order.all();
       const text = valueText(value);
       const { rows } = await pool.run(statement, [index, text, clock() / 1000, slot([index, text])]);
       return rows.length;
     },
   };
-}
-
-/** Returns whether a key is a unique one. @throws Error when collections.ts declares no such key. */
-function isUnique({ name, spec }: PostgresTable, key: string): boolean {
-  if (Object.hasOwn(spec.unique, key)) return true;
-  if (Object.hasOwn(spec.indexes, key)) return false;
-  throw new Error(`${name}: there is no index "${key}"`);
 }
 
 async function take({ run }: Pool, table: PostgresTable, id: string): Promise<AnyRecord | undefined> {

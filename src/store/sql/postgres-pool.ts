@@ -56,7 +56,7 @@ export interface Pool {
  * deadlock, and, in a transaction, a unique key that another one took after it was checked.
  */
 const retried = ['40001', '40P01'];
-const uniqueViolation = '23505';
+export const uniqueViolation = '23505';
 const mostTries = 8;
 /** The number of connections that all reads of records share. */
 const readers = 2;

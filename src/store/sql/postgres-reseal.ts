@@ -8,6 +8,7 @@ import { checkOf, keyFile, keyIn, makeKey, readKey } from '../sealing/key.ts';
 import { CHECK, CHECK_BEFORE, FORMER_CHECK, type KeySource } from '../sealing/open.ts';
 import { keepKey, lostWith, newFile, sealingAnew } from '../sealing/reseal.ts';
 import type { Rewrite } from '../sealing/rewrite.ts';
+import { keyCheck, putKeyCheck, removeKeyChecks } from './postgres-key-check.ts';
 import { inLongTransaction } from './postgres-long-transaction.ts';
 import { openPool, type Run } from './postgres-pool.ts';
 import { refusePooler } from './postgres-pooling.ts';
@@ -40,7 +41,7 @@ export async function resealDatabase(source: Source & { before: KeyObject | unde
   const made = await keyIn(newFile(file));
   const all = [given, givenBefore, await readKey(file), made];
   await alone(source, async (run) => {
-    const known = await checkIn(run);
+    const known = await keyCheck(run);
     const before = all.find((one) => one !== undefined && checkOf(one) === known);
     if (before === undefined) {
       throw new Error(
@@ -58,7 +59,7 @@ export async function resealDatabase(source: Source & { before: KeyObject | unde
     const key = given ?? (await makeKey(newFile(file), random));
     const rewrite = sealingAnew(key, before);
     await rewriteAll(run, () => rewrite);
-    await putCheck(run, checkOf(key));
+    await putKeyCheck(run, checkOf(key));
   });
   const key = given ?? (await keyIn(newFile(file)));
   const before = all.find((one) => one !== undefined && key?.equals(one) === false);
@@ -87,8 +88,8 @@ export async function resetDatabase(source: Omit<Source, 'random'>) {
       return undefined;
     };
     await rewriteAll(run, ({ kept }) => (kept === 'configuration' ? withoutLost : withoutRecord));
-    await removeChecks(run, [...checks, CHECK, CHECK_BEFORE, FORMER_CHECK]);
-    if (key !== undefined) await putCheck(run, checkOf(key));
+    await removeKeyChecks(run, [...checks, CHECK, CHECK_BEFORE, FORMER_CHECK]);
+    if (key !== undefined) await putKeyCheck(run, checkOf(key));
   });
   if (key === undefined) await rm(file, { force: true });
   return removed;
@@ -160,19 +161,4 @@ async function rewriteTable(
     if (last === undefined || last === null) return;
     after = fromPostgres(last);
   }
-}
-
-async function checkIn(run: Run): Promise<string | undefined> {
-  const { rows } = await run({ text: `SELECT data ->> 'value' FROM "keyChecks" WHERE id = $1` }, [CHECK]);
-  return rows[0]?.[0] ?? undefined;
-}
-
-async function putCheck(run: Run, value: string): Promise<void> {
-  await removeChecks(run, [CHECK]);
-  const record = JSON.stringify({ id: CHECK, value });
-  await run({ text: 'INSERT INTO "keyChecks" (id, data) VALUES ($1, $2)' }, [CHECK, record]);
-}
-
-async function removeChecks(run: Run, ids: readonly string[]): Promise<void> {
-  await run({ text: 'DELETE FROM "keyChecks" WHERE id = ANY ($1::text[])' }, [ids]);
 }

@@ -10,13 +10,13 @@ import { openDeletionClock } from '../deletion-clock.ts';
 import { collectionSpecs } from '../keys.ts';
 import { purgeRegularly } from '../purge.ts';
 import { countWrites } from '../revision.ts';
-import { CHECK } from '../sealing/open.ts';
 import { recordSeal } from '../sealing/records.ts';
 import { openSharedSealing } from '../sealing/shared.ts';
 import type { StoreOptions } from '../store-options.ts';
 import { writeBatch } from './postgres-batch.ts';
 import { createPostgresCollection } from './postgres-collection.ts';
 import { makeIndexes } from './postgres-indexes.ts';
+import { keyCheck, putKeyCheck } from './postgres-key-check.ts';
 import { openPool, type Pool, type Run, stateOf } from './postgres-pool.ts';
 import { checkPooling } from './postgres-pooling.ts';
 import { createPurge, stateInDatabase } from './postgres-purge.ts';
@@ -64,16 +64,12 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
 }
 
 async function sealingKey(run: Run, { dataDir, secretsKey, random = systemRandom }: PostgresOptions) {
-  const { rows } = await run({ text: `SELECT data ->> 'value' FROM "keyChecks" WHERE id = $1` }, [CHECK]);
   return openSharedSealing(
     { dataDir, given: secretsKey, random },
     {
-      known: rows[0]?.[0] ?? undefined,
+      known: await keyCheck(run),
       texts: () => sealedTexts(run),
-      async keep(value) {
-        const parameters = [CHECK, JSON.stringify({ id: CHECK, value })];
-        await run({ text: 'INSERT INTO "keyChecks" (id, data) VALUES ($1, $2)' }, parameters);
-      },
+      keep: (value) => putKeyCheck(run, value),
     },
   );
 }
@@ -101,6 +97,7 @@ async function openTables(pool: Pool, key: KeyObject, options: PostgresOptions):
       { name, spec, clock, seal: recordSeal(key, name, spec), statements: postgresStatements(name, spec) },
     ]),
   );
+  const { deletion, saveTime } = await openDeletionClock(options, stateInDatabase(pool, time.clock));
   const revision = await watchRevision(pool);
   const underWay = trackWork();
   const { track } = underWay;
@@ -115,7 +112,6 @@ async function openTables(pool: Pool, key: KeyObject, options: PostgresOptions):
       return [name, isCached(table.spec) ? countWrites(collection, revision.raise) : collection];
     }),
   );
-  const { deletion, saveTime } = await openDeletionClock(options, stateInDatabase(pool, time.clock));
   const purges = [createPurge(pool, [...tables.values()], { deletion, time })];
   const stopPurging = purgeRegularly({ purges, saveTime, log });
   let closing: Promise<void> | undefined;

@@ -4,11 +4,11 @@
 import type { Clock } from '../../runtime/clock.ts';
 import { StoreUnavailable, UniqueKeyError } from '../contract.ts';
 import { type AnySpec, keyValues } from '../keys.ts';
-import { type AnyRecord, type Encoded, encodeRecord, isExpired } from '../record.ts';
+import { type AnyRecord, type Encoded, isExpired } from '../record.ts';
 import type { RecordSeal } from '../sealing/records.ts';
 import { slot } from './overlay.ts';
 import type { GetRow, StoredRow } from './postgres-gets.ts';
-import { type Parameter, type Pool, type Run, stateOf } from './postgres-pool.ts';
+import { type Parameter, type Pool, type Run, stateOf, uniqueViolation } from './postgres-pool.ts';
 import { differences, isAside, keysOf, rowOf } from './postgres-row.ts';
 import type { Statements } from './postgres-statements.ts';
 import { fromPostgres, idText, jsonFromPostgres, toPostgres, valueText } from './postgres-text.ts';
@@ -26,7 +26,6 @@ export interface PostgresTable {
 /** Returns what replaces a record (or adds it, for undefined); undefined leaves the record as it is. */
 type Make = (current: AnyRecord | undefined) => Encoded | undefined;
 
-const uniqueViolation = '23505';
 const triesBeforeLock = 3;
 const mostTries = 20;
 
@@ -208,11 +207,4 @@ async function freeKeys(
       throw new UniqueKeyError(table.name, key);
     }
   }
-}
-
-/** Encodes what replaces a record. @throws TypeError when it has another id. */
-export function encodeFor({ name }: PostgresTable, id: string, made: unknown): Encoded {
-  const next = encodeRecord(made);
-  if (next.record.id !== id) throw new TypeError(`${name}: an update must keep the id`);
-  return next;
 }

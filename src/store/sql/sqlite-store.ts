@@ -6,7 +6,7 @@ import type { SpareThreads } from '../../runtime/spare-threads.ts';
 import type { Collection, Query, Write } from '../contract.ts';
 import { defaultLimit } from '../filter.ts';
 import type { AnySpec } from '../keys.ts';
-import { encodeRecord, isExpired } from '../record.ts';
+import { encodeRecord, encodeUpdate, isExpired } from '../record.ts';
 import type { RecordSeal } from '../sealing/records.ts';
 import { commitAll, createSqlCollection, type Search } from './collection.ts';
 import { sqliteDialect } from './dialect.ts';
@@ -127,9 +127,7 @@ function plan(tables: Map<string, SqlTable>, write: Write): () => Change {
 function change(table: SqlTable, id: string, make: (current: unknown) => unknown): Change {
   const before = findRecord(table, id);
   if (before === undefined) return { table, operations: [], after: [] };
-  const next = encodeRecord(make(before));
-  if (next.record.id !== id) throw new TypeError(`${table.collection.name}: an update must keep the id`);
-  return place(table, next, false, before);
+  return place(table, encodeUpdate(table.collection.name, id, make(before)), false, before);
 }
 
 async function purge(tables: Map<string, SqlTable>, writer: Writer, deletion: Clock): Promise<boolean> {

@@ -3,7 +3,7 @@
 import type { Clock } from '../../runtime/clock.ts';
 import { UniqueKeyError } from '../contract.ts';
 import { fieldValue } from '../filter.ts';
-import { keyValues } from '../keys.ts';
+import { isUniqueKey, keyValues } from '../keys.ts';
 import { type AnyRecord, compareIds, type Encoded, isExpired } from '../record.ts';
 import type { RecordSeal } from '../sealing/records.ts';
 import { type Overlay, type Pending, slot } from './overlay.ts';
@@ -60,18 +60,11 @@ export function find(table: SqlTable, id: string): AnyRecord | undefined {
  */
 export function idsBy(table: SqlTable, key: string, value: string): string[] {
   const committed = table.committed
-    .find(isUnique(table, key), key, value, table.clock() / 1000)
+    .find(isUniqueKey(table.collection, key), key, value, table.clock() / 1000)
     .map(({ id }) => id)
     .filter((id) => table.overlay.get(id) === undefined);
   const pending = table.overlay.idsBy(key, value).filter((id) => find(table, id) !== undefined);
   return [...committed, ...pending].sort(compareIds);
-}
-
-/** Returns whether a key is a unique one. @throws Error when collections.ts declares no such key. */
-export function isUnique({ collection: { name, spec } }: SqlTable, key: string): boolean {
-  if (Object.hasOwn(spec.unique, key)) return true;
-  if (Object.hasOwn(spec.indexes, key)) return false;
-  throw new Error(`${name}: there is no index "${key}"`);
 }
 
 /**
