@@ -1,4 +1,4 @@
-// `authentication_methods` of a database connection on the hosted pages: codes in place of the password, and no passwords.
+// `authentication_methods` of a database connection on the hosted pages: codes beside or instead of passwords.
 import { expect } from 'chai';
 import { send } from '../../account/support.ts';
 import { callApi, startManaged } from '../../management/support.ts';
@@ -66,7 +66,7 @@ describe('a database connection with codes', () => {
     ['email', 'email'],
     ['sms', 'phone_number'],
   ] as const) {
-    it(`lets in by ${channel} who has a password, too`, async () => {
+    it(`logs in a user with a password by a code, too: ${channel}`, async () => {
       const user = await someone('beside');
       const { agent, page, submit } = await open('beside');
       const asked = await agent.get(wayTo(page, `code/beside/${channel}`));
@@ -78,7 +78,7 @@ describe('a database connection with codes', () => {
     });
   }
 
-  it('says the same of an address that nobody has, or has not verified, and sends nothing there', async () => {
+  it('shows the same page for an unknown address and an unverified one, and sends nothing to either', async () => {
     const unproved = await someone('beside', false);
     const pages = await Promise.all(
       [(await someone('beside')).email, 'nobody-here@example.test', unproved.email].map(async (address) => {
@@ -93,7 +93,7 @@ describe('a database connection with codes', () => {
     expect(await messagesTo(server, unproved.email)).to.deep.equal([]);
   });
 
-  it('takes a code in the browser that asked for it alone', async () => {
+  it('accepts a code only in the browser that requested it', async () => {
     const { email: address } = await someone('beside');
     const mine = await open('beside');
     await mine.submit(await mine.agent.get(wayTo(mine.page, 'code/beside/email')), 'address', { address });
@@ -104,7 +104,7 @@ describe('a database connection with codes', () => {
     expect((await theirs.submit(sent, 'code', { address, code })).status).to.equal(400);
   });
 
-  it('leaves whoever made an account with somebody else’s address no number as a way in to it', async () => {
+  it('removes the phone number of an account when the owner of its e-mail address resets the password', async () => {
     const [taken, own] = [await someone('beside'), await someone('beside')];
     const idOf = async (user: { email: string }) =>
       (await server.users.findInConnection({ name: 'beside' }, user.email))?.id ?? '';
@@ -125,7 +125,7 @@ describe('a database connection with codes', () => {
     expect(await messagesTo(server, taken.phone_number)).to.deep.equal([]);
   });
 
-  it('asks for a code first where default_method says so, and for the password who wants that', async () => {
+  it('asks for a code first if default_method says so, and offers the password', async () => {
     const user = await someone('first');
     const { agent, page, submit } = await open('first', { login_hint: user.email });
     expect(page.text).to.include('Get a code by email').and.include(user.email);
@@ -134,8 +134,8 @@ describe('a database connection with codes', () => {
     expect(responseOf(end)).to.have.property('code');
   });
 
-  describe('of who has a number alone', () => {
-    it('lets them in by a code, and set a password at the account page, which logs in', async () => {
+  describe('of a user who has only a phone number', () => {
+    it('logs in by a code, and by a password that the user sets at the account page', async () => {
       const number = '+14155554951';
       const made = await server.users.create({
         identity: {
@@ -166,7 +166,7 @@ describe('a database connection with codes', () => {
       expect(responseOf(end)).to.have.property('code');
     });
 
-    it('says of their forgotten password what it says of nobody’s', async () => {
+    it('answers a password reset as for an unknown user', async () => {
       const [known, unknown] = ['+14155554952', '+14155554953'];
       await server.users.create(
         databaseUser({ connection: 'beside', phone_number: known, password: PASSWORD }),
@@ -198,14 +198,14 @@ describe('a database connection with codes', () => {
         },
       });
 
-    it('takes none, and says of a right one what it says of a wrong one', async () => {
+    it('rejects every password, a right one with the same answer as a wrong one', async () => {
       const user = await someone('alone');
       const [right, wrong] = await Promise.all([logIn(user.email, PASSWORD), logIn(user.email, 'wrong')]);
       expect([right.status, right.text]).to.deep.equal([wrong.status, wrong.text]);
       expect(right.status).to.equal(403);
     });
 
-    it('shows no form of a password, sends no link for a new one, and sets none', async () => {
+    it('shows no password form, sends no reset link, and sets no password', async () => {
       const user = await someone('alone');
       const { agent, page } = await open('alone');
       expect(page.text).to.include('Get a code by email').and.not.include('type="password"');
@@ -222,7 +222,7 @@ describe('a database connection with codes', () => {
       expect(await messagesTo(server, user.email)).to.deep.equal([]);
     });
 
-    it('sets none by a link of before', async () => {
+    it('rejects a reset link that was sent before passwords were switched off', async () => {
       const made = await callApi(server, 'POST', '/connections', {
         name: 'switched',
         strategy: 'auth0',
@@ -242,7 +242,7 @@ describe('a database connection with codes', () => {
       expect((await createAgent(server).get(ticket.replace('#', ''))).status).to.equal(400);
     });
 
-    it('signs somebody up with a code on the page', async () => {
+    it('signs up a user by a code on the hosted page', async () => {
       const typed = 'no-password@example.test';
       const { page, submit } = await open('alone', { screen_hint: 'signup' });
       expect(page.text).not.to.include('type="password"');
@@ -253,7 +253,7 @@ describe('a database connection with codes', () => {
       expect(user).to.include({ email_verified: true });
     });
 
-    it('makes users without one by the APIs where api_behavior says so, and refuses one that is sent', async () => {
+    it('creates users without a password by the APIs if api_behavior says so, and rejects a password', async () => {
       const signUp = (connection: Name, fields: object) =>
         createAgent(server).request('/dbconnections/signup', {
           json: { client_id: 'web', connection, ...fields },
@@ -273,7 +273,7 @@ describe('a database connection with codes', () => {
     });
   });
 
-  it('has users of the Management API with the names that it wants, each of whom has a number alone', async () => {
+  it('requires of users of the Management API the addresses that it requires, and keeps each phone number unique', async () => {
     const users = async (method: string, path: string, body: object) => {
       const answer = await callApi(server, method, `/users${path}`, body);
       const { user_id: id, message } = (await answer.json()) as { user_id: string; message?: string };
@@ -295,7 +295,7 @@ describe('a database connection with codes', () => {
     expect(await server.users.get(other.id), 'a new one').to.include({ phone_verified: false });
   });
 
-  describe('has users of the Management API whose usernames', () => {
+  describe('checks usernames of the Management API', () => {
     const users = async (method: string, path: string, body: object) => {
       const answer = await callApi(server, method, `/users${path}`, body);
       return { status: answer.status, body: (await answer.json()) as Record<string, string> };
@@ -306,7 +306,7 @@ describe('a database connection with codes', () => {
       ['short', [...FOREIGN.slice(0, 3), '+14155554901']],
       ['older', FOREIGN],
     ] as const)
-      it(`are as at a sign-up, made and changed: ${connection}`, async () => {
+      it(`by the rules of a sign-up, for a new user and for a change: ${connection}`, async () => {
         const mail = connection === 'older' ? { email: 'named@example.test' } : {};
         const of = (username: string) => ({ connection, ...mail, username, password: PASSWORD });
         const made = await users('POST', '', of('short-enough'));
@@ -324,7 +324,7 @@ describe('a database connection with codes', () => {
         expect([changed.status, changed.body.username]).to.deep.equal([200, 'another-one']);
       });
 
-    it('were given before stay, and the connection of a linked account decides of its own alone', async () => {
+    it("but keeps an older name, and applies the rules of a linked account's own connection", async () => {
       const typed = { connection: 'lax', username: 'a-name-of-before-x', password: PASSWORD };
       const second = await users('POST', '', typed);
       const linked = await users('POST', '', { ...typed, username: 'named-first', connection: 'short' });
@@ -342,7 +342,7 @@ describe('a database connection with codes', () => {
       expect([same.status, same.body.given_name]).to.deep.equal([200, 'Ada']);
     });
 
-    it('are refused where the connection has none', async () => {
+    it('and rejects them if the connection has none', async () => {
       const { body: made } = await users('POST', '', {
         connection: 'beside',
         email: 'n@example.test',
@@ -353,7 +353,7 @@ describe('a database connection with codes', () => {
     });
   });
 
-  it('is refused by the Management API without any way in, or with a name that several have', async () => {
+  it('is rejected by the Management API without any authentication method, or with one name for two', async () => {
     const create = async (options: object) => {
       const answer = await callApi(server, 'POST', '/connections', {
         name: 'refused',

@@ -1,5 +1,5 @@
-// Scripts in the shapes of published templates for MongoDB, MySQL, PostgreSQL and ASP.NET membership, with drivers from the
-// operator's folder.
+// Scripts of custom databases in the style of published templates for MongoDB, MySQL, PostgreSQL and ASP.NET membership, with
+// drivers from the operator's folder of packages.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const PASSWORD = 'the-old-password';
 const EMAIL = 'ada@example.test';
 const ROW = { id: 7, nickname: 'ada', email: EMAIL, password: bcrypt.hashSync(PASSWORD, 4) };
 
-/** Drivers that answer from one row, by the calls of the real ones. */
+/** Fake drivers that answer from one row, with the interfaces of the real ones. */
 const DRIVERS: Readonly<Record<string, string>> = {
   mongodb: `const row = { ...${JSON.stringify(ROW)}, _id: { toString: () => '7' } };
     exports.MongoClient = class {
@@ -63,7 +63,7 @@ const checked = (id: string) => `bcrypt.compare(password, user.password, functio
   return callback(null, ${profile(id)});
 });`;
 
-/** The bodies of `login` and `get_user` by what they do with the `user` that they have found, or have not. */
+/** The bodies of `login` and `get_user`; each handles the `user` that it found, or undefined. */
 const SHAPES: Readonly<Record<string, { id: string; body(found: string, absent: string): string }>> = {
   mongodb: {
     id: "'mongodb|' + user._id.toString()",
@@ -133,7 +133,7 @@ const scriptsOf = (name: string) => {
   };
 };
 
-describe('scripts of a database elsewhere with drivers of the operator’s', () => {
+describe('custom database scripts with drivers of the operator', () => {
   let dataDir: string;
   let server: TestServer;
   const put = async (name: string, files: Record<string, string>) => {
@@ -219,7 +219,7 @@ describe('scripts of a database elsewhere with drivers of the operator’s', () 
     }
   });
 
-  it('tell the operator alone why they could not', async () => {
+  it('report why they failed in the log only', async () => {
     const said = { away: 'no such host', missing: 'mssql', unfit: 'broken' };
     for (const [name, why] of Object.entries(said)) {
       const answer = await logIn(name);

@@ -1,4 +1,4 @@
-// What scripts of a database elsewhere answer with, and what becomes of it: second factors, words for the log, and what is no user.
+// Results of the scripts of a custom database: second factors, messages for the log, and invalid users.
 import { expect } from 'chai';
 import { codeOf, factors, MFA_GRANTS } from '../../factors/tenant.ts';
 import { callsWith, type ManagementCall, managementToken, startManaged } from '../../management/support.ts';
@@ -20,7 +20,7 @@ const REALM = 'http://auth0.com/oauth/grant-type/password-realm';
 const SECRET = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
 const OLD = 'the-old-password';
 
-/** What `login` and `get_user` answer for whom, by the part of the address before the @: JavaScript. */
+/** JavaScript expressions that `login` and `get_user` return, by the local part of the e-mail address. */
 const ANSWERS: Readonly<Record<string, string>> = {
   'an-array': '[{ user_id: 1, email }]',
   'a-text': 'email',
@@ -83,7 +83,7 @@ const CREATE = `function create(user, callback) { callback(new ValidationError('
 
 const CHANGE = `function changePassword(email, password, callback) { callback(null, true); }`;
 
-describe('answers of the scripts of a database elsewhere', () => {
+describe('results of the scripts of a custom database', () => {
   let server: TestServer;
   let call: ManagementCall;
   before(async () => {
@@ -130,7 +130,7 @@ describe('answers of the scripts of a database elsewhere', () => {
     token(createAgent(server), { client_id: 'web', client_secret: 'web-secret', scope: 'openid', ...fields });
   const grant = (name: string, realm = 'users', password = OLD) =>
     ask({ grant_type: REALM, username: addressOf(name), password, realm });
-  /** What the newest failure of somebody says, once there are as many: they are written beside the request. */
+  /** Returns the description of a user's newest failure, once there are `count` failures; they are recorded in the background. */
   const eventOf = async (name: string, count = 1) => {
     let newest: unknown[] = [];
     await until(async () => {
@@ -144,12 +144,12 @@ describe('answers of the scripts of a database elsewhere', () => {
   };
   const authenticatorsOf = (id: string) => server.store.collection('authenticators').findBy('user', id);
 
-  describe('with second factors', () => {
+  describe('with mfa_factors', () => {
     for (const [realm, name, prefix] of [
       ['users', 'app', 'auth0|'],
       ['stays', 'both', 'auth0|'],
     ] as const) {
-      it(`bring them at the first login of users who ${realm === 'users' ? 'move here' : 'stay there'}, who are asked for them at once`, async () => {
+      it(`import them at the first login, and require them at once, of users who ${realm === 'users' ? 'move here' : 'stay there'}`, async () => {
         const first = await grant(name, realm);
         expect([first.status, first.json().error], first.text).to.deep.equal([403, 'mfa_required']);
         const id = `${prefix}${name}`;
@@ -173,7 +173,7 @@ describe('answers of the scripts of a database elsewhere', () => {
       });
     }
 
-    it('are asked for at the hosted page, too', async () => {
+    it('require them at the hosted page, too', async () => {
       const agent = createAgent(server);
       const page = await follow(
         agent,
@@ -184,7 +184,7 @@ describe('answers of the scripts of a database elsewhere', () => {
       expect(readForm(next, 'code').fields).to.be.an('object');
     });
 
-    it('come with the older password of somebody whom get_user has made here without', async () => {
+    it('import them with the older password of a user whom get_user created without', async () => {
       await createAgent(server).request('/dbconnections/change_password', {
         json: { connection: 'users', email: addressOf('late') },
       });
@@ -192,12 +192,12 @@ describe('answers of the scripts of a database elsewhere', () => {
       expect(await server.users.get('auth0|late')).to.not.equal(undefined);
       expect(await authenticatorsOf('auth0|late')).to.deep.equal([]);
       const answers = await Promise.all(Array.from({ length: 5 }, () => grant('late')));
-      // Whoever was judged before the factors were there is asked for them all the same: they are judged last.
+      // Second factors are checked after the password, so a login that began before the import needs them, too.
       expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([403]));
       expect((await authenticatorsOf('auth0|late')).map(({ kind }) => kind)).to.deep.equal(['otp']);
     });
 
-    it('come at the first login of somebody who stays there, and whom a stranger has had made here without', async () => {
+    it("import them at the first login of a user who stays there and was created by a stranger's reset request without", async () => {
       const askForLink = () =>
         createAgent(server).request('/dbconnections/change_password', {
           json: { connection: 'stays', email: addressOf('seen') },
@@ -209,7 +209,7 @@ describe('answers of the scripts of a database elsewhere', () => {
       expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([403]));
       const [brought, ...more] = await authenticatorsOf('auth0|seen');
       expect([brought?.kind, more]).to.deep.equal(['otp', []]);
-      // What is removed here does not come back.
+      // A factor that is removed here is not imported again.
       await server.store.collection('authenticators').delete(brought?.id ?? '');
       await grant('seen', 'stays');
       await askForLink();
@@ -217,13 +217,13 @@ describe('answers of the scripts of a database elsewhere', () => {
       expect(await authenticatorsOf('auth0|seen')).to.deep.equal([]);
     });
 
-    it('may be an empty list', async () => {
+    it('accept an empty list', async () => {
       expect((await grant('none')).json().error).to.equal('mfa_required');
       expect(await authenticatorsOf('auth0|none')).to.deep.equal([]);
     });
   });
 
-  it('of a wrong password are in the log, and nowhere else', async () => {
+  it('appear in the log only, for a wrong password', async () => {
     const wrong = await grant('app', 'stays', 'guess');
     const unknown = await grant('nobody', 'stays');
     const silent = await grant('silent', 'stays');
@@ -235,9 +235,9 @@ describe('answers of the scripts of a database elsewhere', () => {
   });
 
   for (const name of Object.keys(ANSWERS)) {
-    it(`that are no user let nobody in, and make nobody: ${name}`, async () => {
+    it(`log in and create nobody if they are not a valid user: ${name}`, async () => {
       for (const [index, realm] of ['users', 'stays'].entries()) {
-        // One event of people whom nobody knows is written in ten minutes, after the first ten.
+        // Failures for unknown users are recorded ten times, and then once in ten minutes.
         server.tick(600_000);
         const answer = await grant(name, realm);
         expect([answer.status, answer.json().error_description]).to.deep.equal([
@@ -254,11 +254,11 @@ describe('answers of the scripts of a database elsewhere', () => {
     });
   }
 
-  it('set nothing of a user that is ours to say, whatever its name', async () => {
+  it('cannot set members of the record that only the server may set', async () => {
     for (const realm of ['users', 'stays']) {
       const name = 'own';
       const answer = await grant(name, realm);
-      // The id is one connection's.
+      // The user id belongs to one connection.
       expect(answer.json().error).to.equal(realm === 'users' ? 'mfa_required' : 'invalid_grant');
     }
     const shown = (await call('GET', '/users/auth0%7Cown')).json();
@@ -270,7 +270,7 @@ describe('answers of the scripts of a database elsewhere', () => {
     expect(({} as { isAdmin?: true }).isAdmin).to.equal(undefined);
   });
 
-  it('to a sign-up say that there is such a user by the code alone, too', async () => {
+  it('mean an existing user by a ValidationError with the code user_exists', async () => {
     const answer = await createAgent(server).request('/dbconnections/signup', {
       json: {
         client_id: 'web',
@@ -283,7 +283,7 @@ describe('answers of the scripts of a database elsewhere', () => {
     expect(answer.text).not.to.include('user_exists');
   });
 
-  it('are the only way in: no passkey of theirs is kept here', async () => {
+  it('do not allow passkeys here', async () => {
     const answer = await createAgent(server).request('/passkey/register', {
       json: {
         client_id: 'web',

@@ -1,4 +1,4 @@
-// What is changed of users who are kept in a database elsewhere is changed there: new users, passwords, addresses, removals.
+// Changes of users who stay in a custom database are made there: sign-up, password, address, removal.
 import { expect } from 'chai';
 import { callsWith, type ManagementCall, managementToken, startManaged } from '../../management/support.ts';
 import { createAgent, readForm } from '../../support/agent.ts';
@@ -27,7 +27,7 @@ const OLD = 'old';
 const NEW = 'A-New-Password-1';
 const generous = { capacity: 10_000, perMinute: 10_000 };
 
-describe('changes of users who are kept in a database elsewhere', () => {
+describe('changes of users in a custom database', () => {
   let legacy: LegacyDatabase;
   let server: TestServer;
   let call: ManagementCall;
@@ -93,7 +93,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
       realm,
       scope,
     });
-  /** Somebody who has logged in. */
+  /** Creates a user who has logged in. */
   const someone = async (more = {}, connection = 'users') => {
     const email = fresh();
     const user = legacy.add(email, OLD, more);
@@ -117,7 +117,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
   const usersWith = (email: string) => server.store.collection('users').findBy('email', email);
   const noPassword = async (id: string) =>
     expect([undefined, '']).to.include((await server.store.collection('credentials').get(id))?.passwordHash);
-  /** The newest event, once it says so: those of the background take their time. */
+  /** Returns the newest event as soon as it has the type; events of background work come later. */
   const eventSaying = async (type: string, description: string, about?: string) => {
     for (const deadline = performance.now() + PATIENCE; performance.now() < deadline; ) {
       const { records } = await server.store.collection('logs').list({ limit: 1000 });
@@ -131,7 +131,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
   };
 
   describe('a sign-up', () => {
-    it('makes the user there, who is here by their id, without a password', async () => {
+    it('creates the user there, and here by their id without a password', async () => {
       const email = fresh();
       const answer = await signUp(email.toUpperCase(), { given_name: 'Grace', user_metadata: { plan: 'x' } });
       expect(answer.status, answer.text).to.equal(200);
@@ -150,7 +150,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
       expect((await usersWith(email))[0]?.user_metadata).to.deep.equal({ plan: 'x' });
     });
 
-    it('at the page logs in', async () => {
+    it('logs in on the hosted page', async () => {
       const agent = createAgent(server);
       const request = webRequest({ screen_hint: 'signup', connection: 'users' });
       const page = await follow(agent, await authorize(agent, request), server.url);
@@ -164,27 +164,27 @@ describe('changes of users who are kept in a database elsewhere', () => {
       expect(responseOf(done).code).to.be.a('string');
     });
 
-    it('is refused for an address that is somebody there or here, and tells no more than that', async () => {
+    it('is rejected for an address taken there or here, without telling that it is taken', async () => {
       const { email } = await someone();
       const writes = legacy.writes.length;
       expect((await signUp(email)).json()).to.include({ code: 'invalid_signup' });
       const there = fresh();
       legacy.add(there, OLD);
       expect((await signUp(there)).json()).to.include({ code: 'invalid_signup' });
-      // One who was removed there meanwhile is still somebody here.
+      // A user who was removed there meanwhile still exists here.
       legacy.users.delete(email);
       expect((await signUp(email)).json()).to.include({ code: 'invalid_signup' });
       expect(legacy.writes.length).to.equal(writes);
     });
 
-    it('of two at once for one address makes one user', async () => {
+    it('creates one user if two use one address at the same time', async () => {
       const email = fresh();
       const answers = await Promise.all([signUp(email), signUp(email)]);
       expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, 400]);
       expect((await usersWith(email)).length).to.equal(1);
     });
 
-    it('passes the words of a ValidationError on, without the password', async () => {
+    it('passes on the message of a ValidationError, without the password', async () => {
       const answer = await signUp(fresh(), { connection: 'picky' });
       expect([answer.status, answer.json()]).to.deep.equal([
         400,
@@ -192,7 +192,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
       ]);
     });
 
-    it('makes nobody where the database fails, and does not go past the rules of passwords', async () => {
+    it('creates nobody if the database fails, and enforces the password policy', async () => {
       const email = fresh();
       expect((await failing(() => signUp(email))).status).to.equal(503);
       expect((await signUp(email, { password: 'weak' })).json()).to.include({ code: 'invalid_password' });
@@ -202,7 +202,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
   });
 
   describe('a link that verifies an address', () => {
-    it('has the script verify it, and can be tried again where that fails', async () => {
+    it('runs the verify script, and can be used again if that fails', async () => {
       const email = fresh();
       await signUp(email);
       const agent = createAgent(server);
@@ -216,7 +216,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
       expect((await usersWith(email))[0]?.email_verified).to.equal(true);
     });
 
-    it('removes the account there, too, where its owner did not make it', async () => {
+    it('also deletes the account there, if the owner of the address did not create it', async () => {
       const email = fresh();
       await signUp(email);
       const agent = createAgent(server);
@@ -229,7 +229,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
     });
   });
 
-  describe('a new password by a link', () => {
+  describe('a password reset by a link', () => {
     const resetForm = async (email: string, connection = 'users') => {
       const agent = createAgent(server);
       await agent.request('/dbconnections/change_password', { json: { connection, email } });
@@ -238,7 +238,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
       return (password: string) => agent.request(action, { form: { ...fields, password, repeat: password } });
     };
 
-    it('is set there, ends what the old one let in, and is kept nowhere here', async () => {
+    it('sets the password there, ends what the old one gave access to, and stores none here', async () => {
       const { email, id } = await someone({ email_verified: false });
       const before = await grant(email, OLD, 'users', 'openid offline_access');
       const reset = await resetForm(email);
@@ -253,18 +253,18 @@ describe('changes of users who are kept in a database elsewhere', () => {
       });
       expect(refreshed.json().error).to.equal('invalid_grant');
       await noPassword(id);
-      // The mail came to the address: it is verified there, too.
+      // The link came to the address, so the address is verified there, too.
       expect(legacy.users.get(email)?.email_verified).to.equal(true);
     });
 
-    it('is set for somebody who was never here', async () => {
+    it('works for a user who never logged in here', async () => {
       const email = fresh();
       const { id } = legacy.add(email, OLD);
       expect((await (await resetForm(email))(NEW)).status).to.equal(200);
       expect(payload((await grant(email, NEW)).json().id_token).sub).to.equal(`auth0|${id}`);
     });
 
-    it('is not set where the script fails, and the link is used up', async () => {
+    it('does not set the password if the script fails, and uses up the link', async () => {
       const { email } = await someone();
       const reset = await resetForm(email);
       const failed = await failing(() => reset(NEW));
@@ -275,11 +275,11 @@ describe('changes of users who are kept in a database elsewhere', () => {
       expect((await grant(email, OLD)).status).to.equal(200);
     });
 
-    it('makes somebody who has not moved here yet one of ours, whom the database is not asked for again', async () => {
+    it('moves a user here, for whom the database is not asked again', async () => {
       const email = fresh();
       const { id } = legacy.add(email, OLD);
       const reset = await resetForm(email, 'moving');
-      // Until then the older password counts.
+      // Until the reset the older password is valid.
       expect((await reset(NEW)).status).to.equal(200);
       const asked = legacy.seen.length;
       expect(payload((await grant(email, NEW, 'moving')).json().id_token).sub).to.equal(`auth0|${id}`);
@@ -287,7 +287,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
       expect(legacy.seen.length).to.equal(asked);
     });
 
-    it('leaves the older password of somebody who asked for a link and did not use it', async () => {
+    it('keeps the older password of a user who requested a link and did not use it', async () => {
       const email = fresh();
       legacy.add(email, OLD);
       await resetForm(email, 'moving');
@@ -296,7 +296,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
       expect((await usersWith(email)).length).to.equal(1);
     });
 
-    it('has at most two users looked for at once, so that logins have the scripts', async () => {
+    it('looks up at most two users at once, so that logins can use the scripts', async () => {
       const waiting: { end(): unknown }[] = [];
       const asked = legacy.seen.length;
       legacy.misbehave = (response) => void waiting.push(response.writeHead(404));
@@ -319,7 +319,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
       expect(waiting).to.have.length(2);
     });
 
-    it('is not offered for nobody, nor where no script can set one', async () => {
+    it('is not offered for an unknown user, or without a script that sets passwords', async () => {
       const email = fresh();
       legacy.add(email, OLD);
       for (const [connection, address, why] of [
@@ -336,7 +336,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
   });
 
   describe('the Management API', () => {
-    it('makes users there', async () => {
+    it('creates users there', async () => {
       const email = fresh();
       const body = {
         connection: 'users',
@@ -358,7 +358,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
       expect(failed.json()).to.include({ statusCode: 503, errorCode: 'temporarily_unavailable' });
     });
 
-    it('makes no user here whom the older database has, in either way', async () => {
+    it('rejects a user whom the database has, whether its users move or stay', async () => {
       for (const connection of ['users', 'moving']) {
         const email = fresh();
         legacy.add(email, OLD);
@@ -381,7 +381,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
       await noPassword(id);
     });
 
-    it('changes addresses there, first', async () => {
+    it('changes addresses there first', async () => {
       const { email, path } = await someone();
       const next = fresh();
       expect((await failing(() => call('PATCH', path, { email: next }))).status).to.equal(503);
@@ -397,7 +397,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
       expect((await call('PATCH', path, { email: other.email })).status).to.equal(400);
     });
 
-    it('follows an address that was changed there before', async () => {
+    it('accepts an address that was changed there before', async () => {
       const { email, user, path } = await someone();
       const next = fresh();
       legacy.users.delete(email);
@@ -418,7 +418,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
       expect((await grant(`after${people}`, OLD, 'named')).status).to.equal(200);
     });
 
-    it('does not change what each login takes from there', async () => {
+    it('rejects changes of members that each login overwrites', async () => {
       const { path } = await someone();
       expect((await call('PATCH', path, { name: 'Another' })).json().message).to.match(
         /cannot be updated: name/,
@@ -426,7 +426,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
       expect((await call('PATCH', path, { user_metadata: { a: 1 }, blocked: true })).status).to.equal(200);
     });
 
-    it('removes users there, and keeps those whom it could not remove', async () => {
+    it('removes users there, and keeps a user whom the script could not remove', async () => {
       const { email, path, user } = await someone();
       expect((await failing(() => call('DELETE', path))).status).to.equal(503);
       expect((await call('GET', path)).status).to.equal(200);
@@ -435,13 +435,13 @@ describe('changes of users who are kept in a database elsewhere', () => {
       expect([legacy.users.has(email), (await call('GET', path)).status]).to.deep.equal([false, 404]);
     });
 
-    it('leaves those who have moved here in the older database', async () => {
+    it('does not remove users who have moved here from the custom database', async () => {
       const { email, path } = await someone({}, 'moving');
       expect((await call('DELETE', path)).status).to.equal(204);
       expect(legacy.users.has(email)).to.equal(true);
     });
 
-    it('gives tickets for somebody who was never here', async () => {
+    it('issues tickets for a user who never logged in here', async () => {
       const email = fresh();
       legacy.add(email, OLD);
       const { records } = await server.store.collection('connections').list({ limit: 100 });
@@ -456,7 +456,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
     });
   });
 
-  it('are one new password where several tickets are used at once', async () => {
+  it('set one password if several tickets are used at the same time', async () => {
     const { email, id } = await someone();
     const forms = await Promise.all(
       [1, 2, 3].map(async (i) => {
@@ -470,7 +470,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
     expect((await grant(email, winner ?? '')).status).to.equal(200);
   });
 
-  it('are of the identity that is kept there, where it was linked to another user', async () => {
+  it('set the password of the identity in the custom database after it was linked to another user', async () => {
     const [primary, other] = [await someone({}, 'moving'), await someone()];
     const [, upstreamId] = other.id.split('|');
     const linked = await call('POST', `${primary.path}/identities`, {
@@ -494,13 +494,13 @@ describe('changes of users who are kept in a database elsewhere', () => {
     ).to.equal(200);
     expect((await grant(other.email, OLD)).status).to.equal(403);
     expect(await subject(other.email, NEW, 'users')).to.equal(primary.id);
-    // The password of the user who was there first is another one, and kept here.
+    // The primary user's own password is a different one, and stored here.
     expect(await subject(primary.email, OLD, 'moving')).to.equal(primary.id);
     expect((await call('DELETE', primary.path)).status).to.equal(204);
     expect([legacy.users.has(other.email), legacy.users.has(primary.email)]).to.deep.equal([false, true]);
   });
 
-  it('are not offered, and refused, where there are no scripts for them', async () => {
+  it('are not offered, and rejected, if there are no scripts for them', async () => {
     const email = fresh();
     expect((await signUp(email, { connection: 'login-only' })).json()).to.deep.equal({
       error: 'public signup is disabled',
@@ -521,7 +521,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
     expect(legacy.users.has(someoneThere.email)).to.equal(true);
   });
 
-  it('never come by an import', async () => {
+  it('are rejected for an import', async () => {
     const { records } = await server.store.collection('connections').list({ limit: 100 });
     const form = new FormData();
     form.set('connection_id', records.find(({ name }) => name === 'users')?.id ?? '');

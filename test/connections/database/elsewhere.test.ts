@@ -1,4 +1,4 @@
-// Users who are kept in a database elsewhere, password and all: each login asks it.
+// Users who stay in a custom database with their passwords: each login asks it.
 import { expect } from 'chai';
 import { createAgent } from '../../support/agent.ts';
 import { tenant as base, logIn, payload, responseOf, token, webRequest } from '../../support/flows.ts';
@@ -14,7 +14,7 @@ import { startServer, type TestServer } from '../../support/server.ts';
 const PASSWORD = 'old';
 const REALM = 'http://auth0.com/oauth/grant-type/password-realm';
 
-describe('users who are kept in a database elsewhere', () => {
+describe('users who stay in a custom database', () => {
   let legacy: LegacyDatabase;
   let server: TestServer;
   const database = (name: string, scripts: Record<string, string | null> = {}, more: object = {}) => ({
@@ -102,7 +102,7 @@ describe('users who are kept in a database elsewhere', () => {
   };
   const stored = (id: string) => server.store.collection('users').get(id);
 
-  it('log in by its script each time, and no password is kept here', async () => {
+  it('log in by its script each time, and no password is stored here', async () => {
     const { email, user } = someone();
     for (let n = 0; n < 2; n++) {
       const asked = legacy.seen.length;
@@ -130,7 +130,7 @@ describe('users who are kept in a database elsewhere', () => {
     expect(responseOf(answer).code).to.be.a('string');
   });
 
-  it('are here what the database says at each login; what was set here beside it stays', async () => {
+  it('are updated from the database at each login; other changes made here stay', async () => {
     const { email, user } = someone({ metadata: { app_metadata: { plan: 'a' }, locale: 'de' } });
     const id = subject(await grant(email, PASSWORD));
     await server.store
@@ -143,7 +143,7 @@ describe('users who are kept in a database elsewhere', () => {
     });
     expect(payload((await grant(email, PASSWORD)).json().id_token)).to.include({ name: 'Another Name' });
     expect((await stored(id))?.app_metadata).to.deep.equal({ plan: 'b', own: 1 });
-    // Whoever proved the address here has proved it.
+    // An address that was verified here stays verified.
     expect((await stored(id))?.email_verified).to.equal(true);
     const { email: other, user: fixed } = someone();
     await grant(other, PASSWORD, 'first');
@@ -160,14 +160,14 @@ describe('users who are kept in a database elsewhere', () => {
     expect((await server.store.collection('users').findBy('email', email)).length).to.equal(1);
   });
 
-  it('are one user after twenty first logins at once', async () => {
+  it('are one user after twenty concurrent first logins', async () => {
     const { email, user } = someone();
     const answers = await Promise.all(Array.from({ length: 20 }, () => grant(email, PASSWORD)));
     expect(new Set(answers.map(subject))).to.deep.equal(new Set([`auth0|${user.id}`]));
     expect((await server.store.collection('users').findBy('email', email)).length).to.equal(1);
   });
 
-  it('are told the same of a wrong password, an unknown user and a database that fails', async () => {
+  it('get the same answer for a wrong password, an unknown user and a failing database', async () => {
     const { email } = someone();
     const wrong = await grant(email, 'wrong');
     expect(wrong.status).to.equal(403);
@@ -183,7 +183,7 @@ describe('users who are kept in a database elsewhere', () => {
     });
   });
 
-  it('are locked after ten wrong passwords, before the script is asked again', async () => {
+  it('are locked after ten wrong passwords, and the script is not run again', async () => {
     const { email } = someone();
     for (let n = 0; n < 10; n++) expect((await grant(email, `wrong-${n}`)).status).to.equal(403);
     const asked = legacy.seen.length;
@@ -191,7 +191,7 @@ describe('users who are kept in a database elsewhere', () => {
     expect(legacy.seen.length).to.equal(asked);
   });
 
-  describe('are never another user', () => {
+  describe('are never logged in as another user', () => {
     const refused = async (answer: Awaited<ReturnType<typeof grant>>, connection: string, why: RegExp) => {
       expect([answer.status, answer.json().error_description]).to.deep.equal([
         403,
@@ -200,7 +200,7 @@ describe('users who are kept in a database elsewhere', () => {
       expect((await events(connection)).at(-1)?.description).to.match(why);
     };
 
-    it('by an answer with another address than the one that was asked for', async () => {
+    it('by a result with another address than the requested one', async () => {
       await refused(
         await grant('asked@example.test', 'any', 'stranger'),
         'stranger',
@@ -228,20 +228,20 @@ describe('users who are kept in a database elsewhere', () => {
       await refused(await grant(again, PASSWORD, 'moving'), 'moving', /another user's/);
     });
 
-    it('by an address that another user of the connection has', async () => {
+    it('by an address of another user of the connection', async () => {
       const { email } = someone();
       expect((await grant(email, PASSWORD)).status).to.equal(200);
       legacy.add(email, PASSWORD, { id: `new-${email}` });
       await refused(await grant(email, PASSWORD), 'users', /another user's/);
     });
 
-    it('by a username that is an e-mail address, or an id that a store cannot tell from others', async () => {
+    it('by a username that is an e-mail address, or by an id that stores cannot distinguish from others', async () => {
       expect((await grant('squatter@example.test', 'any', 'as-name')).status).to.equal(200);
       expect((await stored('auth0|squatter@example.test'))?.username).to.equal(undefined);
       await refused(await grant('a@example.test', 'any', 'half'), 'half', /no user with a user_id/);
     });
 
-    it('of those who have moved here: whoever has their id and another address stays outside', async () => {
+    it('by the id of a user who has moved here and has another address', async () => {
       const { email, user } = someone();
       expect((await grant(email, PASSWORD, 'moving')).status).to.equal(200);
       const again = `thief-${email}`;
@@ -250,7 +250,7 @@ describe('users who are kept in a database elsewhere', () => {
     });
   });
 
-  it('have the tokens that a script gives with their identity, and not in their profile', async () => {
+  it('keep the tokens that a script returns with their identity, not in their profile', async () => {
     const id = subject(await grant('with-tokens@example.test', 'any', 'tokens'));
     const [identity] = await server.store.collection('identities').findBy('user', id);
     expect(identity?.upstream).to.deep.equal({ access_token: 'their-token' });
@@ -258,7 +258,7 @@ describe('users who are kept in a database elsewhere', () => {
     expect(JSON.stringify(await stored(id))).not.to.include('their-token');
   });
 
-  it('are asked for with a context where scripts want one', async () => {
+  it('pass a context to scripts that want one', async () => {
     const nameOf = async (email: string) =>
       (await server.store.collection('users').findBy('email', email))[0]?.name;
     await grant('aware@example.test', 'any', 'aware');
@@ -274,8 +274,8 @@ describe('users who are kept in a database elsewhere', () => {
     expect(JSON.parse((await nameOf(other)) ?? '').organization).to.include({ id: 'org_acme' });
   });
 
-  describe('whose script fails', () => {
-    it('are not locked by a script that fails, which is asked no more after thirty times', async () => {
+  describe('with a script that fails', () => {
+    it('are not locked; the script is not run again after thirty failures', async () => {
       const { email } = someone();
       const { email: other } = someone();
       legacy.misbehave = (response) => response.writeHead(500).end();
@@ -293,7 +293,7 @@ describe('users who are kept in a database elsewhere', () => {
       expect(legacy.seen.length).to.equal(asked);
     });
 
-    it('leave neither passwords nor the configuration in logs', () => {
+    it('leave neither passwords nor the configuration in the logs', () => {
       expect(server.logged()).not.to.include(KEY).and.not.include('guess-');
     });
   });

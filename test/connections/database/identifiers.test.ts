@@ -1,4 +1,4 @@
-// `attributes` of a database connection: by which names its users sign up and log in.
+// `attributes` of a database connection: the identifiers by which its users sign up and log in.
 import { expect } from 'chai';
 import { type Agent, createAgent, readForm } from '../../support/agent.ts';
 import { follow, responseOf } from '../../support/flows.ts';
@@ -34,7 +34,7 @@ type Name = keyof typeof DATABASES;
 
 const PASSWORD = 'A-good-Passw0rd';
 
-describe('names of users of a database connection', () => {
+describe('identifiers of a database connection', () => {
   let server: TestServer;
   before(async () => {
     const lifted = ['signup', 'hosted', 'token', 'changePassword'];
@@ -66,7 +66,7 @@ describe('names of users of a database connection', () => {
   };
   const statusOf = async (...args: Parameters<typeof logIn>) => (await logIn(...args)).status;
 
-  it('are any that the connection has, however they are typed', async () => {
+  it('log in by any of their kinds, however they are typed', async () => {
     const number = phone();
     const made = await signUp('any', { email: 'Any@Example.Test', phone_number: number, username: 'AnyOne' });
     expect(made.body).to.include({ email: 'any@example.test', phone_number: number, username: 'anyone' });
@@ -81,7 +81,7 @@ describe('names of users of a database connection', () => {
     expect(await statusOf('any', number.slice(1))).to.equal(403);
   });
 
-  it('are asked for at a sign-up where they are required, and refused where the connection has none of them', async () => {
+  it('must be given at a sign-up if required, and are rejected if the connection does not have that kind', async () => {
     const fault = async (...args: Parameters<typeof signUp>) => (await signUp(...args)).body.error;
     expect(await fault('phones', { email: 'x@example.test' })).to.equal('phone_number is required');
     expect(await fault('phones', { phone_number: phone(), email: 'x@example.test' })).to.equal(
@@ -95,11 +95,11 @@ describe('names of users of a database connection', () => {
     expect(await fault('names-only', { email: 'x@example.test' })).to.equal('username is required');
     expect(await fault('names-only', { username: 'ab' })).to.match(/^invalid username: 3 to 20/);
     expect(await fault('any', {})).to.equal('email is required');
-    // One that is no name alone is not enough to be back with.
+    // A phone number that is not an identifier alone would not allow another login.
     expect((await signUp('phones', { phone_number: phone() })).status).to.equal(200);
   });
 
-  it('are no e-mail address and no number that others could log in with', async () => {
+  it('reject a username in the form of an e-mail address or phone number that others could log in with', async () => {
     const username = async (connection: Name, name: string) =>
       (await signUp(connection, { username: name })).status;
     expect(await username('any', 'owner@example.test')).to.equal(400);
@@ -110,7 +110,7 @@ describe('names of users of a database connection', () => {
     expect(await statusOf('any-format', 'owner@example.test')).to.equal(200);
   });
 
-  it('are none of a kind that the connection does not log in with', async () => {
+  it('do not log in by a kind that the connection does not use as identifier', async () => {
     const email = 'shared@example.test';
     for (const username of ['first-one', 'second-one'])
       expect((await signUp('names-only', { username, email })).status, username).to.equal(200);
@@ -118,7 +118,7 @@ describe('names of users of a database connection', () => {
     expect(await statusOf('names-only', 'second-one')).to.equal(200);
   });
 
-  it('are one user’s: of ten who sign up with a number at once one gets it', async () => {
+  it('are unique: of ten concurrent sign-ups with one phone number one succeeds', async () => {
     const number = phone();
     const all = await Promise.all(
       Array.from({ length: 10 }, (_, i) => signUp('any', { phone_number: number, username: `racer-${i}` })),
@@ -129,7 +129,7 @@ describe('names of users of a database connection', () => {
     expect(await statusOf('any', number)).to.equal(200);
   });
 
-  it('tell nobody whether there is an account', async () => {
+  it('do not reveal whether there is an account', async () => {
     const number = phone();
     await signUp('any', { phone_number: number });
     const [known, unknown] = await Promise.all([
@@ -144,26 +144,26 @@ describe('names of users of a database connection', () => {
     expect(taken.text).to.equal(takenName.text);
   });
 
-  describe('count as one account', () => {
+  describe('share one count of wrong passwords', () => {
     const wrong = async (name: string, times: number) => {
       const told: string[] = [];
       for (let i = 0; i < times; i += 1) told.push((await logIn('locked', name, 'wrong')).text);
       return told;
     };
 
-    it('whose guesses by one name are none more by another', async () => {
+    it('whichever of them is typed', async () => {
       const number = phone();
       const names = { email: 'lock@example.test', phone_number: number, username: 'lock-me' };
       await signUp('locked', names);
       await wrong(names.email, 2);
       await wrong(number, 2);
-      // Refused as a wrong password is: the right one tells nothing by a name that was not tried too often.
+      // The right password is rejected as a wrong one, so that another identifier does not reveal it.
       const right = await logIn('locked', 'lock-me');
       expect(right.status).to.equal(403);
       expect(right.text).to.equal((await logIn('locked', 'nobody-at-all')).text);
     });
 
-    it('by a number however it is written, also from where its user has logged in', async () => {
+    it('however a phone number is written, also from a known address', async () => {
       const number = phone();
       await signUp('locked', { phone_number: number });
       expect(await statusOf('locked', number)).to.equal(200);
@@ -171,7 +171,7 @@ describe('names of users of a database connection', () => {
       expect((await logIn('locked', number)).text).to.include('too_many_attempts');
     });
 
-    it('and a lock says of no two names that they are the same person’s', async () => {
+    it('without revealing that two of them belong to one user', async () => {
       const names = { email: 'told@example.test', username: 'told-me' };
       await signUp('locked', names);
       const ofOne = [...(await wrong(names.email, 5)), ...(await wrong(names.username, 5))];
@@ -193,7 +193,7 @@ describe('names of users of a database connection', () => {
       return follow(agent, await agent.request(action, { form: { ...fields, ...typed } }), server.url);
     };
 
-    it('are asked for by their kind, in the words of the language', async () => {
+    it("have a field that names their kinds in the page's language", async () => {
       const label = async (connection: Name, ui_locales?: string) => {
         const { page } = await open(connection, ui_locales === undefined ? {} : { ui_locales });
         return [
@@ -208,7 +208,7 @@ describe('names of users of a database connection', () => {
       expect((await label('both', 'ar'))[0]).to.equal('البريد الإلكتروني أو رقم الهاتف');
     });
 
-    it('log in, and what is wrong is said without naming one', async () => {
+    it('log in, and an error does not name the wrong one', async () => {
       const number = phone();
       await signUp('phones', { phone_number: number });
       const { agent, page } = await open('phones');
@@ -218,7 +218,7 @@ describe('names of users of a database connection', () => {
       expect(responseOf(end)).to.have.property('code');
     });
 
-    it('are fields of the page to sign up, and what is missing is marked', async () => {
+    it('have fields in the sign-up form, which marks a missing one', async () => {
       const { agent, page } = await open('both', { screen_hint: 'signup' });
       expect(page.text)
         .to.include('id="phone"')
@@ -234,7 +234,7 @@ describe('names of users of a database connection', () => {
       expect(await statusOf('both', number)).to.equal(200);
     });
 
-    it('bring a link for a new password to the address of the account, whichever is typed', async () => {
+    it('request a reset link, which goes to the e-mail address of the account whichever is typed', async () => {
       const number = phone();
       const email = 'forgetful@example.test';
       await signUp('any', { email, phone_number: number });

@@ -1,4 +1,4 @@
-// Users who move here from a database elsewhere, at their first login.
+// Users who move here from a custom database at their first login.
 import { expect } from 'chai';
 import { createAgent } from '../../support/agent.ts';
 import {
@@ -23,10 +23,10 @@ import { SHORT_SCRIPTS, startServer, type TestServer } from '../../support/serve
 const PASSWORD = 'old';
 const REALM = 'http://auth0.com/oauth/grant-type/password-realm';
 
-describe('users who move here from a database elsewhere', () => {
+describe('users who move here from a custom database', () => {
   let legacy: LegacyDatabase;
   let server: TestServer;
-  /** What was waited for so far, milliseconds. */
+  /** Milliseconds waited so far. */
   const pauses: number[] = [];
   const generous = { capacity: 10_000, perMinute: 10_000 };
   const database = (name: string, scripts: Record<string, string> = {}, more: object = {}) => ({
@@ -92,7 +92,7 @@ describe('users who move here from a database elsewhere', () => {
     return records.filter(({ connection, type }) => connection === name && type === 'f');
   };
 
-  it('are made here by the first login, as the script has them, and never asked for there again', async () => {
+  it('are created by the first login, as the script returns them, and later logins do not ask the script', async () => {
     const { email, user } = someone();
     const first = await grant(email, PASSWORD);
     expect(first.status, first.text).to.equal(200);
@@ -111,7 +111,7 @@ describe('users who move here from a database elsewhere', () => {
     expect(legacy.seen.length).to.equal(asked);
   });
 
-  it('log in at the hosted page; an address that is not verified there is not verified here', async () => {
+  it('log in at the hosted page; an address not verified there is not verified here', async () => {
     const { email } = someone({ email_verified: false });
     const agent = createAgent(server);
     const answer = await logIn(agent, server, webRequest({ connection: 'users' }), {
@@ -129,7 +129,7 @@ describe('users who move here from a database elsewhere', () => {
     expect(payload(tokens.json().id_token)).to.include({ email, email_verified: false });
   });
 
-  it('are told the same of a wrong password, an unknown user and a database that fails', async () => {
+  it('get the same answer for a wrong password, an unknown user and a failing database', async () => {
     const { email } = someone();
     const wrong = await grant(email, 'wrong');
     const unknown = await grant('nobody@example.test', 'wrong');
@@ -145,7 +145,7 @@ describe('users who move here from a database elsewhere', () => {
     expect((await grant(email, PASSWORD)).status).to.equal(200);
   });
 
-  it('are refused at even times, whatever was asked; who is right waits for nothing', async () => {
+  it('are rejected after multiples of half a second, whatever the reason; a right password does not wait', async () => {
     const [moved, there] = [someone(), someone()];
     pauses.length = 0;
     expect((await grant(moved.email, PASSWORD)).status).to.equal(200);
@@ -169,7 +169,7 @@ describe('users who move here from a database elsewhere', () => {
     }
   });
 
-  it('are locked after ten wrong passwords, as all others are', async () => {
+  it('are locked after ten wrong passwords, as all users are', async () => {
     const { email } = someone();
     const answers = [];
     for (let n = 0; n < 11; n++) answers.push((await grant(email, `wrong-${n}`)).status);
@@ -178,7 +178,7 @@ describe('users who move here from a database elsewhere', () => {
     expect((await grant(email, PASSWORD)).status).to.equal(429);
   });
 
-  it('are one user after fifty first logins at once', async () => {
+  it('are one user after fifty concurrent first logins', async () => {
     const { email, user } = someone();
     const answers = await Promise.all(Array.from({ length: 50 }, () => grant(email, PASSWORD)));
     const right = answers.filter(({ status }) => status === 200);
@@ -198,7 +198,7 @@ describe('users who move here from a database elsewhere', () => {
     expect((await grant(email, PASSWORD, 'other')).status).to.equal(403);
   });
 
-  it('do not come in by a script without end or without an id; nothing is reached, no password is kept', async () => {
+  it('are rejected if the script does not end or returns no id; the script reaches no network, and no password is stored', async () => {
     const secret = 'a "password" of theirs';
     for (const [connection, words] of [
       ['loops', /used the processor for more than 1000 ms/],
@@ -217,7 +217,7 @@ describe('users who move here from a database elsewhere', () => {
     expect(server.logged()).not.to.include('of theirs').and.not.include(KEY);
   });
 
-  it('never get the password of somebody of another database who has their id and was linked to another user', async () => {
+  it('never get the password of a linked user of another database who had their id', async () => {
     const [owner, { email, user }] = [someone(), someone()];
     for (const one of [owner.email, email]) expect((await grant(one, PASSWORD)).status).to.equal(200);
     const main = `auth0|${owner.user.id}`;
@@ -242,14 +242,14 @@ describe('users who move here from a database elsewhere', () => {
         json: { connection: 'other', email: stranger },
       });
     }
-    // Whose mail comes later.
+    // The mail would come later, if there were one.
     await resetPassword(server, other, 'Entirely-New-Words-7', 'other');
     for (const stranger of strangers) expect(await messagesTo(server, stranger)).to.deep.equal([]);
     for (const id of [user.id, 'bare']) expect(await server.users.get(`auth0|${id}`)).to.equal(undefined);
     expect((await grant(email, PASSWORD)).status).to.equal(200);
   });
 
-  it('are nobody whom a stranger signs up as before their first login, nor while their database fails', async () => {
+  it('cannot be signed up by a stranger before their first login, even while the database fails', async () => {
     const { email } = someone();
     const signUp = (address: string) =>
       createAgent(server).request('/dbconnections/signup', {
@@ -264,7 +264,7 @@ describe('users who move here from a database elsewhere', () => {
     expect((await signUp('new-one@example.test')).status).to.equal(200);
   });
 
-  it('stay where the connection is not customized', async () => {
+  it('are not moved if the connection is not customized', async () => {
     const { email } = someone();
     const asked = legacy.seen.length;
     expect((await grant(email, PASSWORD, 'off')).status).to.equal(403);

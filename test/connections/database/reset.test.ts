@@ -1,4 +1,4 @@
-// Resetting a password: by the endpoint and from the login page, and what a reset ends.
+// Password resets, by the endpoint and from the login page, and what a reset ends.
 import { expect } from 'chai';
 import { type Agent, type Answer, createAgent, readForm } from '../../support/agent.ts';
 import { databaseUser } from '../../support/database-user.ts';
@@ -60,7 +60,7 @@ const resultTenant = {
   ],
 };
 
-describe('resetting a password', () => {
+describe('a password reset', () => {
   let server: TestServer;
   let people = 0;
   before(async () => {
@@ -102,7 +102,7 @@ describe('resetting a password', () => {
   };
 
   describe('POST /dbconnections/change_password', () => {
-    it('answers the sentence that SDKs show, with the limit’s headers', async () => {
+    it('returns the sentence that SDKs show, with the headers of the limit', async () => {
       const { email } = await someone();
       const answer = await ask({ email });
       expect(answer.status).to.equal(200);
@@ -115,7 +115,7 @@ describe('resetting a password', () => {
       );
     });
 
-    it('takes a form, and no client_id', async () => {
+    it('accepts a form, and a request without client_id', async () => {
       const { email } = await someone();
       const answer = await createAgent(server).request('/dbconnections/change_password', {
         form: { connection: 'users', email, password: '' },
@@ -124,7 +124,7 @@ describe('resetting a password', () => {
       expect((await nextMessageTo(server, email)).link).to.contain('/u/reset-password?ticket=');
     });
 
-    it('answers the same for an address that nobody has, and writes to nobody', async () => {
+    it('returns the same for an unknown address, and sends no mail', async () => {
       const { email } = await someone();
       const [known, unknown] = [await ask({ email }), await ask({ email: 'nobody@example.test' })];
       expect(unknown.status).to.equal(known.status);
@@ -134,7 +134,7 @@ describe('resetting a password', () => {
       expect(await messagesTo(server, 'nobody@example.test')).to.deep.equal([]);
     });
 
-    it('takes as long for an address that nobody has', async () => {
+    it('takes as long for an unknown address', async () => {
       const { email } = await someone();
       const ratio = await timesAsLong(
         async () => () => ask({ email }),
@@ -143,7 +143,7 @@ describe('resetting a password', () => {
       expect(ratio).to.be.within(1 / 3, 3);
     });
 
-    it('makes the link by the configured address, whatever the request says of its host', async () => {
+    it("makes the link from the configured base URL, whatever the request's host", async () => {
       const { email } = await someone();
       await createAgent(server).request('/dbconnections/change_password', {
         json: { connection: 'users', email },
@@ -157,8 +157,8 @@ describe('resetting a password', () => {
     for (const [what, fields, error] of [
       ['no address', {}, 'email is required'],
       ['no connection', { connection: null, email: 'a@b.test' }, 'connection is required'],
-      ['an address that is none', { email: 'a b' }, 'email format validation failed'],
-      ['an address that is no text', { email: { $gt: '' } }, 'invalid email type (expected string)'],
+      ['an invalid address', { email: 'a b' }, 'email format validation failed'],
+      ['an address that is not a string', { email: { $gt: '' } }, 'invalid email type (expected string)'],
       ['an unknown connection', { connection: 'nope', email: 'a@b.test' }, 'connection not found'],
       [
         'a connection that is not the application’s',
@@ -167,14 +167,14 @@ describe('resetting a password', () => {
       ],
       ['an unknown organization', { organization: 'org_nope', email: 'a@b.test' }, 'organization not found'],
     ] as const) {
-      it(`answers 400 to ${what}`, async () => {
+      it(`returns 400 for ${what}`, async () => {
         const answer = await ask(fields);
         expect(answer.status).to.equal(400);
         expect(answer.json().error).to.equal(error);
       });
     }
 
-    it('is limited to ten at once, then one a minute, per address and e-mail address', async () => {
+    it('allows ten requests at once and then one a minute, for each IP and e-mail address', async () => {
       const limited = await startServer({ tenant: base });
       try {
         const statuses = [];
@@ -190,8 +190,8 @@ describe('resetting a password', () => {
     });
   });
 
-  describe('the link', () => {
-    it('sets a new password, which alone is good from then on', async () => {
+  describe('by its link', () => {
+    it('sets a new password, and rejects the old one', async () => {
       const { email, password } = await someone();
       const done = await reset(await linkFor(email), NEW);
       expect(done.status).to.equal(200);
@@ -200,7 +200,7 @@ describe('resetting a password', () => {
       expect(await passwordIs(email, password)).to.equal(false);
     });
 
-    it('verifies the address that it came to, and tells its owner that the password changed', async () => {
+    it('verifies the address that the link came to, and mails its owner that the password changed', async () => {
       const { id, email } = await someone();
       expect((await server.users.get(id))?.email_verified).to.equal(false);
       await reset(await linkFor(email), NEW);
@@ -209,7 +209,7 @@ describe('resetting a password', () => {
       expect(notice.link).to.equal(undefined);
     });
 
-    it('is good once', async () => {
+    it('accepts the link once', async () => {
       const { email } = await someone();
       const link = await linkFor(email);
       await reset(link, NEW);
@@ -218,7 +218,7 @@ describe('resetting a password', () => {
       expect(again.text).to.contain('This link does not work any more');
     });
 
-    it('is good once when twenty come at once', async () => {
+    it('accepts the link once if twenty use it at the same time', async () => {
       const { email } = await someone();
       const link = await linkFor(email);
       const pages = await Promise.all(
@@ -235,21 +235,21 @@ describe('resetting a password', () => {
       expect(await passwordIs(email, winners[0]?.password ?? '')).to.equal(true);
     });
 
-    it('is fetched by mail scanners without harm', async () => {
+    it('does not use the link up when a mail scanner fetches it', async () => {
       const { email } = await someone();
       const link = await linkFor(email);
       for (let i = 0; i < 3; i++) await createAgent(server).get(link);
       expect((await reset(link, NEW)).status).to.equal(200);
     });
 
-    it('is dead when a newer one was sent', async () => {
+    it('rejects the link after a newer one was sent', async () => {
       const { email } = await someone();
       const [first, second] = [await linkFor(email), await linkFor(email)];
       expect((await createAgent(server).get(first)).status).to.equal(400);
       expect((await reset(second, NEW)).status).to.equal(200);
     });
 
-    it('is dead when the user’s address changed meanwhile', async () => {
+    it("rejects the link after the user's address changed", async () => {
       const { id, email } = await someone();
       const link = await linkFor(email);
       await server.users.update(id, { email: `moved-${email}` });
@@ -265,11 +265,11 @@ describe('resetting a password', () => {
 
     for (const [what, password, repeat, text] of [
       ['a weak password', 'short', 'short', 'does not meet all rules'],
-      ['two that differ', NEW, `${NEW}!`, 'not the same'],
-      ['the password it was', USER.password, USER.password, 'used this password before'],
-      ['nothing', '', '', 'does not meet all rules'],
+      ['two different passwords', NEW, `${NEW}!`, 'not the same'],
+      ['the present password', USER.password, USER.password, 'used this password before'],
+      ['an empty password', '', '', 'does not meet all rules'],
     ] as const) {
-      it(`refuses ${what}, and stays good`, async () => {
+      it(`rejects ${what}, and keeps the link valid`, async () => {
         const { email } = await someone();
         const link = await linkFor(email);
         const browser = createAgent(server);
@@ -281,7 +281,7 @@ describe('resetting a password', () => {
       });
     }
 
-    it('takes a password again that is older than the history', async () => {
+    it('accepts a password again that is older than the history', async () => {
       const { email, password } = await someone();
       for (const next of ['First-New-Words-1', 'Second-New-Words-2', 'Third-New-Words-3']) {
         expect((await reset(await linkFor(email), next)).status).to.equal(200);
@@ -290,7 +290,7 @@ describe('resetting a password', () => {
       expect((await reset(await linkFor(email), password)).status).to.equal(200);
     });
 
-    it('is used only by a form of ours', async () => {
+    it('accepts a password only from our form', async () => {
       const { email } = await someone();
       const ticket = new URL(await linkFor(email), server.url).searchParams.get('ticket') ?? '';
       const forged = await createAgent(server).request('/u/reset-password', {
@@ -301,7 +301,7 @@ describe('resetting a password', () => {
     });
 
     for (const ticket of ['', 'x', 'A'.repeat(43), '%00', '../../etc', '__proto__']) {
-      it(`is not guessed: ${JSON.stringify(ticket)}`, async () => {
+      it(`rejects the invalid ticket ${JSON.stringify(ticket)}`, async () => {
         const answer = await createAgent(server).get(
           `/u/reset-password?ticket=${encodeURIComponent(ticket)}`,
         );
@@ -309,7 +309,7 @@ describe('resetting a password', () => {
       });
     }
 
-    it('of a verification mail is none of a reset, and the reverse', async () => {
+    it('rejects the ticket of a verification mail, and verification rejects the ticket of a reset', async () => {
       const email = `signer-${++people}@example.test`;
       await createAgent(server).request('/dbconnections/signup', {
         json: { client_id: 'spa', connection: 'users', email, password: USER.password },
@@ -323,7 +323,7 @@ describe('resetting a password', () => {
       ).to.equal(400);
     });
 
-    it('is kept neither in the store nor in the log', async () => {
+    it('stores the link neither in the store nor in the log', async () => {
       const { email } = await someone();
       const ticket = new URL(await linkFor(email), server.url).searchParams.get('ticket') ?? 'none';
       await reset(`/u/reset-password?ticket=${ticket}`, NEW);
@@ -337,7 +337,7 @@ describe('resetting a password', () => {
   });
 
   describe('ends', () => {
-    it('the sessions and refresh tokens of the user, and of nobody else', async () => {
+    it('the sessions and refresh tokens of the user, and of no other user', async () => {
       const user = await someone();
       const [browser, bystander] = [createAgent(server), createAgent(server)];
       const offline = { scope: 'openid offline_access' };
@@ -366,7 +366,7 @@ describe('resetting a password', () => {
       expect(responseOf(await authorize(bystander, silent)).code).to.be.a('string');
     });
 
-    it('no session where the tenant says so and the address was proved before', async () => {
+    it('no session if the tenant keeps them and the address was verified before', async () => {
       const keeping = await startServer({
         tenant: { ...tenant, tenant: { ...base.tenant, flags: { keep_sessions_on_password_reset: true } } },
       });
@@ -395,8 +395,8 @@ describe('resetting a password', () => {
     });
   });
 
-  describe('where accounts are linked', () => {
-    /** A user whose address nobody has proved, with another one linked to them. */
+  describe('of linked accounts', () => {
+    /** A user with an unverified address, and another user linked to them. */
     const linked = async () => {
       const [user, other] = [await someone(), await someone()];
       await server.users.update(user.id, { email_verified: false });
@@ -407,13 +407,13 @@ describe('resetting a password', () => {
     const emailsOf = async (id: string) =>
       (await server.users.identitiesOf(id)).map(({ email }) => email).sort();
 
-    it('proves no address by a link that went to that of a linked identity', async () => {
+    it('verifies no address by a link that was sent to a linked identity', async () => {
       const { user, other } = await linked();
       expect((await reset(await linkFor(other.email), NEW)).status).to.equal(200);
       expect((await server.users.get(user.id))?.email_verified).to.equal(false);
     });
 
-    it('leaves whoever made an account no linked identity as a way in to it', async () => {
+    it('detaches linked identities if the address was unverified, so that whoever created the account loses access', async () => {
       const { user, other } = await linked();
       expect((await reset(await linkFor(user.email), NEW)).status).to.equal(200);
       expect(await emailsOf(user.id)).to.deep.equal([user.email]);
@@ -421,7 +421,7 @@ describe('resetting a password', () => {
       expect((await server.users.get(user.id))?.email_verified).to.equal(true);
     });
 
-    it('keeps them where the address was proved before', async () => {
+    it('keeps linked identities if the address was verified before', async () => {
       const { user, other } = await linked();
       await server.users.update(user.id, { email_verified: true });
       expect((await reset(await linkFor(user.email), NEW)).status).to.equal(200);
@@ -436,7 +436,7 @@ describe('resetting a password', () => {
     });
     after(() => results.stop());
 
-    it('goes on there, saying what came of it', async () => {
+    it('redirects there with the result', async () => {
       const { email } = await someone(results);
       const done = await reset(await linkFor(email, {}, results), NEW, results);
       expect(done.status).to.equal(303);
@@ -450,7 +450,7 @@ describe('resetting a password', () => {
       });
     });
 
-    it('names the organization that the request named', async () => {
+    it('names the organization of the request', async () => {
       const { email } = await someone(results);
       const done = await reset(await linkFor(email, { organization: 'org_acme' }, results), NEW, results);
       const { searchParams } = new URL(done.location);
@@ -458,7 +458,7 @@ describe('resetting a password', () => {
       expect(searchParams.get('organization_name')).to.equal('acme');
     });
 
-    it('is good for four hours where the template says nothing', async () => {
+    it('has a link that is valid for four hours by default', async () => {
       const { email } = await someone();
       const [early, late] = [await linkFor(email), await linkFor((await someone()).email)];
       server.tick((4 * 3600 - 10) * 1000);
@@ -467,7 +467,7 @@ describe('resetting a password', () => {
       expect((await createAgent(server).get(late)).status).to.equal(400);
     });
 
-    it('is good for as long as the template says', async () => {
+    it('has a link that is valid for as long as the template says', async () => {
       const { email } = await someone(results);
       const link = await linkFor(email, {}, results);
       results.tick(601_000);
@@ -487,7 +487,7 @@ describe('resetting a password', () => {
       return browser.request(action, { form: { ...fields, email } });
     };
 
-    it('sends a link, and says the same to whoever has no account', async () => {
+    it('sends a link, and shows the same page for an unknown address', async () => {
       const { email } = await someone();
       const texts = [];
       for (const address of [email, 'nobody@example.test']) {
@@ -502,7 +502,7 @@ describe('resetting a password', () => {
       ).to.equal(200);
     });
 
-    it('is not offered where the connection switches it off, and sends nothing', async () => {
+    it('is not offered and sends nothing if the connection switches it off', async () => {
       const email = `forgetful-${++people}@example.test`;
       await server.users.create(
         databaseUser({ connection: 'without-reset', email, password: USER.password }),
@@ -515,13 +515,13 @@ describe('resetting a password', () => {
       const { location } = await browser.get(`${new URL(start.location).pathname}/forgot-password`);
       expect(new URL(location).pathname).to.equal(new URL(start.location).pathname);
       const asked = await ask({ client_id: 'web', connection: 'without-reset', email });
-      // As for an address that nobody has: the answer is the connection's, and not the account's.
+      // The page is that of an unknown address, because the setting is the connection's.
       expect(asked.text).to.equal((await ask({ email: 'nobody@example.test' })).text);
       await server.tenant.close();
       expect(await messagesTo(server, email)).to.deep.equal([]);
     });
 
-    it('writes in the language of the page, also where `ui_locales` names none of ours', async () => {
+    it('sends the mail in the language of the page, also if `ui_locales` names no supported one', async () => {
       const { email } = await someone();
       const browser = createAgent(server);
       const headers = { 'accept-language': 'de-AT,de;q=0.9' };
@@ -534,14 +534,14 @@ describe('resetting a password', () => {
       expect((await nextMessageTo(server, email)).subject).to.contain('Passwort');
     });
 
-    it('refuses what is no address', async () => {
+    it('rejects an invalid address', async () => {
       const { browser, page } = await open();
       const answer = await send(browser, page, 'a b');
       expect(answer.status).to.equal(400);
       expect(answer.text).to.contain('This is not an email address.');
     });
 
-    it('takes a form of ours alone', async () => {
+    it('accepts only our form', async () => {
       const { browser, page } = await open();
       const { action } = readForm(page, 'email');
       expect((await browser.request(action, { form: { email: USER.email, _csrf: 'x' } })).status).to.equal(
@@ -551,7 +551,7 @@ describe('resetting a password', () => {
   });
 });
 
-describe('verifying an e-mail address', () => {
+describe('verification of an e-mail address', () => {
   let server: TestServer;
   let people = 0;
   before(async () => {
@@ -576,7 +576,7 @@ describe('verifying an e-mail address', () => {
     return browser.request(action, { form: fields });
   };
 
-  it('is asked for after sign-up, and shows in profile and tokens when done', async () => {
+  it('is requested after a sign-up, and then shows in profile and tokens', async () => {
     const { email, id, path, link } = await signUp();
     expect(link.origin + link.pathname).to.equal(`${server.url}/u/email-verification`);
     const claims = async () => {
@@ -594,7 +594,7 @@ describe('verifying an e-mail address', () => {
     expect((await server.users.get(id))?.email_verified).to.equal(true);
   });
 
-  it('is asked for after sign-up at the hosted page, too', async () => {
+  it('is requested after a sign-up at the hosted page, too', async () => {
     const browser = createAgent(server);
     const page = await follow(
       browser,
@@ -607,26 +607,26 @@ describe('verifying an e-mail address', () => {
     expect((await nextMessageTo(server, email)).link).to.contain('/u/email-verification?ticket=');
   });
 
-  it('is not done by who only fetches the link', async () => {
+  it('needs the form: fetching the link does not verify', async () => {
     const { id, path } = await signUp();
     await createAgent(server).get(path);
     expect((await server.users.get(id))?.email_verified).to.equal(false);
   });
 
-  it('is done once', async () => {
+  it('accepts the link once', async () => {
     const { path } = await signUp();
     await confirm(path);
     expect((await createAgent(server).get(path)).status).to.equal(400);
   });
 
-  it('is not done for an address that the user has no more', async () => {
+  it("rejects the link after the user's address changed", async () => {
     const { id, email, path } = await signUp();
     await server.users.update(id, { email: `moved-${email}` });
     expect((await createAgent(server).get(path)).status).to.equal(400);
     expect((await server.users.get(id))?.email_verified).to.equal(false);
   });
 
-  it('is done by a form of ours alone', async () => {
+  it('accepts only our form', async () => {
     const { id, link } = await signUp();
     const ticket = link.searchParams.get('ticket') ?? '';
     const forged = await createAgent(server).request('/u/email-verification', {
@@ -636,9 +636,9 @@ describe('verifying an e-mail address', () => {
     expect((await server.users.get(id))?.email_verified).to.equal(false);
   });
 
-  describe('of an account that somebody else made with it', () => {
+  describe('of an account that somebody else created with the address', () => {
     const squatter = { password: USER.password };
-    /** Opens the page. @returns presses its button. */
+    /** Opens the page. @returns a function that presses its button. */
     const openDiscard = async (path: string) => {
       const browser = createAgent(server);
       const { action, fields } = readForm(await browser.get(path), 'ticket');
@@ -665,7 +665,7 @@ describe('verifying an e-mail address', () => {
       expect(text).to.contain('das Konto löschen');
     });
 
-    it('deletes it with its sessions and tokens, and leaves the address free', async () => {
+    it('deletes the account with its sessions and tokens, and frees the address', async () => {
       const { email, id, path } = await signUp();
       const theirs = createAgent(server);
       await logIn(theirs, server, webRequest(), { email, ...squatter });
@@ -692,7 +692,7 @@ describe('verifying an e-mail address', () => {
       expect(again.json()._id).not.to.equal(id.split('|')[1]);
     });
 
-    it('deletes it once, by a form of ours alone', async () => {
+    it('deletes it once, and only by our form', async () => {
       const { id, path, link } = await signUp();
       const forged = await createAgent(server).request('/u/email-verification', {
         form: { ticket: link.searchParams.get('ticket') ?? '', decision: 'discard', _csrf: 'x' },
@@ -706,7 +706,7 @@ describe('verifying an e-mail address', () => {
       expect((await createAgent(server).get(path)).status).to.equal(400);
     });
 
-    it('deletes nothing once the address was proved', async () => {
+    it('deletes nothing after the address was verified', async () => {
       const { id, path, email } = await signUp();
       const { action, fields } = readForm(await createAgent(server).get(path), 'ticket');
       await server.users.update(id, { email_verified: true });
@@ -720,7 +720,7 @@ describe('verifying an e-mail address', () => {
       expect((await server.users.get(id))?.email).to.equal(email);
     });
 
-    it('ends a login of theirs that is under way', async () => {
+    it('ends a login of the account that is under way', async () => {
       const { email, path } = await signUp();
       const logins = Array.from({ length: 12 }, () => passwordLogin(email));
       const [done, ...answers] = await Promise.all([discard(path), ...logins]);

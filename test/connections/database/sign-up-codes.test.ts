@@ -1,4 +1,4 @@
-// Signing up on the hosted page where the connection has addresses proved by a code.
+// Sign-up on the hosted page of a connection that verifies addresses by codes.
 import { expect } from 'chai';
 import { type Answer, createAgent, readForm } from '../../support/agent.ts';
 import { responseOf, webRequest } from '../../support/flows.ts';
@@ -25,7 +25,7 @@ const DATABASES = {
 type Name = keyof typeof DATABASES;
 const PASSWORD = 'A-good-Passw0rd';
 
-describe('signing up with a code', () => {
+describe('sign-up with a code', () => {
   let server: TestServer;
   before(async () => {
     const lifted = ['signup', 'hosted', 'passwordlessStart', 'passwordlessDestination', 'passwordlessResend'];
@@ -43,7 +43,7 @@ describe('signing up with a code', () => {
     (await nextMessageTo(server, to, count, 'code')).code ?? '';
   const wrongFor = (code: string) => (code === '123456' ? '654321' : '123456');
 
-  it('makes the user once the address is proved, and logs them in', async () => {
+  it('creates the user once the address is proved, and logs them in', async () => {
     const email = address();
     const { page, submit } = await open('by-code');
     const asked = await submit(page, 'password', { email, password: PASSWORD });
@@ -69,7 +69,7 @@ describe('signing up with a code', () => {
     expect(login.status, login.text).to.equal(200);
   });
 
-  it('proves an address and a number one after the other', async () => {
+  it('proves an e-mail address and a phone number one after the other', async () => {
     const [email, phone] = [address(), number()];
     const { page, submit } = await open('both-by-code');
     const first = await submit(page, 'password', { email, phone, password: PASSWORD });
@@ -81,7 +81,7 @@ describe('signing up with a code', () => {
     expect(await userOf('both-by-code', email)).to.include({ email_verified: true, phone_verified: true });
   });
 
-  it('tells of a taken address only who has proved that it is theirs', async () => {
+  it('says that an address is taken only after it was proved', async () => {
     const email = address();
     const first = await open('by-code');
     const made = await first.submit(first.page, 'password', { email, password: PASSWORD });
@@ -104,7 +104,7 @@ describe('signing up with a code', () => {
     expect(proved?.text).to.include('If you already have one');
   });
 
-  it('leaves a number to who proves it, whoever has typed it before, and to who has proved it', async () => {
+  it('gives a phone number to whoever proves it, unless another user has proved it before', async () => {
     const phone = number();
     const stranger = address();
     const api = await createAgent(server).request('/dbconnections/signup', {
@@ -137,14 +137,14 @@ describe('signing up with a code', () => {
       address: phone,
     });
     expect(found?.email).to.equal(owner);
-    // Whoever has the number next does not take it from who has proved it: they are told.
+    // Whoever gets the number later cannot take it from the user who proved it; the page says that it is taken.
     const next = await signUp(address());
     expect(next.status).to.equal(400);
     expect(next.text).to.include('If you already have one');
     expect(await userOf('both-by-code', owner)).to.include({ phone_number: phone });
   });
 
-  it('takes a code once, three tries for it, and none of another request', async () => {
+  it('accepts a code once, allows three tries, and rejects a code of another request', async () => {
     const email = address();
     const { agent, page, submit } = await open('by-code');
     const asked = await submit(page, 'password', { email, password: PASSWORD });
@@ -170,7 +170,7 @@ describe('signing up with a code', () => {
     expect(responseOf(await guessing.submit(again, 'code', { code: next }))).to.have.property('code');
   });
 
-  it('judges name and password before a code is sent', async () => {
+  it('checks username and password before it sends a code', async () => {
     const email = address();
     const { page, submit } = await open('by-code');
     const refused = await submit(page, 'password', { email, password: 'weak' });
@@ -179,7 +179,7 @@ describe('signing up with a code', () => {
     expect(await messagesTo(server, email)).to.deep.equal([]);
   });
 
-  it('is none where a link verifies the address, or nothing does', async () => {
+  it('needs no code if a link verifies the address, or nothing does', async () => {
     const [linked, unproved] = [address(), address()];
     for (const [connection, email] of [
       ['by-link', linked],
@@ -206,7 +206,7 @@ describe('another code for a sign-up', () => {
   });
   after(() => server.stop());
 
-  it('is sent to who asks, however often a stranger has asked for the same address', async () => {
+  it('is sent even if strangers have requested codes for the same address', async () => {
     const email = 'held-up@example.test';
     const at = async (ip: string) => {
       const url = `http://127.0.0.1:${server.settings.port}`;

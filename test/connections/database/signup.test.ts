@@ -46,7 +46,7 @@ describe('POST /dbconnections/signup', () => {
       json: { client_id: 'web', connection: 'users', email: fresh(), password: 'Good-Enough-1', ...over },
     });
 
-  it('gives exactly the documented result', async () => {
+  it('returns exactly the documented result', async () => {
     const answer = await signUp({ email: 'first@example.test' });
     expect(answer.status).to.equal(200);
     expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
@@ -55,7 +55,7 @@ describe('POST /dbconnections/signup', () => {
     expect(answer.json()._id).to.match(/^[0-9a-f]{24}$/);
   });
 
-  it('gives back and keeps what was supplied', async () => {
+  it('returns and stores what was sent', async () => {
     const profile = {
       given_name: 'Ada',
       family_name: 'Lovelace',
@@ -69,7 +69,7 @@ describe('POST /dbconnections/signup', () => {
     expect(await server.users.get(`auth0|${answer.json()._id}`)).to.deep.include(profile);
   });
 
-  it('takes a form, and no client_id', async () => {
+  it('accepts a form, and a request without client_id', async () => {
     const email = fresh();
     const answer = await createAgent(server).request('/dbconnections/signup', {
       form: {
@@ -91,13 +91,13 @@ describe('POST /dbconnections/signup', () => {
     });
   });
 
-  it('gives a username back as it is kept, lower case', async () => {
+  it('returns a username in lower case, as it is stored', async () => {
     const answer = await signUp({ connection: 'staff', username: ' NewHand ' });
     expect(answer.json()).to.have.all.keys('_id', 'email', 'email_verified', 'username');
     expect(answer.json().username).to.equal('newhand');
   });
 
-  it('lets nobody set what only the server or its administrator may', async () => {
+  it('ignores members that only the server or an administrator may set', async () => {
     const answer = await signUp({
       email_verified: true,
       _id: 'f'.repeat(24),
@@ -114,7 +114,7 @@ describe('POST /dbconnections/signup', () => {
     expect(await server.users.identitiesOf(user?.id ?? '')).to.have.length(1);
   });
 
-  it('makes a user who can log in, however the password is composed', async () => {
+  it('creates a user who can log in, whichever Unicode form the password has', async () => {
     const email = fresh();
     await signUp({ email, password: 'Zürich-Åre-1'.normalize('NFD') });
     const logIn = (password: string) =>
@@ -130,20 +130,20 @@ describe('POST /dbconnections/signup', () => {
     expect((await logIn('Zurich-Are-1')).status).to.equal(403);
   });
 
-  it('takes an address in any case and with spaces around as one address', async () => {
+  it('treats an address in another case or with surrounding spaces as the same', async () => {
     expect((await signUp({ email: '  MiXed@Example.Test ' })).json()).to.include({
       email: 'mixed@example.test',
     });
     expect((await signUp({ email: 'mixed@example.test' })).json()).to.include({ code: 'invalid_signup' });
   });
 
-  // H with a line below has no capital letter of its own, its small letter has: the order of the steps shows.
+  // H with a line below exists in lower case only, so the order of folding and composing matters.
   for (const [one, other] of [
     ['zo\u00eb', 'zoe\u0308'],
     ['\u1e96ana', 'H\u0331ana'],
     ['\u212bsa', '\u00e5sa'],
   ] as const) {
-    it(`takes an address however it is composed as one address: ${one}`, async () => {
+    it(`treats an address in composed and decomposed form as the same: ${one}`, async () => {
       expect((await signUp({ email: `${one}@example.test` })).status).to.equal(200);
       expect((await signUp({ email: `${other}@example.test` })).json()).to.include({
         code: 'invalid_signup',
@@ -151,13 +151,13 @@ describe('POST /dbconnections/signup', () => {
     });
   }
 
-  it('takes one address once in each connection', async () => {
+  it('accepts an address once in each connection', async () => {
     const email = fresh();
     expect((await signUp({ email })).status).to.equal(200);
     expect((await signUp({ email, connection: 'none' })).status).to.equal(200);
   });
 
-  it('does not say that an address is taken', async () => {
+  it('does not reveal that an address is taken', async () => {
     const email = fresh();
     await signUp({ email });
     const again = await signUp({ email });
@@ -170,7 +170,7 @@ describe('POST /dbconnections/signup', () => {
     });
   });
 
-  it('says so where the tenant chooses to', async () => {
+  it('says that an address is taken if the tenant chooses to', async () => {
     const open = await startServer({
       tenant: {
         ...tenant,
@@ -189,7 +189,7 @@ describe('POST /dbconnections/signup', () => {
     }
   });
 
-  it('gives one of twenty racers the address, and leaves nothing of the others', async () => {
+  it('gives an address to one of twenty concurrent sign-ups, and stores nothing of the others', async () => {
     const email = fresh();
     const users = await server.store.collection('users').count();
     const answers = await Promise.all(Array.from({ length: 20 }, () => signUp({ email })));
@@ -214,7 +214,7 @@ describe('POST /dbconnections/signup', () => {
     expect(server.logged().includes('$argon2id$'), 'a hash in the log').to.equal(false);
   });
 
-  describe('fields at their limits', () => {
+  describe('limits of fields', () => {
     const metadata = (properties: number, name = 1, value = 1) =>
       Object.fromEntries(
         Array.from({ length: properties }, (_, i) => [`${i}`.padStart(name, 'n'), 'v'.repeat(value)]),
@@ -224,22 +224,22 @@ describe('POST /dbconnections/signup', () => {
       ['a name of 100 characters in metadata', { user_metadata: metadata(1, 100) }],
       ['a value of 500 characters', { user_metadata: metadata(1, 1, 500) }],
       [
-        'names and values counted in characters, not in halves of them',
+        'names and values counted in code points',
         {
           user_metadata: { ['😀'.repeat(100)]: '😀'.repeat(500) },
         },
       ],
-      ['metadata that is empty', { user_metadata: { empty: '' } }],
+      ['an empty metadata value', { user_metadata: { empty: '' } }],
       ['a name of 300 characters', { given_name: 'n'.repeat(300), family_name: 'n'.repeat(300) }],
       ['a picture of 2048 characters', { picture: `https://x.test/${'p'.repeat(2033)}` }],
       ['the shortest username by default', { connection: 'staff', username: 'q' }],
       ['the longest username by default', { connection: 'staff', username: 'u'.repeat(15) }],
-      ['null for what was left out', { username: null, user_metadata: null, picture: null }],
+      ['null in place of absent fields', { username: null, user_metadata: null, picture: null }],
       ['a username of the shortest length', { connection: 'named', username: 'abc', password: 'x' }],
       ['a username of the longest length', { connection: 'named', username: 'abcdefgh', password: 'x' }],
       ['a password of 512 bytes', { password: `Aa1${'x'.repeat(509)}` }],
     ] as const) {
-      it(`are taken: ${what}`, async () => {
+      it(`allow ${what}`, async () => {
         expect((await signUp(over)).status).to.equal(200);
       });
     }
@@ -284,12 +284,12 @@ describe('POST /dbconnections/signup', () => {
       ['no address', { email: undefined }, /email is required/],
       ['no password', { password: undefined }, /password is required/],
       ['no connection', { connection: undefined }, /connection is required/],
-      ['what is no address', { email: 'not-an-address' }, /email/],
+      ['an invalid address', { email: 'not-an-address' }, /email/],
       ['an address that is too long', { email: `${'a'.repeat(250)}@example.test` }, /email/],
       ['an address with a line break', { email: 'a@b.test\nBcc: c@d.test' }, /email/],
-      ['a username where none is taken', { username: 'someone' }, /username is not allowed/],
+      ['a username at a connection without usernames', { username: 'someone' }, /username is not allowed/],
       [
-        'no username where one is needed',
+        'no username at a connection that requires one',
         { connection: 'named', password: 'x' },
         /^missing username for named connection with requires_username enabled$/,
       ],
@@ -306,14 +306,14 @@ describe('POST /dbconnections/signup', () => {
       ],
       ['a username with a space', { connection: 'named', username: 'a b c', password: 'x' }, /username/],
     ] as const) {
-      it(`are refused, by name: ${what}`, async () => {
+      it(`reject ${what}, naming the field`, async () => {
         const answer = await signUp(over);
         expect(answer.status).to.equal(400);
         expect(answer.json().error).to.match(fault);
       });
     }
 
-    it('are refused when a name would change what objects are', async () => {
+    it('reject a name that would change a prototype', async () => {
       const body = `{"connection":"users","email":"${fresh()}","password":"Good-Enough-1","user_metadata":{"__proto__":{"x":"y"},"plan":"gold"}}`;
       const answer = await createAgent(server).request('/dbconnections/signup', {
         method: 'POST',
@@ -324,7 +324,7 @@ describe('POST /dbconnections/signup', () => {
       expect(answer.status).to.equal(400);
     });
 
-    it('are all named when several are wrong', async () => {
+    it('name all invalid fields of a request', async () => {
       const answer = await signUp({ email: undefined, picture: 'x', user_metadata: { n: 1 } });
       expect(answer.json().error).to.contain('email').and.contain('picture').and.contain('user_metadata.n');
     });
@@ -336,17 +336,17 @@ describe('POST /dbconnections/signup', () => {
       'a connection not enabled for the application',
       { connection: 'staff', client_id: 'spa', username: 'abc' },
     ],
-    ['a connection that is no database', { connection: 'mail' }],
+    ['a connection that is not a database', { connection: 'mail' }],
     ['an unknown application', { client_id: 'nobody' }],
   ] as const) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       const answer = await signUp(over);
       expect(answer.status).to.equal(400);
       expect(answer.json()).to.include({ error: 'connection not found', code: 'connection_not_found' });
     });
   }
 
-  it('refuses where signing up is off', async () => {
+  it('rejects a sign-up if the connection has disabled it', async () => {
     const answer = await signUp({ connection: 'closed' });
     expect(answer.status).to.equal(400);
     expect(answer.json()).to.deep.equal({ error: 'public signup is disabled' });
@@ -355,10 +355,10 @@ describe('POST /dbconnections/signup', () => {
   for (const [what, body, type] of [
     ['broken JSON', '{"email":', 'application/json'],
     ['an array', '[1]', 'application/json'],
-    ['nothing', '', 'application/json'],
+    ['an empty body', '', 'application/json'],
     ['a huge body', JSON.stringify({ email: 'x'.repeat(100_000) }), 'application/json'],
   ] as const) {
-    it(`answers ${what} with a clear 4xx`, async () => {
+    it(`returns a 4xx error for ${what}`, async () => {
       const answer = await createAgent(server).request('/dbconnections/signup', {
         method: 'POST',
         body,
@@ -385,14 +385,14 @@ describe('POST /dbconnections/signup', () => {
       ['excellent', 'abcdefgHH1', 'abcdefHHH1'],
       ['long', 'x'.repeat(20), 'x'.repeat(19)],
     ] as const) {
-      it(`${connection}: takes ${taken}${refused === undefined ? '' : `, refuses ${refused}`}`, async () => {
+      it(`of ${connection} allow ${taken}${refused === undefined ? '' : ` and reject ${refused}`}`, async () => {
         expect(await verdict(connection, taken)).to.equal('taken');
         if (refused !== undefined)
           expect(await verdict(connection, refused)).to.equal('PasswordStrengthError');
       });
     }
 
-    it("say which rules there are and which failed, in the hosted service's shape", async () => {
+    it("list the rules and which of them failed, in the hosted service's format", async () => {
       const answer = await signUp({ password: 'abc' });
       expect(answer.status).to.equal(400);
       expect(answer.json()).to.deep.equal({
@@ -434,20 +434,20 @@ describe('POST /dbconnections/signup', () => {
       });
     });
 
-    it("refuse common passwords, the built-in and the connection's own, in any case", async () => {
+    it('reject common passwords, built-in and of the connection, in any case', async () => {
       for (const password of ['password1', 'PassWord1', 'gateHOUSE']) {
         expect(await verdict('strict', password), password).to.equal('PasswordDictionaryError');
       }
     });
 
-    it("refuse what contains the user's name or address", async () => {
+    it("reject a password that contains the user's name or address", async () => {
       expect(await verdict('strict', 'xx-lovelace-xx', { email: 'lovelace@example.test' })).to.equal(
         'PasswordNoUserInfoError',
       );
       expect(await verdict('strict', 'xx-ADA-xx', { name: 'Ada Byron' })).to.equal('PasswordNoUserInfoError');
     });
 
-    it('refuse more than 512 bytes', async () => {
+    it('reject more than 512 bytes', async () => {
       expect(await verdict('none', 'x'.repeat(513))).to.equal('PasswordStrengthError');
     });
   });

@@ -1,13 +1,13 @@
-// A tenant with database connections of a test's own, and their pages in a browser.
+// A tenant with database connections for one test file, and their pages in a browser.
 import { type Answer, createAgent, readForm } from '../../support/agent.ts';
 import { authorize, tenant as base, follow, webRequest } from '../../support/flows.ts';
 import type { TestServer } from '../../support/server.ts';
 import { generous } from '../passwordless/tenant.ts';
 
 /**
- * The tenant of most tests with databases of which the application `web` has its users.
+ * Returns a tenant with databases that are enabled for the application `web`.
  * @param databases their options, by name.
- * @param limits `lifted`: the rate limits that would be in the tests' way; `attempts`: wrong passwords that lock an account.
+ * @param limits `lifted`: rate limits to lift; `attempts`: wrong passwords that lock an account.
  */
 export function withDatabases(
   databases: Record<string, object>,
@@ -30,7 +30,7 @@ export function withDatabases(
   };
 }
 
-/** The page that a request leads to, in a browser of its own. @param over further parameters of the request. */
+/** Opens the page of an authorization request in a new browser. @param over further parameters of the request. */
 export async function openPage(server: TestServer, over: Parameters<typeof webRequest>[0]) {
   const agent = createAgent(server);
   const page = await follow(agent, await authorize(agent, webRequest(over)), server.url);

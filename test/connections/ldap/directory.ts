@@ -1,4 +1,4 @@
-// A directory in this process, as tests ask it: entries, passwords, and what was asked of it.
+// A directory server in the test's process, with entries and passwords. It records the requests that it gets.
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -24,19 +24,19 @@ export interface TestDirectory {
   ldapsUrl: string;
   /** The CA's certificate, PEM. */
   ca: string;
-  /** Each bind that was tried: DN and password. */
+  /** All attempted binds: DN and password. */
   binds: { dn: string; password: string }[];
-  /** Each filter that was searched with. */
+  /** All search filters. */
   filters: string[];
   entries: DirectoryEntry[];
-  /** Connections that are open. */
+  /** The number of open connections. */
   open(): number;
-  /** Ends the open connections, as a directory does with idle ones. */
+  /** Closes the open connections, as a directory does with idle ones. */
   hangUp(): void;
   stop(): Promise<void>;
 }
 
-/** Starts one: by `ldapUrl` with StartTLS, by `ldapsUrl` with TLS. @param plain whether it knows no StartTLS. */
+/** Starts a directory: `ldapUrl` supports StartTLS, `ldapsUrl` is TLS from the start. @param plain whether StartTLS is refused. */
 export async function startDirectory(entries: DirectoryEntry[], plain = false): Promise<TestDirectory> {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-ldap-'));
   const { cert, key, caFile } = await localCertificate(folder, ['localhost', '127.0.0.1'], Date.now);
@@ -64,7 +64,7 @@ export async function startDirectory(entries: DirectoryEntry[], plain = false): 
     kept(socket);
     if (plain) return pipe(socket);
     socket.once('data', (request) => {
-      // The message id is that of the request; an ExtendedResponse with success (RFC 4511 §4.12).
+      // The response has the message id of the request: an ExtendedResponse with success (RFC 4511 §4.12).
       socket.write(Buffer.from([0x30, 0x0c, 0x02, 0x01, request[4] ?? 1, 0x78, 7, 0x0a, 1, 0, 4, 0, 4, 0]));
       const encrypted = new tls.TLSSocket(socket, { isServer: true, cert, key });
       encrypted.on('error', () => socket.destroy());
@@ -93,7 +93,7 @@ export async function startDirectory(entries: DirectoryEntry[], plain = false): 
   };
 }
 
-/** What of ldapjs's requests is used here; its types do not have them all. */
+/** The members of ldapjs requests that are used here; its types do not declare all of them. */
 interface BindRequest {
   dn: { toString(): string };
   credentials: unknown;
@@ -103,7 +103,7 @@ interface SearchRequest {
   filter: { matches(attributes: object, strict: boolean): boolean; toString(): string };
 }
 interface Result {
-  /** The names of attributes that were asked for; compared with lower case. */
+  /** The requested attributes, in lower case. */
   attributes: string[];
   send(entry: object): void;
   end(): void;
@@ -116,7 +116,7 @@ function serve(entries: DirectoryEntry[], binds: TestDirectory['binds'], filters
     const dn = req.dn.toString();
     const password = String(req.credentials);
     binds.push({ dn, password });
-    // As real directories do: without a password it is an anonymous bind, which succeeds.
+    // Real directories treat a bind without a password as anonymous, which succeeds.
     const isRight = password === '' || passwordOf(dn, named(dn)) === password;
     if (!isRight) return next(new ldap.InvalidCredentialsError());
     res.end();

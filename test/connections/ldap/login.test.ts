@@ -1,4 +1,4 @@
-// Users of a directory: they log in at the hosted page and by the password grants, with what the directory says of them.
+// Logins of directory users, at the hosted page and by the password grants.
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { loadTenantFile, readTenant, type TenantFault } from '../../../src/tenant/load.ts';
@@ -54,11 +54,11 @@ const entries = (): DirectoryEntry[] => [
   },
   { dn: `uid=twin,ou=a,${BASE}`, password: PASSWORD, attributes: { uid: 'twin', cn: 'Twin' } },
   { dn: `uid=twin,ou=b,${BASE}`, password: PASSWORD, attributes: { uid: 'twin', cn: 'Twin' } },
-  // A user who could choose what their entry is called.
+  // An entry whose name contains filter syntax.
   { dn: `uid=eve)(cn=*,ou=people,${BASE}`, password: PASSWORD, attributes: { uid: 'eve', cn: 'Eve' } },
   { dn: `cn=staff,ou=groups,${BASE}`, attributes: { cn: 'staff', member: [ADA] } },
   { dn: `cn=all,ou=groups,${BASE}`, attributes: { cn: 'all', member: [`cn=staff,ou=groups,${BASE}`] } },
-  // A circle.
+  // Groups that are members of each other.
   { dn: `cn=ring,ou=groups,${BASE}`, attributes: { cn: 'ring', member: [`cn=all,ou=groups,${BASE}`] } },
 ];
 
@@ -97,7 +97,7 @@ describe('a connection to a directory', () => {
             should_trust_email_verified_connection: 'always_set_emails_as_verified',
           }),
           connection('gone', 'ad', { LDAP_URL: 'ldaps://localhost:1' }),
-          // As it is exported elsewhere, where an agent beside the directory knew it.
+          // In the format of an export of the hosted service, where an agent connects to the directory.
           { name: 'agent', strategy: 'ad', enabled_clients: ['web'], options: { ips: [], kerberos: false } },
         ],
       },
@@ -126,7 +126,7 @@ describe('a connection to a directory', () => {
   const claims = async (realm: string, username: string) =>
     payload((await ask(realm, username)).json().id_token);
 
-  it('logs in at the hosted page, which offers neither sign-up nor a new password', async () => {
+  it('logs in at the hosted page, which offers neither sign-up nor password reset', async () => {
     const agent = createAgent(server);
     const page = await openPage(agent, server, webRequest({ connection: 'corp' }));
     expect(page.text).to.not.include('forgot-password').and.not.include('/signup');
@@ -134,7 +134,7 @@ describe('a connection to a directory', () => {
     expect(code).to.be.a('string');
   });
 
-  it('logs in by the password grant of its realm, with ids, profile and groups of the directory', async () => {
+  it('logs in by the password-realm grant, with id, profile and groups of the directory', async () => {
     expect(await claims('corp', 'ada')).to.include({
       sub: 'ad|corp|ada',
       name: 'Ada Lovelace',
@@ -152,13 +152,13 @@ describe('a connection to a directory', () => {
     });
   });
 
-  it('knows users of Active Directory by their GUID, found by account or principal name', async () => {
+  it('identifies users of Active Directory by their GUID, found by account or principal name', async () => {
     const sub = 'ad|corp|33221100-5544-7766-8899-aabbccddeeff';
     expect(await claims('corp', 'grace')).to.include({ sub, name: 'Grace Hopper', nickname: 'grace' });
     expect(await claims('corp', 'grace@corp.example')).to.include({ sub });
   });
 
-  it('never merges a user with another of the same address, and takes no address for verified', async () => {
+  it('never merges a user with another of the same address, and does not trust addresses as verified', async () => {
     const { sub, email, email_verified } = await claims('corp', USER.email);
     expect({ sub, email, email_verified }).to.deep.equal({
       sub: 'ad|corp|ada',
@@ -168,7 +168,7 @@ describe('a connection to a directory', () => {
     expect(await claims('trusted', 'ada')).to.include({ sub: 'ad|trusted|ada', email_verified: true });
   });
 
-  it('answers a wrong password, an unknown name and a name of two alike', async () => {
+  it('rejects a wrong password, an unknown name, and a name of two entries alike', async () => {
     const answers = await Promise.all([
       ask('corp', 'grace', 'wrong'),
       ask('corp', 'nobody'),
@@ -181,16 +181,16 @@ describe('a connection to a directory', () => {
         error_description: 'Wrong email or password.',
       });
     }
-    // Each was bound, so that a name that means nobody takes as long.
+    // A bind was tried for each name, so that an unknown one takes as long.
     expect(directory.binds.filter(({ dn }) => dn.toLowerCase() !== SERVICE.toLowerCase())).to.have.length(3);
   });
 
-  it('never binds without a password, which a directory takes for anonymous', async () => {
+  it('never binds without a password, which a directory accepts as anonymous', async () => {
     expect((await ask('corp', 'ada', '')).status).to.equal(400);
     expect(directory.binds.map(({ password }) => password)).to.not.include('');
   });
 
-  it('compares what is typed, and reads no filter in it', async () => {
+  it('escapes filter syntax in the typed name', async () => {
     for (const name of ['*', 'a*', 'ada)(uid=*', ')(|(uid=*', '\\2a', 'ada\0']) {
       expect((await ask('corp', name)).status, name).to.equal(403);
     }
@@ -198,19 +198,19 @@ describe('a connection to a directory', () => {
     expect(directory.filters.every((filter) => filter.startsWith('(|('))).to.equal(true);
   });
 
-  it('reads no filter in the name of an entry, when it looks for its groups', async () => {
+  it('escapes filter syntax in the DN of an entry when it searches for groups', async () => {
     expect(await claims('corp', 'eve')).to.include({ sub: 'ad|corp|eve' });
     const [identity] = await server.users.identitiesOf('ad|corp|eve');
     expect(identity?.attributes).to.deep.include({ groups: [], dn: `uid=eve)(cn=*,ou=people,${BASE}` });
     expect(directory.filters.some((filter) => filter.includes('(member=uid=eve)'))).to.equal(false);
   });
 
-  it('counts wrong passwords, and locks', async () => {
+  it('counts wrong passwords, and locks the account', async () => {
     for (let tries = 0; tries < 10; tries++) await ask('start-tls', 'locked', 'wrong');
     expect((await ask('start-tls', 'locked')).status).to.equal(429);
   });
 
-  it('speaks TLS from the start, or by StartTLS; without it only where the operator opened the address', async () => {
+  it('uses TLS from the start or StartTLS; none only if the operator allowed the address', async () => {
     expect((await ask('start-tls', 'ada')).status).to.equal(200);
     expect((await ask('without-tls', 'ada')).status).to.equal(200);
     const closed = await startServer({
@@ -220,7 +220,7 @@ describe('a connection to a directory', () => {
     await closed.stop();
   });
 
-  it('sends no password where TLS cannot be had, and to nobody whose certificate is not of a known CA', async () => {
+  it('sends no password without TLS, or to a server whose certificate is not trusted', async () => {
     plain.binds.length = 0;
     for (const realm of ['no-start-tls', 'other-ca']) {
       const answer = await ask(realm, 'ada');
@@ -230,7 +230,7 @@ describe('a connection to a directory', () => {
     expect([...plain.binds, ...directory.binds]).to.deep.equal([]);
   });
 
-  it('answers 503 when the directory is down, says it on the page, and locks nobody', async () => {
+  it('returns 503 while the directory is down, shows it on the page, and locks nobody', async () => {
     for (let tries = 0; tries < 12; tries++) expect((await ask('gone', 'ada')).status).to.equal(503);
     expect((await ask('agent', 'ada')).status).to.equal(503);
     const agent = createAgent(server);
@@ -240,7 +240,7 @@ describe('a connection to a directory', () => {
     expect(answer.text).to.include('role="alert"');
   });
 
-  it('keeps connections of the service account, and asks anew when the directory has closed them', async () => {
+  it('keeps idle connections of the service account, and reconnects if the directory closed them', async () => {
     await ask('corp', 'ada');
     directory.binds.length = 0;
     await ask('corp', 'ada');
@@ -251,7 +251,7 @@ describe('a connection to a directory', () => {
     expect((await ask('corp', 'ada')).status).to.equal(200);
   });
 
-  it('refreshes the profile at each login, and keeps the user', async () => {
+  it('updates the profile at each login, and keeps the user', async () => {
     const entry = directory.entries[0] as DirectoryEntry;
     await ask('corp', 'ada');
     entry.attributes.cn = 'Ada King';
@@ -259,14 +259,14 @@ describe('a connection to a directory', () => {
     entry.attributes.cn = 'Ada Lovelace';
   });
 
-  /** Types a name into the page that asks for one first. @returns the page of its password. */
+  /** Types a name into the page that asks for it first. @returns the password page. */
   const identified = async (agent: ReturnType<typeof createAgent>, name: string) => {
     const { action, fields } = readForm(await openPage(agent, server, webRequest()), 'identifier');
     const next = await agent.request(action, { form: { ...fields, identifier: name } });
     return follow(agent, next, server.url);
   };
 
-  it('is chosen by the domain of an address, which is asked for first beside a database', async () => {
+  it('is selected by the domain of an address on the identifier page', async () => {
     const agent = createAgent(server);
     const page = await identified(agent, 'grace@corp.example');
     expect(page.text).to.match(/<input id="username"[^>]* value="grace@corp\.example"[^>]* readonly/);
@@ -276,7 +276,7 @@ describe('a connection to a directory', () => {
     expect(directory.binds.map(({ dn }) => dn)).to.include(`cn=Grace,ou=people,${BASE}`);
   });
 
-  it('is not asked where the address is of another domain', async () => {
+  it('is not asked for an address of another domain', async () => {
     const agent = createAgent(server);
     const page = await identified(agent, USER.email);
     expect(page.text).to.include('forgot-password');
@@ -300,8 +300,8 @@ describe('a connection to a directory', () => {
   });
 });
 
-describe('the example of a directory', () => {
-  it('logs in who is in it', async () => {
+describe('the example configuration of a directory', () => {
+  it('logs in a user of the directory', async () => {
     const path = fileURLToPath(new URL('../../../config/examples/directory.yaml', import.meta.url));
     const directory = await startDirectory(entries(), true);
     const env = { LDAP_URL: directory.ldapUrl, LDAP_PASSWORD: SERVICE_PASSWORD };
@@ -324,7 +324,7 @@ describe('the example of a directory', () => {
   });
 });
 
-describe('the options of a connection to a directory', () => {
+describe('options of a connection to a directory', () => {
   const refused: [string, Record<string, unknown>][] = [
     ['LDAP_URL', { LDAP_URL: 'https://directory.example' }],
     ['LDAP_URL', { LDAP_URL: 'ldaps://user:password@directory.example' }],
@@ -338,7 +338,7 @@ describe('the options of a connection to a directory', () => {
     ['LDAP_CA', { LDAP_CA: 'no certificate' }],
   ];
   for (const [name, options] of refused) {
-    it(`are checked before they are used: ${name} ${JSON.stringify(options)}`, () => {
+    it(`are rejected at start if ${name} is invalid: ${JSON.stringify(options)}`, () => {
       const whole = { LDAP_URL: 'ldaps://directory.example', LDAP_BASE: BASE, ...options };
       const connections = [{ name: 'corp', strategy: 'ad', options: whole }];
       let faults: readonly string[] = [];

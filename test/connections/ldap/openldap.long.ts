@@ -1,4 +1,4 @@
-// Users of a real OpenLDAP: needs `slapd` on the machine (Debian's package `slapd`).
+// Users of a real OpenLDAP. Needs `slapd` on the machine (Debian's package `slapd`).
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -72,7 +72,7 @@ describe('a real OpenLDAP', () => {
       'moduleload back_mdb',
       `TLSCertificateFile ${folder}/cert.pem`,
       `TLSCertificateKeyFile ${folder}/key.pem`,
-      // No password may be given without TLS.
+      // The server accepts passwords only with TLS.
       'security simple_bind=128',
       'database mdb',
       `suffix "${BASE}"`,
@@ -129,7 +129,7 @@ describe('a real OpenLDAP', () => {
     });
 
   for (const realm of ['tls', 'start-tls']) {
-    it(`logs its users in: ${realm}`, async () => {
+    it(`logs in its users: ${realm}`, async () => {
       const claims = payload((await ask(realm, 'ada@corp.example')).json().id_token);
       expect(claims).to.include({ sub: `ad|${realm}|ada`, given_name: 'Ada', email: 'ada@corp.example' });
       const [identity] = await server.users.identitiesOf(`ad|${realm}|ada`);
@@ -140,7 +140,7 @@ describe('a real OpenLDAP', () => {
     });
   }
 
-  it('that wants TLS gets no password without', async () => {
+  it('gets no password without TLS if it requires TLS', async () => {
     expect((await ask('plain', 'ada')).status).to.equal(503);
   });
 

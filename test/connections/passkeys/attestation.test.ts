@@ -1,4 +1,4 @@
-// What is sent along with a new passkey about the authenticator: nobody has asked for it.
+// The attestation statement of a new passkey, which was not requested.
 import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
 import http from 'node:http';
@@ -72,7 +72,7 @@ describe('the attestation of a new passkey', () => {
     });
   };
 
-  /** Certificates of an authority that is trusted, of which the first names the address of a list. */
+  /** Certificates of a trusted authority; the leaf names the URL of a revocation list. */
   const chain = async (list: string) => {
     const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
     const more = { signingAlgorithm: ALGORITHM, notBefore: new Date(Date.now() - 60_000) };
@@ -95,7 +95,7 @@ describe('the attestation of a new passkey', () => {
     return { root, leaf };
   };
 
-  it('has this server fetch nothing, whatever certificates come with it', async () => {
+  it('makes the server fetch nothing, whatever certificates it contains', async () => {
     const { root, leaf } = await chain(`http://127.0.0.1:${(inside.address() as AddressInfo).port}/secret`);
     SettingsService.setRootCertificates({ identifier: 'apple', certificates: [root.toString('pem')] });
     const x5c = [new Uint8Array(leaf.rawData)];
@@ -103,7 +103,7 @@ describe('the attestation of a new passkey', () => {
     expect(asked).to.equal(0);
   });
 
-  it('is not looked at: who sends one signs up as who sends none', async () => {
+  it('is ignored: a sign-up succeeds with it as without', async () => {
     expect((await signUp('none@example.test')).status).to.equal(200);
     const attStmt = new Map<string, unknown>([
       ['alg', -7],

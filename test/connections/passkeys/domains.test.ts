@@ -1,4 +1,4 @@
-// Passkeys at a custom domain: a credential answers to the domain that it was made for, whoever asks the grant.
+// Passkeys at a custom domain: a credential is valid only for the domain that it was created at.
 import { expect } from 'chai';
 import { createAgent } from '../../support/agent.ts';
 import { tenant } from '../../support/flows.ts';
@@ -55,7 +55,7 @@ describe('passkeys at a custom domain', () => {
       ...more,
     });
 
-  it('have its name as their relying party, and are good at its pages alone', async () => {
+  it('have the domain as relying party, and are valid only at its pages', async () => {
     const begun = await register('domain-1@example.test', DOMAIN);
     expect(begun.authn_params_public_key.rp.id).to.equal(DOMAIN);
     const made = await exchange(begun, `https://${DOMAIN}`);
@@ -69,7 +69,7 @@ describe('passkeys at a custom domain', () => {
     }
   });
 
-  it('are of our own host where no domain of the tenant was asked', async () => {
+  it('have our own host as relying party if the request did not come to a custom domain', async () => {
     const own = new URL(server.url).hostname;
     for (const host of [undefined, 'elsewhere.example.test']) {
       const answer = await call('/passkey/challenge', { client_id: 'app', realm: 'keys' }, host);
@@ -80,7 +80,7 @@ describe('passkeys at a custom domain', () => {
     expect(refused.json()).to.include({ error: 'invalid_grant' });
   });
 
-  it('log in to organizations that their user is a member of, and to no others', async () => {
+  it('log in to organizations that the user is a member of, and to no others', async () => {
     const refused = await exchange(await register('domain-4@example.test'), server.url, {
       organization: 'org_acme',
     });

@@ -1,4 +1,4 @@
-// What a passkey's answer must say: for each thing that it could say in place of it, a login and a sign-up that are refused.
+// Invalid responses of a passkey: each deviation from a valid one makes a login and a sign-up fail.
 import { expect } from 'chai';
 import { createAgent } from '../../support/agent.ts';
 import { tenant, token } from '../../support/flows.ts';
@@ -8,23 +8,23 @@ import { type Said, softwareKey } from '../../support/software-key.ts';
 const GRANT = 'urn:okta:params:oauth:grant-type:webauthn';
 const ORIGIN = 'https://app.example.test';
 
-/** What an answer may say that is not so, by its name. */
+/** Deviations of the response, by name. */
 const FORGED: Record<string, Said> = {
   'of another origin': { origin: 'https://evil.example.test' },
-  'of an origin that has ours within': { origin: `${ORIGIN}.evil.example.test` },
-  'of our host without TLS': { origin: 'http://localhost' },
+  'of an origin that begins with ours': { origin: `${ORIGIN}.evil.example.test` },
+  'of an origin without TLS': { origin: 'http://localhost' },
   'for another RP ID': { rpId: 'evil.example.test' },
-  'for the RP ID of the page that asks': { rpId: 'app.example.test' },
-  'to a challenge that nobody has asked': { challenge: Buffer.alloc(32, 7).toString('base64url') },
-  'without the person': { flags: 4 },
-  'without who the person is': { flags: 1 },
-  'by nobody': { flags: 0 },
+  'for the RP ID of the page itself': { rpId: 'app.example.test' },
+  'for an unknown challenge': { challenge: Buffer.alloc(32, 7).toString('base64url') },
+  'without user presence': { flags: 4 },
+  'without user verification': { flags: 1 },
+  'without presence and verification': { flags: 0 },
   'in a frame of another origin': { crossOrigin: true },
-  'below a page of another origin': { topOrigin: 'https://evil.example.test' },
-  'kept elsewhere, by what cannot be kept elsewhere': { flags: 5 | 16 },
+  'in a frame below a page of another origin': { topOrigin: 'https://evil.example.test' },
+  'backed up, but not backup eligible': { flags: 5 | 16 },
 };
 
-describe('an answer of a passkey', () => {
+describe('a passkey response', () => {
   let server: TestServer;
   let people = 0;
   before(async () => {
@@ -52,7 +52,7 @@ describe('an answer of a passkey', () => {
     });
   });
   after(() => server.stop());
-  // What one address may ask for comes back.
+  // Refills the rate limits.
   beforeEach(() => server.tick(60_000));
 
   interface Begun {
@@ -75,7 +75,7 @@ describe('an answer of a passkey', () => {
       authn_response: JSON.stringify(authn_response),
     });
   const someone = () => `forged-${people++}@example.test`;
-  /** Somebody with a passkey whose count is at five. */
+  /** Signs up a user whose passkey has the counter five. */
   const signUp = async (alg?: Parameters<typeof softwareKey>[0]) => {
     const key = softwareKey(alg);
     const { auth_session, authn_params_public_key: asked } = await register(someone());
@@ -89,14 +89,14 @@ describe('an answer of a passkey', () => {
   };
 
   for (const [name, said] of Object.entries(FORGED)) {
-    it(`${name} logs nobody in`, async () => {
+    it(`is rejected at a login: ${name}`, async () => {
       const key = await signUp();
       expect((await logIn(key, { count: 6, ...said })).json().error).to.equal('invalid_grant');
-      // The same key, saying what is so: it was this alone.
+      // The same key with a valid response succeeds, so only the deviation was the reason.
       expect((await logIn(key, { count: 6 })).status).to.equal(200);
     });
 
-    it(`${name} signs nobody up`, async () => {
+    it(`is rejected at a sign-up: ${name}`, async () => {
       const email = someone();
       const { auth_session, authn_params_public_key: asked } = await register(email);
       const answer = await exchange(auth_session, softwareKey().create(asked, ORIGIN, said));
@@ -106,12 +106,12 @@ describe('an answer of a passkey', () => {
   }
 
   for (const alg of ['ES256', 'EdDSA', 'RS256'] as const)
-    it(`by a key of ${alg} is good`, async () => {
+    it(`is accepted with an ${alg} key`, async () => {
       const key = await signUp(alg);
       expect((await logIn(key, { count: 6 })).status).to.equal(200);
     });
 
-  it('by a key of another algorithm than was asked for signs nobody up', async () => {
+  it('is rejected at a sign-up with an algorithm that was not offered', async () => {
     const email = someone();
     const { auth_session, authn_params_public_key: asked } = await register(email);
     expect(
@@ -122,25 +122,25 @@ describe('an answer of a passkey', () => {
     expect(await server.users.withEmail(email)).to.deep.equal([]);
   });
 
-  it('of a registration is none to a login', async () => {
+  it('of a registration is rejected at a login', async () => {
     const key = await signUp();
     expect((await logIn(key, { count: 6, type: 'webauthn.create' })).json().error).to.equal('invalid_grant');
   });
 
-  it('of a login is none to a registration', async () => {
+  it('of a login is rejected at a registration', async () => {
     const { auth_session, authn_params_public_key: asked } = await register(someone());
     const answered = softwareKey().create(asked, ORIGIN, { type: 'webauthn.get' });
     expect((await exchange(auth_session, answered)).json().error).to.equal('invalid_grant');
   });
 
-  it('of a key that can be kept elsewhere now, and could not before, is that of another', async () => {
+  it('is rejected if the key is backup eligible now and was not before', async () => {
     const key = await signUp();
     expect((await logIn(key, { count: 6, flags: 5 | 8 })).json().error).to.equal('invalid_grant');
     expect((await logIn(key, { count: 6, flags: 5 | 8 | 16 })).json().error).to.equal('invalid_grant');
     expect((await logIn(key, { count: 6, crossOrigin: false })).status).to.equal(200);
   });
 
-  it('names the user that its key was made for', async () => {
+  it('must contain the user handle of its key', async () => {
     const [key, other] = [await signUp(), await signUp()];
     const { authn_params_public_key: asked } = await challenge();
     const { response } = other.get(asked, ORIGIN) as { response: { userHandle: string } };
@@ -149,7 +149,7 @@ describe('an answer of a passkey', () => {
     expect((await logIn(key, { count: 6 })).status).to.equal(200);
   });
 
-  it('has the key of one account, and is told how that is reached', async () => {
+  it('registers a key for one account only, and its transports are stored', async () => {
     const key = softwareKey();
     const first = await register(someone());
     const answered = key.create(first.authn_params_public_key, ORIGIN) as { response: object };
@@ -164,7 +164,7 @@ describe('an answer of a passkey', () => {
     expect(records.filter(({ transports }) => transports.join() === 'internal,hybrid')).to.have.length(1);
   });
 
-  it('whose count goes back, or stays, is that of a copy', async () => {
+  it('is rejected if the counter does not increase, as the key may be a copy', async () => {
     const key = await signUp();
     expect((await logIn(key, { count: 9 })).status).to.equal(200);
     for (const count of [9, 8, 5, 1, 0])
@@ -172,7 +172,7 @@ describe('an answer of a passkey', () => {
     expect((await logIn(key, { count: 10 })).status).to.equal(200);
   });
 
-  it('counts once, and for the session whose challenge it answers', async () => {
+  it('is accepted once, and only for the session of its challenge', async () => {
     const key = await signUp();
     const [one, two] = [await challenge(), await challenge()];
     const answer = key.get(one.authn_params_public_key, ORIGIN, { count: 6 });
@@ -183,7 +183,7 @@ describe('an answer of a passkey', () => {
     expect((await exchange(later.auth_session, answer)).json().error).to.equal('invalid_grant');
   });
 
-  it('is not taken for another application, nor after five minutes', async () => {
+  it('is rejected for another application, and after five minutes', async () => {
     const key = await signUp();
     const theirs = await challenge('other');
     const answer = key.get(theirs.authn_params_public_key, ORIGIN, { count: 6 });

@@ -1,4 +1,4 @@
-// To whom a passkey is offered, and whose it stays.
+// Who is offered a passkey after a login, and which user a passkey belongs to.
 import { expect } from 'chai';
 import { callsWith, managementToken, startManaged } from '../../management/support.ts';
 import { type Answer, createAgent, readForm } from '../../support/agent.ts';
@@ -29,7 +29,7 @@ const passkeysOf = (server: TestServer, userId: string) =>
   server.store.collection('passkeys').findBy('user', userId);
 const isBack = ({ location }: Answer) => location.startsWith(WEB_CALLBACK);
 
-/** Logs in with a password, up to where the login leads. */
+/** Logs in with a password, and returns where the login leads. */
 async function begin(server: TestServer, email: string, connection = 'users') {
   const agent = createAgent(server);
   const page = await logIn(agent, server, webRequest({ connection }), { email, password });
@@ -60,12 +60,12 @@ describe('the offer of a passkey', () => {
   });
   after(() => server?.stop());
 
-  it('is not made where an application asks for no second factor, to who gives their verified address as one elsewhere', async () => {
+  it('is not made to a user whose verified address serves as second factor elsewhere, even if this application needs none', async () => {
     const { page } = await begin(server, 'verified@example.test');
     expect(isBack(page), page.text).to.equal(true);
   });
 
-  it('is withdrawn where the address is verified meanwhile', async () => {
+  it('is withdrawn if the address is verified meanwhile', async () => {
     const id = await idOf(server, 'later@example.test');
     const { answerOffer } = await begin(server, 'later@example.test');
     await server.users.update(id, { email_verified: true });
@@ -73,7 +73,7 @@ describe('the offer of a passkey', () => {
     expect(await passkeysOf(server, id)).to.deep.equal([]);
   });
 
-  it('is made to who has no second factor', async () => {
+  it('is made to a user without a second factor', async () => {
     const { answerOffer } = await begin(server, 'plain@example.test');
     await answerOffer('make');
     expect((await passkeysOf(server, await idOf(server, 'plain@example.test'))).length).to.equal(1);
@@ -87,7 +87,7 @@ describe('the passkey of a linked identity', () => {
   });
   after(() => server?.stop());
 
-  /** Links somebody of the second database to the main user. @returns both ids, and how to take them apart. */
+  /** Links a user of the second database to the main user. @returns both ids, and a function that unlinks. */
   const linked = async (email: string) => {
     const call = callsWith(server, await managementToken(server));
     const main = await idOf(server, 'main@example.test');
@@ -99,7 +99,7 @@ describe('the passkey of a linked identity', () => {
     return { main, unlink: () => call('DELETE', `${path}/auth0/${bare}`) };
   };
 
-  it('ends with the link: else whoever has it would still be the user', async () => {
+  it('is removed at the unlinking, as it would still log in as the primary user', async () => {
     const { main, unlink } = await linked('owned@example.test');
     await (await begin(server, 'owned@example.test', 'second')).answerOffer('make');
     expect((await passkeysOf(server, main)).map(({ connection }) => connection)).to.deep.equal(['second']);
@@ -107,7 +107,7 @@ describe('the passkey of a linked identity', () => {
     expect(await passkeysOf(server, main)).to.deep.equal([]);
   });
 
-  it('is not made, nor does the login go on, by an identity that was unlinked while its user was asked', async () => {
+  it('is not created, and the login ends, if the identity is unlinked during the offer', async () => {
     const { main, unlink } = await linked('waiting@example.test');
     const making = await begin(server, 'waiting@example.test', 'second');
     const waiting = await begin(server, 'waiting@example.test', 'second');
@@ -118,7 +118,7 @@ describe('the passkey of a linked identity', () => {
     expect(isBack(answer) ? responseOf(answer) : {}).not.to.have.property('code');
   });
 
-  it('ends with its connection: a new one of that name does not take it', async () => {
+  it('is removed with its connection: a new connection with that name does not accept it', async () => {
     const { main } = await linked('removed@example.test');
     await (await begin(server, 'removed@example.test', 'second')).answerOffer('make');
     expect((await passkeysOf(server, main)).length).to.equal(1);
@@ -126,7 +126,7 @@ describe('the passkey of a linked identity', () => {
     const [found] = (await call('GET', '/connections?name=second')).json() as { id: string }[];
     expect((await call('DELETE', `/connections/${found?.id}`)).status).to.equal(202);
     const again = { name: 'second', strategy: 'auth0', options };
-    // Until all that was of the one before is gone.
+    // Until everything of the old connection is deleted.
     while ((await call('POST', '/connections', again)).status === 409);
     expect(await passkeysOf(server, main)).to.deep.equal([]);
   });

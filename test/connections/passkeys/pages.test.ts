@@ -1,4 +1,4 @@
-// Passkeys at the hosted pages: made after a password, and used in its place, in a real browser.
+// Passkeys at the hosted pages in a real browser: created after a password login, and used instead of the password.
 import { expect } from 'chai';
 import type { BrowserContext, CDPSession, Page } from 'playwright-core';
 import { accessibilityFaults } from '../../support/accessibility.ts';
@@ -91,7 +91,7 @@ describe('the hosted pages of passkeys', () => {
     await page.waitForURL((url) => url.origin === new URL(callbacks.url).origin);
     return payload(new URLSearchParams(new URL(page.url()).hash.slice(1)).get('id_token') ?? '');
   };
-  /** Somebody with a passkey, who is logged in nowhere. */
+  /** Creates a user with a passkey and without a session. */
   const enrolled = async (email = someone()) => {
     await open();
     await typePassword(email);
@@ -104,7 +104,7 @@ describe('the hosted pages of passkeys', () => {
   const passkeysOf = async (email: string) =>
     server.store.collection('passkeys').findBy('user', await idOf(email));
 
-  it('are offered after a password, and log their owner in the next time, as both factors', async () => {
+  it('offer one after a password, and log in with it the next time as two factors', async () => {
     const email = someone();
     await open();
     await typePassword(email);
@@ -123,7 +123,7 @@ describe('the hosted pages of passkeys', () => {
     expect(await arrived()).to.deep.include({ email, amr: ['mfa'] });
   });
 
-  it('are not offered again for a while to who wants none now', async () => {
+  it('do not offer one again for a while to a user who declined', async () => {
     const email = someone();
     await open();
     await typePassword(email);
@@ -135,7 +135,7 @@ describe('the hosted pages of passkeys', () => {
     expect(await passkeysOf(email)).to.deep.equal([]);
   });
 
-  it('are not offered to who has a second factor and has not given it: it would be a way around', async () => {
+  it('do not offer one to a user who has a second factor and has not given it', async () => {
     const email = someone();
     await server.store.collection('authenticators').insert({
       id: `totp|dev_${email}`,
@@ -150,7 +150,7 @@ describe('the hosted pages of passkeys', () => {
     expect(await arrived()).to.include({ email });
   });
 
-  it('are not offered where the connection says so, whose field has them offered by the browser', async () => {
+  it('do not offer one if the connection says so; then the browser offers passkeys at the address field', async () => {
     await open({ connection: 'quiet' });
     expect(await page.getByLabel('Email address').getAttribute('autocomplete')).to.equal('username webauthn');
     expect(await page.getByRole('button', { name: 'Use a passkey' }).count()).to.equal(0);
@@ -158,7 +158,7 @@ describe('the hosted pages of passkeys', () => {
     expect(await arrived()).to.include({ email: 'quiet@example.test' });
   });
 
-  it('of another device are followed by the offer of one for this device, which is made here alone', async () => {
+  it('offer one for this device after a login with one of another device, and the browser creates it here only', async () => {
     await cdp.send('WebAuthn.removeVirtualAuthenticator', { authenticatorId });
     const plugIn = (transport: 'usb' | 'internal') => plugInKey(cdp, transport);
     const roaming = await plugIn('usb');
@@ -178,12 +178,12 @@ describe('the hosted pages of passkeys', () => {
     await context.clearCookies();
     await open();
     await press('Use a passkey');
-    // One of this device offers nothing more.
+    // A login with the passkey of this device makes no further offer.
     expect(await arrived()).to.include({ email });
     expect(await passkeysOf(email)).to.have.length(2);
   });
 
-  it('of somebody who is gone, or of another connection than the request takes, are refused with a sentence', async () => {
+  it('reject the passkey of a removed user, or of a connection that the request does not allow, with a message', async () => {
     const email = await enrolled();
     await server.users.remove(await idOf(email));
     await open();
@@ -200,14 +200,14 @@ describe('the hosted pages of passkeys', () => {
     await page.getByText('That passkey is for no account here.').waitFor();
   });
 
-  it('tell who cancels, and who has none, what to do', async () => {
+  it('tell a user who cancels, or has no passkey, what to do', async () => {
     await open();
     await press('Use a passkey');
     await page.getByText('It was cancelled, or took too long.').waitFor();
     await page.getByLabel('Email address').waitFor();
   });
 
-  /** The form of the page as the browser fills it. */
+  /** Returns the fields of the page's form as the browser fills them. */
   const filled = (): Promise<{ action: string; fields: Record<string, string> }> =>
     page.evaluate(`(async () => {
       const form = document.querySelector('form[data-webauthn]');
@@ -220,7 +220,7 @@ describe('the hosted pages of passkeys', () => {
       form.elements.code.value = JSON.stringify(credential);
       return { action: new URL(form.action).pathname, fields: Object.fromEntries(new FormData(form)) };
     })()`);
-  /** Posts it as the browser would. */
+  /** Posts the form as the browser does. */
   const post = async ({ action, fields }: Awaited<ReturnType<typeof filled>>) => {
     const cookie = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
     return createAgent(server).request(action, { form: fields, headers: { cookie, origin: server.url } });
@@ -228,7 +228,7 @@ describe('the hosted pages of passkeys', () => {
   const isLoggedIn = ({ status, location = '' }: { status: number; location?: string | undefined }) =>
     status < 400 && location !== '';
 
-  it('count once for a question, of any number of answers at once', async () => {
+  it('accept one response to a challenge, of any number at the same time', async () => {
     await enrolled();
     await open();
     const form = await filled();
@@ -236,14 +236,14 @@ describe('the hosted pages of passkeys', () => {
     expect(answers.filter(isLoggedIn).length).to.equal(1);
   });
 
-  it('are taken from our own form alone', async () => {
+  it('accept a response only from our own form', async () => {
     await enrolled();
     await open();
     const { action, fields } = await filled();
     expect((await post({ action, fields: { ...fields, _csrf: 'x' } })).status).to.equal(403);
   });
 
-  it('are not made for a login that a new password has ended meanwhile', async () => {
+  it('do not create one for a login that a new password has ended meanwhile', async () => {
     const email = someone();
     await open();
     await typePassword(email);

@@ -1,4 +1,4 @@
-// Codes for database connections where the login is for an organization: its members alone.
+// Codes for database connections in a login for an organization: only members may log in.
 import { expect } from 'chai';
 import { membershipId } from '../../../src/records/organizations.ts';
 import { createAgent } from '../../support/agent.ts';
@@ -53,13 +53,13 @@ describe('a code for a database connection, for an organization', () => {
     return agent.request('/oauth/token', { json: { ...CLIENT, ...grant } });
   };
 
-  it('logs a member in, and says so', async () => {
+  it('logs in a member, with the organization in the token', async () => {
     const answer = await exchange('member@example.test', 'org_acme');
     expect(answer.status, answer.text).to.equal(200);
     expect(payload(answer.json().id_token)).to.include({ org_id: 'org_acme' });
   });
 
-  it('logs nobody in who is no member, nor for an organization that is not there', async () => {
+  it('rejects a user who is no member, and an unknown organization', async () => {
     for (const [index, organization] of ['org_acme', 'org_none'].entries()) {
       const answer = await exchange('stranger@example.test', organization, index + 1);
       expect(answer.status, organization).to.be.within(400, 403);

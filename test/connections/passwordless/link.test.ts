@@ -1,4 +1,4 @@
-// The link of a passwordless mail, and login tickets: who may use them, where they end.
+// The link of a passwordless mail, and login tickets: who may use them, and where they lead.
 import { expect } from 'chai';
 import { decodeJwt } from 'jose';
 import { type Agent, type Answer, createAgent, readForm } from '../../support/agent.ts';
@@ -35,7 +35,7 @@ describe('a passwordless link', () => {
   after(() => server.stop());
 
   const someone = () => `reader-${++people}@example.test`;
-  /** Asks for a link in a browser; gives it as the mail has it. */
+  /** Requests a link in a browser. @returns the link in the mail. */
   const web = { client_id: 'web', client_secret: 'web-secret', connection: 'email', send: 'link' };
   /** Sent by a page of the application, unless the headers say otherwise. */
   const linkFor = async (
@@ -71,7 +71,7 @@ describe('a passwordless link', () => {
     return payload(tokens.json().id_token);
   };
 
-  it('ends at the callback at once in the browser that asked for it, with the state', async () => {
+  it('redirects to the callback with the state, in the browser that requested it', async () => {
     const browser = createAgent(server);
     const email = someone();
     const link = await linkFor(browser, email, {
@@ -85,7 +85,7 @@ describe('a passwordless link', () => {
     expect(await userOf(back)).to.include({ email, email_verified: true, nonce: 'the-nonce' });
   });
 
-  it('has what its connection adds to the request, and nothing that the application says itself', async () => {
+  it("has the parameters that its connection adds, but the request's own take precedence", async () => {
     const email = someone();
     const answer = await createAgent(server).request('/passwordless/start', {
       json: { ...web, connection: 'with-params', email, authParams: { ui_locales: 'fr' } },
@@ -99,14 +99,14 @@ describe('a passwordless link', () => {
     });
   });
 
-  it('opens the session: the next request needs no login', async () => {
+  it('starts a session: the next request needs no login', async () => {
     const browser = createAgent(server);
     await visit(browser, await linkFor(browser, someone()));
     const silent = await authorize(browser, webRequest({ prompt: 'none' }));
     expect(responseOf(silent).code).to.be.a('string');
   });
 
-  it('asks in another browser, and goes on when that is confirmed', async () => {
+  it('asks for confirmation in another browser', async () => {
     const email = someone();
     const link = await linkFor(createAgent(server), email);
     const other = createAgent(server);
@@ -118,14 +118,14 @@ describe('a passwordless link', () => {
     expect(await userOf(back)).to.include({ email });
   });
 
-  it('survives scanners that fetch it, by GET and HEAD, any number of times', async () => {
+  it('is not used up by scanners that fetch it by GET and HEAD, any number of times', async () => {
     const browser = createAgent(server);
     const link = await linkFor(browser, someone());
     for (let i = 0; i < 5; i++) {
       expect((await createAgent(server).get(pathOf(link))).status).to.equal(200);
       expect((await createAgent(server).request(pathOf(link), { method: 'HEAD' })).status).to.equal(200);
     }
-    // Even with the browser's own cookies a HEAD is nobody reading.
+    // A HEAD request does not use it up, even with the browser's own cookies.
     await browser.request(pathOf(link), { method: 'HEAD' });
     expect(responseOf(await visit(browser, link)).code).to.be.a('string');
   });
@@ -134,7 +134,7 @@ describe('a passwordless link', () => {
     ['a page of the application, where its users may write links', `${new URL(WEB_CALLBACK).origin}/`],
     ['another site', 'https://mail.example/'],
   ] as const) {
-    it(`asks when ${who} led there`, async () => {
+    it(`asks for confirmation if ${who} led there`, async () => {
       const link = await linkFor(createAgent(server), someone());
       const page = await visit(createAgent(server), link, { referer });
       expect(page.status).to.equal(200);
@@ -146,7 +146,7 @@ describe('a passwordless link', () => {
     const origin = new URL(SPA_CALLBACK).origin;
     const typed = async (headers: Record<string, string>, referer: string) => {
       const email = someone();
-      // Nothing that the page sends carries cookies of ours, as where third parties have none.
+      // The page's requests carry no cookies of ours, as in browsers without third-party cookies.
       await createAgent(server).request('/passwordless/start', {
         json: { client_id: 'spa', connection: 'email', email, send: 'code' },
         headers,
@@ -166,17 +166,17 @@ describe('a passwordless link', () => {
       return visit(browser, link, referer === '' ? {} : { referer });
     };
 
-    it('goes on at once from the address at which the page asked for it', async () => {
+    it('is followed at once from the IP address of the page that requested it', async () => {
       const back = await typed({ origin }, `${origin}/`);
       expect(responseOf(back)).to.include({ state: 's', token_type: 'Bearer' });
     });
 
     for (const [what, headers, referer] of [
-      ['when no page of the application asked for it', {}, `${origin}/`],
-      ['when a page of another site leads there', { origin }, 'https://evil.example/'],
-      ['when nothing says what led there', { origin }, ''],
+      ['if no page of the application requested it', {}, `${origin}/`],
+      ['if a page of another site leads there', { origin }, 'https://evil.example/'],
+      ['without a Referer', { origin }, ''],
     ] as [string, Record<string, string>, string][]) {
-      it(`asks ${what}`, async () => {
+      it(`asks for confirmation ${what}`, async () => {
         const page = await typed(headers, referer);
         expect(page.status).to.equal(200);
         expect(page.text).to.contain('verification_code');
@@ -188,7 +188,7 @@ describe('a passwordless link', () => {
     ['an image', { 'sec-fetch-dest': 'image' }],
     ['a frame', { 'sec-fetch-dest': 'iframe' }],
   ] as [string, Record<string, string>][]) {
-    it(`is not used up as ${how} of another page, in the browser that asked for it`, async () => {
+    it(`is not used up as ${how} of another page, in the browser that requested it`, async () => {
       const browser = createAgent(server);
       const link = await linkFor(browser, someone());
       expect((await browser.get(pathOf(link), headers)).status).to.equal(200);
@@ -197,8 +197,8 @@ describe('a passwordless link', () => {
     });
   }
 
-  describe('asked for by a foreign page in somebody’s browser', () => {
-    /** What the page’s author has in the mail, opened in the browser of the victim. */
+  describe("requested by an attacker's page in somebody's browser", () => {
+    /** Opens the link of the attacker's mail in the victim's browser. */
     const opened = async (victim: Agent, email: string) => {
       const link = new URL((await nextMessageTo(server, email)).link ?? '');
       return visit(victim, link);
@@ -206,7 +206,7 @@ describe('a passwordless link', () => {
     const form = (email: string) => ({ ...web, email, client_id: 'spa', client_secret: '' });
     const app = new URL(SPA_CALLBACK).origin;
 
-    it('is not sent where the browser says that the page is foreign', async () => {
+    it('is not sent if the browser says that the page is foreign', async () => {
       for (const site of ['cross-site', 'same-site']) {
         const victim = createAgent(server);
         const answer = await victim.request('/passwordless/start', {
@@ -222,10 +222,10 @@ describe('a passwordless link', () => {
     for (const [what, how] of [
       ['a form of another origin', { headers: { origin: 'https://evil.example' } }],
       ['a form of a sandboxed frame', { headers: { origin: 'null' } }],
-      ['a form of no origin', {}],
+      ['a form without an origin', {}],
       ['a form that the application’s own page was made to send', { headers: { origin: app } }],
     ] as const) {
-      it(`does not log the browser in unasked: ${what}`, async () => {
+      it(`asks for confirmation after ${what}`, async () => {
         const victim = createAgent(server);
         const email = someone();
         const { client_secret: _, ...fields } = form(email);
@@ -240,9 +240,9 @@ describe('a passwordless link', () => {
 
     for (const [what, headers] of [
       ['another application of the tenant', { origin: new URL(WEB_CALLBACK).origin }],
-      ['nobody, such as a server', {}],
+      ['a client without an origin, such as a server', {}],
     ] as [string, Record<string, string>][]) {
-      it(`does not log the browser in unasked: JSON of ${what}`, async () => {
+      it(`asks for confirmation after a JSON request of ${what}`, async () => {
         const victim = createAgent(server);
         const email = someone();
         const answer = await victim.request('/passwordless/start', {
@@ -254,7 +254,7 @@ describe('a passwordless link', () => {
       });
     }
 
-    it('leaves no mark that an earlier login of the browser could lend it', async () => {
+    it('asks for confirmation even if the browser has a cookie of an earlier login', async () => {
       const victim = createAgent(server);
       await linkFor(victim, someone());
       const email = someone();
@@ -278,7 +278,7 @@ describe('a passwordless link', () => {
       return { email, browser, answer };
     };
 
-    it('takes a public application’s user to its first callback, logged in', async () => {
+    it('redirects the user of a public application to its first callback, with tokens', async () => {
       const { email, browser, answer } = await ask({ client_id: 'spa' });
       expect(answer.status, answer.text).to.equal(200);
       const back = await visit(browser, new URL((await nextMessageTo(server, email)).link ?? ''));
@@ -289,7 +289,7 @@ describe('a passwordless link', () => {
       expect(profile.json()).to.include({ email, email_verified: true });
     });
 
-    it('takes a confidential application’s user there with a code', async () => {
+    it('redirects the user of a confidential application to it, with a code', async () => {
       const { email, browser, answer } = await ask({ client_id: 'web', client_secret: 'web-secret' });
       expect(answer.status, answer.text).to.equal(200);
       const link = new URL((await nextMessageTo(server, email)).link ?? '');
@@ -297,7 +297,7 @@ describe('a passwordless link', () => {
     });
   });
 
-  it('with a code_challenge takes a public application’s user to its callback with a code', async () => {
+  it('with a code_challenge redirects the user of a public application with a code', async () => {
     const { verifier, challenge } = pkce();
     const browser = createAgent(server);
     const email = someone();
@@ -328,13 +328,13 @@ describe('a passwordless link', () => {
       { response_type: 'code' },
     ],
     [
-      'tokens for an application that may not have them',
+      'tokens for an application that may not get them',
       { client_id: 'code-link' },
       { response_type: 'token' },
     ],
-    ['tokens by default, likewise', { client_id: 'code-link' }, {}],
+    ['tokens by default, for such an application', { client_id: 'code-link' }, {}],
   ] as const) {
-    it(`is not sent when it could only lead to an error: ${what}`, async () => {
+    it(`is not sent if it could only lead to an error: ${what}`, async () => {
       const email = someone();
       const answer = await createAgent(server).request('/passwordless/start', {
         json: { ...client, connection: 'email', email, send: 'link', authParams },
@@ -346,7 +346,7 @@ describe('a passwordless link', () => {
     });
   }
 
-  it('carries whatever the application put into authParams, but what is the link’s own', async () => {
+  it('contains all authParams except those reserved for the link', async () => {
     const browser = createAgent(server);
     const email = someone();
     const link = await linkFor(browser, email, {
@@ -379,7 +379,7 @@ describe('a passwordless link', () => {
     expect(responseOf(await visit(browser, link))).to.include({ state: 'the-state' });
   });
 
-  it('carries them also where it asks first', async () => {
+  it('keeps them on the confirmation page', async () => {
     const other = createAgent(server);
     const link = await linkFor(createAgent(server), someone(), {
       protocol: 'oauth2',
@@ -393,9 +393,9 @@ describe('a passwordless link', () => {
   for (const [what, authParams] of [
     ['an object', { colour: {} }],
     ['a list', { colour: ['red'] }],
-    ['too long a text', { colour: 'x'.repeat(2049) }],
+    ['a string that is too long', { colour: 'x'.repeat(2049) }],
     ['more than a mail can carry', Object.fromEntries([1, 2, 3, 4].map((i) => [`p${i}`, 'x'.repeat(2000)]))],
-    ['too many', Object.fromEntries(Array.from({ length: 31 }, (_, i) => [`p${i}`, 'x']))],
+    ['too many parameters', Object.fromEntries(Array.from({ length: 31 }, (_, i) => [`p${i}`, 'x']))],
   ] as [string, object][]) {
     it(`is not sent with ${what} among the parameters`, async () => {
       const answer = await createAgent(server).request('/passwordless/start', {
@@ -406,7 +406,7 @@ describe('a passwordless link', () => {
     });
   }
 
-  it('is good once, in whatever browser it is opened again', async () => {
+  it('is accepted once, in any browser', async () => {
     const browser = createAgent(server);
     const link = await linkFor(browser, someone());
     expect(responseOf(await visit(browser, link)).code).to.be.a('string');
@@ -419,7 +419,7 @@ describe('a passwordless link', () => {
     }
   });
 
-  it('is good once when it is confirmed twenty times at once', async () => {
+  it('is accepted once if it is confirmed twenty times at once', async () => {
     const link = await linkFor(createAgent(server), someone());
     const browsers = await Promise.all(
       Array.from({ length: 20 }, async () => {
@@ -431,7 +431,7 @@ describe('a passwordless link', () => {
     expect(ends.filter((end) => responseOf(end).code !== undefined)).to.have.length(1);
   });
 
-  it('is dead when another was sent', async () => {
+  it('is rejected after another link was sent', async () => {
     const browser = createAgent(server);
     const email = someone();
     const [first, second] = [await linkFor(browser, email), await linkFor(browser, email)];
@@ -439,14 +439,14 @@ describe('a passwordless link', () => {
     expect(responseOf(await visit(browser, second)).code).to.be.a('string');
   });
 
-  it('is dead when its time is over', async () => {
+  it('is rejected after its lifetime', async () => {
     const browser = createAgent(server);
     const link = await linkFor(browser, someone());
     server.tick(181_000);
     expect(responseOf(await goOn(browser, await visit(browser, link)))).to.include({ error: 'unauthorized' });
   });
 
-  it('is confirmed only by a form of ours', async () => {
+  it('is confirmed only by our form', async () => {
     const link = await linkFor(createAgent(server), someone());
     const fields = Object.fromEntries(link.searchParams);
     const forged = await createAgent(server).request(link.pathname, {
@@ -455,7 +455,7 @@ describe('a passwordless link', () => {
     expect(forged.status).to.equal(403);
   });
 
-  it('carries tokens in the fragment where it was asked to', async () => {
+  it('returns tokens in the fragment if they were requested there', async () => {
     const browser = createAgent(server);
     const link = await linkFor(browser, someone(), { response_type: 'token', state: 's', scope: 'openid' });
     const back = await visit(browser, link);
@@ -463,7 +463,7 @@ describe('a passwordless link', () => {
     expect(responseOf(back)).to.include({ state: 's', token_type: 'Bearer' });
   });
 
-  it('answers a failure in the fragment where tokens were asked for', async () => {
+  it('returns an error in the fragment if tokens were requested', async () => {
     const browser = createAgent(server);
     const link = await linkFor(browser, someone(), { response_type: 'token', state: 's' });
     link.searchParams.set('verification_code', 'A'.repeat(43));
@@ -472,7 +472,7 @@ describe('a passwordless link', () => {
     expect(new URLSearchParams(new URL(back.location).hash.slice(1)).get('error')).to.equal('unauthorized');
   });
 
-  it('answers a failure as all requests are answered: with the issuer, and signed where that was asked for', async () => {
+  it('returns an error with the issuer, and signed if that was requested, as every request does', async () => {
     const failed = async (over: Record<string, string>) => {
       const link = await linkFor(createAgent(server), someone(), {
         response_type: 'code',
@@ -497,7 +497,7 @@ describe('a passwordless link', () => {
     ['no code', { verification_code: '' }],
     ['another application’s callback', { redirect_uri: SPA_CALLBACK }],
   ] as const) {
-    it(`shows an error page, and no redirect, for ${what}`, async () => {
+    it(`shows an error page without a redirect for ${what}`, async () => {
       const browser = createAgent(server);
       const link = await linkFor(browser, someone());
       for (const [name, value] of Object.entries(change)) link.searchParams.set(name, value);
@@ -508,7 +508,7 @@ describe('a passwordless link', () => {
     });
   }
 
-  it('does not log in who puts another address into it', async () => {
+  it('is rejected with another address in it', async () => {
     const browser = createAgent(server);
     const [victim, attacker] = [someone(), someone()];
     await linkFor(createAgent(server), victim);
@@ -544,7 +544,7 @@ describe('a passwordless link', () => {
       ...over,
     });
 
-    it('for the right credentials logs in at /authorize', async () => {
+    it('for valid credentials logs in at /authorize', async () => {
       const browser = createAgent(server);
       const answer = await login(browser);
       expect(answer.status, answer.text).to.equal(200);
@@ -559,7 +559,7 @@ describe('a passwordless link', () => {
       expect(payload(responseOf(back).id_token ?? '')).to.include({ email: USER.email, nonce: 'n' });
     });
 
-    it('is taken for a passwordless code, too', async () => {
+    it('is issued for a passwordless code, too', async () => {
       const browser = createAgent(server);
       const email = someone();
       await browser.request('/passwordless/start', {
@@ -580,7 +580,7 @@ describe('a passwordless link', () => {
       expect(payload(responseOf(back).id_token ?? '')).to.include({ email });
     });
 
-    it('is good once, in the browser that got it, for its application', async () => {
+    it('is accepted once, in the browser that got it, for its application', async () => {
       const browser = createAgent(server);
       const { login_ticket: ticket } = (await login(browser)).json();
       const showsLogin = async (who: Agent, params: Record<string, string>) => {
@@ -595,7 +595,7 @@ describe('a passwordless link', () => {
       await showsLogin(browser, request(ticket));
     });
 
-    it('is not good later', async () => {
+    it('is rejected after two minutes', async () => {
       const browser = createAgent(server);
       const { login_ticket: ticket } = (await login(browser)).json();
       server.tick(121_000);
@@ -615,13 +615,13 @@ describe('a passwordless link', () => {
       ],
       ['no credential type', { credential_type: undefined }, { origin }, 400, 'unsupported_credential_type'],
       ['an unknown client', { client_id: 'nobody' }, { origin }, 400, 'invalid_request'],
-      ['an application that may not', { client_id: 'web' }, { origin }, 401, 'unauthorized_client'],
+      ['an application without the right', { client_id: 'web' }, { origin }, 401, 'unauthorized_client'],
       ['another origin', {}, { origin: 'https://evil.example' }, 403, 'access_denied'],
       ['no origin', {}, {}, 403, 'access_denied'],
       ['the origin null', {}, { origin: 'null' }, 403, 'access_denied'],
       ['an unknown realm', { realm: 'nope' }, { origin }, 400, 'invalid_request'],
     ] as const) {
-      it(`is not given for ${what}`, async () => {
+      it(`is not issued for ${what}`, async () => {
         const answer = await login(createAgent(server), fields, headers);
         expect(answer.status, answer.text).to.equal(status);
         expect(answer.json().error).to.equal(error);

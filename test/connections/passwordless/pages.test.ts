@@ -1,4 +1,4 @@
-// The hosted passwordless and password-reset pages, as people use them in a browser.
+// The hosted passwordless and password-reset pages, as users see them in a browser.
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
 import { accessibilityFaults } from '../../support/accessibility.ts';
@@ -72,7 +72,7 @@ describe('the hosted passwordless pages', () => {
   };
   const wrong = (code: string) => String((Number(code) + 1) % 1e6).padStart(6, '0');
 
-  it('are offered at the login page, and log in with a code by e-mail', async () => {
+  it('are linked on the login page, and log in with a code by e-mail', async () => {
     await page.goto(request());
     await page.getByRole('link', { name: 'Email me a code' }).first().click();
     expect(await heading()).to.equal('Get a code by email');
@@ -90,7 +90,7 @@ describe('the hosted passwordless pages', () => {
     expect(await arrived()).to.have.property('code');
   });
 
-  it('come at once where the request names the connection, with the hint filled in', async () => {
+  it('are shown at once if the request names the connection, with the hint filled in', async () => {
     const email = someone();
     await page.goto(request({ connection: 'email', login_hint: email }));
     expect(await page.getByLabel('Email address').inputValue()).to.equal(email);
@@ -98,13 +98,13 @@ describe('the hosted passwordless pages', () => {
     expect(await arrived()).to.have.property('code');
   });
 
-  it('come at once where the application has no passwords', async () => {
+  it('are shown at once if the application has no passwords', async () => {
     await page.goto(request({ client_id: 'codes' }));
     expect(await heading()).to.equal('Get a code by text message');
     expect(await page.getByRole('link', { name: 'Use a password' }).count()).to.equal(0);
   });
 
-  it('take a code that is pasted with spaces, by keyboard alone', async () => {
+  it('accept a pasted code with spaces, by keyboard alone', async () => {
     await page.goto(request({ connection: 'email' }));
     await page.locator('#address:focus').waitFor();
     await page.keyboard.type(someone());
@@ -118,7 +118,7 @@ describe('the hosted passwordless pages', () => {
     expect(await arrived()).to.have.property('code');
   });
 
-  it('have a field that phones and browsers fill in by themselves', async () => {
+  it('have a field that phones and browsers fill in', async () => {
     await page.goto(request({ connection: 'email' }));
     await askByEmail(someone());
     const field = page.getByLabel('Code', { exact: true });
@@ -127,7 +127,7 @@ describe('the hosted passwordless pages', () => {
     expect(await page.locator('input:not([type=hidden])').count()).to.equal(1);
   });
 
-  it('say that a code is wrong, three times, after which the right one is no more', async () => {
+  it('reject a wrong code three times, and then also the right one', async () => {
     await page.goto(request({ connection: 'email' }));
     const code = await askByEmail(someone());
     for (let i = 0; i < 3; i++) {
@@ -139,7 +139,7 @@ describe('the hosted passwordless pages', () => {
     expect(page.url()).to.contain(server.url);
   });
 
-  it('say that a code is too old', async () => {
+  it('say that a code has expired', async () => {
     await page.goto(request({ connection: 'email' }));
     const code = await askByEmail(someone());
     server.tick(181_000);
@@ -147,7 +147,7 @@ describe('the hosted passwordless pages', () => {
     await page.getByText('This code is wrong, used or too old.').waitFor();
   });
 
-  it('send another code when the wait is over, and only the new one is good', async () => {
+  it('send another code after the countdown, and accept only the new one', async () => {
     const email = someone();
     await page.clock.install();
     await page.goto(request({ connection: 'email' }));
@@ -168,7 +168,7 @@ describe('the hosted passwordless pages', () => {
     expect(await arrived()).to.have.property('code');
   });
 
-  it('send no other code before, whatever a script does', async () => {
+  it('send no other code before the countdown ends, even to a script', async () => {
     const email = someone();
     await page.goto(request({ connection: 'email' }));
     await askByEmail(email);
@@ -179,7 +179,7 @@ describe('the hosted passwordless pages', () => {
     expect(await messagesTo(server, email)).to.have.length(1);
   });
 
-  it('go back to another address, and to the password', async () => {
+  it('lead back to another address, and to the password', async () => {
     await page.goto(request({ connection: 'email' }));
     await askByEmail(someone());
     await page.getByRole('link', { name: 'Use another address' }).click();
@@ -191,7 +191,7 @@ describe('the hosted passwordless pages', () => {
   });
 
   for (const address of ['no address', 'two@a.test,b@c.test', '']) {
-    it(`refuse the e-mail address ${JSON.stringify(address)}`, async () => {
+    it(`reject the invalid e-mail address ${JSON.stringify(address)}`, async () => {
       await page.goto(request({ connection: 'email' }));
       await page.evaluate('document.forms[0].noValidate = true');
       await page.getByLabel('Email address').fill(address);
@@ -200,7 +200,7 @@ describe('the hosted passwordless pages', () => {
     });
   }
 
-  it('say the same to who may not log in as to who may', async () => {
+  it('show the same to users and to addresses that may not sign up', async () => {
     await server.users.whoProved({
       connection: 'members',
       provider: 'email',
@@ -228,7 +228,7 @@ describe('the hosted passwordless pages', () => {
     await plain.close();
   });
 
-  it('reset a password, showing the rules as it is typed', async () => {
+  it('reset a password, and show the rules while it is typed', async () => {
     const email = someone();
     await server.users.create(databaseUser({ connection: 'users', email, password: USER.password }));
     await page.goto(request());

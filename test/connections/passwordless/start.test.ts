@@ -1,4 +1,4 @@
-// POST /passwordless/start: what it takes, what it sends, and what it does not tell.
+// POST /passwordless/start: what it accepts, what it sends, and what it does not reveal.
 import { generateKeyPairSync } from 'node:crypto';
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
@@ -66,7 +66,7 @@ describe('POST /passwordless/start', () => {
     expect(message?.link).to.equal(undefined);
   });
 
-  it('sends a code by SMS, as long as the connection says, whatever `send` is', async () => {
+  it('sends a code by SMS, of the length that the connection says, whatever `send` is', async () => {
     const answer = await start(
       { connection: 'sms', phone_number: '+16505551234', send: 'link' },
       { 'x-request-language': 'de' },
@@ -83,7 +83,7 @@ describe('POST /passwordless/start', () => {
   });
 
   for (const send of [undefined, null, 'link', 'link_ios', 'link_android']) {
-    it(`sends a link where \`send\` is ${JSON.stringify(send)}`, async () => {
+    it(`sends a link if \`send\` is ${JSON.stringify(send)}`, async () => {
       const email = `link-${send}@example.test`;
       expect((await start({ email, send })).status).to.equal(200);
       const [message] = await messagesTo(server, email);
@@ -96,7 +96,7 @@ describe('POST /passwordless/start', () => {
     });
   }
 
-  it('puts authParams into the link, and nothing that is the link’s own', async () => {
+  it('adds authParams to the link, except those reserved for it', async () => {
     const email = 'params@example.test';
     const authParams = {
       scope: 'openid offline_access',
@@ -120,7 +120,7 @@ describe('POST /passwordless/start', () => {
     expect(searchParams.get('verification_code')).not.to.equal('1');
   });
 
-  it('makes the link by the configured address, whatever the request says of its host', async () => {
+  it("makes the link from the configured base URL, whatever the request's host", async () => {
     const email = 'host@example.test';
     const poisoned = {
       host: 'evil.example',
@@ -201,17 +201,17 @@ describe('POST /passwordless/start', () => {
         json: { connection: 'email', email: 'basic@example.test', send: 'code' },
         headers: { authorization: `Basic ${basic}` },
       });
-      // The application is known, and has no such connection.
+      // The error shows that the application was authenticated; it does not have the connection.
       expect(answer.status).to.equal(400);
       expect(answer.json().error).to.equal('bad.connection');
     });
 
     for (const [how, fields] of [
       ['a wrong secret', { client_secret: 'wrong' }],
-      ['no secret where it has one', { client_secret: undefined }],
+      ['a missing secret', { client_secret: undefined }],
       ['an unknown client_id', { client_id: 'nobody' }],
     ] as const) {
-      it(`and refuses ${how}, sending nothing`, async () => {
+      it(`and rejects ${how}, sending nothing`, async () => {
         const email = `${how.replaceAll(' ', '-')}@example.test`;
         const answer = await start({ email, send: 'code', ...fields });
         expect(answer.status).to.equal(401);
@@ -232,21 +232,21 @@ describe('POST /passwordless/start', () => {
       ],
       ['an unknown connection', { connection: 'nope', email }, 'bad.connection', 'Connection does not exist'],
       [
-        'a connection of passwords',
+        'a database connection',
         { connection: 'users', email },
         'bad.connection',
         /^Invalid connection strategy/,
       ],
       ['no address', {}, 'bad.email', 'Missing required property: email'],
       [
-        'no e-mail address',
+        'an invalid e-mail address',
         { email: 'a b' },
         'bad.email',
         /^error in email - email format validation failed: a b/,
       ],
       ['an e-mail address with a line break', { email: 'a@b.c\r\nbcc: d@e.f' }, 'bad.email', /format/],
       ['two addresses', { email: 'a@b.test,c@d.test' }, 'bad.email', /format/],
-      ['an address that is no text', { email: ['a@b.c'] }, 'bad.email', /expected string/],
+      ['an address that is not a string', { email: ['a@b.c'] }, 'bad.email', /expected string/],
       [
         'no phone number',
         { connection: 'sms' },
@@ -260,26 +260,26 @@ describe('POST /passwordless/start', () => {
         /pattern/,
       ],
       [
-        'a phone number too long',
+        'a phone number that is too long',
         { connection: 'sms', phone_number: '+12345678901234567' },
         'bad.phone_number',
         /pattern/,
       ],
       [
-        'letters as phone number',
+        'a phone number with letters',
         { connection: 'sms', phone_number: '+1650CALLME' },
         'bad.phone_number',
         /pattern/,
       ],
       ['an unknown way to send', { email, send: 'pigeon' }, 'bad.send', /link or code/],
       [
-        'authParams as text',
+        'authParams as a string',
         { email, authParams: 'scope' },
         'bad.authParams',
         'error in authParams - invalid type: string (expected object)',
       ],
       ['authParams as a list', { email, authParams: [] }, 'bad.authParams', /array/],
-      ['a parameter that is no text', { email, authParams: { state: 1 } }, 'bad.authParams', /state/],
+      ['a parameter that is not a string', { email, authParams: { state: 1 } }, 'bad.authParams', /state/],
       [
         'an unlisted redirect_uri',
         { email, authParams: { redirect_uri: 'https://evil.example/' } },
@@ -287,7 +287,7 @@ describe('POST /passwordless/start', () => {
         /not registered/,
       ],
       [
-        'a redirect_uri that only starts like one',
+        'a redirect_uri that only starts with a registered one',
         { email, authParams: { redirect_uri: `${WEB_CALLBACK}.evil` } },
         'bad.authParams',
         /not registered/,
@@ -306,7 +306,7 @@ describe('POST /passwordless/start', () => {
       ],
     ];
     for (const [what, fields, error, description] of cases) {
-      it(`to ${what}`, async () => {
+      it(`returns the error for ${what}`, async () => {
         const answer = await start(fields);
         expect(answer.status).to.equal(400);
         const body = answer.json();
@@ -316,7 +316,7 @@ describe('POST /passwordless/start', () => {
       });
     }
 
-    it('to a connection that is not the application’s', async () => {
+    it("returns the error for a connection that is not the application's", async () => {
       const answer = await agent.request('/passwordless/start', {
         json: {
           client_id: 'leeway',
@@ -332,7 +332,7 @@ describe('POST /passwordless/start', () => {
       });
     });
 
-    it('to no client_id', async () => {
+    it('returns the error for no client_id', async () => {
       const answer = await agent.request('/passwordless/start', { json: { connection: 'email', email } });
       expect(answer.status).to.equal(400);
       expect(answer.json()).to.deep.equal({
@@ -341,7 +341,7 @@ describe('POST /passwordless/start', () => {
       });
     });
 
-    it('to a link for an application without a callback', async () => {
+    it('returns the error for a link for an application without a callback', async () => {
       const answer = await start({
         client_id: 'no-callback',
         client_secret: 'no-callback-secret',
@@ -359,7 +359,7 @@ describe('POST /passwordless/start', () => {
     });
 
     for (const body of ['[]', '"text"', '{', 'null']) {
-      it(`to the body ${body}`, async () => {
+      it(`returns an error for the body ${body}`, async () => {
         const answer = await agent.request('/passwordless/start', {
           body,
           method: 'POST',
@@ -382,7 +382,7 @@ describe('POST /passwordless/start', () => {
       });
     });
 
-    it('sends nothing to who is no member, and answers as for a member', async () => {
+    it('sends nothing to an unknown address, and answers as for a user', async () => {
       const ask = (email: string) => start({ connection: 'members', email, send: 'code' });
       const [member, stranger] = [await ask('member@example.test'), await ask('stranger@example.test')];
       expect(stranger.status).to.equal(member.status);
@@ -394,7 +394,7 @@ describe('POST /passwordless/start', () => {
       expect(await messagesTo(server, 'stranger@example.test')).to.deep.equal([]);
     });
 
-    it('gives the same id for an address each time, known or not, and it is no user id', async () => {
+    it('returns the same id for an address each time, known or not, and it is no user id', async () => {
       for (const email of ['member@example.test', 'stranger@example.test']) {
         const ids = await Promise.all(
           [1, 2].map(async () => (await start({ connection: 'members', email })).json()._id),
@@ -410,7 +410,7 @@ describe('POST /passwordless/start', () => {
     });
   });
 
-  it('keeps no code and no link in the store or in the log', async () => {
+  it('stores no code and no link in readable form, in the store or in the log', async () => {
     await start({ email: 'hash@example.test', send: 'code' });
     await start({ email: 'hash2@example.test', send: 'link' });
     const [{ code } = {}] = await messagesTo(server, 'hash@example.test');
@@ -438,7 +438,7 @@ describe('the limits of POST /passwordless/start', () => {
       json: { client_id: 'spa', connection: 'sms', phone_number },
     });
 
-  it('stop one address after 50, with the headers to tell', async () => {
+  it('reject an IP address after 50 requests, with the headers of the limit', async () => {
     await limited({}, async (server) => {
       const answers = [];
       for (let i = 0; i < 51; i++) answers.push(await start(server, `+1650555${1000 + i}`));
@@ -453,7 +453,7 @@ describe('the limits of POST /passwordless/start', () => {
     });
   });
 
-  it('are the user’s own where an application that is trusted to names their address', async () => {
+  it("count by the user's own address if a trusted application sends it", async () => {
     const bucket = { passwordlessStart: { capacity: 1, perMinute: 1 } };
     const clients = tenant.clients.map((client) =>
       client.client_id === 'web' || client.client_id === 'spa'
@@ -475,7 +475,7 @@ describe('the limits of POST /passwordless/start', () => {
       };
       expect([await ask('web', '203.0.113.1'), await ask('web', '203.0.113.2')]).to.deep.equal([200, 200]);
       expect(await ask('web', '203.0.113.1')).to.equal(429);
-      // One that is not trusted, one that cannot be authenticated, and what is no address, speak for themselves.
+      // Requests of an untrusted or unauthenticated application, or with an invalid address, count by their own IP address.
       expect(await ask('leeway', '203.0.113.3')).to.equal(200);
       expect(await ask('leeway', '203.0.113.4')).to.equal(429);
       expect(await ask('spa', '203.0.113.5')).to.equal(429);
@@ -485,7 +485,7 @@ describe('the limits of POST /passwordless/start', () => {
     }
   });
 
-  it('protect one phone number, wherever the requests come from', async () => {
+  it('protect one phone number, whatever IP addresses the requests come from', async () => {
     await limited({ passwordlessStart: { capacity: 1000, perMinute: 1000 } }, async (server) => {
       const statuses = [];
       for (let i = 0; i < 12; i++) statuses.push((await start(server, '+1 (650) 555-1234')).status);

@@ -3,14 +3,14 @@ import { tenant as base, SPA_CALLBACK } from '../../support/flows.ts';
 
 export const OTP_GRANT = 'http://auth0.com/oauth/grant-type/passwordless/otp';
 
-/** Limits that the tests of the limits set for themselves. */
+/** Limits that are lifted; the tests of the limits set their own. */
 export const generous = { capacity: 10_000, perMinute: 10_000 };
 
 export const tenant = {
   ...base,
   attackProtection: {
     ...base.attackProtection,
-    // Many guesses of one test must not lock the address of all; locks are tested in test/protection.
+    // The guesses of one test must not lock the IP address of all tests; locks are tested in test/protection.
     bruteForceProtection: { max_attempts: 100 },
     suspiciousIpThrottling: { enabled: false },
     rateLimits: {

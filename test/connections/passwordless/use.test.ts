@@ -1,4 +1,4 @@
-// Using a code: at the token endpoint, and by both forms of POST /passwordless/verify.
+// Use of a code at the token endpoint, and by both bodies of POST /passwordless/verify.
 import { expect } from 'chai';
 import { type Agent, createAgent } from '../../support/agent.ts';
 import { API, payload, WEB_CALLBACK } from '../../support/flows.ts';
@@ -61,7 +61,7 @@ describe('a passwordless code', () => {
       });
     }
 
-    it('verifies the address of a user who has it unverified, and makes no other', async () => {
+    it('verifies the address of a user who had it unverified, and creates no other user', async () => {
       const email = someone();
       const first = await exchange({ username: email, otp: await codeFor(email) });
       const { sub } = payload(first.json().id_token);
@@ -71,7 +71,7 @@ describe('a passwordless code', () => {
       expect((await server.users.get(sub))?.email_verified).to.equal(true);
     });
 
-    it('makes one user where codes of two applications prove a new address at once', async () => {
+    it('creates one user if codes of two applications prove a new address at the same time', async () => {
       for (let round = 0; round < 5; round++) {
         const email = someone();
         const otps = [await codeFor(email), await codeFor(email, { clientId: 'leeway' })];
@@ -84,7 +84,7 @@ describe('a passwordless code', () => {
       }
     });
 
-    it('gives an access token for an API, and a refresh token', async () => {
+    it('returns an access token for an API, and a refresh token', async () => {
       const email = someone();
       const answer = await exchange({
         username: email,
@@ -104,7 +104,7 @@ describe('a passwordless code', () => {
       expect(refreshed.status).to.equal(200);
     });
 
-    it('by SMS makes a user with a verified phone number', async () => {
+    it('by SMS creates a user with a verified phone number', async () => {
       await agent.request('/passwordless/start', {
         json: { ...client('web'), connection: 'sms', phone_number: '+1 650 555-1234' },
       });
@@ -120,7 +120,7 @@ describe('a passwordless code', () => {
       expect(claims).to.include({ phone_number: '+16505551234', phone_number_verified: true });
     });
 
-    it('is the same user at the next login', async () => {
+    it('logs in the same user the next time', async () => {
       const email = someone();
       const subs = [];
       for (let i = 0; i < 2; i++) {
@@ -131,7 +131,7 @@ describe('a passwordless code', () => {
       expect(subs[0]).to.equal(subs[1]);
     });
 
-    it('is good once', async () => {
+    it('is accepted once', async () => {
       const email = someone();
       const otp = await codeFor(email);
       expect((await exchange({ username: email, otp })).status).to.equal(200);
@@ -140,7 +140,7 @@ describe('a passwordless code', () => {
       expect(again.json()).to.deep.equal({ error: 'invalid_grant', error_description: WRONG });
     });
 
-    it('is good once when fifty come at once', async () => {
+    it('is accepted once if fifty use it at the same time', async () => {
       const email = someone();
       const otp = await codeFor(email);
       const answers = await Promise.all(Array.from({ length: 50 }, () => exchange({ username: email, otp })));
@@ -150,7 +150,7 @@ describe('a passwordless code', () => {
       expect(records.filter((user) => user.email === email)).to.have.length(1);
     });
 
-    it('is dead after three wrong tries, with the same answer as before', async () => {
+    it('is rejected after three wrong tries, with the same error as before', async () => {
       const email = someone();
       const otp = await codeFor(email);
       const answers = [];
@@ -162,21 +162,21 @@ describe('a passwordless code', () => {
       }
     });
 
-    it('is dead after three wrong tries that come at once', async () => {
+    it('is rejected after three wrong tries at the same time', async () => {
       const email = someone();
       const otp = await codeFor(email);
       await Promise.all([1, 2, 3].map(() => exchange({ username: email, otp: other(otp) })));
       expect((await exchange({ username: email, otp })).status).to.equal(403);
     });
 
-    it('still works after two wrong tries', async () => {
+    it('is accepted after two wrong tries', async () => {
       const email = someone();
       const otp = await codeFor(email);
       for (let i = 0; i < 2; i++) await exchange({ username: email, otp: other(otp) });
       expect((await exchange({ username: email, otp })).status).to.equal(200);
     });
 
-    it('is dead when another was sent', async () => {
+    it('is rejected after another code was sent', async () => {
       const email = someone();
       const first = await codeFor(email);
       const second = await codeFor(email);
@@ -184,17 +184,17 @@ describe('a passwordless code', () => {
       expect((await exchange({ username: email, otp: second })).status).to.equal(200);
     });
 
-    it('is good for as long as the connection says', async () => {
+    it('is valid for as long as the connection says', async () => {
       const [early, late] = [someone(), someone()];
       const codes = [await codeFor(early), await codeFor(late)];
-      // Time goes on by itself, too, on a busy machine.
+      // Real time passes as well, on a busy machine.
       server.tick(170_000);
       expect((await exchange({ username: early, otp: codes[0] })).status).to.equal(200);
       server.tick(11_000);
       expect((await exchange({ username: late, otp: codes[1] })).status).to.equal(403);
     });
 
-    it('is the application’s that asked for it', async () => {
+    it('is rejected for another application', async () => {
       const email = someone();
       const otp = await codeFor(email, { clientId: 'leeway' });
       expect((await exchange({ username: email, otp })).status).to.equal(403);
@@ -202,7 +202,7 @@ describe('a passwordless code', () => {
       expect(own.status).to.equal(200);
     });
 
-    it('is the connection’s that sent it', async () => {
+    it('is rejected for another connection', async () => {
       const email = someone();
       await member('members', email);
       const otp = await codeFor(email, { connection: 'members' });
@@ -210,14 +210,14 @@ describe('a passwordless code', () => {
       expect((await exchange({ username: email, otp, realm: 'members' })).status).to.equal(200);
     });
 
-    it('is the address’s that it was sent to', async () => {
+    it('is rejected for another address', async () => {
       const [victim, attacker] = [someone(), someone()];
       await codeFor(victim);
       const otp = await codeFor(attacker);
       expect((await exchange({ username: victim, otp })).status).to.equal(403);
     });
 
-    it('lets no blocked user in', async () => {
+    it('does not log in a blocked user', async () => {
       const email = someone();
       const user = await member('email', email);
       await server.users.update(user.id, { blocked: true });
@@ -237,9 +237,9 @@ describe('a passwordless code', () => {
       ['no realm', { realm: undefined }, 400, 'invalid_request', 'Missing required parameter: realm'],
       ['no otp', { otp: undefined }, 400, 'invalid_request', 'Missing required parameter: otp'],
       ['an unknown realm', { realm: 'nope' }, 400, 'invalid_request', 'Connection does not exist'],
-      ['a realm of passwords', { realm: 'users' }, 400, 'invalid_request', /strategy/],
-      ['a username that is no address', { username: 'x y' }, 403, 'invalid_grant', WRONG],
-      ['an address nobody asked for', { username: 'unasked@example.test' }, 403, 'invalid_grant', WRONG],
+      ['a database realm', { realm: 'users' }, 400, 'invalid_request', /strategy/],
+      ['a username that is not an address', { username: 'x y' }, 403, 'invalid_grant', WRONG],
+      ['an address without a code', { username: 'unasked@example.test' }, 403, 'invalid_grant', WRONG],
       [
         'a redirect_uri that is not registered',
         { redirect_uri: 'https://evil.example/' },
@@ -251,7 +251,7 @@ describe('a passwordless code', () => {
       ['an unknown API', { audience: 'urn:nope' }, 403, 'access_denied', 'Service not found: urn:nope'],
     ];
     for (const [what, fields, status, error, description] of faults) {
-      it(`answers ${status} ${error} to ${what}`, async () => {
+      it(`returns ${status} ${error} for ${what}`, async () => {
         const email = someone();
         const otp = what === 'an unknown API' ? await codeFor(email) : '000000';
         const answer = await exchange({ username: email, otp, ...fields });
@@ -262,7 +262,7 @@ describe('a passwordless code', () => {
       });
     }
 
-    it('is refused for an application without the grant', async () => {
+    it('is rejected for an application without the grant', async () => {
       const answer = await exchange({
         client_id: 'm2m',
         client_secret: 'm2m-secret',
@@ -275,7 +275,7 @@ describe('a passwordless code', () => {
       );
     });
 
-    it('of a connection without sign-up makes no user who was removed meanwhile', async () => {
+    it('of a connection without sign-up does not create a user again who was removed meanwhile', async () => {
       const email = someone();
       const user = await member('members', email);
       const otp = await codeFor(email, { connection: 'members' });
@@ -288,7 +288,7 @@ describe('a passwordless code', () => {
     const verify = (fields: Record<string, unknown>) =>
       agent.request('/passwordless/verify', { json: fields });
 
-    it('in the specified form gives tokens', async () => {
+    it("is exchanged for tokens by the contract's body", async () => {
       const email = someone();
       const password = await codeFor(email);
       const fields = {
@@ -305,7 +305,7 @@ describe('a passwordless code', () => {
       expect((await verify(fields)).status, 'the same code again').to.equal(403);
     });
 
-    it('in the specified form authenticates the application', async () => {
+    it("needs client authentication with the contract's body", async () => {
       const email = someone();
       const password = await codeFor(email);
       const fields = {
@@ -318,7 +318,7 @@ describe('a passwordless code', () => {
       expect((await verify(fields)).status).to.equal(401);
     });
 
-    it('in the older form says that it is right without spending it', async () => {
+    it("is checked but not used up by the browser SDK's body", async () => {
       const email = someone();
       const verification_code = await codeFor(email, { clientId: 'spa' });
       const fields = { client_id: 'spa', connection: 'email', email, verification_code };
@@ -333,7 +333,7 @@ describe('a passwordless code', () => {
       expect((await verify(fields)).status).to.equal(403);
     });
 
-    it('in the older form counts wrong tries', async () => {
+    it("counts wrong tries of the browser SDK's body", async () => {
       const email = someone();
       const verification_code = await codeFor(email, { clientId: 'spa' });
       const fields = { client_id: 'spa', connection: 'email', email };
@@ -360,11 +360,11 @@ describe('a passwordless code', () => {
         { client_id: 'spa', connection: 'nope', email: 'a@b.c', verification_code: '1' },
       ],
       [
-        'a code that is no text',
+        'a code that is not a string',
         { client_id: 'spa', connection: 'email', email: 'a@b.c', verification_code: {} },
       ],
     ] as const) {
-      it(`answers 400 to ${what}`, async () => {
+      it(`returns 400 for ${what}`, async () => {
         const answer = await verify(fields);
         expect(answer.status).to.equal(400);
         expect(answer.json().error).to.be.a('string');
@@ -373,7 +373,7 @@ describe('a passwordless code', () => {
     }
   });
 
-  it('takes as long to refuse for an address that nobody asked for as for one with a code', async () => {
+  it('is rejected as fast for an address without a code as for one with a code', async () => {
     await member('members', 'timing@example.test');
     const start = (email: string) =>
       agent.request('/passwordless/start', {
@@ -384,7 +384,7 @@ describe('a passwordless code', () => {
       await start(email);
       return () => exchange({ username: email, otp: '000000', realm: 'members' });
     };
-    // Not a benchmark: times as far apart as this would be seen from outside.
+    // Not a benchmark: differences as large as these could be measured from outside.
     const ratio = await timesAsLong(
       attempt(() => 'timing@example.test'),
       attempt(() => someone()),
@@ -396,7 +396,7 @@ describe('a passwordless code', () => {
 describe('the limit of POST /passwordless/verify', () => {
   const spec = { grant_type: 'password', client_id: 'spa', username: 'a@b.test', password: '123456' };
   const older = { client_id: 'spa', email: 'a@b.test', verification_code: '123456' };
-  it('counts both forms, and together', async () => {
+  it('counts both bodies together', async () => {
     const rateLimits = {
       ...tenant.attackProtection.rateLimits,
       passwordlessVerify: { capacity: 3, perMinute: 1 },
