@@ -1,4 +1,4 @@
-// Actions as people write them, run by logins of @auth0/auth0-spa-js in a real browser and by machines: what each is for happens.
+// Actions in the style of published examples, run by logins of @auth0/auth0-spa-js in a real browser and by machine clients.
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import { createRequire } from 'node:module';
@@ -42,7 +42,7 @@ const tenant = (origin: string) => ({
   ],
 });
 
-/** The claims that a login of the application ends with, or what it was told. */
+/** Returns the claims of a login of the application, or the error that it got. */
 interface Ended {
   idToken: Record<string, unknown>;
   accessToken: Record<string, unknown>;
@@ -52,7 +52,7 @@ interface Ended {
 
 interface Example {
   name: string;
-  /** Rules of an older tenant, which run first. */
+  /** Rules of an older tenant, which run before the actions. */
   rules?: string[];
   /** Bodies of functions, or whole actions. */
   code: string[];
@@ -248,7 +248,7 @@ const RULES: Example[] = [
   },
 ];
 
-describe('actions as people write them', () => {
+describe('actions in the style of published examples', () => {
   const opened = openApplication({
     script: () => readFileSync(join(dirname(manifest), 'dist/auth0-spa-js.production.js')),
     tenant,
@@ -278,7 +278,7 @@ describe('actions as people write them', () => {
     await managed(server, 'POST', `/users/${encodeURIComponent(user.user_id)}/roles`, { roles: [role.id] });
   });
 
-  /** A page that posts its answer back, as a form would. */
+  /** A page that posts its response back, as a form does. */
   async function form(query: URLSearchParams): Promise<string> {
     const jose = await import('jose');
     const told = payload(query.get('session_token') ?? '');
@@ -351,14 +351,14 @@ describe('actions as people write them', () => {
   };
 
   for (const { name, code, expects } of EXAMPLES) {
-    it(`one that ${name}`, async () => {
+    it(`an action that ${name} works`, async () => {
       await bind(code);
       await expects(await logIn());
     });
   }
 
   for (const { name, rules = [], code, expects } of RULES) {
-    it(`a rule that ${name}`, async () => {
+    it(`a rule that ${name} works`, async () => {
       const { server } = opened();
       await managed(server, 'PUT', '/rules-configs/COMPANY', { value: 'Acme' });
       await bind(code);
@@ -371,7 +371,7 @@ describe('actions as people write them', () => {
     });
   }
 
-  it('one that asks for a second factor in one application, which is given there', async () => {
+  it('an action requires a second factor for one application, and the user gives it there', async () => {
     const { server, page } = opened();
     await bind([
       `if (event.client.name === 'Single page') api.multifactor.enable('any', { allowRememberBrowser: false });
@@ -404,14 +404,14 @@ describe('actions as people write them', () => {
     return { status: answer.status, body: answer.json() };
   };
 
-  it('one that gives tokens of machines a claim of the application', async () => {
+  it('an action adds a claim of the application to tokens of machines', async () => {
     const { body } = await machine(
       `api.accessToken.setCustomClaim('${NS}tier', event.client.metadata.tier);`,
     );
     expect(payload(body.access_token)).to.include({ [`${NS}tier`]: 'gold' });
   });
 
-  it('one that asks a service whether a machine may have a token', async () => {
+  it('an action asks a service whether a machine may get a token', async () => {
     const { body } = await machine(
       `const response = await fetch(event.secrets.CRM + '?email=' + event.client.client_id);
        const { customer } = await response.json();
@@ -420,7 +420,7 @@ describe('actions as people write them', () => {
     expect(payload(body.access_token)).to.include({ [`${NS}customer`]: 'customer of m2m' });
   });
 
-  it('one that refuses machines an API', async () => {
+  it('an action denies machines an API', async () => {
     const { status, body } = await machine(
       `if (event.resource_server.identifier === '${API}' && event.client.metadata.tier !== 'platinum')
          api.access.deny('invalid_scope', 'Not for this application.');`,

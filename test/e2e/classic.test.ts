@@ -1,5 +1,5 @@
-// Customized login pages as people write them for the hosted service, with the vendor's unmodified SDKs from its CDN
-// (played by the test), in a real browser: what the page's script does there works here, and what it must not, not.
+// Customized login pages as people write them for the hosted service, in a real browser, with the vendor's unmodified SDKs; the
+// test serves them in place of the vendor's CDN. What the scripts of such pages need works, and what they must not do fails.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -47,7 +47,7 @@ const WIDGET_PAGE = `<!doctype html><html><head><meta charset="utf-8"><title>Wid
   }).show();
 </script></body></html>`;
 
-/** A page with forms of its own, over the SDK. */
+/** A page with its own forms, which use the SDK. */
 const FORM_PAGE = `<!doctype html><html><head><meta charset="utf-8"><title>Form</title></head><body>
 <p id="hint"></p><p id="error"></p>
 <script src="${CDN}/auth0.js"></script>
@@ -124,7 +124,7 @@ describe('a customized login page in a browser', () => {
   };
   const submit = () => page.locator('button[name="submit"]').click();
   const message = (text: string) => page.locator('.auth0-global-message', { hasText: text }).waitFor();
-  /** What came back to the application. */
+  /** Returns what the application's callback got. */
   const back = async () => {
     await page.waitForURL((url) => url.href.startsWith(callback.url));
     const { searchParams, hash } = new URL(page.url());
@@ -135,13 +135,13 @@ describe('a customized login page in a browser', () => {
     expect(answer).to.include({ state: 'its-own-state' });
     return answer as Record<string, string>;
   };
-  /** Whose ID token came back. */
+  /** Returns the user of the ID token at the application's callback. */
   const userBack = async () => {
     const { id_token = '' } = await back();
     expect(payload(id_token)).to.include({ nonce: 'its-own-nonce' });
     return payload(id_token).email;
   };
-  /** Has the SDK of the form's page do something. @returns its error, when it does not leave the page. */
+  /** Calls a method of the SDK in the page with forms. @returns its error, unless it leaves the page. */
   const call = (method: string, given: Record<string, unknown>) =>
     page
       .evaluate(
@@ -154,7 +154,7 @@ describe('a customized login page in a browser', () => {
         },
         [method, given] as const,
       )
-      // The page was left.
+      // The browser left the page.
       .catch(() => undefined) as Promise<any>; // any: as above
 
   describe('with the login widget', () => {
@@ -165,7 +165,7 @@ describe('a customized login page in a browser', () => {
       expect(await userBack()).to.equal(USER.email);
     });
 
-    it('says that a password is wrong, and lets try again', async () => {
+    it('shows that a password is wrong, and allows another try', async () => {
       await open('web');
       await fill({ email: USER.email, password: 'wrong' });
       await submit();
@@ -179,17 +179,17 @@ describe('a customized login page in a browser', () => {
       await open('web');
       const before = await page.locator('input[name="password"]').elementHandle();
       await page.getByText('Sign Up', { exact: true }).click();
-      // What is typed while the pane before it is still sliding away may go there.
+      // Text typed while the previous pane slides away could go into that pane.
       await page.waitForFunction((field) => field?.isConnected === false, before);
       await fill({ email: 'classic@example.test', password: USER.password });
       await submit();
       expect(await userBack()).to.equal('classic@example.test');
     });
 
-    it('asks for another password', async () => {
+    it('requests a password reset', async () => {
       await open('web');
       await page.getByText("Don't remember your password?").click();
-      // The pane before it is still sliding away.
+      // The previous pane is still sliding away.
       await page.locator('input[name="password"]').waitFor({ state: 'detached' });
       await fill({ email: USER.email });
       await submit();
@@ -197,7 +197,7 @@ describe('a customized login page in a browser', () => {
       expect((await nextMessageTo(server, USER.email)).link).to.contain('/u/reset-password?ticket=');
     });
 
-    it('leaves the second factor to our own page', async () => {
+    it('continues at our own page for the second factor', async () => {
       await open('web', { acr_values: 'http://schemas.openid.net/pape/policies/2007/06/multi-factor' });
       await fill({ email: USER.email, password: USER.password });
       await submit();
@@ -212,7 +212,7 @@ describe('a customized login page in a browser', () => {
       expect(await userBack()).to.equal(USER.email);
     });
 
-    it('is told of a wrong password: login', async () => {
+    it('gets the error of a wrong password: login', async () => {
       await open('spa');
       const error = await call('login', { realm: 'users', username: USER.email, password: 'wrong' });
       expect(error).to.include({ code: 'invalid_user_password', description: 'Wrong email or password.' });
@@ -234,7 +234,7 @@ describe('a customized login page in a browser', () => {
       expect(await userBack()).to.equal(email);
     });
 
-    it('asks for a code for an application with a secret, which it does not know', async () => {
+    it('requests a code for an application with a secret that the page does not know', async () => {
       await open('leeway', { response_type: 'code' });
       const email = 'classic-secret@example.test';
       await call('passwordlessStart', { connection: 'email', send: 'code', email });
@@ -243,7 +243,7 @@ describe('a customized login page in a browser', () => {
       expect((await back()).code).to.be.a('string');
     });
 
-    it('goes on with another connection: authorize', async () => {
+    it('continues with another connection: authorize', async () => {
       await open('spa');
       await call('authorize', { connection: 'email', login_hint: USER.email });
       await page.waitForFunction(() => (globalThis as any).config?.connection === 'email');
@@ -253,7 +253,7 @@ describe('a customized login page in a browser', () => {
       expect(await userBack()).to.equal(USER.email);
     });
 
-    it('learns that nobody is logged in whom the request would do with: getSSOData', async () => {
+    it('learns that there is no session that satisfies the request: getSSOData', async () => {
       await open('spa');
       const told = await page.evaluate(
         () =>
@@ -265,7 +265,7 @@ describe('a customized login page in a browser', () => {
       expect(told).to.deep.equal([null, { sso: false }]);
     });
 
-    it('asks whether a challenge is wanted: renderCaptcha', async () => {
+    it('learns whether a challenge is needed: renderCaptcha', async () => {
       await open('spa');
       const shown = await page.evaluate(
         () =>
@@ -282,8 +282,8 @@ describe('a customized login page in a browser', () => {
     });
   });
 
-  describe('is held to its policy', () => {
-    it('nothing of the request runs, whatever its script makes of it', async () => {
+  describe('is held to its content security policy', () => {
+    it("which runs nothing that the request contains, whatever the page's script does with it", async () => {
       await open('spa', {
         login_hint: '<img src=x onerror="document.title=1"><a href="javascript:document.title=2">x</a>',
       });
@@ -292,7 +292,7 @@ describe('a customized login page in a browser', () => {
       expect(await page.title()).to.equal('Form');
     });
 
-    it('it calls and loads from nobody that it does not name', async () => {
+    it('which allows calls and scripts only of the hosts that it names', async () => {
       await open('spa');
       const outcome = await page.evaluate(async () => {
         const { document } = globalThis as any; // any: as above
@@ -313,7 +313,7 @@ describe('a customized login page in a browser', () => {
       expect(refused).to.have.length.at.least(2);
     });
 
-    it('and what it needs is not refused', async () => {
+    it('which allows what the page needs', async () => {
       await open('spa');
       await call('login', { realm: 'users', username: USER.email, password: 'wrong' });
       expect(refused).to.deep.equal([]);

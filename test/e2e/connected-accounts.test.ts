@@ -1,4 +1,4 @@
-// Connected accounts by the published SDK, at a page of an application in a real browser.
+// Connected accounts with the published SDK, at a page of an application in a real browser.
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { expect } from 'chai';
@@ -98,7 +98,7 @@ describe('auth0-spa-js, connected accounts', () => {
         return { failed: error.type ?? error.error ?? error.name, connection: error.connection, state: error.appState };
       }
     })()`);
-  /** Away to the provider, and back at the application. */
+  /** Goes to the provider, and returns to the application. */
   const connect = async (options: object) => {
     await page.goto(site.url);
     await openClient();
@@ -108,7 +108,7 @@ describe('auth0-spa-js, connected accounts', () => {
     return run('return client.handleRedirectCallback();');
   };
 
-  it('connects one: connectAccountWithRedirect, handleRedirectCallback', async () => {
+  it('connects an account: connectAccountWithRedirect, handleRedirectCallback', async () => {
     const login = await run(
       `return client.passkey.signup({ email: 'ada-drive@example.test', realm: 'keys' });`,
     );
@@ -125,13 +125,13 @@ describe('auth0-spa-js, connected accounts', () => {
     expect(await server.store.collection('connectedAccounts').get(made.id)).to.include({
       connection: 'drive',
     });
-    // The transaction is used up: an answer that is planted finds none.
+    // The transaction is used up, so a planted response is rejected.
     expect(await run('return client.handleRedirectCallback();')).to.include({
       failed: 'missing_transaction',
     });
   });
 
-  it('is told what the provider refused: ConnectError', async () => {
+  it("gets the provider's refusal: ConnectError", async () => {
     provider.token = (response) =>
       void response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"access_denied"}');
     const failure = await connect({ connection: 'drive', appState: 'kept' });

@@ -1,5 +1,5 @@
-// auth0-js, unmodified, where the application's own page takes the password: in popup mode no page of ours is
-// ever shown, and the answer comes as a message from a hidden frame.
+// auth0-js, unmodified, with the password form at the application's own page: in popup mode no page of ours is shown, and the
+// response comes as a message from a hidden frame.
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
 import { tenant } from '../connections/passwordless/tenant.ts';
@@ -28,7 +28,7 @@ describe('auth0-js with credentials', () => {
     ({ server, origin, context, page } = opened());
   });
 
-  /** Calls a method of WebAuth, or of a member of it, that answers by a callback. */
+  /** Calls a method of WebAuth, or of a member of it, that takes a callback. */
   const call = (method: string, given: Record<string, unknown> = {}) =>
     page.evaluate(
       ([domain, at, path, args]) => {
@@ -65,7 +65,7 @@ describe('auth0-js with credentials', () => {
     expect(page.url()).to.equal(`${origin}/`);
   });
 
-  it('has a session then: checkSession', async () => {
+  it('has a session afterwards: checkSession', async () => {
     await logIn(USER);
     const { error, result } = await call('checkSession');
     expect(error).to.equal(null);
@@ -83,7 +83,7 @@ describe('auth0-js with credentials', () => {
     expect(result.idTokenPayload).to.include({ email });
   });
 
-  /** Opens the login page in a popup, whose answer is a message that the server's page sends. */
+  /** Opens the login page in a popup, which sends its response as a message. */
   const inPopup = async (given: Record<string, unknown>, act: (popup: Page) => Promise<void>) => {
     const [popup] = await Promise.all([
       context.waitForEvent('page'),
@@ -105,7 +105,7 @@ describe('auth0-js with credentials', () => {
     return (await page.evaluate(() => (globalThis as any).done)) as { error: any; result: any }; // any: as above
   };
 
-  it('logs in at our page in a popup, which answers and closes: popup.authorize with owp', async () => {
+  it('logs in at our page in a popup, which responds and closes: popup.authorize with owp', async () => {
     const { error, result } = await inPopup({}, async (popup) => {
       await popup.getByLabel('Email address').fill(USER.email);
       await popup.getByLabel('Password', { exact: true }).fill(USER.password);
@@ -118,17 +118,17 @@ describe('auth0-js with credentials', () => {
     expect(payload(result.idToken)).to.include({ email: USER.email });
   });
 
-  it('is told in a popup what went wrong, too', async () => {
+  it('gets an error from a popup, too', async () => {
     const { error } = await inPopup({ prompt: 'none' }, async () => {});
     expect(error).to.include({ code: 'login_required', description: 'Login required' });
   });
 
-  it('is told of a wrong password', async () => {
+  it('gets the error of a wrong password', async () => {
     const { error } = await logIn({ ...USER, password: 'wrong' });
     expect(error).to.include({ code: 'access_denied', description: 'Wrong email or password.' });
   });
 
-  it('is told that a second factor is wanted, and nobody is logged in', async () => {
+  it('gets an error and no login if a second factor is required', async () => {
     const { error } = await logIn(CAREFUL);
     expect(error).to.include({
       code: 'login_required',

@@ -1,4 +1,4 @@
-// DPoP (RFC 9449) by published clients, unmodified: auth0-spa-js in a browser, openid-client and oauth4webapi.
+// DPoP (RFC 9449) with published clients, unmodified: auth0-spa-js in a browser, openid-client and oauth4webapi.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -70,7 +70,7 @@ for (const require_dpop_nonce of [false, true]) {
         (globalThis as any).client.getTokenSilently({ cacheMode: 'off', detailedResponse: true }),
       );
 
-    it('logs in, and calls an API by its fetcher', async () => {
+    it('logs in, and calls an API with its fetcher', async () => {
       await logIn();
       const { page, server } = at();
       const profile = await page.evaluate(
@@ -87,7 +87,7 @@ for (const require_dpop_nonce of [false, true]) {
 
     const REFRESHING = { useRefreshTokens: true, cacheLocation: 'localstorage' };
     for (const [way, options] of Object.entries({ 'in an iframe': {}, 'by a refresh token': REFRESHING })) {
-      it(`comes back silently ${way}, with a token for its key`, async () => {
+      it(`renews tokens silently ${way}, bound to its key`, async () => {
         await logIn(options);
         const { access_token } = (await silently()) as { access_token: string };
         expect(payload(access_token).cnf).to.have.property('jkt');
@@ -104,7 +104,7 @@ describe('openid-client and oauth4webapi', () => {
   });
   after(() => server.stop());
 
-  it('openid-client logs in by a pushed request with DPoP, knows the user, and refreshes', async () => {
+  it('openid-client logs in with a pushed request and DPoP, reads the profile, and refreshes', async () => {
     const config = await oidc.discovery(new URL(server.issuer), 'web', 'web-secret');
     const DPoP = oidc.getDPoPHandle(config, await oidc.randomDPoPKeyPair());
     const verifier = oidc.randomPKCECodeVerifier();
@@ -133,7 +133,7 @@ describe('openid-client and oauth4webapi', () => {
     expect(refreshed.token_type).to.equal('dpop');
   });
 
-  it('openid-client cannot exchange a code that was pushed with another key', async () => {
+  it('openid-client cannot exchange a code whose request was pushed with another key', async () => {
     const config = await oidc.discovery(new URL(server.issuer), 'web', 'web-secret');
     const [DPoP, other] = await Promise.all([oidc.randomDPoPKeyPair(), oidc.randomDPoPKeyPair()]);
     const verifier = oidc.randomPKCECodeVerifier();
@@ -161,7 +161,7 @@ describe('openid-client and oauth4webapi', () => {
     expect(stolen?.error).to.equal('invalid_dpop_proof');
   });
 
-  it('oauth4webapi gets a token of its own with DPoP, after the nonce that it is asked for', async () => {
+  it('oauth4webapi gets a token by client credentials with DPoP, after the nonce that is required', async () => {
     const issuer = new URL(server.issuer);
     const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer));
     const client: oauth.Client = { client_id: 'm2m' };
@@ -174,7 +174,7 @@ describe('openid-client and oauth4webapi', () => {
       return process();
     });
     expect(tokens.token_type).to.equal('dpop');
-    // A resource server of ours takes it by the same handle.
+    // A resource server of ours accepts it with the same DPoP handle.
     const call = () =>
       oauth.protectedResourceRequest(
         tokens.access_token,
@@ -190,7 +190,7 @@ describe('openid-client and oauth4webapi', () => {
       () => undefined,
       (thrown: unknown) => thrown,
     );
-    // It is no user's; what counts is that its scheme was understood.
+    // The token has no user; the error shows that the scheme was accepted.
     expect(refused).to.be.instanceOf(oauth.WWWAuthenticateChallengeError);
   });
 });

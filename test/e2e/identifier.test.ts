@@ -1,4 +1,4 @@
-// The address that is asked for first, as people meet it: without scripts, by keyboard, and back again.
+// The identifier page in a browser: without scripts, by keyboard, and with the browser's back button.
 import { expect } from 'chai';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { makeCertificate } from '../saml/support.ts';
@@ -8,7 +8,7 @@ import { type Callback, startCallback } from '../support/callback.ts';
 import { tenant, USER, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-describe('an address that is asked for first, in a browser', () => {
+describe('the identifier page in a browser', () => {
   let server: TestServer;
   let browser: TestBrowser;
   let callback: Callback;
@@ -64,14 +64,14 @@ describe('an address that is asked for first, in a browser', () => {
       }));
   }
 
-  it('leads elsewhere, past the policy of the page', () =>
+  it('leads to an upstream provider, which its content security policy allows', () =>
     visit({}, async (page) => {
       await page.locator('#identifier').fill('ada@corp.example');
       await page.getByRole('button', { name: 'Continue' }).click();
       await page.waitForURL((url) => url.searchParams.get('at') === 'corp');
     }));
 
-  it('is there to be changed, by the link and by the way back', () =>
+  it('can be returned to by the link and by the back button, to change the address', () =>
     visit({}, async (page) => {
       await page.locator('#identifier').fill('wrong@example.test');
       await page.getByRole('button', { name: 'Continue' }).click();
@@ -87,7 +87,7 @@ describe('an address that is asked for first, in a browser', () => {
     }));
 });
 
-/** axe is a script itself. */
+/** axe needs scripts itself. */
 function accessibilityFaultsOf(page: Page, hasScripts: boolean): Promise<string[]> {
   return hasScripts ? accessibilityFaults(page) : Promise.resolve([]);
 }

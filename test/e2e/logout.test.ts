@@ -1,4 +1,4 @@
-// Logging out with published SDKs, unmodified, against a running server over its own TLS.
+// Logout with published SDKs, unmodified, against a running server with its own TLS.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
@@ -8,7 +8,7 @@ import { payload, responseOf, webRequest } from '../support/flows.ts';
 import { type SdkProcess, startSdkProcess } from '../support/sdk.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-describe('logging out with published SDKs', () => {
+describe('logout with published SDKs', () => {
   let server: TestServer;
   let sdk: SdkProcess;
   let browser: Agent;
@@ -52,7 +52,7 @@ describe('logging out with published SDKs', () => {
     return responseOf(await browser.get(`/authorize?${new URLSearchParams(request)}`)).id_token ?? '';
   };
 
-  it("@auth0/auth0-auth-js: buildLogoutUrl asks at discovery's endpoint, and goes back", async () => {
+  it('@auth0/auth0-auth-js: buildLogoutUrl uses the endpoint of discovery, and the browser returns', async () => {
     const url = await sdk.call('auth-js', {
       options: options(),
       method: 'buildLogoutUrl',
@@ -63,7 +63,7 @@ describe('logging out with published SDKs', () => {
     expect(page.text).to.contain('Do you want to log out?');
   });
 
-  it('@auth0/auth0-auth-js: verifyLogoutToken takes our back-channel logout tokens', async () => {
+  it('@auth0/auth0-auth-js: verifyLogoutToken accepts our back-channel logout tokens', async () => {
     const { sid, sub } = payload((await moreTokens(browser)).id_token);
     posted.length = 0;
     await browser.get('/v2/logout?client_id=web');
@@ -77,7 +77,7 @@ describe('logging out with published SDKs', () => {
     expect(verified).to.deep.equal({ sid, sub });
   });
 
-  it('openid-client: buildEndSessionUrl with an id_token_hint logs out unasked', async () => {
+  it('openid-client: buildEndSessionUrl with an id_token_hint logs out without confirmation', async () => {
     const url = await sdk.call('oidc-end-session-url', {
       issuer: server.issuer,
       clientId: 'web',

@@ -1,4 +1,4 @@
-// The second factor by published SDKs, unmodified: on a server, and in a browser.
+// Second factors with published SDKs, unmodified, on a server and in a browser.
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
@@ -45,7 +45,7 @@ describe('@auth0/auth0-auth-js, MFA', () => {
       args,
     });
   const someone = () => `mfa-${people++}@example.test`;
-  /** What the SDK hands over when a second factor is needed. */
+  /** Returns what the SDK's error contains when a second factor is required. */
   const required = async (username: string, more: object = {}) => {
     const failure = await call('getTokenByPassword', {
       username,
@@ -57,7 +57,7 @@ describe('@auth0/auth0-auth-js, MFA', () => {
     return failure.cause as { mfa_token: string; mfa_requirements: Record<string, { type: string }[]> };
   };
 
-  it('reads mfa_required with its requirements, enrols an app, verifies, lists', async () => {
+  it('reads mfa_required with its requirements, enrolls an app, verifies, lists', async () => {
     const user = someone();
     const { mfa_token: mfaToken, mfa_requirements: requirements } = await required(user);
     expect(requirements.enroll?.map(({ type }) => type)).to.include.members([
@@ -101,7 +101,7 @@ describe('@auth0/auth0-auth-js, MFA', () => {
     ['sms', { phoneNumber: '+16505550142' }, '+16505550142'],
     ['email', { email: 'sdk-second@example.test' }, 'sdk-second@example.test'],
   ] as const) {
-    it(`enrols, challenges and verifies by ${channel}`, async () => {
+    it(`enrolls, challenges and verifies by ${channel}`, async () => {
       const user = someone();
       const { mfa_token: mfaToken } = await required(user);
       const enrolled = await call('mfa.enrollAuthenticator', {
@@ -125,7 +125,7 @@ describe('@auth0/auth0-auth-js, MFA', () => {
     });
   }
 
-  it('enrols a device, waits for it, and gets tokens when it allows', async () => {
+  it('enrolls a device, polls, and gets tokens after the device approved', async () => {
     const { mfa_token: mfaToken } = await required(someone());
     const { barcodeUri, oobCode } = await call('mfa.enrollAuthenticator', {
       authenticatorTypes: ['oob'],
@@ -148,7 +148,7 @@ describe('@auth0/auth0-auth-js, MFA', () => {
     expect((await poll()).accessToken).to.be.a('string');
   });
 
-  it('deletes an authenticator by a token for the MFA API', async () => {
+  it('deletes an authenticator with a token for the MFA API', async () => {
     const user = someone();
     const audience = `${server.issuer}mfa/`;
     const scope = 'enroll read:authenticators remove:authenticators';
@@ -199,7 +199,7 @@ describe('@auth0/auth0-spa-js, MFA in a browser', () => {
     application?.close();
   });
 
-  it('lists, enrols, challenges and verifies: mfa.getAuthenticators, enroll, challenge, verify', async () => {
+  it('lists, enrolls, challenges and verifies: mfa.getAuthenticators, enroll, challenge, verify', async () => {
     const user = 'mfa-40@example.test';
     const login = async () =>
       (

@@ -1,4 +1,4 @@
-// The My Account API by the published SDK, at a page of an application in a real browser.
+// The My Account API with the published SDK, at a page of an application in a real browser.
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { expect } from 'chai';
@@ -84,7 +84,7 @@ describe('auth0-spa-js, myAccount', () => {
       catch (error) { return { failed: error.type ?? error.error ?? error.name, status: error.status, detail: error.detail ?? error.message }; }
     })()`);
 
-  it('lists, enrols, names and removes: getFactors, getAuthenticationMethods, enrollmentChallenge, enrollmentVerify …', async () => {
+  it('lists, enrolls, names and removes: getFactors, getAuthenticationMethods, enrollmentChallenge, enrollmentVerify …', async () => {
     const login = await run(
       `return client.passkey.signup({ email: 'ada-spa@example.test', realm: 'keys' });`,
     );
@@ -118,7 +118,7 @@ describe('auth0-spa-js, myAccount', () => {
     expect(await run(`return client.myAccount.getAuthenticationMethod(${id});`)).to.include({ status: 404 });
   });
 
-  it('adds a second passkey, made in the browser', async () => {
+  it('adds a second passkey, created in the browser', async () => {
     await plugIn('usb');
     const made = await run(`
       const begun = await client.myAccount.enrollmentChallenge({ type: 'passkey' });
@@ -132,9 +132,9 @@ describe('auth0-spa-js, myAccount', () => {
     expect(await run(`return client.myAccount.getAuthenticationMethods('passkey');`)).to.have.length(2);
   });
 
-  it('reads that a login is too old for a change: MyAccountApiError', async () => {
+  it('gets an error if a login is too old for a change: MyAccountApiError', async () => {
     server.tick(601_000);
-    // The clock of the page is the browser's own.
+    // The page's clock is that of the browser.
     await run(`return client.getTokenSilently({ cacheMode: 'off', authorizationParams: {
       audience: ${JSON.stringify(`${server.issuer}me/`)}, scope: 'create:me:authentication_methods' } });`);
     const failure = await run(`return client.myAccount.enrollmentChallenge({ type: 'totp' });`);

@@ -1,5 +1,5 @@
-// @auth0/nextjs-auth0, unmodified, against a running server. Its client is driven with the requests and responses of Next.js
-// itself (`next/server`), as the middleware of an application is, without a Next.js server around it.
+// @auth0/nextjs-auth0, unmodified, against a running server. The test calls its client as the middleware of an application
+// does, with requests and responses of Next.js itself (`next/server`), but without a Next.js server.
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { expect } from 'chai';
 import { OTP_GRANT, tenant as passwordlessTenant } from '../connections/passwordless/tenant.ts';
@@ -10,12 +10,12 @@ import { type OAuth2Provider, optionsFor, startProvider } from '../support/oauth
 import { startServer, type TestServer } from '../support/server.ts';
 import { softwareKey } from '../support/software-key.ts';
 
-/** Without its types: those of Next.js are made for programs with a DOM, and would change the ones of the server. */
+/** Imported without its types: those of Next.js require the DOM, and would change the types of the server. */
 const load = (name: string): Promise<any> => import(name);
 const { Auth0Client } = await load('@auth0/nextjs-auth0/server');
 const { NextRequest, NextResponse } = await load('next/server.js');
 
-/** What is read of a response of Next.js. */
+/** The members of a Next.js response that the test reads. */
 interface NextAnswer extends Response {
   cookies: { getAll(): { name: string; value: string }[] };
 }
@@ -139,7 +139,7 @@ describe('@auth0/nextjs-auth0', () => {
     await provider.stop();
   });
 
-  /** An application, and the browser of somebody who uses it. */
+  /** Returns an application, and the browser of its user. */
   const open = (clientId = 'next') => {
     const auth0 = new Auth0Client({
       // With a port, and on this machine.
@@ -200,7 +200,7 @@ describe('@auth0/nextjs-auth0', () => {
     expect((await visit('/auth/profile')).status).to.equal(401);
   });
 
-  it('renews tokens, and gets those of other APIs by the same refresh token: getAccessToken, /auth/access-token', async () => {
+  it('renews tokens, and gets tokens for other APIs with the same refresh token: getAccessToken, /auth/access-token', async () => {
     const { auth0, requestTo, keep, visit, login } = open();
     await login();
     const response = NextResponse.next();
@@ -211,7 +211,7 @@ describe('@auth0/nextjs-auth0', () => {
     expect((await answered.json()) as object).to.include.keys('token', 'expires_at');
   });
 
-  it('refuses a callback that it has not asked for', async () => {
+  it('rejects a callback that it did not request', async () => {
     const { visit } = open();
     const { status } = await visit('/auth/callback?code=x&state=y');
     expect(status).to.be.within(400, 500);
@@ -242,7 +242,7 @@ describe('@auth0/nextjs-auth0', () => {
     expect((await visit('/auth/connect?connection=nowhere')).status).to.equal(400);
   });
 
-  it('hands a session over to who acts for the user: requestSessionTransferToken, buildSessionTransferRedirect', async () => {
+  it('hands a session over to an actor: requestSessionTransferToken, buildSessionTransferRedirect', async () => {
     const { auth0, requestTo, login } = open();
     await login();
     const request = { subjectTokenType: DESK, reason: 'ticket 7' };
@@ -272,7 +272,7 @@ describe('@auth0/nextjs-auth0', () => {
     expect(session?.tokenSet.refreshToken).to.equal(undefined);
   });
 
-  it('signs up, logs in and adds another by passkeys: /auth/passkey/register, challenge, get-token, enrollment-challenge, enrollment-verify', async () => {
+  it('signs up, logs in and adds another passkey: /auth/passkey/register, challenge, get-token, enrollment-challenge, enrollment-verify', async () => {
     const first = open();
     const post = async ({ visit }: typeof first, path: string, json: object, status = 200) => {
       const { response } = await visit(`/auth/passkey/${path}`, json);

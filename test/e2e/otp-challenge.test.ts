@@ -1,4 +1,4 @@
-// Codes by e-mail for database connections, by the published SDK and against it.
+// Codes for database connections, with the published SDK and by direct requests.
 import { expect } from 'chai';
 import { OTP_GRANT, secrets, tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
@@ -94,7 +94,7 @@ describe('codes for database connections', () => {
         ...fields,
       },
     });
-  /** What was asked for and sent. */
+  /** Requests a code. @returns the session and the code that was sent. */
   const begun = async (email: string, count = 1) => {
     const auth_session = String((await ask({ email })).json().auth_session);
     const { code = '' } = await nextMessageTo(server, email, count);
@@ -123,7 +123,7 @@ describe('codes for database connections', () => {
     expect(failure.cause).to.include({ error: 'invalid_grant' });
   });
 
-  it('sign somebody up where that is asked for, with the address verified', async () => {
+  it('sign up a user if the request allows it, with the address verified', async () => {
     const email = 'new-by-code@example.test';
     await call('passwordless.challengeWithEmail', { email, connection: 'users', allowSignup: true }).then(
       async ({ authSession }: Record<string, unknown>) => {
@@ -139,7 +139,7 @@ describe('codes for database connections', () => {
     expect(await server.users.withEmail(email)).to.have.length(1);
   });
 
-  it('are answered alike for whoever there is, and sent to users with a verified address alone', async () => {
+  it('are answered alike for known and unknown addresses, and sent only to users with a verified address', async () => {
     const answers = await Promise.all(
       ['code-1@example.test', 'nobody-at-all@example.test', 'unproved@example.test'].map((email) =>
         ask({ email }),
@@ -160,7 +160,7 @@ describe('codes for database connections', () => {
     expect(wrong[0]?.status).to.equal(403);
   });
 
-  it('count wrong tries alike for whoever there is', async () => {
+  it('count wrong tries alike for known and unknown addresses', async () => {
     const tries = async (email: string) => {
       const told: string[] = [];
       for (let i = 0; i < 6; i += 1) {
@@ -176,14 +176,14 @@ describe('codes for database connections', () => {
     expect(await tries('unproved-2@example.test')).to.deep.equal(known);
   });
 
-  it('are good once, of any number at once', async () => {
+  it('are accepted once, of any number at the same time', async () => {
     const proof = await begun('code-2@example.test');
     const answers = await Promise.all(Array.from({ length: 50 }, () => exchange(proof)));
     expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
     expect(answers.filter(({ status }) => status >= 500)).to.deep.equal([]);
   });
 
-  it('are dead after three wrong tries, after their time, at another application and with another session', async () => {
+  it('are rejected after three wrong tries, after their lifetime, for another application and with another session', async () => {
     const guessed = await begun('code-3@example.test');
     const other = guessed.otp === '123456' ? '654321' : '123456';
     for (let i = 0; i < 3; i += 1)
@@ -199,7 +199,7 @@ describe('codes for database connections', () => {
     expect((await exchange(late)).status, 'late').to.equal(403);
   });
 
-  it('are asked for by applications with the grant, for connections that have them, by a real address', async () => {
+  it('require an application with the grant, a connection that has them, and a valid address', async () => {
     const told = async (answer: ReturnType<typeof ask>) => {
       const { status, json } = await answer;
       return [status, json().error];
@@ -225,7 +225,7 @@ describe('codes for database connections', () => {
     ]);
   });
 
-  it('log nobody in who is blocked, and are no second factor beside themselves', async () => {
+  it('do not log in a blocked user, and are no second factor after themselves', async () => {
     const proof = await begun('code-7@example.test');
     const [user] = await server.users.withEmail('code-7@example.test');
     await server.users.update(String(user?.id), { multifactor: ['guardian'] });
@@ -275,7 +275,7 @@ describe('codes for database connections', () => {
       expect(tokens.claims).to.include({ phone_number: phoneNumber, phone_number_verified: true });
     });
 
-    it('sign somebody up where that is asked for, with a number alone, and nobody where more is required', async () => {
+    it('sign up a user with only a phone number if the request allows it, and nobody if the connection requires more', async () => {
       const phone_number = number();
       const asked = await ask({ phone_number, connection: 'phones', allow_signup: true });
       const { code: otp } = await nextMessageTo(server, phone_number);
@@ -290,7 +290,7 @@ describe('codes for database connections', () => {
       expect(await messagesTo(server, other)).to.deep.equal([]);
     });
 
-    it('are answered alike for whoever there is, and sent to verified numbers alone', async () => {
+    it('are answered alike for known and unknown numbers, and sent only to verified numbers', async () => {
       const [known, unknown, unproved] = [number(), number(), number()];
       await Promise.all([user(known, true), user(unproved, false)]);
       const answers = await Promise.all(
@@ -310,7 +310,7 @@ describe('codes for database connections', () => {
       expect(wrong[0]?.status).to.equal(403);
     });
 
-    it('are sent to a number so many times, whoever has it', async () => {
+    it('are sent to one number a limited number of times, whoever has it', async () => {
       const [known, unknown] = [number(), number()];
       await user(known, true);
       const statuses = async (phone_number: string) => {
@@ -326,7 +326,7 @@ describe('codes for database connections', () => {
       expect(await messagesTo(server, known)).to.have.length(10);
     });
 
-    it('are dead after three wrong tries, and guesses lock the account for the password, too', async () => {
+    it('are rejected after three wrong tries, and wrong tries lock the account for the password, too', async () => {
       const phone_number = number();
       await user(phone_number, true);
       const guessed = await begunBySms(phone_number);
@@ -347,7 +347,7 @@ describe('codes for database connections', () => {
       expect(locked.status, locked.text).to.equal(429);
     });
 
-    it('are asked for by a number with its country code, by text, where the connection has them', async () => {
+    it('require a phone number with its country code, delivery by text, and a connection that has them', async () => {
       const told = async (fields: object) => {
         const { status, json } = await ask({ connection: 'phones', ...fields });
         return [status, json().error];

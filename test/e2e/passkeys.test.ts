@@ -1,4 +1,4 @@
-// Passkeys by the published SDKs, at a page of an application in a real browser.
+// Passkeys with the published SDKs, at a page of an application in a real browser.
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { expect } from 'chai';
@@ -75,7 +75,7 @@ describe('passkeys', () => {
   afterEach(() => context.close());
 
   const plugIn = (over: object = {}) => plugInKey(cdp, 'internal', over);
-  /** Runs code of the application with its client. */
+  /** Runs code in the application's page with its client. */
   const run = (code: string, clientId = 'app'): Promise<Record<string, never>> =>
     page.evaluate(`(async () => {
       const client = new auth0.Auth0Client({
@@ -91,7 +91,7 @@ describe('passkeys', () => {
   const userOf = async (email: string) => (await server.users.withEmail(email))[0];
   const call = (path: string, json: object) => createAgent(server).request(path, { json });
 
-  it('sign somebody up and log them in, by auth0-spa-js', async () => {
+  it('sign up a user and log them in, by auth0-spa-js', async () => {
     const made = await signUp('key-1@example.test', `name: 'Ada', userMetadata: { plan: 'gold' }`);
     expect(payload(String(made.id_token))).to.deep.include({ email: 'key-1@example.test', name: 'Ada' });
     const user = await userOf('key-1@example.test');
@@ -101,18 +101,18 @@ describe('passkeys', () => {
     expect(payload(String(again.id_token))).to.deep.include({ sub: user?.id, amr: ['mfa'] });
   });
 
-  it('are both factors: where the tenant demands a second, nobody is asked for another', async () => {
+  it('are two factors: a tenant that requires a second factor asks for no other', async () => {
     await signUp('key-2@example.test');
     expect(await logIn()).to.have.property('access_token');
   });
 
-  it('have to verify their owner', async () => {
+  it('require user verification', async () => {
     await signUp('key-3@example.test');
     await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false });
     expect(await logIn()).to.deep.include({ error: 'NotAllowedError' });
   });
 
-  it('make no second account for an address, nor log in who is blocked or gone', async () => {
+  it('create no second account for an address, and do not log in a blocked or removed user', async () => {
     await signUp('key-4@example.test');
     await cdp.send('WebAuthn.clearCredentials', { authenticatorId });
     expect(await signUp('key-4@example.test')).to.have.property('error');
@@ -126,7 +126,7 @@ describe('passkeys', () => {
     expect(await logIn()).to.have.property('error');
   });
 
-  it('are gone where the owner of the address, which nobody had proved, sets a password', async () => {
+  it('are removed when the owner of an unverified address resets the password', async () => {
     const email = 'key-9@example.test';
     await signUp(email);
     await resetPassword(server, email, 'Entirely-New-Words-7', 'keys');
@@ -135,7 +135,7 @@ describe('passkeys', () => {
     expect(await server.store.collection('passkeys').findBy('user', id)).to.deep.equal([]);
   });
 
-  it('are asked for by applications with the grant, for connections that have them', async () => {
+  it('require an application with the grant and a connection that has passkeys', async () => {
     const told = async (answer: ReturnType<typeof call>) => {
       const { status, json } = await answer;
       return [status, json().error];
@@ -164,13 +164,13 @@ describe('passkeys', () => {
     expect((await call('/passkey/challenge', { client_id: 'nobody' })).status).to.equal(401);
   });
 
-  it('answer to the pages of their own application alone', async () => {
+  it('are accepted only from pages of their own application', async () => {
     await signUp('key-6@example.test');
-    // This page is not one that the application has registered.
+    // The application has not registered the origin of this page.
     expect(await logIn('elsewhere')).to.have.property('error');
   });
 
-  /** A challenge, and the browser's answer to it. */
+  /** Requests a challenge. @returns it with the browser's response. */
   const answered = async (clientId = 'app') => {
     const begun = (await call('/passkey/challenge', { client_id: clientId, realm: 'keys' })).json();
     const answer = await page.evaluate(
@@ -183,14 +183,14 @@ describe('passkeys', () => {
   const exchange = (fields: Record<string, string>, client_id = 'app') =>
     token(createAgent(server), { grant_type: GRANT, client_id, scope: 'openid', ...fields });
 
-  it('count once, of any number at once', async () => {
+  it('are accepted once per challenge, of any number at the same time', async () => {
     await signUp('key-7@example.test');
     const fields = await answered();
     const answers = await Promise.all(Array.from({ length: 20 }, () => exchange(fields)));
     expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, ...Array(19).fill(403)]);
   });
 
-  it('are no answer to another challenge, of another application, after five minutes, or with another signature', async () => {
+  it('are rejected for another challenge, by another application, after five minutes, and with another signature', async () => {
     await signUp('key-8@example.test');
     const first = await answered();
     const second = await answered();

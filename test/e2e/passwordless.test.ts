@@ -1,4 +1,4 @@
-// Passwordless login and password reset by published SDKs, unmodified: on a server, and in a browser.
+// Passwordless login and password reset with published SDKs, unmodified, on a server and in a browser.
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { tenant } from '../connections/passwordless/tenant.ts';
@@ -53,7 +53,7 @@ describe('@auth0/auth0-auth-js, passwordless', () => {
     expect(tokens.claims).to.include({ phone_number: PHONE, phone_number_verified: true });
   });
 
-  it('sends a link and exchanges the code that it ends with: sendEmail, getTokenByMagicLinkCode', async () => {
+  it('sends a link and exchanges the code at its end: sendEmail, getTokenByMagicLinkCode', async () => {
     const email = 'sdk-link@example.test';
     const authParams = {
       scope: 'openid email',
@@ -63,7 +63,7 @@ describe('@auth0/auth0-auth-js, passwordless', () => {
     };
     await call('passwordless.sendEmail', { email, send: 'link', authParams });
     const link = new URL((await nextMessageTo(server, email)).link ?? '');
-    // The reader's browser never met the server: it asks first.
+    // The browser has no cookie of the server, so the link asks for confirmation.
     const browser = createAgent(server);
     const { action, fields } = readForm(await browser.get(link.pathname + link.search), 'verification_code');
     const opened = await browser.request(action, { form: fields });
@@ -72,13 +72,13 @@ describe('@auth0/auth0-auth-js, passwordless', () => {
     expect(tokens.claims).to.include({ email, email_verified: true });
   });
 
-  it('reads what is wrong with a request', async () => {
+  it('gets the error of an invalid request', async () => {
     const failure = await call('passwordless.sendEmail', { email: 'no address' }).catch((error) => error);
     expect(failure.name).to.equal('PasswordlessStartError');
     expect(failure.message).to.contain('email format validation failed');
   });
 
-  it('asks for a password reset: database.changePassword', async () => {
+  it('requests a password reset: database.changePassword', async () => {
     const answer = await call('database.changePassword', { email: USER.email, connection: 'users' });
     expect(answer).to.equal("We've just sent you an email to reset your password.");
     expect((await nextMessageTo(server, USER.email)).link).to.contain('/u/reset-password?ticket=');
@@ -97,7 +97,7 @@ describe('auth0-js in a browser', () => {
     ({ server, origin, page } = opened());
   });
 
-  /** Calls a method of WebAuth, or of a member of it, that answers by a callback. */
+  /** Calls a method of WebAuth, or of a member of it, that takes a callback. */
   const call = (method: string, given: Record<string, unknown>) =>
     page.evaluate(
       ([domain, at, name, args]) => {
@@ -115,7 +115,7 @@ describe('auth0-js in a browser', () => {
       },
       [new URL(server.url).host, origin, method, given] as const,
     ) as Promise<{ error: any; result: any }>; // any: as above
-  /** What the callback got, read and verified by the SDK itself. */
+  /** Returns what the application's callback got, parsed and verified by the SDK. */
   const parsed = async () => {
     await page.waitForURL((url) => url.origin === origin && url.pathname === '/callback');
     return page.evaluate(
@@ -147,7 +147,7 @@ describe('auth0-js in a browser', () => {
     expect(result.idTokenPayload).to.include({ email, email_verified: true });
   });
 
-  it('verifies a code and goes on by redirect: passwordlessVerify', async () => {
+  it('verifies a code and continues by redirect: passwordlessVerify', async () => {
     const email = 'browser-verify@example.test';
     await call('passwordlessStart', { connection: 'email', send: 'code', email });
     const { code } = await nextMessageTo(server, email);
@@ -174,7 +174,7 @@ describe('auth0-js in a browser', () => {
     expect(payload(answer.get('id_token') ?? '')).to.include({ email, nonce: 'n' });
   });
 
-  it('reads why a code is refused', async () => {
+  it('gets the error of a rejected code', async () => {
     const email = 'browser-wrong@example.test';
     await call('passwordlessStart', { connection: 'email', send: 'code', email });
     const { error } = await call('passwordlessVerify', {
@@ -187,14 +187,14 @@ describe('auth0-js in a browser', () => {
     expect(login.error).to.include({ code: 'access_denied' });
   });
 
-  it('logs in with a password of its own page: login', async () => {
+  it("logs in with a password at the application's own page: login", async () => {
     void call('login', { realm: 'users', email: USER.email, password: USER.password }).catch(() => {});
     const { error, result } = await parsed();
     expect(error).to.equal(null);
     expect(result.idTokenPayload).to.include({ email: USER.email });
   });
 
-  it('asks for a password reset: changePassword', async () => {
+  it('requests a password reset: changePassword', async () => {
     const { error, result } = await call('changePassword', { connection: 'users', email: USER.email });
     expect(error).to.equal(null);
     expect(result).to.equal("We've just sent you an email to reset your password.");

@@ -1,4 +1,4 @@
-// The examples of providers elsewhere, as people see them: two servers and a real browser, in and out again.
+// The examples of upstream providers in docs: two servers and a real browser, login and logout.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import tls from 'node:tls';
@@ -14,7 +14,7 @@ import { startServer, type TestServer } from '../support/server.ts';
 
 const SECRET = 'a-secret-of-the-provider';
 const USER = { email: 'grace@example.test', password: 'Correct-Horse-1' };
-/** Where the application of the examples is. */
+/** The address of the application in the examples. */
 const EXAMPLE_HOME = 'http://localhost:5173';
 
 /** By name: the two files, and what is changed in the connection. */
@@ -52,7 +52,7 @@ for (const [name, { file, provider: providerFile, change }] of Object.entries(EX
 
     before(async () => {
       const [there, here] = [await freePort(), await freePort()];
-      // Cookies are of a host, whatever the port: on localhost the two would have the same.
+      // Cookies do not depend on the port; with the same host the two servers would overwrite each other's.
       const env = {
         PROVIDER: `https://127.0.0.1:${there}`,
         GATEHOUSE: `https://localhost:${here}`,
@@ -64,7 +64,7 @@ for (const [name, { file, provider: providerFile, change }] of Object.entries(EX
       };
       const ofProvider = { PORT: String(there), BASE_URL: env.PROVIDER };
       upstream = await startServer({ tenant: await example(providerFile), env: ofProvider });
-      // As NODE_EXTRA_CA_CERTS does for a process.
+      // What NODE_EXTRA_CA_CERTS does for a process.
       tls.setDefaultCACertificates([...trusted, upstream.ca]);
       const tenant = await example(file);
       for (const { options } of tenant.connections) change?.(options);
@@ -101,7 +101,7 @@ for (const [name, { file, provider: providerFile, change }] of Object.entries(EX
         code_challenge_method: 'S256',
       });
 
-    it('logs in by the button of the page, and out at both by /oidc/logout?federated', async () => {
+    it('logs in by the button of the page, and logs out at both by /oidc/logout?federated', async () => {
       await page.goto(`${server.url}/authorize?${request()}`);
       await page.getByRole('link', { name: /Harbour ID/ }).click();
       await page.waitForURL(`${upstream.url}/**`);
@@ -124,7 +124,7 @@ for (const [name, { file, provider: providerFile, change }] of Object.entries(EX
       const out = new URLSearchParams({ id_token_hint: idToken, post_logout_redirect_uri: home });
       await page.goto(`${server.url}/oidc/logout?federated&${out}`);
       await page.waitForURL(`${home}/**`);
-      // Who wants in again has to say there who they are.
+      // The next login asks for the password at the provider again.
       await page.goto(`${server.url}/authorize?${request()}&connection=harbour-id`);
       await page.waitForURL(`${upstream.url}/**`);
       expect(await page.locator('input[name=password]').count()).to.equal(1);

@@ -8,7 +8,7 @@ import type { TestServer } from '../support/server.ts';
 import { plugInKey } from '../support/virtual-key.ts';
 import { PATIENCE } from '../support/wait-until.ts';
 
-/** The SDK must meet the same React as the page. */
+/** The SDK must use the same React as the page. */
 const PACKAGES = { React: 'react', dom: 'react-dom/client', sdk: '@auth0/auth0-react' };
 
 const OPEN = 'urn:open';
@@ -64,7 +64,7 @@ describe('@auth0/auth0-react in a browser', () => {
     useRefreshTokens?: boolean;
     authorizationParams?: object;
   }
-  /** Renders an application as people write it; what its hook gives is kept in the page as `auth`. */
+  /** Renders an application as people write it; the result of its hook is stored in the page as `auth`. */
   const render = async ({ guarded = false, ...options }: Options = {}) => {
     const provider = {
       domain: new URL(server.url).host,
@@ -106,9 +106,9 @@ describe('@auth0/auth0-react in a browser', () => {
   };
   const call = (code: string): Promise<any> =>
     page.evaluate(`(async () => { const { auth } = globalThis; ${code} })()`);
-  /** The same for what leads away, which the page does not outlive. */
+  /** Does the same for calls that leave the page. */
   const leave = (code: string) => call(code).catch(() => undefined);
-  /** Waits for the application with an answer in its address, its script loaded. */
+  /** Waits until the application has loaded with a response in its URL. */
   const back = (parameter: string) =>
     page.waitForURL((url) => url.origin === origin && url.searchParams.has(parameter), { timeout: PATIENCE });
   const submitLogin = async () => {
@@ -167,7 +167,7 @@ describe('@auth0/auth0-react in a browser', () => {
     expect([payload(renewed.access_token).aud].flat()).to.include(API);
   });
 
-  it('signs somebody up and logs them in with a passkey: passkey.signup, passkey.login', async () => {
+  it('signs up a user and logs them in with a passkey: passkey.signup, passkey.login', async () => {
     const cdp = await page.context().newCDPSession(page);
     await cdp.send('WebAuthn.enable');
     await plugInKey(cdp);
@@ -182,7 +182,7 @@ describe('@auth0/auth0-react in a browser', () => {
     expect(payload(again.id_token)).to.include({ sub, email });
   });
 
-  it('has an anonymous session, which is kept and forgotten: anonymous.createSession, getTokenSilently, logout', async () => {
+  it('keeps an anonymous session, and forgets it: anonymous.createSession, getTokenSilently, logout', async () => {
     await render();
     await said(/nobody/);
     const asked = JSON.stringify({ audience: OPEN });
@@ -197,7 +197,7 @@ describe('@auth0/auth0-react in a browser', () => {
     expect(payload(next.accessToken).sub).not.to.equal(first.sub);
   });
 
-  it('sends who is not logged in to log in: withAuthenticationRequired', async () => {
+  it('redirects a user without a session to log in: withAuthenticationRequired', async () => {
     await render({ guarded: true });
     await submitLogin();
     await render({ guarded: true });

@@ -1,4 +1,4 @@
-// What sdk-client.ts offers of pushed and signed authorization requests and signed responses.
+// The part of sdk-client.ts for pushed and signed authorization requests and signed responses.
 import type { JsonWebKey } from 'node:crypto';
 import { AuthenticationClient as AuthenticationClient4 } from 'auth0-4';
 import { AuthenticationClient as AuthenticationClient5 } from 'auth0-5';
@@ -7,11 +7,11 @@ import * as oidc from 'openid-client';
 
 type Arguments = Record<string, any>; // any: each call has its own, given by the test that knows them
 
-/** The key that requests are signed with, ES256. */
+/** The key that signs requests, ES256. */
 const signingKey = (jwk: JsonWebKey) =>
   crypto.subtle.importKey('jwk', jwk, { name: 'ECDSA', namedCurve: 'P-256' }, false, ['sign']);
 
-/** openid-client as a strict application has it: responses are signed where they are asked for so. */
+/** openid-client as a strict application configures it: a requested signed response is required. */
 async function configuration({ issuer, clientId, secret, jarm }: Arguments): Promise<oidc.Configuration> {
   const execute = [oidc.enableNonRepudiationChecks, ...(jarm ? [oidc.useJwtResponseMode] : [])];
   return oidc.discovery(new URL(issuer), clientId, secret, undefined, { execute });

@@ -1,4 +1,4 @@
-// Pushed and signed authorization requests and signed responses by published SDKs, unmodified.
+// Pushed and signed authorization requests and signed responses with published SDKs, unmodified.
 import { expect } from 'chai';
 import { exportJWK } from 'jose';
 import { createAgent } from '../support/agent.ts';
@@ -15,7 +15,7 @@ const clients = tenant.clients.map((client) =>
     : client,
 );
 
-describe('published SDKs push and sign requests', () => {
+describe('pushed and signed requests of published SDKs', () => {
   let server: TestServer;
   let sdk: SdkProcess;
   before(async () => {
@@ -27,7 +27,7 @@ describe('published SDKs push and sign requests', () => {
     await server?.stop();
   });
 
-  /** Does what the user's browser does with an authorization URL; gives the callback URL. */
+  /** Follows an authorization URL as the user's browser does. @returns the callback URL. */
   const browse = async (url: string): Promise<string> => {
     const browser = createAgent(server);
     const page = await follow(browser, await browser.get(url), server.url);
@@ -49,7 +49,7 @@ describe('published SDKs push and sign requests', () => {
     ['PAR, JAR and JARM', { par: true, key, jarm: true }],
   ];
   for (const [what, how] of kinds) {
-    it(`openid-client with ${what}`, async () => {
+    it(`log in with openid-client and ${what}`, async () => {
       const { url, verifier } = await sdk.call('oidc-request', { ...client(), ...how, parameters });
       const query = new URL(url).searchParams;
       expect([query.has('request_uri'), query.has('request')]).to.deep.equal([
@@ -65,7 +65,7 @@ describe('published SDKs push and sign requests', () => {
     });
   }
 
-  it('openid-client refuses a response of another server (mix-up, RFC 9207)', async () => {
+  it('let openid-client reject a response of another server (mix-up, RFC 9207)', async () => {
     const { url, verifier } = await sdk.call('oidc-request', { ...client(), par: true, parameters });
     const callback = new URL(await browse(url));
     expect(callback.searchParams.get('iss')).to.equal(server.issuer);
@@ -82,7 +82,7 @@ describe('published SDKs push and sign requests', () => {
   });
 
   for (const mode of [undefined, 'jwt']) {
-    it(`oauth4webapi with PAR and JAR, response mode ${mode ?? 'by default'}`, async () => {
+    it(`log in with oauth4webapi, PAR and JAR, response mode ${mode ?? 'by default'}`, async () => {
       const asked = { ...parameters, ...(mode !== undefined && { response_mode: mode }) };
       const { url, verifier } = await sdk.call('oauth-request', { ...client(), key, parameters: asked });
       const callback = await browse(url);
@@ -92,7 +92,7 @@ describe('published SDKs push and sign requests', () => {
     });
   }
 
-  it('auth0-auth-js with pushedAuthorizationRequests', async () => {
+  it('log in with auth0-auth-js and pushedAuthorizationRequests', async () => {
     const options = { domain: new URL(server.url).host, clientId: 'web', clientSecret: 'web-secret' };
     const { authorizationUrl, codeVerifier } = await sdk.call('auth-js', {
       options,
@@ -111,7 +111,7 @@ describe('published SDKs push and sign requests', () => {
   });
 
   for (const version of [4, 5]) {
-    it(`node-auth0 ${version}: oauth.pushedAuthorization`, async () => {
+    it(`log in with node-auth0 ${version}: oauth.pushedAuthorization`, async () => {
       const options = { domain: new URL(server.url).host, clientId: 'web', clientSecret: 'web-secret' };
       const pushed = await sdk.call('node-pushed', {
         version,

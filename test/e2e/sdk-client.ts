@@ -1,5 +1,5 @@
-// A program as people write them with published SDKs, run as its own process so that it trusts the server's
-// CA the documented way (NODE_EXTRA_CA_CERTS is read at start). The test tells it what to call.
+// A program as people write them with published SDKs. It runs in its own process, so that it can trust the server's CA by
+// NODE_EXTRA_CA_CERTS, which is read at start. The test tells it what to call.
 import { AuthClient, type AuthClientOptions } from '@auth0/auth0-auth-js';
 import { AuthenticationClient } from 'auth0-5';
 import * as oidc from 'openid-client';
@@ -32,7 +32,7 @@ async function discover({ issuer, clientId, secret, privateKey }: Arguments): Pr
 
 const calls: Record<string, (args: Arguments) => Promise<unknown>> = {
   ...requestCalls,
-  // `method` may be of a sub-client: `passwordless.sendEmail`.
+  // `method` may be that of a sub-client: `passwordless.sendEmail`.
   'auth-js': async ({ options, method, args }) => {
     type Client = Record<string, unknown>;
     const path = (method as string).split('.');

@@ -1,4 +1,4 @@
-// Published SDKs, unmodified, against a running server over its own TLS.
+// Published SDKs, unmodified, against a running server with its own TLS.
 import { generateKeyPairSync } from 'node:crypto';
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
@@ -68,7 +68,7 @@ describe('published SDKs', () => {
     await server.stop();
   });
 
-  /** Does what the user's browser does with an authorization URL; gives the callback URL. */
+  /** Follows an authorization URL as the user's browser does. @returns the callback URL. */
   const browse = async (url: string): Promise<string> => {
     const browser = createAgent(server);
     const page = await follow(browser, await browser.get(url), server.url);
@@ -86,7 +86,7 @@ describe('published SDKs', () => {
       }),
     ],
   ];
-  it('auth0-auth-js signs somebody up and logs them in with a passkey: passkey.register, challenge, getTokenByPasskey', async () => {
+  it('auth0-auth-js signs up a user and logs them in with a passkey: passkey.register, challenge, getTokenByPasskey', async () => {
     const options = { domain: new URL(server.url).host, clientId: 'web', clientSecret: 'web-secret' };
     const call = (method: string, ...args: unknown[]) =>
       sdk.call('auth-js', { options, method: `passkey.${method}`, args });
@@ -144,7 +144,7 @@ describe('published SDKs', () => {
         });
       });
 
-      it('has anonymous sessions: anonymous.createSession, getAccessToken, logout; and a ticket for a login: mintTransferToken', async () => {
+      it('keeps anonymous sessions, and gets a ticket for a login: anonymous.createSession, getAccessToken, logout; mintTransferToken', async () => {
         const begun = await call('anonymous.createSession', { metadata: { cart: 'c-1' } });
         const { sessionToken } = begun;
         const next = await call('anonymous.getAccessToken', { sessionToken });
@@ -157,7 +157,7 @@ describe('published SDKs', () => {
         await call('anonymous.logout');
       });
 
-      it('gets tokens by password, in the default directory and a realm, and reads why not', async () => {
+      it('gets tokens by password, in the default directory and a realm, and the error of a wrong password', async () => {
         const tokens = await call('getTokenByPassword', {
           username: USER.email,
           password: USER.password,
@@ -186,7 +186,7 @@ describe('published SDKs', () => {
         expect(payload(tokens.accessToken)).to.include({ sub: `${options().clientId}@clients`, aud: API });
       });
 
-      it('signs a user up by its database client, who can then log in', async () => {
+      it('signs up a user with its database client, and the user can log in', async () => {
         const user = {
           email: `new-${String(options().clientId)}@example.test`,
           password: 'Another-Horse-2',
@@ -269,7 +269,7 @@ describe('published SDKs', () => {
       });
     }
 
-    it('reads a refusal as an OAuth error', async () => {
+    it('gets a refusal as an OAuth error', async () => {
       const failure = await sdk
         .call('oidc-client-credentials', { ...web(), secret: 'wrong', parameters: { audience: API } })
         .catch((error) => error);
@@ -277,7 +277,7 @@ describe('published SDKs', () => {
     });
   });
 
-  it('do not get through without trusting the CA', async () => {
+  it('fail without trusting the CA', async () => {
     const distrusting = await startSdkProcess('');
     try {
       const failure = await distrusting

@@ -1,4 +1,4 @@
-// "Log in with …": the vendor's unmodified SDKs name a connection, and the hosted page offers it, in a real browser.
+// "Log in with …" in a real browser: the vendor's unmodified SDKs name a connection, or the hosted page offers it.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -62,7 +62,7 @@ describe('a social connection in a browser', () => {
     };
 
     for (const how of ['a redirect', 'a form that it posts']) {
-      it(`logs in at the provider that answers by ${how}: loginWithRedirect({ connection })`, async () => {
+      it(`logs in at a provider that responds by ${how}: loginWithRedirect({ connection })`, async () => {
         const { page, origin } = opened();
         provider.postsAnswer = how !== 'a redirect';
         await Promise.all([
@@ -92,7 +92,7 @@ describe('a social connection in a browser', () => {
       expect(await call('getUser', {})).to.include({ sub: 'oauth2|acme|42' });
     });
 
-    it('is told what the provider says where it refuses', async () => {
+    it("gets the provider's error", async () => {
       const { page, origin } = opened();
       provider.token = (response) => void response.writeHead(500).end('no');
       await Promise.all([
@@ -104,9 +104,9 @@ describe('a social connection in a browser', () => {
       expect(thrown).to.contain('token endpoint answered with status 500');
     });
 
-    it("is not logged in by an attacker's answer, planted in its browser", async () => {
+    it("rejects an attacker's response that was planted in its browser", async () => {
       const { page, server, context, origin } = opened();
-      // The attacker logs in at the provider with their own account, and keeps the answer.
+      // The attacker logs in at the provider with their own account, and keeps the response.
       const { back: planted } = await toProvider(server, {
         client_id: 'spa',
         redirect_uri: `${origin}/callback`,
@@ -114,7 +114,7 @@ describe('a social connection in a browser', () => {
         code_challenge_method: 'S256',
       });
       expect(planted).to.contain('/login/callback?code=');
-      // The victim has a login of their own under way.
+      // The victim has begun a login.
       await Promise.all([page.waitForURL(/\/u\//), call('loginWithRedirect', {})]);
       const answer = await page.goto(planted);
       expect(answer?.status()).to.equal(400);
@@ -154,7 +154,7 @@ describe('a social connection in a browser', () => {
       });
     });
 
-    it('asks for the form of the database where that is named', async () => {
+    it('shows the form of the database if the request names it', async () => {
       const { page, server, origin } = opened();
       await Promise.all([
         page.waitForURL(/\/u\//),
@@ -180,7 +180,7 @@ describe('a social connection in a browser', () => {
   describe('by popup.authorize of auth0-js', () => {
     const opened = openApplication({ script: auth0Js, tenant: tenantAt });
 
-    it('logs in at the provider in a window of its own', async () => {
+    it('logs in at the provider in a new window', async () => {
       const { page, server, origin } = opened();
       const idToken = await page.evaluate(
         ([domain, at]) => {
@@ -206,7 +206,7 @@ describe('a social connection in a browser', () => {
   });
 
   describe('by the login widget', () => {
-    /** An enterprise connection, which addresses of its domains lead to. */
+    /** An enterprise connection with domains. */
     const corp = () => ({
       name: 'corp',
       strategy: 'okta',
@@ -251,7 +251,7 @@ describe('a social connection in a browser', () => {
       );
     };
 
-    it('has a button for it, which logs in by redirect', async () => {
+    it('has a button for the connection, which logs in by redirect', async () => {
       const { page, origin } = opened();
       await show(true);
       await page.locator('.auth0-lock-social-button', { hasText: 'Acme Works' }).click();
@@ -270,7 +270,7 @@ describe('a social connection in a browser', () => {
       expect(page.url()).to.equal(`${origin}/`);
     });
 
-    it('leads whose address is of an enterprise connection there, without a password', async () => {
+    it('redirects a user whose address is of an enterprise connection there, without a password', async () => {
       for (const address of ['grace@corp.example.test', 'grace@corp.example.net']) {
         const { page } = opened();
         await show(true);

@@ -17,7 +17,7 @@ const SDK = readFileSync(
   join(dirname(require.resolve('@auth0/auth0-spa-js/package.json')), 'dist/auth0-spa-js.production.js'),
 );
 
-/** The application: a page with the SDK, an API that checks its tokens by nothing but their signature. */
+/** The application: a page with the SDK, and an API that checks tokens by their signature only. */
 async function startApplication(): Promise<{ origin: string; close(): Promise<void> }> {
   const server = http.createServer((request, response) => {
     if (request.url === '/sdk.js') {
@@ -102,7 +102,7 @@ describe('@auth0/auth0-spa-js in a browser', () => {
   });
   afterEach(() => context.close());
 
-  /** Makes the SDK's client in the page, as the application does at each load. */
+  /** Creates the SDK's client in the page, as the application does at each load. */
   const createClient = (options: Record<string, unknown> = {}) =>
     page.evaluate(
       async ([domain, origin, more]) => {
@@ -142,7 +142,7 @@ describe('@auth0/auth0-spa-js in a browser', () => {
     return call('handleRedirectCallback');
   };
 
-  it('logs in by redirect, knows the user, and gets a token for an API', async () => {
+  it('logs in by redirect, reads the profile, and gets a token for an API', async () => {
     const result = await logInByRedirect({
       authorizationParams: { audience: API, scope: 'openid profile email read:things' },
     });
@@ -153,7 +153,7 @@ describe('@auth0/auth0-spa-js in a browser', () => {
     expect(payload(token)).to.deep.include({ azp: 'spa', scope: 'openid profile email read:things' });
   });
 
-  it('comes back silently in an iframe', async () => {
+  it('renews tokens silently in an iframe', async () => {
     await logInByRedirect();
     const framed: string[] = [];
     page.on('request', (request) => {
@@ -165,7 +165,7 @@ describe('@auth0/auth0-spa-js in a browser', () => {
     expect(framed[0]).to.contain('prompt=none');
   });
 
-  it('comes back silently after a reload, by the session at the server alone', async () => {
+  it("renews tokens silently after a reload, by the server's session alone", async () => {
     await logInByRedirect();
     await page.goto(application.origin);
     await createClient();
@@ -199,7 +199,7 @@ describe('@auth0/auth0-spa-js in a browser', () => {
     expect([payload(token).aud].flat()).to.include('urn:other');
   });
 
-  it('is told login_required when nobody is logged in', async () => {
+  it('gets login_required if there is no session', async () => {
     await createClient();
     expect(await call('getTokenSilently')).to.include({
       thrown: 'login_required',
@@ -207,7 +207,7 @@ describe('@auth0/auth0-spa-js in a browser', () => {
     });
   });
 
-  it('forgets the user when the application logs out for itself', async () => {
+  it('forgets the user after a logout of the application alone', async () => {
     await logInByRedirect();
     await call('logout', { openUrl: false });
     expect(await call('isAuthenticated')).to.equal(false);
@@ -215,7 +215,7 @@ describe('@auth0/auth0-spa-js in a browser', () => {
   });
 
   for (const federated of [false, true]) {
-    it(`logs out at the server and comes back${federated ? ', federated' : ''}`, async () => {
+    it(`logs out at the server and returns${federated ? ', federated' : ''}`, async () => {
       await logInByRedirect();
       await Promise.all([
         page.waitForResponse((response) => response.url().includes('/v2/logout')),
@@ -228,7 +228,7 @@ describe('@auth0/auth0-spa-js in a browser', () => {
     });
   }
 
-  it('logs a member in to an organization, and nobody else', async () => {
+  it('logs in a member of an organization, and nobody else', async () => {
     const user = await server.users.findInConnection({ name: 'users' }, USER.email);
     const membership = { organization_id: 'org_acme', user_id: user?.id ?? '', roles: [] };
     const id = membershipId('org_acme', membership.user_id);
@@ -300,7 +300,7 @@ describe('@auth0/auth0-spa-js in a browser', () => {
     expect(await call('getUser')).to.include({ email: 'grace@example.test', nickname: 'grace' });
   });
 
-  it('has an anonymous session, one for all APIs, until it is forgotten or its time is over', async () => {
+  it('keeps one anonymous session for all APIs, until it is forgotten or expires', async () => {
     const anonymous = (method: string, ...given: unknown[]): Promise<any> =>
       page.evaluate(
         ([name, args]) =>
@@ -332,7 +332,7 @@ describe('@auth0/auth0-spa-js in a browser', () => {
       .and.not.equal(sub);
   });
 
-  it("cannot be used from an origin that is no application's", async () => {
+  it('is rejected from an origin that no application has registered', async () => {
     const foreign = await startApplication();
     try {
       await page.goto(foreign.origin);

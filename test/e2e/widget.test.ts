@@ -25,7 +25,7 @@ describe('the login widget in an application', () => {
     redirect: boolean;
     options?: Record<string, unknown>;
   }
-  /** Makes the widget and shows it; what it tells the application is kept in the page. */
+  /** Creates the widget and shows it; its events are stored in the page. */
   const show = ({ passwordless = false, redirect, options = {} }: Shown) =>
     page.evaluate(
       ([domain, at, isPasswordless, isRedirect, more]) => {
@@ -66,7 +66,7 @@ describe('the login widget in an application', () => {
       await page.locator(`input[name="${name}"]`).fill(value);
   };
   const submit = () => page.locator('button[name="submit"]').click();
-  /** The address of the user whose ID token the application's callback got. */
+  /** Returns the e-mail address in the ID token that the application's callback got. */
   const atCallback = async () => {
     await page.waitForURL((url) => url.origin === origin && url.pathname === '/callback');
     const answer = new URLSearchParams(new URL(page.url()).hash.slice(1));
@@ -102,7 +102,7 @@ describe('the login widget in an application', () => {
     expect((await told('authenticated')).idTokenPayload).to.include({ email: USER.email });
   });
 
-  it('says that a password is wrong', async () => {
+  it('shows that a password is wrong', async () => {
     await show({ redirect: false });
     await fill({ email: USER.email, password: 'wrong' });
     await submit();
@@ -117,7 +117,7 @@ describe('the login widget in an application', () => {
     expect((await told('authenticated')).idTokenPayload).to.include({ email: 'by-widget@example.test' });
   });
 
-  it('knows the password policy, and is told of a refused sign-up', async () => {
+  it('shows the password policy, and why a sign-up was rejected', async () => {
     await show({ redirect: false, options: { initialScreen: 'signUp' } });
     await fill({ email: USER.email, password: 'weak' });
     await page.getByText('At least 8 characters in length').waitFor();
@@ -126,7 +126,7 @@ describe('the login widget in an application', () => {
     await message("We're sorry, something went wrong when attempting to sign up.");
   });
 
-  it('asks for another password', async () => {
+  it('requests a password reset', async () => {
     await show({ redirect: false, options: { initialScreen: 'forgotPassword' } });
     await fill({ email: USER.email });
     await submit();
@@ -149,7 +149,7 @@ describe('the login widget in an application', () => {
     expect(await atCallback()).to.equal(email);
   });
 
-  it('begins a phone number with the prefix of the country', async () => {
+  it('starts a phone number with the prefix of the country', async () => {
     await show({ passwordless: true, redirect: true, options: { allowedConnections: ['sms'] } });
     await page.getByText('+43').first().waitFor();
   });

@@ -21,12 +21,12 @@ describe('password hashes', () => {
     expect((await hasher.verify(a, 'Same')).ok).to.equal(false);
   });
 
-  it('take a password as the same however its letters were composed', async () => {
+  it('are the same for composed and decomposed characters', async () => {
     const hash = await hasher.hash('Zürich-Åre-1'.normalize('NFC'));
     expect((await hasher.verify(hash, 'Zürich-Åre-1'.normalize('NFD'))).ok).to.equal(true);
   });
 
-  it('are never computed of a password that is too long: it waits for no place in the queue', async () => {
+  it('reject a password that is too long without waiting in the queue', async () => {
     const none = createHasher({ concurrency: 0, maxQueued: 0 });
     const long = 'y'.repeat(LONGEST_PASSWORD + 1);
     expect((await none.verify(await hasher.hash('x'), long)).ok).to.equal(false);
@@ -35,13 +35,13 @@ describe('password hashes', () => {
     expect(refused).to.include({ status: 503 });
   });
 
-  it('of bcrypt verify, and are called stale', async () => {
+  it('verify bcrypt, and call it stale', async () => {
     const imported = await bcrypt.hash('imported', 4);
     expect(await hasher.verify(imported, 'imported')).to.deep.equal({ ok: true, stale: true });
     expect((await hasher.verify(imported, 'wrong')).ok).to.equal(false);
   });
 
-  it('queue up to a bound, beyond which the server says that it is busy', async () => {
+  it('wait in a bounded queue, beyond which the server returns that it is busy', async () => {
     const small = createHasher({ concurrency: 1, maxQueued: 2 });
     const results = await Promise.allSettled(Array.from({ length: 5 }, () => small.hash('x')));
     const refused = results.filter((r) => r.status === 'rejected').map((r) => r.reason as AuthError);
@@ -51,7 +51,7 @@ describe('password hashes', () => {
   });
 });
 
-describe('verifying a password', () => {
+describe('verification of a password', () => {
   let server: TestServer;
   before(async () => {
     server = await startServer({ tenant });
@@ -59,7 +59,7 @@ describe('verifying a password', () => {
   after(() => server.stop());
   const connection = { name: 'users' };
 
-  /** A hasher that counts what is computed. */
+  /** A hasher that counts the computed hashes. */
   const counting = () => {
     const real = createHasher({ cost: CHEAP });
     const counts = { computed: 0 };
@@ -83,7 +83,7 @@ describe('verifying a password', () => {
     };
   };
 
-  it('costs one hash for an unknown user, a wrong password and the right one alike', async () => {
+  it('computes one hash for an unknown user, a wrong password and the right one alike', async () => {
     for (const [identifier, password] of [
       ['nobody@example.test', 'x'],
       [USER.email, 'wrong'],
@@ -97,7 +97,7 @@ describe('verifying a password', () => {
     }
   });
 
-  it('hashes before it finds an address taken, so that sign-up tells nobody by its time', async () => {
+  it('computes the hash of a sign-up before it finds that the address is taken, so that the time reveals nothing', async () => {
     const { counts, users } = counting();
     const taken = await users.create(
       databaseUser({ connection: 'users', email: USER.email, password: 'Whatever-1' }),
@@ -123,7 +123,7 @@ describe('verifying a password', () => {
     expect(await server.users.verifyPassword(user!.id, 'Imported-Horse-1')).not.to.equal(undefined);
   });
 
-  it('finds users by e-mail address in any case, and no further', async () => {
+  it('finds users by e-mail address in any case, but not by a part of it or in another connection', async () => {
     expect(await server.users.findInConnection(connection, ' ADA@Example.TEST ')).to.have.property(
       'email',
       USER.email,
@@ -132,7 +132,7 @@ describe('verifying a password', () => {
     expect(await server.users.findInConnection({ name: 'staff' }, USER.email)).to.equal(undefined);
   });
 
-  it('remembers earlier passwords', async () => {
+  it('keeps earlier passwords', async () => {
     const { user } = (await server.users.create(
       databaseUser({
         connection: 'users',

@@ -1,4 +1,4 @@
-// Identities: brought over from a store in which they were part of their users, and made with new ones.
+// Identities: migrated from a store in which they were part of their users, and created with new users.
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { describeInFiles } from '../support/store.ts';
 
-/** The store of a release that kept identities in the records of their users. */
+/** The store of a release that stored identities in the records of their users. */
 const OLD = fileURLToPath(new URL('before-identities', import.meta.url));
 const tenant = {
   clients: [
@@ -30,7 +30,7 @@ const tenant = {
 const application = { client_id: 'web', client_secret: 'a-secret-of-the-web-application', scope: 'openid' };
 
 describe('identities', () => {
-  describeInFiles('of a store in which users had them', () => {
+  describeInFiles('of a store of an older release', () => {
     let dataDir: string;
     beforeEach(async () => {
       dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-identities-'));
@@ -58,7 +58,7 @@ describe('identities', () => {
       ['users|…', 'auth0', 'bob@example.test', 'bob'],
     ];
 
-    it('are records of their own, and users log in as before', async () => {
+    it('are migrated to records of their own, and users log in as before', async () => {
       const server = await startServer({ tenant, dataDir });
       try {
         expect(await found(server.store)).to.deep.equal(ALL);
@@ -87,11 +87,11 @@ describe('identities', () => {
       }
     });
 
-    it('are brought over once, also when a start was cut short in the middle of it', async () => {
+    it('are migrated once, also if a start was interrupted during the migration', async () => {
       const clock = () => 1_800_000_000_000;
       const store = await openStore({ dataDir, clock });
       const all = await found(store);
-      // As it was before: one user of the old form, and the migration not yet noted as made.
+      // The state during the migration: one user in the old form, and the migration not yet recorded as done.
       const [user] = (await store.collection('users').list()).records;
       const identity = (await store.collection('identities').findBy('user', user?.id ?? ''))[0];
       const { provider, connection, upstream_id: user_id } = identity ?? {};
@@ -134,7 +134,7 @@ describe('identities', () => {
         ),
       );
 
-    it('of 50 sign-ups at once with one address one is made, and nothing is left of the others', async () => {
+    it('are created once by 50 concurrent sign-ups with one address, and nothing is left of the others', async () => {
       const agent = createAgent(server);
       const json = {
         client_id: 'web',
@@ -149,7 +149,7 @@ describe('identities', () => {
       expect(await counts()).to.deep.equal([1, 1, 1]);
     });
 
-    it('go with their user, and leave the address free', async () => {
+    it('are removed with their user, which frees the address', async () => {
       const user = { connection: 'users', email: 'gone@example.test', password: 'Gone-Words-1' };
       const before = await counts();
       const made = await server.users.create(databaseUser(user));
@@ -159,7 +159,7 @@ describe('identities', () => {
       expect(await server.users.create(databaseUser(user))).to.have.property('user');
     });
 
-    it('follow the address of their user, and are refused one that is somebody else’s', async () => {
+    it("follow a change of their user's address, and reject one of another user", async () => {
       const create = async (email: string) => {
         const made = await server.users.create(
           databaseUser({ connection: 'users', email, password: 'Move-Words-1' }),
@@ -177,7 +177,7 @@ describe('identities', () => {
       expect(await find('one@example.test')).to.equal(undefined);
     });
 
-    it('of a user who was lost stand in nobody’s way', async () => {
+    it('of a user who was lost do not keep the address', async () => {
       const user = { connection: 'users', email: 'lost@example.test', password: 'Lost-Words-1' };
       const made = await server.users.create(databaseUser(user));
       await server.store.collection('users').delete('user' in made ? made.user.id : '');

@@ -1,4 +1,4 @@
-// Hashes that other systems made, by values that other implementations computed.
+// Hashes of other systems, with values that other implementations computed.
 import { hash as argon2Hash } from '@node-rs/argon2';
 import bcrypt from 'bcryptjs';
 import { expect } from 'chai';
@@ -149,7 +149,7 @@ describe('password hashes of other systems', () => {
     return hasher.verify(judged.hash, password);
   };
 
-  it('of MD4 are those of RFC 1320', async () => {
+  it('match the MD4 values of RFC 1320', async () => {
     const digests = {
       '': '31d6cfe0d16ae931b73c59d7e0c089c0',
       abc: 'a448017aaf21d8525fc10ae87aa6729d',
@@ -171,7 +171,7 @@ describe('password hashes of other systems', () => {
     });
   }
 
-  it('are verified: argon2 of each kind, and bcrypt with a salt', async () => {
+  it('are verified for each kind of argon2, and for bcrypt with a salt', async () => {
     for (const algorithm of [0, 1, 2]) {
       const value = await argon2Hash(PASSWORD, { memoryCost: 64, timeCost: 1, algorithm });
       expect((await check(textHash('argon2', value), PASSWORD)).ok).to.equal(true);
@@ -182,7 +182,7 @@ describe('password hashes of other systems', () => {
     expect((await check(textHash('bcrypt', value), PASSWORD)).ok).to.equal(false);
   });
 
-  it('of Latin-1 do not match a password whose letters it cuts', async () => {
+  it('of Latin-1 do not match a password with characters beyond it', async () => {
     const custom = { ...RIGHT['sha256 of Latin-1'] };
     expect((await check(custom, PASSWORD.replace('é', String.fromCharCode(0x100 + 0xe9)))).ok).to.equal(
       false,
@@ -190,15 +190,15 @@ describe('password hashes of other systems', () => {
   });
 
   for (const [name, custom] of Object.entries(REFUSED)) {
-    it(`are refused: ${name}`, () => {
+    it(`are rejected: ${name}`, () => {
       expect(checkHash(custom)).to.have.property('fault').that.is.a('string').and.not.equal('');
     });
   }
 
-  it('take no less time than our own, right or wrong, so that they tell of no user', async () => {
+  it('take at least as long as our own, right or wrong, so that the time reveals no user', async () => {
     const real = createHasher();
     const judged = checkHash(RIGHT.sha512) as { hash: string };
-    // Of the processor, whatever else the machine does.
+    // CPU time, as it does not depend on what else the machine does.
     const time = async (work: () => Promise<unknown>) => {
       await work();
       const { user: started } = process.cpuUsage();

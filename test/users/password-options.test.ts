@@ -1,4 +1,4 @@
-// `password_options` of a database connection, at the places where passwords are set.
+// `password_options` of a database connection, wherever passwords are set.
 import { expect } from 'chai';
 import { callApi, startManaged } from '../management/support.ts';
 import { createAgent, readForm } from '../support/agent.ts';
@@ -63,7 +63,7 @@ describe('password_options of a database connection', () => {
     return String(body.user_id);
   };
 
-  it('say how strong a password has to be, rule by rule', async () => {
+  it('define the required strength, rule by rule', async () => {
     expect(await signUp('long-enough', 'four')).to.equal('lengthAtLeast');
     expect(await signUp('long-enough', 'fives')).to.equal('made');
     expect(await signUp('kinds', 'lower-case')).to.equal('shouldContain');
@@ -78,7 +78,7 @@ describe('password_options of a database connection', () => {
       expect(await signUp('runs', none), none).to.equal('made');
   });
 
-  it('refuse more than 72 bytes, unless longer ones are taken; and those count as a whole', async () => {
+  it('reject more than 72 bytes unless longer passwords are allowed, which then count in full', async () => {
     expect(await signUp('long-enough', 'é'.repeat(37))).to.equal('maxLength');
     expect(await signUp('long-enough', 'é'.repeat(36))).to.equal('made');
     const email = address();
@@ -100,7 +100,7 @@ describe('password_options of a database connection', () => {
     expect((await login(long)).status).to.equal(200);
   });
 
-  it('refuse words of the dictionary, of the longer one changed a little, too, and those of the tenant', async () => {
+  it('reject words of the dictionary, simple variants with the longer one, and words of the tenant', async () => {
     for (const word of ['dragon', 'GATEHOUSE'])
       expect(await signUp('often-used', word)).to.equal('PasswordDictionaryError');
     for (const word of ['Dr4gon!', 'monkey2019', 'gatehouse-2'])
@@ -110,7 +110,7 @@ describe('password_options of a database connection', () => {
     expect(await signUp('often-changed', 'dragon-and-monkey')).to.equal('made');
   });
 
-  it('refuse what the members of the user say that are named, else the usual ones', async () => {
+  it('reject values of the named members of the user, or of the default members', async () => {
     expect(await signUp('own', 'of-grace-1', { given_name: 'Grace' })).to.equal('PasswordNoUserInfoError');
     expect(await signUp('own', 'rex-and-i', { user_metadata: { pet: 'Rex' } })).to.equal(
       'PasswordNoUserInfoError',
@@ -120,7 +120,7 @@ describe('password_options of a database connection', () => {
     expect(await signUp('usual', 'of-grace-1', { given_name: 'Grace' })).to.equal('made');
   });
 
-  it('hold at the Management API: a new user, a new password, one that was used', async () => {
+  it('apply at the Management API: to a new user, a new password, and a used one', async () => {
     const named = { given_name: 'Grace' };
     const { body } = await api('POST', '/users', {
       connection: 'own',
@@ -139,7 +139,7 @@ describe('password_options of a database connection', () => {
     expect([await set('third-one'), await set('first-one')]).to.deep.equal([200, 200]);
   });
 
-  it('hold where a link sets a password, which shows the rules', async () => {
+  it('apply to a reset link, whose page shows the rules', async () => {
     const user = await made('runs', 'made-with-this', { user_metadata: {} });
     const { body } = await api('POST', '/tickets/password-change', { user_id: user });
     const browser = createAgent(server);
@@ -154,7 +154,7 @@ describe('password_options of a database connection', () => {
     expect((await send('x-acb')).status).to.equal(200);
   });
 
-  it('are read filled in, without the older members, and are written back as they are read', async () => {
+  it('are returned complete and without the older options, and are accepted back as returned', async () => {
     const { body } = await api('GET', `/connections/${ids.usual}`);
     expect(body.options).not.to.have.any.keys('passwordPolicy', 'password_history');
     expect(body.options.password_options).to.deep.equal({
@@ -174,7 +174,7 @@ describe('password_options of a database connection', () => {
     expect(written.body.options).to.deep.equal(body.options);
   });
 
-  it('are refused beside the older members, and where they cannot be met', async () => {
+  it('are rejected together with the older options, and if no password could satisfy them', async () => {
     const create = async (options: object) => {
       const { status, body } = await api('POST', '/connections', {
         name: 'refused',
@@ -202,7 +202,7 @@ describe('password_options of a database connection', () => {
       await create({ password_options: bad });
   });
 
-  it('are told to login widgets as the nearest level that asks for no more', async () => {
+  it('are shown to login widgets as the closest level that requires no more', async () => {
     const { text } = await createAgent(server).get('/client/example-web.js');
     const setting = JSON.parse(text.slice(text.indexOf('(') + 1, text.lastIndexOf(')')));
     const all = setting.strategies.flatMap(

@@ -30,7 +30,7 @@ const policies = {
 } as const;
 type Policy = keyof typeof policies;
 
-/** Rules in the hosted service's words. */
+/** The rules, with the hosted service's messages. */
 const lengthAtLeast = (length: number, verified: boolean) => ({
   code: 'lengthAtLeast',
   message: 'At least %d characters in length',
@@ -113,7 +113,7 @@ describe('password policies', () => {
     ['excellent-4', ['aB1!']],
     ['low-128', ['x'.repeat(128)]],
   ] as const) {
-    it(`${policy} takes ${passwords.join(' and ')}`, async () => {
+    it(`${policy} accepts ${passwords.join(' and ')}`, async () => {
       for (const password of passwords) {
         expect((await signUp(policy, password)).status, password).to.equal(200);
       }
@@ -192,7 +192,7 @@ describe('password policies', () => {
     ],
   ] as const) {
     const shown = password.length > 20 ? `${[...password].length} characters` : password;
-    it(`${policy} refuses ${shown}, naming each rule with its verdict`, async () => {
+    it(`${policy} rejects ${shown}, with each rule and its verdict`, async () => {
       const answer = await signUp(policy, password);
       expect(answer.status).to.equal(400);
       expect(answer.json()).to.deep.equal({
@@ -206,11 +206,11 @@ describe('password policies', () => {
     });
   }
 
-  it('judge a password alike however it is composed', async () => {
-    // As many characters as the rule wants only when letters and their marks are counted apart.
+  it('check a password alike in composed and decomposed form', async () => {
+    // Composed it has too few characters; decomposed it would have enough.
     for (const form of ['NFC', 'NFD']) {
       expect((await signUp('low', 'äöüé'.normalize(form))).status, `${form}, too short`).to.equal(400);
-      // A mark is no special character.
+      // A combining mark is not a special character.
       expect((await signUp('good', 'äöüéabcD'.normalize(form))).status, `${form}, two classes`).to.equal(400);
       expect((await signUp('none', 'é'.repeat(256).normalize(form))).status, `${form}, 512 bytes`).to.equal(
         200,
@@ -218,7 +218,7 @@ describe('password policies', () => {
     }
   });
 
-  it('refuse what is in a dictionary, in any case, and only whole', async () => {
+  it('reject words of a dictionary, in any case, but not as part of a password', async () => {
     for (const password of [
       'password',
       'PASSWORD',
@@ -239,7 +239,7 @@ describe('password policies', () => {
     expect((await signUp('dictionary-off', 'secret')).status).to.equal(200);
   });
 
-  it('refuse what is known of the user', async () => {
+  it('reject a password that contains personal data of the user', async () => {
     for (const [connection, password, over] of [
       ['personal', 'xLovelacex', { email: 'lovelace@example.test' }],
       ['personal', 'my-BYRON-1', { name: 'Ada Byron' }],
@@ -260,7 +260,7 @@ describe('password policies', () => {
     }
   });
 
-  it('do not take two letters, the domain or other metadata for information on the user', async () => {
+  it('do not count two letters, the domain or other metadata as personal data', async () => {
     for (const over of [
       { name: 'Al' },
       { email: 'quite@unrelated.test' },
@@ -272,7 +272,7 @@ describe('password policies', () => {
     expect((await signUp('none', 'lovelace', { email: 'lovelace@example.test' })).status).to.equal(200);
   });
 
-  it('tell the strength of a password of a taken address as of a free one', async () => {
+  it('return the same verdict for a taken address as for a free one', async () => {
     const email = 'taken@example.test';
     expect((await signUp('good', 'Good-Enough-1', { email })).status).to.equal(200);
     expect((await signUp('good', 'weak', { email })).text).to.equal((await signUp('good', 'weak')).text);
