@@ -49,14 +49,14 @@ export interface Passing {
 }
 
 /** Jobs that run one after the other. @see ScriptRuns */
-export interface Trip {
+export interface JobSequence {
   jobs: readonly Job[];
   passing: Passing;
   /** How much of its time the first job has used, where it was begun before in another thread, milliseconds. */
   spentMs?: number | undefined;
 }
 
-interface RunMessage extends Trip {
+interface RunMessage extends JobSequence {
   type: 'run';
   /** The number of the first job's run in the thread, from 1. The other jobs have the numbers after it. */
   run: number;

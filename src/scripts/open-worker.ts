@@ -24,16 +24,16 @@ export function openWorker({ wasmModule, limits, prepared, entered, spareThreads
     worker.postMessage(messages);
   };
   // Messages of one turn of the event loop are sent together: waking a thread costs as much as a run.
-  const say = (message: ToThread) => {
+  const send = (message: ToThread) => {
     if (outbox.push(message) === 1) setImmediate(flush);
   };
   // A new thread sends `ready` by itself.
-  if (spare !== undefined) say({ type: 'take', entered });
+  if (spare !== undefined) send({ type: 'take', entered });
   return {
     worker,
-    say,
+    send,
     /** Calls the listener with each message of the thread. */
-    hear: (listener: (message: FromThread) => void) => {
+    receive: (listener: (message: FromThread) => void) => {
       worker.on('message', (messages: readonly FromThread[]) => {
         for (const message of messages) listener(message);
       });

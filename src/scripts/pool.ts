@@ -1,7 +1,7 @@
 // Decides whose script runs next in a thread of its own. No tenant object, such as one connection, may take all
 // threads.
 import { type Counts, countByKey } from './counts.ts';
-import type { Trip } from './messages.ts';
+import type { JobSequence } from './messages.ts';
 import type { JobOutcome, Thread } from './thread.ts';
 import { createThreads, type ThreadsOptions } from './threads.ts';
 
@@ -11,7 +11,7 @@ interface Pool {
    * @param key what the scripts belong to. One key may take neither all threads nor all places in the queue.
    * @returns the outcomes of the jobs that ran; undefined when there was no thread in time.
    */
-  run(key: string, trip: Trip): Promise<JobOutcome[] | undefined>;
+  run(key: string, sequence: JobSequence): Promise<JobOutcome[] | undefined>;
   close(): Promise<void>;
 }
 
@@ -81,11 +81,11 @@ export function createPool({ waitMs, ...options }: PoolOptions): Pool {
     });
   };
   return {
-    run: async (key, trip) => {
+    run: async (key, sequence) => {
       const thread = await acquire(key);
       if (thread === undefined) return undefined;
       try {
-        return await thread.run(trip);
+        return await thread.run(sequence);
       } finally {
         running.add(key, -1);
         if (!isClosed) serve();

@@ -22,7 +22,7 @@ export interface Cell {
 /** What a run needs of its thread. */
 export interface Surroundings {
   limits: ScriptLimits;
-  say(message: FromThread): void;
+  send(message: FromThread): void;
   /** Called when timers of the script are due. */
   wake(run: State): void;
 }
@@ -142,13 +142,13 @@ export function scriptFailure(own: State, { name, message }: Uncaught, isOfSourc
 }
 
 function print(own: State, level: string, text: string): void {
-  const { limits, say } = own.thread;
+  const { limits, send } = own.thread;
   const size = Math.max(LINE, Buffer.byteLength(text));
   const isFirstTooMany = own.printed <= limits.outputBytes && own.printed + size > limits.outputBytes;
   own.printed += size;
   if (isFirstTooMany)
-    say({ type: 'log', run: own.run, level: 'warn', text: '(what it prints from here on is not kept)' });
-  if (own.printed <= limits.outputBytes) say({ type: 'log', run: own.run, level, text });
+    send({ type: 'log', run: own.run, level: 'warn', text: '(what it prints from here on is not kept)' });
+  if (own.printed <= limits.outputBytes) send({ type: 'log', run: own.run, level, text });
 }
 
 /** Returns the failure of a run that used too much memory. */
@@ -172,7 +172,7 @@ function wake(own: State, ms: string): void {
 }
 
 function request(own: State, asked: { id: string; head: string; body: Plain }): void {
-  const { limits, say } = own.thread;
+  const { limits, send } = own.thread;
   if (own.outcome !== undefined) return;
   if (asked.body.length > LARGEST_BODY || asked.head.length + asked.id.length > LARGEST_HEAD) {
     throw new Error('the request is too large');
@@ -183,5 +183,5 @@ function request(own: State, asked: { id: string; head: string; body: Plain }): 
     return;
   }
   own.unanswered++;
-  say({ type: 'request', run: own.run, ...asked });
+  send({ type: 'request', run: own.run, ...asked });
 }

@@ -116,11 +116,11 @@ export function createScripts({
     const tooLong = runs.findIndex(({ source }) => source.length > limits.sourceLength);
     if (tooLong === 0) return [failed('source', `it is longer than ${limits.sourceLength} characters`)];
     const asked = runs.slice(0, tooLong < 0 ? runs.length : tooLong);
-    const [key, trip] = [runs[0]?.of ?? '', { jobs: asked.map(jobOf), passing }];
+    const [key, sequence] = [runs[0]?.of ?? '', { jobs: asked.map(jobOf), passing }];
     const script = scriptKey(asked);
     const { outcomes, spentMs } =
-      (await sharedBy(script)?.run(key, trip, () => light.refuse(script))) ?? ELSEWHERE;
-    const left = { ...trip, jobs: trip.jobs.slice(outcomes.length), spentMs };
+      (await sharedBy(script)?.run(key, sequence, () => light.refuse(script))) ?? ELSEWHERE;
+    const left = { ...sequence, jobs: sequence.jobs.slice(outcomes.length), spentMs };
     const others = spentMs === undefined ? [] : await pool.run(key, left);
     if (others !== undefined) light.note(script, [...outcomes, ...others]);
     const read = [...outcomes, ...(others ?? [])].map(readOutcome);

@@ -2,22 +2,22 @@
 // account of its own. A run that exceeds what is allowed here ends, and its script runs again in a thread of its own,
 // where the full limits hold. To make that unnoticeable, scripts may only make safe requests here (RFC 9110 §9.2.1).
 import type { Outbound } from '../http/outbound.ts';
-import { createGuests, type Guests, type GuestsOptions } from './guests.ts';
 import { LITTLE_BYTES, type ScriptLimits } from './limits.ts';
 import type { LoadModule } from './module.ts';
 import { openWorker, type WorkerOptions } from './open-worker.ts';
+import { createSharedRuns, type SharedRuns, type SharedRunsOptions } from './shared-runs.ts';
 import { watchForStalls } from './watch.ts';
 
-export interface SharedThread extends Pick<Guests, 'hasPlace'> {
+export interface SharedThread extends Pick<SharedRuns, 'hasPlace'> {
   /** Runs a sequence; only after `hasPlace`. */
-  run: Guests['add'];
+  run: SharedRuns['add'];
   /** Has the sequences in the thread run elsewhere. Without any, the thread is returned to the spare ones. */
   leave(): Promise<unknown>;
 }
 
 export interface SharedThreadOptions
   extends Pick<WorkerOptions, 'prepared' | 'spareThreads'>,
-    Pick<GuestsOptions, 'mayAsk'> {
+    Pick<SharedRunsOptions, 'mayAsk'> {
   outbound: Outbound;
   loadModule: LoadModule;
   /** The limits of scripts in threads of their own. */
@@ -44,7 +44,7 @@ export async function startSharedThread(options: SharedThreadOptions): Promise<S
   const { outbound, limits, mayAsk, idleMs, onEnd } = options;
   // The current run, and how often it has changed. Scripts have no access to shared memory.
   const entered = new Int32Array(new SharedArrayBuffer(8));
-  const { worker, say, hear, giveAway } = await open(options, entered);
+  const { worker, send, receive, giveAway } = await open(options, entered);
   let idle: NodeJS.Timeout | undefined;
   const rest = () => {
     watch.stop();
@@ -55,18 +55,18 @@ export async function startSharedThread(options: SharedThreadOptions): Promise<S
   const onLeft = () => {
     if (isOver) return;
     // The dropped script may still be running, for long.
-    if (guests.isEmpty() && guests.hasDropped()) return void end();
-    if (guests.isEmpty()) rest();
+    if (sequences.isEmpty() && sequences.hasDropped()) return void end();
+    if (sequences.isEmpty()) rest();
     options.onFree();
   };
-  const guests = createGuests({ outbound, limits, mayAsk, say, onLeft });
+  const sequences = createSharedRuns({ outbound, limits, mayAsk, send, onLeft });
   let isOver = false;
   const stop = () => {
     if (isOver) return;
     isOver = true;
     clearTimeout(idle);
     watch.stop();
-    guests.leaveAll();
+    sequences.dismissAll();
     onEnd();
   };
   const end = () => {
@@ -74,31 +74,31 @@ export async function startSharedThread(options: SharedThreadOptions): Promise<S
     return worker.terminate();
   };
   const leave = async () => {
-    const isClean = !isOver && guests.isEmpty() && !guests.hasDropped();
+    const isClean = !isOver && sequences.isEmpty() && !sequences.hasDropped();
     if (isClean && giveAway()) stop();
     else await end();
   };
   const watch = watchForStalls(worker, entered, (run) => {
-    guests.accuse(run);
+    sequences.refuseRun(run);
     void end();
   });
-  hear((message) => {
-    if (message.type !== 'ready' && !isOver) guests.hear(message);
+  receive((message) => {
+    if (message.type !== 'ready' && !isOver) sequences.receive(message);
   });
   worker.on('exit', () => {
     // The run that was in the thread at its end may have ended it.
-    guests.accuse(Atomics.load(entered, 0));
+    sequences.refuseRun(Atomics.load(entered, 0));
     stop();
   });
   rest();
   return {
     leave,
-    hasPlace: guests.hasPlace,
-    run: (key, trip, tell) => {
+    hasPlace: sequences.hasPlace,
+    run: (key, sequence, onRefused) => {
       clearTimeout(idle);
       worker.ref();
       watch.start();
-      return guests.add(key, trip, tell);
+      return sequences.add(key, sequence, onRefused);
     },
   };
 }
@@ -111,9 +111,9 @@ async function open({ loadModule, limits, ...options }: SharedThreadOptions, ent
   return opened;
 }
 
-function isReady({ worker, hear }: ReturnType<typeof openWorker>): Promise<void> {
+function isReady({ worker, receive }: ReturnType<typeof openWorker>): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  hear((message) => {
+  receive((message) => {
     if (message.type === 'ready') resolve();
   });
   worker.on('exit', () => reject(new Error('the thread ended')));

@@ -1,19 +1,20 @@
 // Runs several scripts in one thread, so that one runs while others wait for their requests: a thread for each costs
 // more than most scripts. Only scripts that used little in threads of their own come here.
-import type { Stay } from './guests.ts';
-import type { Trip } from './messages.ts';
+
+import type { JobSequence } from './messages.ts';
+import type { SharedOutcome } from './shared-runs.ts';
 import { type SharedThread, type SharedThreadOptions, startSharedThread } from './shared-thread.ts';
 
 interface Shared {
   /**
    * Runs a job sequence beside others.
    * @param key what the scripts belong to. No key may take more than half of the places.
-   * @param tell called when one of the scripts must not run in a shared thread again.
+   * @param onRefused called when one of the scripts must not run in a shared thread again.
    * @returns the outcomes of the jobs that ended here. `spentMs` is set when the remaining jobs are to run in a thread
    * of their own: there was no place, one of them is not allowed here, or another run ended the thread. What they have
    * done so far had no effect outside.
    */
-  run(key: string, trip: Trip, tell: () => void): Promise<Stay>;
+  run(key: string, sequence: JobSequence, onRefused: () => void): Promise<SharedOutcome>;
   close(): Promise<void>;
 }
 
@@ -22,7 +23,7 @@ const MOST_WAITING = 200;
 const PATIENCE = 250;
 
 /** Nothing has run: all jobs are to run in a thread of their own. */
-export const ELSEWHERE: Stay = { outcomes: [], spentMs: 0 };
+export const ELSEWHERE: SharedOutcome = { outcomes: [], spentMs: 0 };
 
 /** Makes a shared thread's queue. No thread is started before the first sequence, which runs elsewhere. */
 export function createShared(options: Omit<SharedThreadOptions, 'onFree' | 'onEnd'>): Shared {
@@ -51,13 +52,13 @@ export function createShared(options: Omit<SharedThreadOptions, 'onFree' | 'onEn
     starting = undefined;
   };
   return {
-    run: async (key, trip, tell) => {
+    run: async (key, sequence, onRefused) => {
       if (isClosed) return ELSEWHERE;
       if (thread === undefined) {
         starting ??= start();
         return ELSEWHERE;
       }
-      if (thread.hasPlace(key)) return thread.run(key, trip, tell);
+      if (thread.hasPlace(key)) return thread.run(key, sequence, onRefused);
       if (waiting.size >= MOST_WAITING) return ELSEWHERE;
       return new Promise((resolve) => {
         const one = {
@@ -65,7 +66,7 @@ export function createShared(options: Omit<SharedThreadOptions, 'onFree' | 'onEn
           take: (found: SharedThread | undefined) => {
             clearTimeout(timer);
             waiting.delete(one);
-            resolve(found?.run(key, trip, tell) ?? ELSEWHERE);
+            resolve(found?.run(key, sequence, onRefused) ?? ELSEWHERE);
           },
         };
         const timer = setTimeout(() => one.take(undefined), PATIENCE);

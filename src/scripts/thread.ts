@@ -3,7 +3,7 @@
 import type { Worker } from 'node:worker_threads';
 import type { Outbound } from '../http/outbound.ts';
 import type { ScriptFailure, ScriptFailureKind, ScriptLimits, ScriptLine, ScriptUsage } from './limits.ts';
-import type { AnswerMessage, OutcomeMessage, RequestMessage, Trip } from './messages.ts';
+import type { AnswerMessage, JobSequence, OutcomeMessage, RequestMessage } from './messages.ts';
 import { openWorker, type WorkerOptions } from './open-worker.ts';
 import { readRequest, scriptRequest } from './requests.ts';
 import { watchOver } from './watch.ts';
@@ -18,7 +18,7 @@ export interface JobOutcome {
 
 export interface Thread {
   /** Runs a job sequence; only when the thread is ready. @returns the outcomes of the jobs that ran. */
-  run(trip: Trip): Promise<JobOutcome[]>;
+  run(sequence: JobSequence): Promise<JobOutcome[]>;
   /** Whether the current run has made a request, and so may be waiting. */
   isAsking(): boolean;
   /** Terminates the thread, whatever it does. */
@@ -53,7 +53,7 @@ type Kill = (kind: ScriptFailureKind, message: string) => void;
 /** Starts a thread. It keeps the process alive only while it runs a script. */
 export function startThread(options: ThreadOptions): Thread {
   const { limits, onReady, onMaking, onEnd } = options;
-  const { worker, say, hear, giveAway } = openWorker(options);
+  const { worker, send, receive, giveAway } = openWorker(options);
   let isEnding = false;
   const end = () => {
     isEnding = true;
@@ -72,7 +72,7 @@ export function startThread(options: ThreadOptions): Thread {
     worker.unref();
     onReady();
   };
-  hear((message) => {
+  receive((message) => {
     // A late message must not unreference a thread that is being terminated: the process would end before it.
     if (isEnding) return;
     const current = runs.current();
@@ -86,7 +86,7 @@ export function startThread(options: ThreadOptions): Thread {
     else if (message.type === 'log') current.printed.push({ level: message.level, text: message.text });
     else {
       const isOver = () => runs.current() !== current;
-      void request(options, message, current).then((answer) => isOver() || say(answer));
+      void request(options, message, current).then((answer) => isOver() || send(answer));
     }
   });
   worker.on('error', () => kill(...CRASHED));
@@ -103,10 +103,10 @@ export function startThread(options: ThreadOptions): Thread {
       else await worker.terminate();
     },
     isAsking: () => runs.current()?.over !== undefined,
-    run: (trip) => {
+    run: (sequence) => {
       worker.ref();
-      const { run, outcomes } = runs.begin(trip);
-      say({ type: 'run', run, ...trip });
+      const { run, outcomes } = runs.begin(sequence);
+      send({ type: 'run', run, ...sequence });
       return outcomes;
     },
   };
@@ -147,7 +147,7 @@ function countRuns(worker: Worker, limits: ScriptLimits, kill: Kill) {
     /** The run in progress. */
     current: () => current,
     /** Starts a sequence. @returns the number of its first run, and the outcomes. */
-    begin: ({ jobs, spentMs }: Trip) => {
+    begin: ({ jobs, spentMs }: JobSequence) => {
       const { promise, resolve } = Promise.withResolvers<JobOutcome[]>();
       const first = last + 1;
       last += jobs.length;

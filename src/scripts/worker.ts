@@ -45,15 +45,15 @@ let since: number | undefined;
 const flush = () => {
   if (outbox.length > 0) parentPort?.postMessage(outbox.splice(0));
 };
-const say = (message: FromThread) => {
+const send = (message: FromThread) => {
   outbox.push(message);
   // In a thread for one script the messages are the only way for the process to learn of its state.
   if (marks === undefined || since === undefined || performance.now() - since > LONGEST) flush();
 };
 
-const sayReady = () => say({ type: 'ready', processorMs: processorTime() });
+const sendReady = () => send({ type: 'ready', processorMs: processorTime() });
 
-const here: Surroundings = { limits, say, wake: (run) => enter(run, 'deliver', ['timers']) };
+const here: Surroundings = { limits, send, wake: (run) => enter(run, 'deliver', ['timers']) };
 /** The runs that have not ended, by number. */
 const running = new Map<number, State>();
 /** Runs that wait for a sandbox, by number: the functions that start them. */
@@ -144,7 +144,7 @@ function end(own: State, reached: NonNullable<State['outcome']>): void {
   const isReset = leave(own);
   const job = own.next.length > 0 && isPassing(own.passing, outcome.result) ? own.next[0] : undefined;
   if (isReset && job === undefined) free.push(own.cell);
-  say({
+  send({
     type: 'outcome',
     run: own.run,
     ...outcome,
@@ -166,7 +166,7 @@ function end(own: State, reached: NonNullable<State['outcome']>): void {
 /** A function, because a module holds what its top level has awaited for ever. */
 async function makeReady(): Promise<void> {
   free.push(await make());
-  sayReady();
+  sendReady();
 }
 
 function start(made: Cell | undefined, run: number, job: Job, next: readonly Job[], passing: Passing): void {
@@ -213,11 +213,11 @@ function drop({ run, last }: DropMessage): void {
   }
 }
 
-function hear(message: ToThread): void {
+function receive(message: ToThread): void {
   switch (message.type) {
     case 'take':
       marks = message.entered;
-      sayReady();
+      sendReady();
       break;
     case 'run': {
       const [job, ...next] = message.jobs;
@@ -242,7 +242,7 @@ function answered({ run, id, head, content }: AnswerMessage): void {
 
 parentPort?.on('message', (messages: readonly ToThread[]) => {
   since = performance.now();
-  for (const message of messages) hear(message);
+  for (const message of messages) receive(message);
   since = undefined;
   flush();
 });

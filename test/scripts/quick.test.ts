@@ -4,10 +4,10 @@ import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { createOutbound } from '../../src/http/outbound.ts';
 import { outboundRules } from '../../src/http/outbound-rules.ts';
-import { createGuests } from '../../src/scripts/guests.ts';
 import { createLightScripts } from '../../src/scripts/light.ts';
 import { SCRIPT_LIMITS } from '../../src/scripts/limits.ts';
 import type { ToThread } from '../../src/scripts/messages.ts';
+import { createSharedRuns } from '../../src/scripts/shared-runs.ts';
 import type { JobOutcome } from '../../src/scripts/thread.ts';
 import { every, until } from '../support/wait-until.ts';
 import { type Provider, startProvider, startSandbox } from './support.ts';
@@ -190,23 +190,23 @@ describe('the record of quick scripts', () => {
 describe('the runs in a shared thread', () => {
   it('are matched to their script even before the outcomes of earlier runs have arrived', () => {
     const said: ToThread[] = [];
-    const guests = createGuests({
+    const sequences = createSharedRuns({
       outbound: createOutbound({ rules: outboundRules([]) }),
       limits: SCRIPT_LIMITS,
       mayAsk: false,
-      say: (message) => said.push(message),
+      send: (message) => said.push(message),
       onLeft: () => {},
     });
     const job = { source: '', entry: '', args: '[]', globals: '{}' };
     const told: string[] = [];
     const passing = { methods: [], most: 0 };
     for (const name of ['first', 'second']) {
-      void guests.add(name, { jobs: [job, job], passing }, () => told.push(name));
+      void sequences.add(name, { jobs: [job, job], passing }, () => told.push(name));
     }
     expect(said.map((message) => message.type === 'run' && message.run)).to.deep.equal([1, 3]);
-    guests.accuse(4);
-    guests.accuse(5);
-    guests.leaveAll();
+    sequences.refuseRun(4);
+    sequences.refuseRun(5);
+    sequences.dismissAll();
     expect(told).to.deep.equal(['second']);
   });
 });

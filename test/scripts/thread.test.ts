@@ -16,7 +16,7 @@ const passing = { methods: ['tell'], most: 20 };
 
 describe('a shared thread', () => {
   it('ends all runs that are dropped, however far they have come', async () => {
-    const { worker, say, hear } = openWorker({
+    const { worker, send, receive } = openWorker({
       wasmModule: await moduleLoader()(),
       limits: SCRIPT_LIMITS,
       prepared: [],
@@ -26,7 +26,7 @@ describe('a shared thread', () => {
       const heard: FromThread[] = [];
       const hears = (is: (message: FromThread) => boolean) =>
         new Promise<void>((resolve) => {
-          hear((message) => {
+          receive((message) => {
             heard.push(message);
             if (is(message)) resolve();
           });
@@ -35,13 +35,13 @@ describe('a shared thread', () => {
       const second = hears((message) => message.type === 'log' && message.run === 2);
       const without = 'cb(null, [])';
       const prints = `setInterval(() => console.log('still there'), 5)`;
-      say({ type: 'run', run: 1, jobs: [job(without), job(prints), job(without)], passing });
+      send({ type: 'run', run: 1, jobs: [job(without), job(prints), job(without)], passing });
       await second;
       // The sender does not know yet that the second run has begun.
-      say({ type: 'drop', run: 1, last: 3 });
+      send({ type: 'drop', run: 1, last: 3 });
       const other = hears((message) => message.type === 'outcome' && message.run === 4);
       heard.length = 0;
-      say({
+      send({
         type: 'run',
         run: 4,
         jobs: [job(`console.log('begins'); setTimeout(() => cb(null, 1), 100)`)],
