@@ -190,9 +190,9 @@ function delivery(
     wallClock,
   });
   const { rateLimits } = own;
-  const bringing = { actions: own.actions, wallClock };
-  const email = emailActions(bringing, transports.email, isMailCustom);
-  const sms = limitedSms(phoneActions(bringing, transports.sms, hasSmsProvider), {
+  const delivering = { actions: own.actions, wallClock };
+  const email = emailActions(delivering, transports.email, isMailCustom);
+  const sms = limitedSms(phoneActions(delivering, transports.sms, hasSmsProvider), {
     take: (number) => rateLimits.spend('smsDestination', number),
     giveBack: (number) => rateLimits.giveBack('smsDestination', number),
   });

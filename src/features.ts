@@ -25,7 +25,7 @@ import { device } from './grants/device/feature.ts';
 import { health } from './health.ts';
 import { logout } from './logout/feature.ts';
 import { management } from './management/feature.ts';
-import { isAtDoor, type MetricsSettings, metricsFeature } from './metrics/serve.ts';
+import { isPublic, type MetricsSettings, metricsFeature } from './metrics/serve.ts';
 import { protection } from './protection/declaration.ts';
 import type { Declaration, EventMeanings } from './records/declaration.ts';
 import type { Limits } from './records/limits.ts';
@@ -65,7 +65,7 @@ export const FEATURES: readonly Feature<never>[] = [
  * Returns the features that a server has with these settings: that of metrics only where they are served at `BASE_URL`.
  */
 export function servedFeatures(metrics: Partial<MetricsSettings> = {}): readonly Feature<never>[] {
-  return isAtDoor(metrics) ? FEATURES : FEATURES.filter((one) => one.name !== metricsFeature.name);
+  return isPublic(metrics) ? FEATURES : FEATURES.filter((one) => one.name !== metricsFeature.name);
 }
 
 /** Every part that declares limits, log events or pages. */

@@ -48,7 +48,7 @@ import { consoleRoutesOf, exampleLogin, testUrl } from './tenant-console.ts';
 import { createTenantEngine, type TenantEngine } from './tenant-engine.ts';
 import { managingOf, resumeRecordRemovals } from './tenant-management.ts';
 import { LARGEST_BODY, routing } from './tenant-routing.ts';
-import { door, trustedBy } from './tls/door.ts';
+import { trustedBy, trustedHeaders } from './tls/trusted-headers.ts';
 
 export interface Tenant {
   app: Koa;
@@ -83,7 +83,8 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
   const app = createApplication(log);
   app.use(securityHeaders({ hsts: new URL(settings.baseUrl).hostname !== 'localhost' }));
   app.use(closeUnread(LARGEST_BODY));
-  for (const middleware of door({ ...capabilities, tls: settings.tls, probes: PROBES })) app.use(middleware);
+  for (const middleware of trustedHeaders({ ...capabilities, tls: settings.tls, probes: PROBES }))
+    app.use(middleware);
   for (const middleware of watchRequests(deps, trustedBy(settings.tls))) app.use(middleware);
   app.use((ctx, next) => trail.around(ctx.state.requestId, next));
   for (const middleware of [waitForProofs(deps), engine.reuseAfterLimit]) app.use(middleware);

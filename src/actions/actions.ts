@@ -8,15 +8,15 @@ import type { Packages } from '../scripts/packages/packages.ts';
 import type { Scripts } from '../scripts/scripts.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
-import type { Answered, Call, UserRole } from './ask.ts';
 import { type ActionCache, createActionCache } from './cache.ts';
 import { type ActionOutcome, type Command, METHODS, takeCommand } from './commands.ts';
 import { type ActionEvent, eventNow, eventOfRules } from './event-now.ts';
 import type { Execution, Executions } from './executions.ts';
 import type { FactorsAsked } from './factors-asked.ts';
-import { askInTurn, type Time } from './in-turn.ts';
+import { runInTurn, type Time } from './in-turn.ts';
 import { type ActionRun, type Progress, runThrough } from './progress.ts';
 import { runRules } from './rules.ts';
+import type { Answered, Call, UserRole } from './run-action.ts';
 
 /** The user and the client of a run, for the log. */
 export interface ActionsAbout {
@@ -184,7 +184,7 @@ async function runBound(
     return !isOver(run.outcome());
   };
   const atOnce = options.until === undefined ? MOST_AT_ONCE : 1;
-  await askInTurn(deps, bound, { from: run.next, atOnce, mayRun, callOf, taken });
+  await runInTurn(deps, bound, { from: run.next, atOnce, mayRun, callOf, taken });
   const outcome = run.outcome();
   execution.end(outcome.login.redirect !== undefined || outcome.login.factors !== undefined);
   return { ...outcome, progress: run.progress(), again: run.again(), execution: execution.id };

@@ -1,7 +1,7 @@
 // Actions of `custom-email-provider`: they deliver the e-mails of a tenant whose provider is named `custom`.
 import type { EmailKind } from '../delivery/messages.ts';
 import type { OutgoingEmail, Transport } from '../delivery/transport.ts';
-import { type BringingDependencies, bringMessage } from './bring-message.ts';
+import { type ActionDeliveryDependencies, deliverByActions } from './deliver-by-actions.ts';
 import { clientOf, connectionOf, organizationOf, userOf } from './facts.ts';
 
 const TRIGGER = 'custom-email-provider';
@@ -21,7 +21,7 @@ const TRIED = 'try_provider_configuration_email';
  * @param isCustom whether the tenant's provider is `custom`.
  */
 export function emailActions(
-  deps: BringingDependencies,
+  deps: ActionDeliveryDependencies,
   provider: Transport<OutgoingEmail>,
   isCustom: () => boolean,
 ): Transport<OutgoingEmail> {
@@ -43,7 +43,7 @@ export function emailActions(
         notification: { from, to, subject, html, text, locale, message_type },
       };
       const about = { client_id: application?.client_id, user_id: user?.id, user_name: to, ip };
-      await bringMessage(deps, TRIGGER, { event, about, hidden: provingIn(message) });
+      await deliverByActions(deps, TRIGGER, { event, about, hidden: provingIn(message) });
     },
   };
 }

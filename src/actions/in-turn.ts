@@ -1,6 +1,6 @@
 // Runs the actions that are bound to a trigger in turn, with as few calls of the sandbox as possible.
 import type { BoundAction } from '../records/actions.ts';
-import { type Answered, type AskDependencies, askActions, type Call } from './ask.ts';
+import { type Answered, type Call, type RunActionDependencies, runActions } from './run-action.ts';
 
 /** When an action ran, epoch milliseconds. */
 export interface Time {
@@ -22,8 +22,8 @@ interface InTurn {
 }
 
 /** Runs the actions. */
-export async function askInTurn(
-  deps: AskDependencies,
+export async function runInTurn(
+  deps: RunActionDependencies,
   bound: readonly BoundAction[],
   { from, atOnce, mayRun, callOf, taken }: InTurn,
 ): Promise<void> {
@@ -31,7 +31,7 @@ export async function askInTurn(
   for (let action = bound[next]; action !== undefined && mayRun(action); action = bound[next]) {
     const calls = bound.slice(next, next + atOnce).map((one, n) => callOf(one, next + n));
     let began = deps.wallClock();
-    for (const [n, answer] of (await askActions(deps, calls)).entries()) {
+    for (const [n, answer] of (await runActions(deps, calls)).entries()) {
       const call = calls[n];
       const ended = began + Math.round(answer.ran?.used.wallMs ?? 0);
       if (call === undefined || (await taken(next++, call, answer, { began, ended }))) return;

@@ -1,7 +1,7 @@
 // Actions of `send-phone-message` and `custom-phone-provider`: they send codes to phones in place of the SMS provider.
 // A message whose action fails is not delivered, as if a provider had rejected it.
 import type { OutgoingSms, Transport } from '../delivery/transport.ts';
-import { type BringingDependencies, bringMessage } from './bring-message.ts';
+import { type ActionDeliveryDependencies, deliverByActions } from './deliver-by-actions.ts';
 import { clientOf, connectionOf, organizationOf, userOf } from './facts.ts';
 
 /** The first trigger that has an action delivers the message; the first one is the older. */
@@ -14,7 +14,7 @@ const TRIGGERS = ['send-phone-message', 'custom-phone-provider'] as const;
  * passwordless logins, as in the hosted service.
  */
 export function phoneActions(
-  deps: BringingDependencies,
+  deps: ActionDeliveryDependencies,
   provider: Transport<OutgoingSms>,
   isReal: (message: OutgoingSms) => boolean,
 ): Transport<OutgoingSms> {
@@ -33,7 +33,7 @@ export function phoneActions(
           : { ...wayOf(message), notification: notificationOf(message) };
       const event = { ...factsOf(message), ...said };
       const hidden = message.code === undefined ? [] : [message.code];
-      await bringMessage(deps, trigger, { event, about, hidden });
+      await deliverByActions(deps, trigger, { event, about, hidden });
     },
   };
 }

@@ -2,8 +2,8 @@
 import { continueEntry, type RunnableAction, TRIGGER_ENTRIES, type Trigger } from '../records/actions.ts';
 import { type ClaimTarget, claimFault } from '../records/custom-claims.ts';
 import type { ScriptUsage } from '../scripts/limits.ts';
-import { type AskDependencies, askAction, secretsOf } from './ask.ts';
 import { type ActionOutcome, type Command, methodsOf, nothingAsked, takeCommand } from './commands.ts';
+import { type RunActionDependencies, runAction, secretsOf } from './run-action.ts';
 
 /** What is to be run. */
 export interface Trying {
@@ -28,13 +28,13 @@ export interface Tried {
 
 /** Runs an action. The values of its secrets are removed from the outcome. */
 export async function tryAction(
-  deps: AskDependencies,
+  deps: RunActionDependencies,
   { action, trigger, event, isContinued = false }: Trying,
 ): Promise<Tried> {
   const methods = methodsOf(trigger, isContinued);
   const entry = isContinued ? continueEntry(trigger) : TRIGGER_ENTRIES[trigger];
   const how = { entry, methods, canRedirect: true, rules: [] };
-  const { ran, ...answer } = await askAction(deps, action, { event, how, kept: {} });
+  const { ran, ...answer } = await runAction(deps, action, { event, how, kept: {} });
   const logs = ran?.printed ?? [];
   const used = ran && { used: ran.used };
   if ('fault' in answer) return { commands: [], refused: [], fault: answer.fault, logs, ...used };

@@ -15,7 +15,7 @@ import { wordingIn } from './schema-words.ts';
 import type { ConsoleSession } from './session.ts';
 import { asShownTo, mayAsk } from './support.ts';
 
-export interface AskDependencies {
+export interface RunActionDependencies {
   /** What the calls of the Management API depend on. */
   management: ManagementDependencies & AnswerDependencies;
   views: Views;
@@ -36,7 +36,7 @@ interface Asked {
  * @throws Error when there is no such call.
  */
 export async function ask(
-  { management, views }: AskDependencies,
+  { management, views }: RunActionDependencies,
   ctx: Context,
   session: ConsoleSession,
   name: string,

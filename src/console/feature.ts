@@ -10,7 +10,7 @@ import { administratorsRoutes } from './administrators/routes.ts';
 import { againRoutes } from './again-page.ts';
 import { APPLICATIONS_PAGES, applicationsRoutes } from './applications/routes.ts';
 import type { TryDependencies } from './applications/try-page.ts';
-import type { AskDependencies } from './ask.ts';
+import type { RunActionDependencies } from './ask.ts';
 import { BRANDING_PAGES, brandingRoutes } from './branding/routes.ts';
 import type { BrandingDependencies } from './branding/shared.ts';
 import { CONSOLE } from './callbacks.ts';
@@ -29,7 +29,7 @@ import { USERS_PAGES, usersRoutes } from './users/routes.ts';
 
 /** The dependencies of all areas of the console. */
 export type ConsoleDependencies = ConsolePageDependencies &
-  AskDependencies &
+  RunActionDependencies &
   ActionsDependencies &
   LogDependencies &
   SecurityDependencies &

@@ -10,13 +10,13 @@ import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';
 import type { Deliveries, Prepared } from './deliveries.ts';
 import { type DeliveryKind, TooManyWaiting } from './delivery-kind.ts';
-import { contentOf, type LetterContent, noticeOf } from './letter-content.ts';
+import { contentOf, type MessageContent, noticeOf } from './message-content.ts';
 import {
   type CredentialRef,
   DeliveryError,
-  type Letter,
   type MessageKind,
   type Messages,
+  type PreparedMessage,
 } from './messages.ts';
 import { timerPause } from './queue.ts';
 import type { Templates } from './templates.ts';
@@ -56,18 +56,18 @@ export const LONGEST_TRY = 60_000;
 export function createMessages(deps: MessagesDependencies): Messages {
   const { store, deliveries, templates, clock, patience = PATIENCE } = deps;
   // A kind for each channel, so that a hanging mail server does not delay SMS.
-  const prepare = {
+  const channels = {
     email: deliveries.add(channel(deps, 'email')),
     sms: deliveries.add(channel(deps, 'sms')),
   };
-  const prepared = (content: LetterContent) => prepare[isSms(content.kind) ? 'sms' : 'email'](content);
+  const delivery = (content: MessageContent) => channels[isSms(content.kind) ? 'sms' : 'email'](content);
   const messages: Messages = {
-    letter: (kind, notice, carried) =>
-      letter(prepared(contentOf(kind, notice, { carried, clock })), patience),
+    prepare: (kind, notice, carried) =>
+      preparedMessage(delivery(contentOf(kind, notice, { carried, clock })), patience),
     decoy: (kind, notice) =>
-      letter(prepared({ ...contentOf(kind, notice, { clock }), decoy: true }), patience),
+      preparedMessage(delivery({ ...contentOf(kind, notice, { clock }), decoy: true }), patience),
     post: async (kind, notice, carried) => {
-      const { write, post } = messages.letter(kind, notice, carried);
+      const { write, post } = messages.prepare(kind, notice, carried);
       await store.batch([write]);
       post();
     },
@@ -79,7 +79,7 @@ export function createMessages(deps: MessagesDependencies): Messages {
   return messages;
 }
 
-function letter({ write, begin }: Prepared, patience: number): Letter {
+function preparedMessage({ write, begin }: Prepared, patience: number): PreparedMessage {
   return {
     write,
     post: () => begin(),
@@ -105,7 +105,7 @@ function letter({ write, begin }: Prepared, patience: number): Letter {
 }
 
 /** Returns how the messages of a channel are delivered. */
-function channel(deps: MessagesDependencies, kind: 'email' | 'sms'): DeliveryKind<LetterContent> {
+function channel(deps: MessagesDependencies, kind: 'email' | 'sms'): DeliveryKind<MessageContent> {
   const { templates, clock } = deps;
   return {
     kind,
@@ -159,7 +159,7 @@ const NOT_SENT: Partial<Record<MessageKind, EventType>> = { verify_email: 'fvr',
 /** Records the outcome of a message, never its content. */
 function report(
   { events, log, measures }: MessagesDependencies,
-  content: LetterContent,
+  content: MessageContent,
   error?: unknown,
 ): void {
   const { kind, application, connection, user, to, ip } = content;

@@ -109,11 +109,11 @@ export interface CredentialRef {
  * A message that is not stored yet. The caller stores it in the same write as its cause, and then calls `send` or
  * `post`.
  */
-export interface Letter {
+export interface PreparedMessage {
   write: Write;
   /**
    * Sends the message and waits until the provider has accepted it, three tries have failed, or two seconds have
-   * passed. In the last case sending continues as with {@link Letter.post}, and this resolves.
+   * passed. In the last case sending continues as with {@link PreparedMessage.post}, and this resolves.
    * @throws DeliveryError when the message was given up meanwhile.
    */
   send(): Promise<void>;
@@ -123,9 +123,9 @@ export interface Letter {
 
 export interface Messages {
   /** Makes a message. */
-  letter(kind: MessageKind, notice: Notice, carried?: Carried): Letter;
+  prepare(kind: MessageKind, notice: Notice, carried?: Carried): PreparedMessage;
   /** Makes a message that is stored and never sent, where the absence of a message must not be observable. */
-  decoy(kind: MessageKind, notice: Notice): Letter;
+  decoy(kind: MessageKind, notice: Notice): PreparedMessage;
   /** Stores a message by itself and sends it in the background. */
   post(kind: MessageKind, notice: Notice, carried?: Carried): Promise<void>;
   /** Returns the settings of an e-mail template, with defaults. */

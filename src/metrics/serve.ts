@@ -37,7 +37,7 @@ export const metricsFeature = feature<MetricsDependencies>({
 });
 
 /** Reports whether metrics are served by the public server: with a token, and no port of their own. */
-export function isAtDoor({ port, token }: Partial<MetricsSettings>): boolean {
+export function isPublic({ port, token }: Partial<MetricsSettings>): boolean {
   return token !== undefined && port === undefined;
 }
 
@@ -47,7 +47,7 @@ export function metricsRoutes(
   settings: Partial<MetricsSettings> = {},
 ): Route[] {
   const { token } = settings;
-  if (metrics === undefined || token === undefined || !isAtDoor(settings)) return [];
+  if (metrics === undefined || token === undefined || !isPublic(settings)) return [];
   return bind(metricsFeature, { metrics, token });
 }
 

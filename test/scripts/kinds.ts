@@ -1,8 +1,8 @@
 // Every kind of script that a tenant can have, run by the server's own code for it. The escape suite runs over all of
 // them.
 import { createActions } from '../../src/actions/actions.ts';
-import { askAction } from '../../src/actions/ask.ts';
 import { METHODS } from '../../src/actions/commands.ts';
+import { runAction } from '../../src/actions/run-action.ts';
 import { type CustomDatabases, customDatabases } from '../../src/connections/database/custom.ts';
 import { scriptRunner } from '../../src/connections/run-script.ts';
 import { AuthError } from '../../src/http/errors.ts';
@@ -208,7 +208,7 @@ const continuing: Kind = {
       canRedirect: true,
       rules: [],
     };
-    const { ran: _, ...answer } = await askAction(deps, actionOf(source), { event: EVENT, how, kept: {} });
+    const { ran: _, ...answer } = await runAction(deps, actionOf(source), { event: EVENT, how, kept: {} });
     return 'fault' in answer ? { told: answer.fault } : { result: answer, told: '' };
   },
 };

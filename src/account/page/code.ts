@@ -45,10 +45,10 @@ export async function sendCode(
   });
   const application = await deps.config.client(clientId);
   const notice = { to, application, user, code: secret, languages, ip, isEnrollment };
-  const letter = deps.messages.letter(kind, notice, { ref, ttlSeconds: CODE_SECONDS });
-  await keep([letter.write]);
+  const message = deps.messages.prepare(kind, notice, { ref, ttlSeconds: CODE_SECONDS });
+  await keep([message.write]);
   try {
-    await letter.send();
+    await message.send();
     return true;
   } catch (thrown) {
     if (!(thrown instanceof DeliveryError)) throw thrown;

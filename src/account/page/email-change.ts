@@ -102,7 +102,7 @@ async function mailLink(
     ttlSeconds: LINK_SECONDS,
     data: { ...kept },
   });
-  const letter = messages.letter(
+  const message = messages.prepare(
     isFirst ? 'email_change_allow' : 'email_change_prove',
     {
       to: isFirst && kept.from !== undefined ? kept.from : kept.email,
@@ -114,11 +114,11 @@ async function mailLink(
     },
     { ref, ttlSeconds: LINK_SECONDS },
   );
-  await keep([letter.write]);
+  await keep([message.write]);
   // A session that ended meanwhile could not revoke this ticket.
   if (kept.session !== undefined && !(await sessions.isOpen(kept.session)))
     return challenges.discard(PURPOSE, user.id);
-  letter.post();
+  message.post();
 }
 
 /** Returns the change of a valid link, without using the link; undefined when the user has changed since. */

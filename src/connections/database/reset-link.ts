@@ -162,9 +162,9 @@ async function sendLink(
   });
   const url = `${deps.baseUrl}${PASSWORD_RESET.path}?ticket=${secret}`;
   const notice = { to: email, application: client, connection, organization, user, url, languages, ip };
-  const letter = deps.messages.letter('reset_email', notice, { ref, ttlSeconds });
-  await keep([letter.write, done]);
-  letter.post();
+  const message = deps.messages.prepare('reset_email', notice, { ref, ttlSeconds });
+  await keep([message.write, done]);
+  message.post();
 }
 
 function whyNoLink(connection: Connection): string {

@@ -110,19 +110,19 @@ async function sendLink(
     data: { connection: name },
   });
   const url = `${deps.baseUrl}${PATH}?ticket=${secret}`;
-  const letter = deps.messages.letter(
+  const message = deps.messages.prepare(
     'blocked_account',
     { to: user.email, connection, user, url, ip },
     { ref, ttlSeconds },
   );
   try {
-    await keep([letter.write, done]);
+    await keep([message.write, done]);
   } catch (error) {
     // The notice is tried again, and must not be refused by the limits that this try has spent.
     for (const [limit, key] of limits) await deps.rateLimits.giveBack(limit, key);
     throw error;
   }
-  letter.post();
+  message.post();
 }
 
 type SpentLimit = readonly [limit: 'lockNotice' | 'lockNoticeAccount' | 'lockNoticeEverywhere', key: string];

@@ -43,7 +43,7 @@ export async function askToVerify(deps: VerificationDependencies, about: NewAddr
     ttlSeconds,
     data: { email: user.email, connection: connection.name, ...(client && { clientId: client.client_id }) },
   });
-  const letter = deps.messages.letter(
+  const message = deps.messages.prepare(
     'verify_email',
     {
       to: user.email,
@@ -56,6 +56,6 @@ export async function askToVerify(deps: VerificationDependencies, about: NewAddr
     },
     { ref, ttlSeconds },
   );
-  await keep([letter.write]);
-  letter.post();
+  await keep([message.write]);
+  message.post();
 }

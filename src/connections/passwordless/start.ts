@@ -2,10 +2,10 @@
 import type { Context } from 'koa';
 import {
   DeliveryError,
-  type Letter,
   type MessageKind,
   type Messages,
   type Notice,
+  type PreparedMessage,
 } from '../../delivery/messages.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Languages } from '../../http/languages.ts';
@@ -91,7 +91,7 @@ export async function start(
   if (isRefused) recordRefused(deps, request);
   if (isRefused || !isFor) await sendNothing(deps, request, challenge, issued);
   else {
-    const letter = deps.messages.letter(...message(request, issued.sent, user), {
+    const letter = deps.messages.prepare(...message(request, issued.sent, user), {
       ref: issued.ref,
       ttlSeconds,
     });
@@ -119,7 +119,7 @@ function prepared(
 }
 
 /** Waits until the provider has accepted a message. @throws AuthError 400 or 503, as {@link start}. */
-async function sendNow(letter: Letter): Promise<void> {
+async function sendNow(letter: PreparedMessage): Promise<void> {
   try {
     await letter.send();
   } catch (thrown) {

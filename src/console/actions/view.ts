@@ -1,10 +1,10 @@
 // Actions as returned by the Management API, with the members that the pages read, and functions that fetch them.
 import type { Context } from 'koa';
 import { TRIGGER_ENTRIES, type Trigger } from '../../records/actions.ts';
-import { type AskDependencies, ask } from '../ask.ts';
+import { ask, type RunActionDependencies } from '../ask.ts';
 import type { ConsolePageDependencies, ConsoleSession } from '../page.ts';
 
-export interface ActionsDependencies extends ConsolePageDependencies, AskDependencies {}
+export interface ActionsDependencies extends ConsolePageDependencies, RunActionDependencies {}
 
 export const ACTIONS = '/console/actions';
 

@@ -1,6 +1,6 @@
 // Reads all records of a short list.
 import type { Context } from 'koa';
-import { type AskDependencies, ask } from '../ask.ts';
+import { ask, type RunActionDependencies } from '../ask.ts';
 import type { ConsoleSession } from '../page.ts';
 import { type Item, listOf } from '../resources/find.ts';
 
@@ -13,7 +13,7 @@ const MOST = 500;
  * @param query its parameters other than paging.
  */
 export async function allOf(
-  deps: AskDependencies,
+  deps: RunActionDependencies,
   ctx: Context,
   session: ConsoleSession,
   name: string,

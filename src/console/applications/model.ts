@@ -1,12 +1,12 @@
 // Data and layout that the pages of an application share.
 import type { Context } from 'koa';
-import { type AskDependencies, ask } from '../ask.ts';
+import { ask, type RunActionDependencies } from '../ask.ts';
 import type { ConsolePageDependencies, ConsoleSession } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { hasUsers, kindOf } from './kinds.ts';
 import type { Kind } from './snippets.ts';
 
-export interface ApplicationsDependencies extends ConsolePageDependencies, AskDependencies {
+export interface ApplicationsDependencies extends ConsolePageDependencies, RunActionDependencies {
   /** The issuer, with its final slash. */
   issuer: string;
 }

@@ -1,11 +1,11 @@
 // What the pages of branding share.
 import type { Templates } from '../../delivery/templates.ts';
 import type { OutgoingEmail, OutgoingSms } from '../../delivery/transport.ts';
-import type { AskDependencies } from '../ask.ts';
+import type { RunActionDependencies } from '../ask.ts';
 import { CONSOLE } from '../callbacks.ts';
 import type { ConsolePageDependencies } from '../page.ts';
 
-export interface BrandingDependencies extends ConsolePageDependencies, AskDependencies {
+export interface BrandingDependencies extends ConsolePageDependencies, RunActionDependencies {
   templates: Pick<Templates, 'draft'>;
   /** Sends an e-mail immediately, without retries. @throws DeliveryError when the server does not accept it. */
   sendEmail(message: OutgoingEmail): Promise<void>;

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import type { LimitLogin } from '../../connections/database/limit-login.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
-import { type AskDependencies, ask } from '../ask.ts';
+import { ask, type RunActionDependencies } from '../ask.ts';
 import { CONSOLE } from '../callbacks.ts';
 import { fieldsBelow } from '../forms.ts';
 import type { ConsolePageDependencies } from '../page.ts';
@@ -13,7 +13,10 @@ import { kindOf, lackingOf, titleOf } from './kinds.ts';
 import { scriptKinds } from './scripts.ts';
 import type { TryDependencies } from './try.ts';
 
-export interface ConnectionsDependencies extends ConsolePageDependencies, AskDependencies, TryDependencies {
+export interface ConnectionsDependencies
+  extends ConsolePageDependencies,
+    RunActionDependencies,
+    TryDependencies {
   limitLogin: LimitLogin;
 }
 

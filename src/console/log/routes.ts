@@ -4,7 +4,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import type { EventMeanings } from '../../records/declaration.ts';
-import { type AskDependencies, ask, askIfThere } from '../ask.ts';
+import { ask, askIfThere, type RunActionDependencies } from '../ask.ts';
 import { CONSOLE } from '../callbacks.ts';
 import { EVENT_GROUPS } from '../event-groups.ts';
 import { type ConsolePageDependencies, type ConsoleSession, consolePage } from '../page.ts';
@@ -13,7 +13,7 @@ import { type AnsweredEvent, describeEvent, isBad, whoOf } from './describe-even
 import { hrefOf, isOpen, type LogFilter, queriesOf, readFilter } from './filter.ts';
 import { outcomeOf, relatedEvents, relatedQueries } from './related-events.ts';
 
-export interface LogDependencies extends ConsolePageDependencies, AskDependencies {
+export interface LogDependencies extends ConsolePageDependencies, RunActionDependencies {
   /** The description of each type of event. */
   meanings: EventMeanings;
   /** The number of days for which events are kept. */

@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import { ADMINISTRATORS } from '../../records/administrators.ts';
 import type { EventType } from '../../records/log-events.ts';
 import type { LogCounts } from '../../tenant/log-counts.ts';
-import { type AskDependencies, ask, askIfThere } from '../ask.ts';
+import { ask, askIfThere, type RunActionDependencies } from '../ask.ts';
 import { CONSOLE } from '../callbacks.ts';
 import type { AnsweredEvent } from '../log/describe-event.ts';
 import { hrefOf, readFilter } from '../log/filter.ts';
@@ -14,7 +14,7 @@ import { endingBefore } from './certificates.ts';
 import type { ConnectionChecks } from './connection-checks.ts';
 import { lastDayOf } from './numbers.ts';
 
-export interface AttentionDependencies extends ConsolePageDependencies, AskDependencies {
+export interface AttentionDependencies extends ConsolePageDependencies, RunActionDependencies {
   logCounts: LogCounts;
   connectionChecks: ConnectionChecks;
   /** Returns the server's own TLS certificate, PEM, if it has one. */

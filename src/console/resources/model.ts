@@ -1,14 +1,14 @@
 // What the pages of resources share.
 import type { Context } from 'koa';
 import type { CallRules } from '../../management/call.ts';
-import { type AskDependencies, ask, askIfThere } from '../ask.ts';
+import { ask, askIfThere, type RunActionDependencies } from '../ask.ts';
 import type { ConsolePageDependencies, ConsoleSession } from '../page.ts';
 import { roleRefusal } from '../roles.ts';
 import { groupOf, idOf, nameOf, type Place, parametersOf, titleOf } from './declared.ts';
 import { type Item, listOf } from './find.ts';
 import { mayCall, nameOfCall, operationPath, operationsOf, type Params, pageOf } from './operations.ts';
 
-export interface ResourcesDependencies extends ConsolePageDependencies, AskDependencies {}
+export interface ResourcesDependencies extends ConsolePageDependencies, RunActionDependencies {}
 
 export type Places = ReadonlyMap<string, Place>;
 

@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
-import { type AskDependencies, ask } from '../ask.ts';
+import { ask, type RunActionDependencies } from '../ask.ts';
 import { type FormFault, faultIn, faultOf } from '../form-fault.ts';
 import { refusalOptions } from '../forms.ts';
 import {
@@ -16,7 +16,7 @@ import { renderConsole } from '../render.ts';
 import { bodyOf, SETTINGS_FORMS, type SettingsForm, shownValues } from './settings-forms.ts';
 import { PARTS, type Part, pathOfPart, tabsOf } from './tabs.ts';
 
-export interface SecuritySettingsDependencies extends ConsolePageDependencies, AskDependencies {}
+export interface SecuritySettingsDependencies extends ConsolePageDependencies, RunActionDependencies {}
 
 /** A refused form with the entered values. */
 interface Refused {

@@ -1,12 +1,12 @@
 // The dependencies of the user pages.
 import type { Connection } from '../../records/collections.ts';
-import type { AskDependencies } from '../ask.ts';
+import type { RunActionDependencies } from '../ask.ts';
 import type { LogDependencies } from '../log/routes.ts';
 import type { ConsolePageDependencies } from '../page.ts';
 
 export interface UsersDependencies
   extends ConsolePageDependencies,
-    AskDependencies,
+    RunActionDependencies,
     Pick<LogDependencies, 'meanings'> {
   /**
    * Mails a user a link for setting a new password, as if the user had requested it. The Management API can only

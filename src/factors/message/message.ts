@@ -98,7 +98,7 @@ async function sendCode(
   const application = await deps.config.client(clientId);
   const { oobCode, code, ref, keep } = prepareCode(deps, { authenticator, clientId, ip });
   const notice = { to, application, user, code, languages, ip, isEnrollment: !authenticator.active };
-  const letter = deps.messages.letter(message, notice, { ref, ttlSeconds: CODE_SECONDS });
+  const letter = deps.messages.prepare(message, notice, { ref, ttlSeconds: CODE_SECONDS });
   await keep([letter.write]);
   try {
     await letter.send();

@@ -24,7 +24,7 @@ export interface InvitationsDependencies {
   clock: Clock;
   /** ISO 8601. */
   now(): string;
-  messages: Pick<Messages, 'letter'>;
+  messages: Pick<Messages, 'prepare'>;
 }
 
 /** In seconds. */
@@ -155,7 +155,7 @@ function mailOf(
   { messages }: InvitationsDependencies,
   { record, organization, client, url, lifetime }: Sent,
 ) {
-  return messages.letter('user_invitation', {
+  return messages.prepare('user_invitation', {
     to: record.invitee.email,
     application: client,
     organization,

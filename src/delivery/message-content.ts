@@ -5,7 +5,7 @@ import type { Users } from '../users/users.ts';
 import type { Carried, CredentialRef, MessageKind, Notice } from './messages.ts';
 
 /** The stored content, JSON. */
-export interface LetterContent
+export interface MessageContent
   extends Pick<
     Notice,
     | 'to'
@@ -43,7 +43,7 @@ export function contentOf(
   kind: MessageKind,
   notice: Notice,
   { carried, clock }: { carried?: Carried | undefined; clock: Clock },
-): LetterContent {
+): MessageContent {
   const { application, connection, organization, user, languages, ...plain } = notice;
   return {
     kind,
@@ -69,7 +69,7 @@ export async function noticeOf(
     config: Pick<Config, 'client' | 'connection' | 'organization'>;
     users: Pick<Users, 'get'>;
   },
-  content: LetterContent,
+  content: MessageContent,
 ): Promise<Notice> {
   const { kind: _kind, credential: _credential, until: _until, decoy: _decoy, ...kept } = content;
   const { application, connection, organization, user, ...plain } = kept;

@@ -8,7 +8,7 @@ import type { ClientCertificates } from './client-certificates.ts';
 import { edgeOf } from './edge.ts';
 import type { TlsSettings } from './options.ts';
 
-interface DoorDependencies {
+interface TrustedHeadersDependencies {
   tls: TlsSettings;
   config: Pick<Config, 'customDomains'>;
   certificates: ClientCertificates;
@@ -22,7 +22,12 @@ export function trustedBy(tls: TlsSettings): (address: string) => boolean {
 }
 
 /** Returns the middleware, in order. */
-export function door({ tls, config, certificates, probes }: DoorDependencies): Middleware[] {
+export function trustedHeaders({
+  tls,
+  config,
+  certificates,
+  probes,
+}: TrustedHeadersDependencies): Middleware[] {
   const { customDomains } = config;
   const isProxied = tls.mode === 'proxy';
   const isTrusted = isProxied ? trustedBy(tls) : () => true;

@@ -11,12 +11,12 @@ import type { ActionEvent } from './event-now.ts';
 const LONGEST = 1024;
 
 /** What the delivery by actions needs. */
-export interface BringingDependencies {
+export interface ActionDeliveryDependencies {
   actions: Pick<Actions, 'isBound' | 'run'>;
   wallClock: Clock;
 }
 
-interface Brought {
+interface ActionMessage {
   event: ActionEvent;
   about: ActionsAbout;
   /** Values that must not appear in the log: a code, or the secret part of a link. */
@@ -27,10 +27,10 @@ interface Brought {
  * Has the actions of a trigger deliver a message.
  * @throws DeliveryError `unavailable` where they ask for another try; `rejected` where they drop it, or have failed.
  */
-export async function bringMessage(
-  { actions, wallClock }: BringingDependencies,
+export async function deliverByActions(
+  { actions, wallClock }: ActionDeliveryDependencies,
   trigger: Trigger,
-  { event, about, hidden }: Brought,
+  { event, about, hidden }: ActionMessage,
 ): Promise<void> {
   // None begins so late that another process could try the message before it has ended.
   const until = wallClock() + LONGEST_TRY - LONGEST_OF_ONE;

@@ -14,7 +14,7 @@ import { requiringOf } from './action-packages.ts';
 import { type Command, commandsSchema, PASSING } from './commands.ts';
 import type { Asking } from './progress.ts';
 
-export interface AskDependencies {
+export interface RunActionDependencies {
   scripts: Pick<Scripts, 'runAll'>;
   packages: Pick<Packages, 'filesOf'>;
   /** Returns epoch milliseconds. */
@@ -53,12 +53,12 @@ export type Answered = ({ commands: Command[] } | { fault: string }) & {
 };
 
 /** Runs an action in the sandbox. */
-export async function askAction(
-  deps: AskDependencies,
+export async function runAction(
+  deps: RunActionDependencies,
   action: RunnableAction,
   asked: Asked,
 ): Promise<Answered> {
-  const [answer] = await askActions(deps, [{ action, asked }]);
+  const [answer] = await runActions(deps, [{ action, asked }]);
   return answer ?? { fault: 'it was not run' };
 }
 
@@ -67,7 +67,7 @@ export async function askAction(
  * changes neither the event of the next one nor whether it runs.
  * @returns the answers of those that ran.
  */
-export async function askActions(deps: AskDependencies, calls: readonly Call[]): Promise<Answered[]> {
+export async function runActions(deps: RunActionDependencies, calls: readonly Call[]): Promise<Answered[]> {
   const runs: ScriptRun[] = [];
   for (const call of calls) {
     const run = await runOf(deps, call);
@@ -89,7 +89,7 @@ export function secretsOf(action: RunnableAction): string[] {
 const hiddenOf = ({ action, asked }: Call): string[] => secretsOf(action).concat(asked.hidden ?? []);
 
 async function runOf(
-  { packages, wallClock, hostname }: AskDependencies,
+  { packages, wallClock, hostname }: RunActionDependencies,
   call: Call,
 ): Promise<ScriptRun | { fault: string }> {
   const { action, asked } = call;
