@@ -25,15 +25,15 @@ export function loginPages(deps: PasswordFormDependencies & ProviderRedirectDepe
     const identifier = identifierOf(page);
     const meant = await connectionOf(config, page, identifier ?? pending.params.login_hint);
     if (meant === undefined) return undefined;
-    const straight = await directProvider(config, pending);
+    const direct = await directProvider(config, pending);
     return {
-      isElsewhere: straight !== undefined,
+      isElsewhere: direct !== undefined,
       show: async (ctx, form) => {
         // A form that the user opened by its own URL belongs to the default connection: login_hint does not select it.
         const isMeant = form === undefined || (form === 'login' && identifier !== undefined);
         const { connection, strategy } = isMeant ? meant : ((await connectionOf(config, page)) ?? meant);
-        const isStraight = form === undefined || (form !== 'identifier' && strategy.page === 'redirect');
-        if (straight !== undefined && isStraight) return redirectToProvider(deps, ctx, page, straight);
+        const isDirect = form === undefined || (form !== 'identifier' && strategy.page === 'redirect');
+        if (direct !== undefined && isDirect) return redirectToProvider(deps, ctx, page, direct);
         const signsUp = strategy.page === 'form' && wantsSignUp(page, form) && isSignUpOpen(page, connection);
         const isIdentified = form === 'login' && identifier !== undefined;
         if (!signsUp && !isIdentified && (await asksIdentifierFirst(config, page))) {

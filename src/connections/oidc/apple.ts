@@ -1,6 +1,7 @@
 // What differs for Apple: the client secret is a JWT that is signed for each request, and the user's name is sent only once, by
 // the browser.
-import { importPKCS8, SignJWT } from 'jose';
+import { createPrivateKey } from 'node:crypto';
+import { SignJWT } from 'jose';
 import type { AppleOptions } from '../../records/openid.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import { isJsonObject, jsonOf } from '../../runtime/json.ts';
@@ -29,14 +30,17 @@ export async function appleSecret(
     throw upstreamFault('invalid_request', 'The connection has no team_id, kid and app_secret.');
   }
   const now = epochSeconds(wallClock);
-  return new SignJWT()
-    .setProtectedHeader({ alg: 'ES256', kid })
-    .setIssuer(team_id)
-    .setSubject(clientId)
-    .setAudience(issuer)
-    .setIssuedAt(now)
-    .setExpirationTime(now + SECRET_TTL)
-    .sign(await importPKCS8(app_secret, 'ES256'));
+  return (
+    new SignJWT()
+      .setProtectedHeader({ alg: 'ES256', kid })
+      .setIssuer(team_id)
+      .setSubject(clientId)
+      .setAudience(issuer)
+      .setIssuedAt(now)
+      .setExpirationTime(now + SECRET_TTL)
+      // By node:crypto, as the option was validated: jose's importPKCS8 rejects a key in SEC 1 form.
+      .sign(createPrivateKey(app_secret))
+  );
 }
 
 /**

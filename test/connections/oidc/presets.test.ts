@@ -1,4 +1,5 @@
 // The strategies of well-known OpenID providers, against a test provider in their place.
+import { createPrivateKey } from 'node:crypto';
 import type http from 'node:http';
 import { expect } from 'chai';
 import { decodeProtectedHeader, exportPKCS8, exportSPKI, generateKeyPair, importSPKI, jwtVerify } from 'jose';
@@ -104,6 +105,15 @@ describe('the strategies of OpenID providers', () => {
             team_id: 'TEAM',
             kid: 'KEY',
             app_secret: await exportPKCS8(privateKey),
+          }),
+          connection('apple-sec1', 'apple', {
+            client_secret: '',
+            team_id: 'TEAM',
+            kid: 'KEY',
+            app_secret: createPrivateKey(await exportPKCS8(privateKey)).export({
+              type: 'sec1',
+              format: 'pem',
+            }),
           }),
         ],
       },
@@ -328,9 +338,9 @@ describe('the strategies of OpenID providers', () => {
 
   describe('apple', () => {
     /** Posts the answer as Apple's page does. @param user the parameter of the first login. */
-    const back = async (user?: string) => {
+    const back = async (user?: string, connection = 'apple') => {
       const agent = createAgent(server);
-      const away = await authorize(agent, webRequest({ connection: 'apple' }));
+      const away = await authorize(agent, webRequest({ connection }));
       const at = new URL(away.location);
       expect(at.searchParams.get('response_mode')).to.equal('form_post');
       const answer = new URL((await fetch(at, { redirect: 'manual' })).headers.get('location') ?? '');
@@ -346,6 +356,12 @@ describe('the strategies of OpenID providers', () => {
       expect(decodeProtectedHeader(secret)).to.deep.equal({ alg: 'ES256', kid: 'KEY' });
       const { payload } = await jwtVerify(secret, await importSPKI(teamKey, 'ES256'));
       expect(payload).to.include({ iss: 'TEAM', sub: 'gatehouse', aud: provider.url });
+    });
+
+    it('accepts the team’s key in SEC 1 form, too', async () => {
+      provider.claims = { sub: '002.apple' };
+      provider.userInfo = { sub: '002.apple' };
+      expect(await back(undefined, 'apple-sec1')).to.have.property('code');
     });
 
     it('reads only the name of the unsigned parameter user, and keeps it at later logins', async () => {
