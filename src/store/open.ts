@@ -48,6 +48,7 @@ async function openWhole(options: StoreOptions): Promise<Store> {
   if (databaseUrl !== undefined) {
     await mkdir(dataDir, { recursive: true, mode: directoryMode });
     // Imported here because the embedded store does not need the PostgreSQL client.
+    // No migration is needed: all are older than this store, and filling it from an older one migrates the records.
     const { openPostgres } = await import('./sql/postgres-store.ts');
     return openPostgres({ ...options, url: databaseUrl });
   }

@@ -1,7 +1,7 @@
-// Input that nobody means well by, and what means nothing at all.
+// Hostile and meaningless input for requests.
 import { SPA_CALLBACK } from './flows.ts';
 
-/** Values that something, somewhere, stumbles over. */
+/** Values that are known to break parsers, and valid ones. */
 export const TEXTS = [
   '',
   ' ',
@@ -71,7 +71,7 @@ export const TEXTS = [
   'PHNhbWxwOkF1dGhuUmVxdWVzdC8+',
 ];
 
-/** Every parameter that anything reads, and some that nothing does. */
+/** All parameters that the server reads, and some that it does not. */
 const NAMES = [
   ...[
     'client_id',
@@ -225,7 +225,7 @@ export const HEADERS: [string, string[]][] = [
 
 type Fields = [string, unknown][];
 
-/** Some fields with some values. */
+/** Returns random fields with random values. */
 export function fieldsOf(some: <T>(of: readonly T[]) => T, random: () => number): Fields {
   const value = (): unknown => {
     const kind = random();
@@ -235,12 +235,12 @@ export function fieldsOf(some: <T>(of: readonly T[]) => T, random: () => number)
   return Array.from({ length: Math.floor(random() * 14) }, () => [some(NAMES), value()]);
 }
 
-/** Fields as a form, or a query. */
+/** Encodes fields as a form or a query. */
 export function encodeAsForm(fields: Fields): string {
   return fields
     .map(([name, value]) => {
       const text = typeof value === 'string' ? value : JSON.stringify(value);
-      // Some are left as they are: not every client escapes.
+      // Some values stay unescaped, as some clients send them.
       return /^[%&=\w]+$/.test(text)
         ? `${name}=${text}`
         : `${encodeURIComponent(name)}=${encodeURIComponent(text)}`;

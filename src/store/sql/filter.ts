@@ -33,8 +33,8 @@ export function queryStatements(
   const parameter = (value: string | number) => dialect.parameter(parameters.push(value));
   const { field, isMember } = fieldsOf(spec, dialect);
   // With a sort order, reading by the driver's index would prevent reading by the index of that order.
-  const told = drivenBy(where);
-  const driven = sort === undefined ? told : undefined;
+  const driving = drivenBy(where);
+  const driven = sort === undefined ? driving : undefined;
   const { table, id, conditions, once, distinct }: Drive =
     driven === undefined
       ? { table: undefined, id: 'r.id', conditions: [], once: [], distinct: '*' }
@@ -50,10 +50,10 @@ export function queryStatements(
   const isDriven = table !== undefined && rest.length === 0;
   const counted = isDriven ? `FROM ${table} k WHERE ${conditions.join(' AND ')}` : matching;
   const what = isDriven ? distinct : '*';
-  const isTold = where === undefined || told?.rest.length === 0;
+  const isCountedByIndex = where === undefined || driving?.rest.length === 0;
   const total =
-    isTold && typeof query.total !== 'number'
-      ? driverTotal(name, told?.driver, now, dialect)
+    isCountedByIndex && typeof query.total !== 'number'
+      ? driverTotal(name, driving?.driver, now, dialect)
       : totalStatement({ counted, what, parameters: [...parameters] }, query.total, dialect);
   const branches = query.order === 'any' ? branchesOf(where) : undefined;
   if (branches !== undefined) {

@@ -26,7 +26,7 @@ export interface Candidate {
 }
 
 /** Runs statements in the database. */
-export interface Asking {
+export interface StatementRunner {
   /** Returns the numbers in a statement's only row. */
   numbers(statement: Statement): Promise<number[]>;
   /**
@@ -55,11 +55,11 @@ export async function firstFound(
   collection: Collection,
   query: Query,
   dialect: Dialect,
-  asking: Asking,
+  runner: StatementRunner,
 ): Promise<FirstFound> {
   const { where: given, order, total, page = 0, limit = defaultLimit } = query;
   if (order !== 'any' || total || given === undefined || branchesOf(given) === undefined) return { query };
-  const where = await mostSelectiveFirst(collection.name, given, dialect, (one) => asking.numbers(one));
+  const where = await mostSelectiveFirst(collection.name, given, dialect, (one) => runner.numbers(one));
   const asked = { ...query, where };
   const branches = branchesOf(where);
   if (
@@ -87,7 +87,7 @@ export async function firstFound(
   });
   let last: Matched = { met: [], isAll: false };
   for (const bound of bounds) {
-    last = matchesIn(searched, bound, reach, await asking.candidates(candidatesOf(searched, bound)));
+    last = matchesIn(searched, bound, reach, await runner.candidates(candidatesOf(searched, bound)));
     if (last.isAll || last.met.length === reach) return { query: asked, found: pageIn(last.met) };
   }
   // A reference filter may match few of many candidates: the full statement reads only those.

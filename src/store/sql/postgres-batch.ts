@@ -3,7 +3,7 @@
 import type { Stored } from '../../records/record.ts';
 import type { Collection, Write } from '../contract.ts';
 import { encodeRecord, encodeUpdate } from '../record.ts';
-import type { StoredRow } from './postgres-gets.ts';
+import type { StoredRow } from './postgres-batched-reads.ts';
 import { type Pool, type Run, stateOf } from './postgres-pool.ts';
 import {
   type Access,

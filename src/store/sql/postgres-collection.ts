@@ -9,7 +9,7 @@ import { hasKey, isUniqueKey } from '../keys.ts';
 import { type AnyRecord, type Encoded, encodeRecord, encodeUpdate, isExpired } from '../record.ts';
 import { pageOf } from './collection.ts';
 import { slot } from './overlay.ts';
-import { createGets, createNamedGets, type StoredRow } from './postgres-gets.ts';
+import { createBatchedGet, createBatchedGetWithNamed, type StoredRow } from './postgres-batched-reads.ts';
 import type { Pool } from './postgres-pool.ts';
 import { search } from './postgres-search.ts';
 import { type Access, find, insert, type PostgresTable, put, recordIn, write } from './postgres-table.ts';
@@ -40,7 +40,7 @@ export function createPostgresCollection({
   tableOf,
 }: PostgresCollectionOptions): Collection<Stored> {
   const { run, read, transaction } = pool;
-  const outside = { get: createGets(read, table.statements), transaction };
+  const outside = { get: createBatchedGet(read, table.statements), transaction };
   const parts: Parts = { table, pool, access: { run, outside }, order: createWriteOrder<Waiting>() };
   const named = table.spec.named && { getWithNamed: getWithNamed(parts, tableOf) };
   return tracked({ ...reads(parts), ...named, ...writes(parts) }, track);
@@ -96,7 +96,7 @@ function getWithNamed(
   { table, pool, order }: Parts,
   tableOf: PostgresCollectionOptions['tableOf'],
 ): NonNullable<Collection<Stored>['getWithNamed']> {
-  const rowOf = createNamedGets(pool.read, table.statements);
+  const rowOf = createBatchedGetWithNamed(pool.read, table.statements);
   const present = (of: PostgresTable, row: StoredRow) => {
     const record = recordIn(of, row);
     return isExpired(record, of.clock()) ? undefined : record;

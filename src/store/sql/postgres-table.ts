@@ -7,7 +7,7 @@ import { type AnySpec, keyValues } from '../keys.ts';
 import { type AnyRecord, type Encoded, isExpired } from '../record.ts';
 import type { RecordSeal } from '../sealing/records.ts';
 import { slot } from './overlay.ts';
-import type { GetRow, StoredRow } from './postgres-gets.ts';
+import type { GetRow, StoredRow } from './postgres-batched-reads.ts';
 import { type Parameter, type Pool, type Run, stateOf, uniqueViolation } from './postgres-pool.ts';
 import { differences, isAside, keysOf, rowOf } from './postgres-row.ts';
 import type { Statements } from './postgres-statements.ts';

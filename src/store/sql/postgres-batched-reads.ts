@@ -15,7 +15,7 @@ const mostUnderWay = 2;
 const mostAtOnce = 100;
 
 /** Returns a function that reads rows of a collection. */
-export function createGets(run: Run, { get, getMany }: Pick<Statements, 'get' | 'getMany'>): GetRow {
+export function createBatchedGet(run: Run, { get, getMany }: Pick<Statements, 'get' | 'getMany'>): GetRow {
   return together(async (ids) => {
     const { rows } = ids.length === 1 ? await run(get, ids) : await run(getMany, [ids]);
     return new Map(rows.map((row) => [row[0] ?? '', row]));
@@ -29,7 +29,7 @@ interface RowWithNamed {
 }
 
 /** Returns a function that reads rows with those that they name. */
-export function createNamedGets(
+export function createBatchedGetWithNamed(
   run: Run,
   { getWithNamed }: Pick<Statements, 'getWithNamed'>,
 ): (id: string) => Promise<RowWithNamed | undefined> {
