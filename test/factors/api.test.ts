@@ -440,9 +440,9 @@ describe('the MFA API', () => {
     });
 
     for (const [what, fields, status, error] of [
-      ['no mfa_token', {}, 400, 'invalid_request'],
-      ['a token that is none', { mfa_token: 'nonsense' }, 401, 'invalid_grant'],
-      ['a token that is no text', { mfa_token: {} }, 400, 'invalid_request'],
+      ['a request without mfa_token', {}, 400, 'invalid_request'],
+      ['an invalid token', { mfa_token: 'nonsense' }, 401, 'invalid_grant'],
+      ['a token that is not a string', { mfa_token: {} }, 400, 'invalid_request'],
       ['a wrong secret', { mfa_token: 'x', client_secret: 'wrong' }, 401, 'invalid_client'],
     ] as const) {
       it(`rejects ${what}`, async () => {
@@ -578,17 +578,14 @@ describe('the MFA API', () => {
   });
 
   for (const [what, fields] of [
-    ['nothing', {}],
+    ['an empty body', {}],
     ['an unknown type', { authenticator_types: ['webauthn'] }],
     ['two types', { authenticator_types: ['otp', 'oob'] }],
     ['no channel', { authenticator_types: ['oob'] }],
     ['an unknown channel', { authenticator_types: ['oob'], oob_channels: ['pigeon'] }],
     ['no phone number', { authenticator_types: ['oob'], oob_channels: ['sms'] }],
-    [
-      'a phone number that is none',
-      { authenticator_types: ['oob'], oob_channels: ['sms'], phone_number: '12' },
-    ],
-    ['types that are no list', { authenticator_types: { otp: true } }],
+    ['an invalid phone number', { authenticator_types: ['oob'], oob_channels: ['sms'], phone_number: '12' }],
+    ['types that are not a list', { authenticator_types: { otp: true } }],
   ] as const) {
     it(`enrols nothing for ${what}`, async () => {
       const answer = await calls.associate(await calls.mfaToken(someone()), fields);

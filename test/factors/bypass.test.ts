@@ -93,9 +93,9 @@ describe('with a second factor required', () => {
         code_challenge_method: undefined,
       }),
     ],
-    ['code and tokens', webRequest({ response_type: 'code id_token token', nonce: 'n' })],
-    ['a form post', webRequest({ response_mode: 'form_post' })],
-    ['an application with a code', webRequest()],
+    ['a code and tokens', webRequest({ response_type: 'code id_token token', nonce: 'n' })],
+    ['a code by form_post', webRequest({ response_mode: 'form_post' })],
+    ['a code to an application with a secret', webRequest()],
   ];
   for (const [what, params] of requests) {
     it(`the login page does not return ${what}`, async () => {

@@ -333,14 +333,14 @@ describe('approval by a device', () => {
 
     for (const [what, over] of [
       ['no name', { name: '' }],
-      ['a key of another kind', { public_key: { kty: 'RSA', n: 'x', e: 'AQAB' } }],
+      ['a key of another type', { public_key: { kty: 'RSA', n: 'x', e: 'AQAB' } }],
       [
-        'a key that is no point of the curve',
+        'a key that is not on the curve',
         { public_key: { kty: 'EC', crv: 'P-256', x: 'A'.repeat(43), y: 'A'.repeat(43) } },
       ],
       ['a symmetric key', { public_key: { kty: 'oct', k: 'secret' } }],
-      ['a proof that is none', { proof: 'x' }],
-      ['a ticket that is none', { enrollment_tx_id: 'x' }],
+      ['an invalid proof', { proof: 'x' }],
+      ['an invalid ticket', { enrollment_tx_id: 'x' }],
     ] as const) {
       it(`a device with ${what}`, async () => {
         const { ticket } = await begin(someone());

@@ -123,13 +123,13 @@ describe('WebAuthn as a second factor', () => {
   }
 
   for (const [name, over] of [
-    ['keeps nothing itself', { hasResidentKey: false }],
+    ['stores no credential itself', { hasResidentKey: false }],
     [
-      'keeps nothing and asks nobody',
+      'stores no credential and cannot verify the user',
       { hasResidentKey: false, hasUserVerification: false, isUserVerified: false },
     ],
     [
-      'is of the time before',
+      'only supports U2F',
       { protocol: 'u2f', hasResidentKey: false, hasUserVerification: false, isUserVerified: false },
     ],
   ] as const) {

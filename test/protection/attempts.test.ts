@@ -1,4 +1,5 @@
-// Failed logins: the account and address that they lock, the address that they throttle, the way out by mail.
+// Failed logins: the account that they block, the address that they throttle, and the link in the mail that
+// unblocks.
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -27,7 +28,7 @@ describe('failed logins', () => {
   };
   const locks = { bruteForceProtection: { max_attempts: 3 } };
 
-  it('lock the account for that address after ten, even for the right password', async () => {
+  it('block the account for that address after ten, even for the right password', async () => {
     await served({}, async (_server, from) => {
       const login = from('203.0.113.1');
       expect(await times(10, login)).to.deep.equal(Array(10).fill(403));
@@ -40,7 +41,7 @@ describe('failed logins', () => {
     });
   });
 
-  it('are forgotten at the first right one', async () => {
+  it('are forgotten after a successful login', async () => {
     await served(locks, async (_server, from) => {
       const login = from('203.0.113.1');
       for (let round = 0; round < 3; round++) {
@@ -50,7 +51,7 @@ describe('failed logins', () => {
     });
   });
 
-  it('lock an account that does not exist just the same', async () => {
+  it('block an account that does not exist in the same way', async () => {
     await served(locks, async (server, from) => {
       const login = () => from('203.0.113.1')({ username: 'nobody@example.test' });
       expect(await times(4, login)).to.deep.equal([403, 403, 403, 429]);
@@ -59,7 +60,7 @@ describe('failed logins', () => {
     });
   });
 
-  it('are one count, however the account is named and by whatever way in', async () => {
+  it('are counted together, however the account is written and whichever grant is used', async () => {
     await served(locks, async (_server, from) => {
       const login = from('203.0.113.1');
       const named = [
@@ -72,7 +73,7 @@ describe('failed logins', () => {
     });
   });
 
-  it('tell nobody that two names are of one account, or that somebody has signed up', async () => {
+  it('do not reveal that two identifiers belong to one account, or that somebody has signed up', async () => {
     await served(locks, async (server, from) => {
       const login = (fields: object) =>
         from('203.0.113.1')({ grant_type: REALM_GRANT, realm: 'staff', ...fields });
@@ -86,7 +87,7 @@ describe('failed logins', () => {
     });
   });
 
-  it('that come at once are judged no more than three of fifty', async () => {
+  it('are limited to three of fifty concurrent attempts', async () => {
     await served(locks, async (_server, from) => {
       const login = from('203.0.113.1');
       const answers = await Promise.all(Array.from({ length: 50 }, () => login()));
@@ -95,7 +96,7 @@ describe('failed logins', () => {
     });
   });
 
-  it('do not stand in the way of right ones that come at once', async () => {
+  it('do not reject concurrent attempts with the right password', async () => {
     await served(locks, async (_server, from) => {
       const login = from('203.0.113.1');
       const answers = await Promise.all(Array.from({ length: 30 }, () => login(right)));
@@ -103,7 +104,7 @@ describe('failed logins', () => {
     });
   });
 
-  it('lock across a restart, for thirty days', async () => {
+  it('block across a restart, for thirty days', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-locks-'));
     try {
       await served(locks, async (_server, from) => void (await times(3, from('203.0.113.1'))), dataDir);
@@ -123,7 +124,7 @@ describe('failed logins', () => {
     }
   });
 
-  it('lock a whole /64 of IPv6, and no other', async () => {
+  it('block a whole /64 of IPv6, and no other', async () => {
     await served(locks, async (_server, from) => {
       for (const host of ['1', '2', 'ffff:1']) await from(`2001:db8:0:1::${host}`)();
       expect((await from('2001:db8:0:1::9')(right)).status).to.equal(429);
@@ -131,7 +132,7 @@ describe('failed logins', () => {
     });
   });
 
-  it('are counted by the address that the trusted proxy saw, whatever the client claims', async () => {
+  it('are counted by the address that the trusted proxy reports, whatever the client claims', async () => {
     await served(locks, async (_server, from) => {
       for (let i = 0; i < 3; i++) await from(`198.51.100.${i}, 203.0.113.1`)();
       expect((await from('198.51.100.99, 203.0.113.1')(right)).status).to.equal(429);
@@ -139,14 +140,14 @@ describe('failed logins', () => {
   });
 
   for (const [what, protection] of [
-    ['it is not enabled', { bruteForceProtection: { enabled: false, max_attempts: 3 } }],
+    ['it is off', { bruteForceProtection: { enabled: false, max_attempts: 3 } }],
     ['no shield blocks', { bruteForceProtection: { shields: [], max_attempts: 3 } }],
     [
       'the address is on the allow-list',
       { bruteForceProtection: { allowlist: ['203.0.113.0/24'], max_attempts: 3 } },
     ],
   ] as const) {
-    it(`lock nothing where ${what}`, async () => {
+    it(`block nothing when ${what}`, async () => {
       await served(protection, async (_server, from) => {
         await times(5, from('203.0.113.1'));
         expect((await from('203.0.113.1')(right)).status).to.equal(200);
@@ -154,7 +155,7 @@ describe('failed logins', () => {
     });
   }
 
-  it('lock nothing on a connection that says so', async () => {
+  it('block nothing on a connection with brute_force_protection off', async () => {
     const server = await startServer({
       tenant: {
         ...base,
@@ -182,7 +183,7 @@ describe('failed logins', () => {
     await server.stop();
   });
 
-  it('lock the account for everybody in the mode count_per_identifier', async () => {
+  it('block the account for all addresses in the mode count_per_identifier', async () => {
     await served(
       { bruteForceProtection: { mode: 'count_per_identifier', max_attempts: 3 } },
       async (_server, from) => {
@@ -192,7 +193,7 @@ describe('failed logins', () => {
     );
   });
 
-  it('of passwordless codes lock as well', async () => {
+  it('with passwordless codes block the account, too', async () => {
     await served(locks, async (server, from) => {
       const email = 'codes@example.test';
       const url = `http://127.0.0.1:${server.settings.port}/passwordless/start`;
@@ -226,7 +227,7 @@ describe('failed logins', () => {
     });
   });
 
-  describe('that lock an account', () => {
+  describe('that block an account', () => {
     let server: TestServer;
     before(async () => {
       server = await startServer({
@@ -248,7 +249,7 @@ describe('failed logins', () => {
         })
       ).status;
 
-    it('tell its owner, whose link unlocks it when confirmed', async () => {
+    it('send its owner a mail, whose link unblocks it after a confirmation', async () => {
       const email = await lockedUser();
       expect(await login(email)).to.equal(429);
       const link = new URL((await nextMessageTo(server, email)).link ?? '');
@@ -266,7 +267,7 @@ describe('failed logins', () => {
       expect((await browser.get(path)).status, 'the link again').to.equal(400);
     });
 
-    it('tell their owner once, where the store failed when the link was made', async () => {
+    it('send the mail once, also after the store failed while the link was made', async () => {
       let failures = 0;
       const failing = await startServer({
         tenant: { ...base, attackProtection: { ...base.attackProtection, ...locks } },
@@ -296,7 +297,7 @@ describe('failed logins', () => {
       }
     });
 
-    it('are forgotten with a new password', async () => {
+    it('are forgotten after a new password', async () => {
       const email = await lockedUser();
       await nextMessageTo(server, email);
       await createAgent(server).request('/dbconnections/change_password', {
@@ -311,7 +312,7 @@ describe('failed logins', () => {
       expect(await login(email, password)).to.equal(200);
     });
 
-    it('say so at the hosted page, the same to whoever has no account', async () => {
+    it('show the block at the hosted page, also for an account that does not exist', async () => {
       const texts = [];
       for (const username of [await lockedUser(), 'nobody@example.test']) {
         for (let i = 0; i < 3; i++) await login(username, 'wrong');

@@ -1,4 +1,4 @@
-// Limits that go by path, and their cost in memory.
+// Limits by path, and their memory use.
 import { expect } from 'chai';
 import type { Context } from 'koa';
 import { LIMITS, ROUTE_LIMITS } from '../../src/features.ts';
@@ -42,7 +42,7 @@ describe('the limit of', () => {
   });
   after(() => server.stop());
 
-  /** No shape where the endpoint's own feature decides on it. */
+  /** Undefined when the endpoint's feature decides the format itself. */
   const cases: [string, string, object | undefined, 'json' | 'html' | undefined][] = [
     ['/oauth/token', 'token', {}, 'json'],
     ['/oauth/revoke', 'revoke', {}, 'json'],
@@ -88,10 +88,10 @@ describe('the limit of', () => {
   }
 });
 
-describe('limits that go by address', () => {
+describe('limits by address', () => {
   const one = { capacity: 1, perMinute: 1 };
 
-  it('are one for a /64 of IPv6, whatever the client claims to be forwarded for', async () => {
+  it('are shared by a /64 of IPv6, whatever forwarded address the client claims', async () => {
     await served({ rateLimits: { signup: one } }, async (_server, _from, post) => {
       const signUp = async (ip: string) => (await post(ip, '/dbconnections/signup', {})).status;
       expect(await signUp('2001:db8:0:1::1')).to.equal(400);
@@ -101,7 +101,7 @@ describe('limits that go by address', () => {
     });
   });
 
-  it('of several on one request, tell the one that is nearest', async () => {
+  it('show in the headers the one with the fewest requests left when several apply', async () => {
     const rateLimits = { other: { capacity: 3, perMinute: 1 }, signup: { capacity: 5, perMinute: 1 } };
     const server = await startServer({ tenant: { ...tenant, attackProtection: { rateLimits } } });
     try {
@@ -117,7 +117,7 @@ describe('limits that go by address', () => {
     }
   });
 
-  it('hold for signing up at the hosted page, which says so', async () => {
+  it('apply to sign-ups at the hosted page, which shows an error', async () => {
     const server = await startServer({
       tenant: { ...tenant, attackProtection: { rateLimits: { signup: one } } },
     });
@@ -142,7 +142,7 @@ describe('limits that go by address', () => {
 });
 
 describe('attackProtection in the tenant file', () => {
-  it('names what is misspelt, at any depth', () => {
+  it('warns of misspelt names at any depth', () => {
     const bucket = { capacity: 1, perMinute: 1 };
     const { tenant: read, warnings } = readTenant({
       ...tenant,
@@ -169,7 +169,7 @@ describe('attackProtection in the tenant file', () => {
     ['rateLimits.token.capacity', { rateLimits: { token: { capacity: 0, perMinute: 1 } } }],
     ['rateLimits.token.perMinute', { rateLimits: { token: { capacity: 1, perMinute: 0 } } }],
   ] as const) {
-    it(`is refused for ${what}: ${JSON.stringify(attackProtection)}`, () => {
+    it(`is rejected for ${what}: ${JSON.stringify(attackProtection)}`, () => {
       const read = () => readTenant({ ...tenant, attackProtection });
       const faults = (() => {
         try {
@@ -212,56 +212,59 @@ describe('client addresses', () => {
 });
 
 describe('the counters of limits', () => {
-  itInFiles('stay bounded when 200,000 addresses come by, which unlock nobody', async () => {
-    const server = await startServer({ tenant });
-    try {
-      const config = await openConfig(server.store);
-      const now = Date.now();
-      const limits = createRateLimits({
-        store: server.store,
-        config,
-        clock: () => now,
-        limits: LIMITS,
-        ofRoutes: ROUTE_LIMITS,
-      });
-      const headers = new Headers();
-      const ctx = {
-        set: (name: string, value: string) => headers.set(name, value),
-        res: { setHeader: (name: string, value: string) => headers.set(name, value) },
-        response: { get: () => '' },
-      } as unknown as Context;
-      const address = (i: number) => `10.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}`;
-      await limits.take(ctx, 'passwordlessDestination', 'a victim');
-      const login = async (password: string) =>
-        (
-          await token(createAgent(server), {
-            grant_type: 'password',
-            client_id: 'web',
-            client_secret: 'web-secret',
-            username: USER.email,
-            password,
-          })
-        ).json().error;
-      for (let i = 0; i < 10; i++) expect(await login('wrong')).to.equal('invalid_grant');
-      // In the store, and in the process: the first address of the flood is forgotten, a late one is not.
-      for (const [name, left] of [
-        ['changePassword', 8],
-        ['authorize', 598],
-      ] as const) {
-        const remaining = async (i: number) => {
-          await limits.take(ctx, name, address(i));
-          return Number(headers.get('X-RateLimit-Remaining'));
-        };
-        for (let i = 0; i < 200_000; i++) await limits.take(ctx, name, address(i));
-        expect(await remaining(199_999), name).to.equal(left);
-        expect(await remaining(0), name).to.equal(left + 1);
+  itInFiles(
+    'stay bounded after requests from 200,000 addresses, which do not unblock an account',
+    async () => {
+      const server = await startServer({ tenant });
+      try {
+        const config = await openConfig(server.store);
+        const now = Date.now();
+        const limits = createRateLimits({
+          store: server.store,
+          config,
+          clock: () => now,
+          limits: LIMITS,
+          ofRoutes: ROUTE_LIMITS,
+        });
+        const headers = new Headers();
+        const ctx = {
+          set: (name: string, value: string) => headers.set(name, value),
+          res: { setHeader: (name: string, value: string) => headers.set(name, value) },
+          response: { get: () => '' },
+        } as unknown as Context;
+        const address = (i: number) => `10.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}`;
+        await limits.take(ctx, 'passwordlessDestination', 'a victim');
+        const login = async (password: string) =>
+          (
+            await token(createAgent(server), {
+              grant_type: 'password',
+              client_id: 'web',
+              client_secret: 'web-secret',
+              username: USER.email,
+              password,
+            })
+          ).json().error;
+        for (let i = 0; i < 10; i++) expect(await login('wrong')).to.equal('invalid_grant');
+        // In the store, and in the process: the first address of the flood is evicted, a late one is not.
+        for (const [name, left] of [
+          ['changePassword', 8],
+          ['authorize', 598],
+        ] as const) {
+          const remaining = async (i: number) => {
+            await limits.take(ctx, name, address(i));
+            return Number(headers.get('X-RateLimit-Remaining'));
+          };
+          for (let i = 0; i < 200_000; i++) await limits.take(ctx, name, address(i));
+          expect(await remaining(199_999), name).to.equal(left);
+          expect(await remaining(0), name).to.equal(left + 1);
+        }
+        expect(await server.store.collection('limits').count()).to.be.at.most(20_010);
+        await limits.take(ctx, 'passwordlessDestination', 'a victim');
+        expect(headers.get('X-RateLimit-Remaining'), 'another limit keeps its counters').to.equal('8');
+        expect(await login(USER.password)).to.equal('too_many_attempts');
+      } finally {
+        await server.stop();
       }
-      expect(await server.store.collection('limits').count()).to.be.at.most(20_010);
-      await limits.take(ctx, 'passwordlessDestination', 'a victim');
-      expect(headers.get('X-RateLimit-Remaining'), 'another limit keeps its counters').to.equal('8');
-      expect(await login(USER.password)).to.equal('too_many_attempts');
-    } finally {
-      await server.stop();
-    }
-  });
+    },
+  );
 });

@@ -1,4 +1,4 @@
-// What people are sent because of an attack: they are told, and not flooded.
+// Mails that are sent because of an attack, and how many.
 import { expect } from 'chai';
 import { createAgent, readForm } from '../support/agent.ts';
 import { tenant as base, USER } from '../support/flows.ts';
@@ -12,14 +12,14 @@ async function lock(from: LoginFrom, ip: string): Promise<void> {
   for (let i = 0; i < 3; i++) await from(ip)();
 }
 
-/** All that was to be sent is sent. */
+/** Waits until all messages are sent, and counts those to the user. */
 async function mails(server: TestServer): Promise<number> {
   await server.tenant.close();
   return (await messagesTo(server, USER.email)).length;
 }
 
-describe('mail about a locked account', () => {
-  it('is one an hour for an address, however often it is unlocked and locked again', async () => {
+describe('the mail about a blocked account', () => {
+  it('is sent once an hour for an address, however often the account is unblocked and blocked again', async () => {
     const server = await startServer({
       tenant: { ...base, attackProtection: { ...base.attackProtection, ...locks } },
     });
@@ -59,7 +59,7 @@ describe('mail about a locked account', () => {
     }
   });
 
-  it('is at most five at a time, from however many addresses the account is attacked', async () => {
+  it('is sent at most five times at once, however many addresses attack the account', async () => {
     await served(locks, async (server, from) => {
       for (let i = 1; i <= 8; i++) await lock(from, `203.0.113.${i}`);
       expect((await from('203.0.113.8')({ password: USER.password })).status).to.equal(429);
@@ -67,7 +67,7 @@ describe('mail about a locked account', () => {
     });
   });
 
-  it('is sent where accounts are not locked but their owners told', async () => {
+  it('is sent when accounts are not blocked but owners are notified', async () => {
     const told = { bruteForceProtection: { max_attempts: 3, shields: ['user_notification'] } };
     await served(told, async (server, from) => {
       await lock(from, '203.0.113.1');
@@ -76,7 +76,7 @@ describe('mail about a locked account', () => {
     });
   });
 
-  it('is not sent where the tenant does not want it', async () => {
+  it('is not sent when the tenant does not want it', async () => {
     const silent = { bruteForceProtection: { max_attempts: 3, shields: ['block'] } };
     await served(silent, async (server, from) => {
       await lock(from, '203.0.113.1');
@@ -85,7 +85,7 @@ describe('mail about a locked account', () => {
     });
   });
 
-  it("is not brought about by typing a user's id, which locks nobody out either", async () => {
+  it("is not sent for attempts with a user's id, which do not block the account", async () => {
     await served(locks, async (server, from) => {
       const user = await server.users.findInConnection({ name: 'users' }, USER.email);
       for (let i = 0; i < 3; i++) await from('203.0.113.1')({ username: user?.id });
@@ -96,8 +96,8 @@ describe('mail about a locked account', () => {
   });
 });
 
-describe('mail with a reset link', () => {
-  it('is at most ten at a time, from however many addresses it is asked for, with the same answer', async () => {
+describe('the mail with a reset link', () => {
+  it('is sent at most ten times at once, however many addresses ask for it, with the same answer', async () => {
     await served({}, async (server, _from, post) => {
       const ask = (i: number) =>
         post(`203.0.113.${i}`, '/dbconnections/change_password', { connection: 'users', email: USER.email });

@@ -1,14 +1,14 @@
-// A server behind a proxy, so that requests can come from anywhere.
+// A server behind a proxy, so that requests can come from any address.
 import { tenant as base } from '../connections/passwordless/tenant.ts';
 import { USER } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const proxy = { TLS: 'proxy', TRUSTED_PROXIES: '127.0.0.1', BASE_URL: 'https://login.example.test' };
 
-/** An answer's status and body. */
+/** The status and body of an answer. */
 export interface Told {
   status: number;
-  /** What the body says; empty when it is no JSON. */
+  /** The parsed body; empty when it is not JSON. */
   [member: string]: unknown;
 }
 
@@ -21,8 +21,8 @@ export type LoginFrom = (ip: string) => (fields?: Record<string, unknown>) => Pr
 const endless = { capacity: 1e6, perMinute: 1e6 };
 
 /**
- * Runs with a server that has this protection, whose requests say where they come from; stops it afterwards.
- * @param sections further ones of the tenant file.
+ * Runs a test with a server that has this protection, and stops it afterwards.
+ * @param sections further sections of the tenant file.
  */
 export async function served(
   attackProtection: Record<string, unknown>,

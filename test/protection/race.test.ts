@@ -1,4 +1,4 @@
-// Tries under way at once, at the interface that every way in calls.
+// Concurrent attempts, at the interface that every login calls.
 import { expect } from 'chai';
 import { type Attempts, createAttempts } from '../../src/protection/attempts.ts';
 import { createKnownCallers } from '../../src/protection/callers.ts';
@@ -7,7 +7,7 @@ import { databaseUser } from '../support/database-user.ts';
 import { tenant } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-describe('tries under way at once', () => {
+describe('concurrent attempts', () => {
   let server: TestServer;
   let attempts: Attempts;
   let people = 0;
@@ -40,7 +40,7 @@ describe('tries under way at once', () => {
   after(() => server.stop());
 
   for (const ends of ['failed', 'succeeded', 'abandoned'] as const) {
-    it(`leave nobody waiting for good when they have ${ends}, at whatever moment`, async () => {
+    it(`do not wait forever after others have ${ends}, at any moment`, async () => {
       for (let turns = 0; turns < 12; turns++) {
         const tried = someone();
         const [first, second] = [await attempts.admit(tried), await attempts.admit(tried)];
@@ -56,7 +56,7 @@ describe('tries under way at once', () => {
     });
   }
 
-  it('count for nothing when they are abandoned', async () => {
+  it('are not counted when they are abandoned', async () => {
     const tried = someone();
     for (let i = 0; i < 5; i++) {
       const admitted = await attempts.admit(tried);
@@ -65,7 +65,7 @@ describe('tries under way at once', () => {
     await attempts.admit(tried);
   });
 
-  it('never have more judged than are left, in any order of ends', async () => {
+  it('never exceed the number of attempts left, in any order', async () => {
     const tried = someone();
     let judged = 0;
     const all = Array.from({ length: 60 }, async (_, i) => {
@@ -79,7 +79,7 @@ describe('tries under way at once', () => {
     expect(judged).to.equal(2);
   });
 
-  it('of a later step are not forgiven by the first one done again', async () => {
+  it('at a second step are not forgiven by repeating the first', async () => {
     const first = someone();
     await server.users.create(
       databaseUser({ connection: 'users', email: first.identifier, password: 'Some-Words-1' }),
@@ -97,7 +97,7 @@ describe('tries under way at once', () => {
     await attempts.admit(code);
   });
 
-  it('are counted for so many accounts, the latest, whoever makes the names up', async () => {
+  it('are counted for a bounded number of accounts, the latest ones', async () => {
     const few = createAttempts({
       store: server.store,
       config: await openConfig(server.store),
@@ -115,7 +115,7 @@ describe('tries under way at once', () => {
     expect(await few.admit(locked).catch(({ status }) => status)).to.equal(429);
   });
 
-  it('lock an account under each of its names, and the owner unlocks them all', async () => {
+  it('block an account under each of its identifiers, and the owner unblocks them all', async () => {
     const [email, username] = ['many-names@example.test', 'manynames'];
     const created = await server.users.create(
       databaseUser({

@@ -20,13 +20,13 @@ describe('rate limits', () => {
       password: guess,
     });
 
-  it('let exactly as many of fifty requests at once through as the bucket holds', async () => {
+  it('accept exactly as many of fifty concurrent requests as the bucket has tokens', async () => {
     await start({ signup: { capacity: 10, perMinute: 1 } });
     const answers = await Promise.all(Array.from({ length: 50 }, signUp));
     expect(answers.filter(({ status }) => status !== 429)).to.have.length(10);
   });
 
-  it('say in headers how much is left and when it is full again', async () => {
+  it('send headers with the tokens left and the time when the bucket is full again', async () => {
     await start({ signup: { capacity: 3, perMinute: 1 } });
     const { headers } = await signUp();
     expect(headers).to.include({ 'x-ratelimit-limit': '3', 'x-ratelimit-remaining': '2' });
@@ -40,7 +40,7 @@ describe('rate limits', () => {
     expect(refused.json().description).to.contain('X-RateLimit-Remaining');
   });
 
-  it('have headers in lower case, as of HTTP/2: one SDK finds no others, and no limit', async () => {
+  it('send the headers in lower case, as in HTTP/2, because one SDK finds no others', async () => {
     await start({ signup: { capacity: 1, perMinute: 1 } });
     await signUp();
     const connection = await connect(server);
@@ -51,7 +51,7 @@ describe('rate limits', () => {
       expect(head).to.match(new RegExp(`\r\n${name}: \\d+\r\n`));
   });
 
-  it('give one back per interval, and never more than the bucket holds', async () => {
+  it('refill one token per interval, up to the capacity', async () => {
     await start({ signup: { capacity: 2, perMinute: 1 } });
     await signUp();
     await signUp();
@@ -65,7 +65,7 @@ describe('rate limits', () => {
     expect((await signUp()).headers).to.include({ 'x-ratelimit-remaining': '1' });
   });
 
-  it("are those of the deploy tool's throttling where the tenant sets it, and have to make sense", async () => {
+  it("can be set by the deploy tool's throttling settings, and are rejected when invalid", async () => {
     const signUps = { 'pre-user-registration': { max_attempts: 7, rate: 1000 } };
     await start({}, { suspiciousIpThrottling: { stage: signUps } });
     expect((await signUp()).headers).to.include({ 'x-ratelimit-limit': '7' });
@@ -74,8 +74,8 @@ describe('rate limits', () => {
     expect(JSON.stringify(fault)).to.contain('attackProtection.rateLimits.signup.capacity');
   });
 
-  it("stop guessing one user's password from one address, and nobody else", async () => {
-    // Locks come sooner by default, and are tested with the failures that cause them.
+  it("limit guesses at one user's password from one address, and not at other users'", async () => {
+    // Blocks come sooner by default; test/protection/attempts.test.ts tests them.
     await start({}, { bruteForceProtection: { enabled: false } });
     for (let i = 0; i < 20; i++) expect((await password(USER.email)).status).to.equal(403);
     const locked = await password(USER.email.toUpperCase(), USER.password);
@@ -86,7 +86,7 @@ describe('rate limits', () => {
     expect((await password(USER.email, USER.password)).status).to.equal(200);
   });
 
-  it('are one for the token endpoint and the hosted page', async () => {
+  it('are shared by the token endpoint and the hosted page', async () => {
     await start({ login: { capacity: 2, perMinute: 1 } });
     await password(USER.email);
     await password(USER.email);
@@ -95,7 +95,7 @@ describe('rate limits', () => {
     expect(page.text).to.contain('role="alert"');
   });
 
-  it('keep no address or user name in the store', async () => {
+  it('store no address or user name', async () => {
     await start({});
     await password(USER.email);
     const { records } = await server.store.collection('limits').list();

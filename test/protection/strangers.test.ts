@@ -1,4 +1,4 @@
-// What strangers do, from however many addresses, and what it leaves to the owner of an account.
+// What strangers can do from any number of addresses, and what the owner of the account can still do.
 import { expect } from 'chai';
 import { OTP_GRANT, tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
@@ -8,23 +8,23 @@ import type { TestServer } from '../support/server.ts';
 import { type LoginFrom, type PostFrom, served, type Told } from './proxied.ts';
 
 const OWNER = 'owner@example.test';
-/** Where the owner has logged in before. */
+/** An address from which the owner has logged in before. */
 const HOME = '198.51.100.1';
-/** Where the owner has not. */
+/** An address from which the owner has not logged in. */
 const HOTEL = '198.51.100.2';
 const stranger = (index: number) => `203.0.${Math.floor(index / 200)}.${(index % 200) + 1}`;
 const right = { password: USER.password };
 const wrong = { password: 'wrong' };
 
 const roomy = { capacity: 10_000, perMinute: 10_000 };
-/** The limits that these tests are about, as they are by default. */
+/** The limits that these tests are about, with their defaults. */
 const DEFAULT_LIMITS = {
   passwordlessDestination: { capacity: 10, perMinute: 1 / 6 },
   codeFailures: { capacity: 30, perMinute: 30 / 1440 },
   login: roomy,
 };
 
-/** What one does at the endpoints, from wherever. */
+/** Calls of the endpoints from any address. */
 function people(server: TestServer, from: LoginFrom, post: PostFrom) {
   const start = (ip: string, fields: object = {}) =>
     post(ip, '/passwordless/start', {
@@ -44,7 +44,7 @@ function people(server: TestServer, from: LoginFrom, post: PostFrom) {
       otp,
     });
   const received = async () => (await messagesTo(server, OWNER)).length;
-  /** Asks for a code; gives it as the mail has it. */
+  /** Requests a code, and returns it from the mail. */
   const code = async (ip: string) => {
     const before = (await messagesTo(server, OWNER)).filter((message) => message.code !== undefined).length;
     expect((await start(ip)).status).to.equal(200);
@@ -73,8 +73,8 @@ const run = (
     test(server, people(server, from, post), from, post),
   );
 
-describe('strangers who ask for codes', () => {
-  it('leave the owner room at an address where the owner has logged in', () =>
+describe('strangers who request codes', () => {
+  it('leave the owner a code at an address from which the owner has logged in', () =>
     run({}, async (_server, { start, received, guess, logIn, code, each }) => {
       await logIn(HOME);
       await each(12, (ip) => start(ip));
@@ -83,7 +83,7 @@ describe('strangers who ask for codes', () => {
       expect((await guess(HOME, otp)).status).to.equal(200);
     }));
 
-  it('are told nothing: neither that no more is sent, nor where the owner has logged in', () =>
+  it('cannot see that no more is sent, nor where the owner has logged in', () =>
     run({}, async (_server, { start, logIn, each }) => {
       await logIn(HOME);
       const answers = await each(12, (ip) => start(ip));
@@ -93,7 +93,7 @@ describe('strangers who ask for codes', () => {
       expect(home).to.deep.equal(answers[0]);
     }));
 
-  it('from one address are told when they have asked too often', () =>
+  it('are told the limit when they ask too often from one address', () =>
     run({}, async (_server, { start, received }) => {
       const answers = [];
       for (let i = 0; i < 12; i++) answers.push((await start(stranger(1))).status);
@@ -101,14 +101,14 @@ describe('strangers who ask for codes', () => {
       expect(await received()).to.equal(10);
     }));
 
-  it('do not end the code that the owner asked for', () =>
+  it('do not replace the code that the owner requested', () =>
     run({}, async (_server, { start, code, guess, each }) => {
       const otp = await code(HOME);
       await each(3, (ip, i) => start(ip, { send: i === 1 ? 'link' : 'code' }));
       expect((await guess(HOME, otp)).status).to.equal(200);
     }));
 
-  it('get nothing for codes that they asked for once the owner has logged in', () =>
+  it('cannot use their codes once the owner has logged in', () =>
     run({}, async (server, { start, code, guess }) => {
       await start(stranger(1));
       const { code: theirs = '' } = await nextMessageTo(server, OWNER);
@@ -116,7 +116,7 @@ describe('strangers who ask for codes', () => {
       expect((await guess(stranger(1), theirs)).status).to.equal(403);
     }));
 
-  it('leave a person who cannot be told from them the code that was sent last', () =>
+  it('leave an unknown caller the code that was sent last', () =>
     run({}, async (server, { code, guess, start }) => {
       await code(HOME);
       expect((await guess(HOTEL, await code(HOME))).status, 'asked for elsewhere').to.equal(200);
@@ -125,8 +125,8 @@ describe('strangers who ask for codes', () => {
       expect((await guess(HOTEL, newest)).status, 'asked for by a stranger').to.equal(200);
     }));
 
-  it('do not keep the owner’s phone from getting the codes of a second factor', async () => {
-    // The number is the owner's and confirmed: what is sent there for the owner is limited by the owner alone.
+  it("do not use up the limit of the owner's phone for second factors", async () => {
+    // The number is confirmed as the owner's, so only messages for the owner count against it.
     const phone = '+16505551234';
     await served(
       {
@@ -174,7 +174,7 @@ describe('strangers who ask for codes', () => {
 });
 
 describe('strangers who guess codes', () => {
-  it('spend none of the tries of who asked for the code', () =>
+  it('use none of the tries of the caller that requested the code', () =>
     run({}, async (_server, { code, guess, other, each }) => {
       const otp = await code(HOME);
       await each(20, (ip, i) => guess(ip, other(otp, i + 1)));
@@ -183,7 +183,7 @@ describe('strangers who guess codes', () => {
       expect((await guess(HOME, otp)).status).to.equal(200);
     }));
 
-  it('spend none of the tries of who has logged in from elsewhere before', () =>
+  it('use none of the tries of a caller that has logged in before', () =>
     run({}, async (_server, { code, guess, logIn, other, each }) => {
       await logIn(HOTEL);
       const otp = await code(HOME);
@@ -191,7 +191,7 @@ describe('strangers who guess codes', () => {
       expect((await guess(HOTEL, otp)).status).to.equal(200);
     }));
 
-  it('have three tries together, wherever they are; then the right code is none for them', () =>
+  it('have three tries together from all addresses, and then the right code is rejected, too', () =>
     run({}, async (_server, { code, guess, other, each }) => {
       const otp = await code(HOME);
       const answers = await each(3, (ip, i) => guess(ip, other(otp, i + 1)));
@@ -200,7 +200,7 @@ describe('strangers who guess codes', () => {
       expect((await guess(HOME, otp)).status).to.equal(200);
     }));
 
-  it('have no more when they ask for the code themselves: three of the asker, three of all others', () =>
+  it('have no more tries by requesting the code: three for the asker, and three for all others', () =>
     run({}, async (_server, { code, guess, other, each }) => {
       const otp = await code(stranger(1));
       for (let i = 1; i <= 3; i++) await guess(stranger(1), other(otp, i));
@@ -209,7 +209,7 @@ describe('strangers who guess codes', () => {
       expect((await guess(stranger(77), otp)).status).to.equal(403);
     }));
 
-  it('have no more when they come at once', () =>
+  it('have no more tries concurrently', () =>
     run({}, async (_server, { code, guess, other }) => {
       const otp = await code(HOME);
       const all = Array.from({ length: 25 }, (_, i) => guess(stranger(i), other(otp, i + 1)));
@@ -218,7 +218,7 @@ describe('strangers who guess codes', () => {
       expect((await guess(HOME, otp)).status).to.equal(200);
     }));
 
-  it('have thirty a day over all codes; the owner is told, and the link lets the owner in wherever that is', () =>
+  it('have thirty tries a day over all codes; a mail to the owner has a link that lets the owner in from any address', () =>
     run({ passwordlessDestination: roomy }, async (server, { code, guess, logIn, other, each }) => {
       await logIn(HOME);
       for (let round = 0; round < 10; round++) {
@@ -238,7 +238,7 @@ describe('strangers who guess codes', () => {
       expect((await guess(stranger(63), otp)).status).to.equal(429);
     }));
 
-  it('have thirty a day also where brute-force protection is off', () =>
+  it('have thirty tries a day when brute-force protection is off', () =>
     served(
       {
         bruteForceProtection: { enabled: false },
@@ -251,7 +251,7 @@ describe('strangers who guess codes', () => {
       },
     ));
 
-  it('do nothing to a link', () =>
+  it('cannot use up the tries of a link', () =>
     run({}, async (server, { start, guess, each }) => {
       await start(HOME, { send: 'link' });
       const { link = '' } = await nextMessageTo(server, OWNER);
@@ -261,8 +261,8 @@ describe('strangers who guess codes', () => {
     }));
 });
 
-describe('strangers who lead somebody to a code of their own', () => {
-  it('are noticed by their address, even by way of a page of the application', () =>
+describe('strangers who send a victim a link with a code of their own', () => {
+  it("are detected by their address, even when the application's page links there", () =>
     run({}, async (server) => {
       const origin = new URL(SPA_CALLBACK).origin;
       const email = 'planter@example.test';
@@ -291,18 +291,18 @@ describe('strangers who lead somebody to a code of their own', () => {
 describe('strangers who guess passwords', () => {
   const few = { passwordFailures: { capacity: 5, perMinute: 5 / 1440 } };
 
-  it('have so many together, wherever they are, and lock nobody out who has logged in before', () =>
+  it('share one limit, and do not block a caller that has logged in before', () =>
     run(few, async (_server, { each }, from) => {
       expect((await from(HOME)(right)).status).to.equal(200);
       const answers = await each(6, (ip) => from(ip)(wrong));
       expect(answers.map(({ status }) => status)).to.deep.equal([403, 403, 403, 403, 403, 429]);
       expect((await from(HOTEL)(right)).status, 'the owner at a new place').to.equal(429);
       expect((await from(HOME)(right)).status, 'the owner at home').to.equal(200);
-      // The owner's logins are no reason for more guesses of others.
+      // The owner's logins do not allow others more guesses.
       expect((await from(stranger(9))(wrong)).status).to.equal(429);
     }));
 
-  it('are a hundred a day by default', () =>
+  it('have a hundred tries a day by default', () =>
     run({}, async (server, { each }, from) => {
       const answers = await each(101, (ip) => from(ip)(wrong));
       expect(answers.slice(0, 100).every(({ status }) => status === 403)).to.equal(true);
@@ -312,20 +312,20 @@ describe('strangers who guess passwords', () => {
       expect((await from(stranger(151))(wrong)).status).to.equal(429);
     }));
 
-  it('are told the same of an account that does not exist', () =>
+  it('get the same answers for an account that does not exist', () =>
     run(few, async (_server, { each }, from) => {
       const mine = await each(6, (ip) => from(ip)(wrong));
       const nobodys = await each(6, (ip) => from(ip)({ ...wrong, username: 'nobody@example.test' }));
       expect(nobodys).to.deep.equal(mine);
     }));
 
-  it('have no more when they come at once', () =>
+  it('have no more tries concurrently', () =>
     run(few, async (_server, _does, from) => {
       const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => from(stranger(i))(wrong)));
       expect(answers.filter(({ status }) => status === 403)).to.have.length(5);
     }));
 
-  it('cause a mail whose link lets the owner in at a new place, and no stranger', () =>
+  it('cause a mail whose link lets the owner in at a new address, and no stranger', () =>
     run(few, async (server, { each }, from) => {
       await each(6, (ip) => from(ip)(wrong));
       expect((await from(HOTEL)(right)).status).to.equal(429);
@@ -337,7 +337,7 @@ describe('strangers who guess passwords', () => {
       expect((await messagesTo(server, USER.email)).length, 'one mail in twelve hours').to.equal(mails);
     }));
 
-  it('count for nothing where brute-force protection is off', () =>
+  it('are not limited when brute-force protection is off', () =>
     served(
       { bruteForceProtection: { enabled: false }, rateLimits: { ...DEFAULT_LIMITS, ...few } },
       async (server, from, post) => {
@@ -346,7 +346,7 @@ describe('strangers who guess passwords', () => {
       },
     ));
 
-  it('do not lock out who has logged in before in the mode count_per_identifier either', () =>
+  it('do not block a caller that has logged in before in the mode count_per_identifier', () =>
     served(
       {
         bruteForceProtection: { mode: 'count_per_identifier', max_attempts: 3 },
@@ -360,9 +360,9 @@ describe('strangers who guess passwords', () => {
       },
     ));
 
-  it('lose the room of an address when the password is reset, and the owner has it', () =>
+  it('are no longer known at an address after a password reset, and the owner is', () =>
     run(few, async (server, { each }, from, post) => {
-      // Somebody who has got hold of the password.
+      // An attacker who has the password.
       expect((await from(stranger(40))(right)).status).to.equal(200);
       await post(HOTEL, '/dbconnections/change_password', { connection: 'users', email: USER.email });
       const { link = '' } = await nextMessageTo(server, USER.email);
@@ -374,8 +374,8 @@ describe('strangers who guess passwords', () => {
     }));
 });
 
-describe('strangers at the address of somebody else', () => {
-  it('lock out others there, but not a browser in which the owner has logged in', () =>
+describe("strangers at the owner's address", () => {
+  it('block others there, but not a browser in which the owner has logged in', () =>
     run({}, async (server, _does, from) => {
       const browser = browserAt(server, HOME);
       expect(await logInAtPage(browser)).to.equal('callback');
@@ -385,7 +385,7 @@ describe('strangers at the address of somebody else', () => {
       expect(await logInAtPage(browser)).to.equal('callback');
     }));
 
-  it('do not lend a cookie to others: one that the owner has not logged in with is nobody’s', () =>
+  it('block a browser there in which the owner has not logged in', () =>
     run({}, async (server, _does, from) => {
       const browser = browserAt(server, HOME);
       expect(await logInAtPage(browser, wrong.password)).to.equal(400);
@@ -394,11 +394,11 @@ describe('strangers at the address of somebody else', () => {
     }));
 });
 
-describe('strangers who ask for password resets', () => {
+describe('strangers who request password resets', () => {
   const ask = (post: PostFrom, ip: string) =>
     post(ip, '/dbconnections/change_password', { connection: 'users', email: USER.email });
 
-  it('leave the owner room at an address where the owner has logged in', () =>
+  it('leave the owner a mail at an address from which the owner has logged in', () =>
     run({}, async (server, { each }, from, post) => {
       expect((await from(HOME)(right)).status).to.equal(200);
       await each(12, (ip) => ask(post, ip));
@@ -408,7 +408,7 @@ describe('strangers who ask for password resets', () => {
       await nextMessageTo(server, USER.email, 11);
     }));
 
-  it('do not end the link that the owner asked for, and the first that is used ends all', () =>
+  it("do not replace the owner's link, and the first link that is used ends all", () =>
     run({}, async (server, { each }, _from, post) => {
       await ask(post, HOTEL);
       const { link: own = '' } = await nextMessageTo(server, USER.email);
@@ -433,7 +433,7 @@ function browserAt(server: TestServer, ip: string) {
   };
 }
 
-/** Logs in at the hosted page. @returns where that ends: at the callback, or the status of the page. */
+/** Logs in at the hosted page. @returns `callback` when that succeeds, or the status of the page. */
 async function logInAtPage(
   { get, post }: ReturnType<typeof browserAt>,
   password = USER.password,
@@ -458,7 +458,7 @@ async function submit(server: TestServer, ip: string, link: string, fields: Reco
   return post(form.action, { ...form.fields, ...fields });
 }
 
-/** Follows the newest mail's link that unlocks an account. */
+/** Follows the link of the newest mail that unblocks an account. */
 async function unlockFrom(server: TestServer, ip: string, to = OWNER) {
   await server.tenant.close();
   const { link = '' } = await nextMessageTo(server, to, 1, 'link');

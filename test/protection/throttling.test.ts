@@ -1,4 +1,4 @@
-// Failures from one address, across accounts.
+// Failed logins from one address, across accounts.
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,8 +14,8 @@ const THROTTLED =
 const right = { password: USER.password };
 const stage = { 'pre-login': { max_attempts: 5, rate: 60_000 } };
 
-describe('an address with failures of many accounts', () => {
-  it('is throttled, and gets an attempt back now and then', async () => {
+describe('an address with failures for many accounts', () => {
+  it('is throttled, and regains an attempt from time to time', async () => {
     await served({ suspiciousIpThrottling: { stage } }, async (server, from) => {
       const guess = (i: number) => from('203.0.113.1')({ username: `guess-${i}@example.test` });
       for (let i = 0; i < 5; i++) expect((await guess(i)).status).to.equal(403);
@@ -36,7 +36,7 @@ describe('an address with failures of many accounts', () => {
     });
   });
 
-  it('has no more guesses judged when they come at once', async () => {
+  it('has no more attempts concurrently', async () => {
     await served({ suspiciousIpThrottling: { stage } }, async (_server, from) => {
       const guess = (_: unknown, i: number) => from('203.0.113.1')({ username: `guess-${i}@example.test` });
       const answers = await Promise.all(Array.from({ length: 40 }, guess));
@@ -45,7 +45,7 @@ describe('an address with failures of many accounts', () => {
     });
   });
 
-  it('is not forgiven for logging in to an account of its own', async () => {
+  it('is not forgiven for successful logins to its own account', async () => {
     await served({ suspiciousIpThrottling: { stage } }, async (_server, from) => {
       const login = from('203.0.113.1');
       for (let i = 0; i < 5; i++) {
@@ -81,11 +81,11 @@ describe('an address with failures of many accounts', () => {
   });
 
   for (const [what, throttling] of [
-    ['it is not enabled', { enabled: false, stage }],
+    ['throttling is off', { enabled: false, stage }],
     ['no shield blocks', { shields: ['admin_notification'], stage }],
     ['it is on the allow-list', { allowlist: ['203.0.113.0/24'], stage }],
   ] as const) {
-    it(`is let through where ${what}`, async () => {
+    it(`is not throttled when ${what}`, async () => {
       await served({ suspiciousIpThrottling: throttling }, async (_server, from) => {
         for (let i = 0; i < 7; i++) await from('203.0.113.1')({ username: `guess-${i}@example.test` });
         expect((await from('203.0.113.1')(right)).status).to.equal(200);
@@ -93,7 +93,7 @@ describe('an address with failures of many accounts', () => {
     });
   }
 
-  it('is told so at the hosted page', async () => {
+  it('is shown an error at the hosted page', async () => {
     const server = await startServer({
       tenant: {
         ...tenant,

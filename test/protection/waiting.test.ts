@@ -2,14 +2,14 @@ import { expect } from 'chai';
 import { createWaitingList } from '../../src/protection/waiting.ts';
 import { seeded } from '../support/seeded.ts';
 
-describe('what waits for somebody', () => {
+describe('the waiting list', () => {
   const list = (most = 5, mostOfAddress = 3) => {
     let now = 0;
     const limits = { most, mostOfAddress, ttlSeconds: 60 };
     return { ...createWaitingList(limits, () => now), pass: (seconds: number) => (now += seconds * 1000) };
   };
 
-  it('is so much of an address, the newest', () => {
+  it('keeps a number of entries for an address, and evicts the oldest', () => {
     const waiting = list();
     for (const id of ['a', 'b', 'c']) expect(waiting.add(id, '1.2.3.4')).to.deep.equal([]);
     expect(waiting.add('d', '1.2.3.4')).to.deep.equal(['a']);
@@ -17,21 +17,21 @@ describe('what waits for somebody', () => {
     expect(waiting.add('e', '1.2.3.4')).to.deep.equal(['b']);
   });
 
-  it('is so much of a /64 of IPv6', () => {
+  it('counts a /64 of IPv6 as one address', () => {
     const waiting = list();
     for (const id of ['a', 'b', 'c']) waiting.add(id, `2001:db8:0:1::${id}`);
     expect(waiting.add('d', '2001:db8:0:1:ffff::1')).to.deep.equal(['a']);
     expect(waiting.add('e', '2001:db8:0:2::1')).to.deep.equal([]);
   });
 
-  it('is so much in all, the newest', () => {
+  it('keeps a number of entries in total, and evicts the oldest', () => {
     const waiting = list();
     for (const id of ['a', 'b', 'c', 'd', 'e']) expect(waiting.add(id, `1.1.1.${id}`)).to.deep.equal([]);
     expect(waiting.add('f', '2.2.2.2')).to.deep.equal(['a']);
     expect(waiting.add('g', undefined)).to.deep.equal(['b']);
   });
 
-  it('stays when it was begun to be answered, for as long as there is what was not', () => {
+  it('evicts answered entries after unanswered ones', () => {
     const waiting = list();
     for (const id of ['a', 'b', 'c']) waiting.add(id, '1.2.3.4');
     waiting.answered('a');
@@ -39,11 +39,11 @@ describe('what waits for somebody', () => {
     expect(waiting.add('e', '1.2.3.4')).to.deep.equal(['c']);
     waiting.answered('d');
     waiting.answered('e');
-    // The newest alone is unanswered, and must have its chance.
+    // Only the newest is unanswered, and must not be evicted itself.
     expect(waiting.add('f', '1.2.3.4')).to.deep.equal(['a']);
   });
 
-  it('leaves its place when it is done, and when its time is over', () => {
+  it('removes entries that are done or expired', () => {
     const waiting = list();
     for (const id of ['a', 'b', 'c']) waiting.add(id, '1.2.3.4');
     waiting.done('b');
@@ -52,13 +52,13 @@ describe('what waits for somebody', () => {
     for (const id of ['e', 'f', 'g']) expect(waiting.add(id, '1.2.3.4')).to.deep.equal([]);
   });
 
-  it('is noted once', () => {
+  it('adds an entry once', () => {
     const waiting = list();
     for (const id of ['a', 'b', 'c', 'a', 'a', 'c']) expect(waiting.add(id, '1.2.3.4')).to.deep.equal([]);
     expect(waiting.add('d', '1.2.3.4')).to.deep.equal(['a']);
   });
 
-  it('never is more, in any order of events', () => {
+  it('never exceeds its limits, in any order of events', () => {
     const random = seeded(12);
     const waiting = list(20, 6);
     const there = new Map<string, string>();

@@ -1,4 +1,4 @@
-// For whom an assertion is: a service provider gets none that another would take for its own.
+// The audience of assertions: no service provider gets one that another would accept.
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { follow, submitLogin } from '../support/flows.ts';
@@ -16,7 +16,7 @@ import {
 const acs = (name: string) => `https://${name}.example.test/acs`;
 const entity = (name: string) => `https://${name}.example.test/metadata`;
 
-/** An application of its own host. */
+/** An application on its own host. */
 const at = (name: string, addon: object = {}, callbacks = [acs(name)]) =>
   samlClient(name, { audience: undefined, ...addon }, { callbacks });
 
@@ -46,7 +46,7 @@ describe('the audience of an assertion', () => {
     }
   }
 
-  describe('where several applications have none of their own', () => {
+  describe('when several applications have no audience of their own', () => {
     before(async () => {
       key = await makeCertificate();
       server = await startSamlServer([
@@ -60,28 +60,28 @@ describe('the audience of an assertion', () => {
     });
     after(() => server.stop());
 
-    it("is the request's issuer where that is a name at one of the application's own addresses", async () => {
+    it("is the request's issuer if that is a URL on one of the application's own origins", async () => {
       expect(await audienceAt('one', entity('one'))).to.equal(entity('one'));
       expect(await audienceAt('two', entity('two'))).to.equal(entity('two'));
     });
 
-    it('that is not set is named at the start, and so is one that two have', async () => {
+    it('causes a warning at start when it is not set, or shared by two applications', async () => {
       const warned = (name: string) =>
         server.logged().match(new RegExp(`"[^"]*audience[^"]*The ${name} application[^"]*"`, 'g'))?.length ??
         0;
       expect([warned('one'), warned('tenant-a'), warned('named')]).to.deep.equal([1, 1, 0]);
-      const twins = await startSamlServer([samlClient('one'), samlClient('two')]);
-      expect(twins.logged()).to.include('is also good for The two application');
-      await twins.stop();
+      const both = await startSamlServer([samlClient('one'), samlClient('two')]);
+      expect(both.logged()).to.include('is also good for The two application');
+      await both.stop();
     });
 
-    it('is what the addon says, whatever the issuer', async () => {
+    it("is the addon's, whatever the issuer", async () => {
       for (const issuer of [entity('named'), 'https://www.named.test/Saml/', 'urn:named', entity('one')]) {
         expect(await audienceAt('named', issuer)).to.equal('https://www.named.test/Saml/');
       }
     });
 
-    it("is never another's, however it is written", async () => {
+    it("is never another application's, in any spelling", async () => {
       for (const issuer of [
         entity('two'),
         'https://two.example.test',
@@ -99,7 +99,7 @@ describe('the audience of an assertion', () => {
       }
     });
 
-    it('is not told by a signature: the key is the application that asks, not the one that it names', async () => {
+    it('is not proved by a signature: the key belongs to the application that asks, not to the issuer it names', async () => {
       const xml = sign(requestAt('signed', entity('two')), key.privateKey);
       const { status } = await createAgent(server).request('/samlp/signed', { form: postForm(xml) });
       expect(status).to.equal(400);
@@ -109,7 +109,7 @@ describe('the audience of an assertion', () => {
       );
     });
 
-    it('has to be set where two applications share a host', async () => {
+    it('has to be set when two applications share a host', async () => {
       const request = authnRequest({
         issuer: 'https://shared.example.test/b',
         attributes: { AssertionConsumerServiceURL: undefined },
@@ -118,12 +118,12 @@ describe('the audience of an assertion', () => {
       expect(status).to.equal(400);
     });
 
-    it("of a login that starts here is the application's own", async () => {
+    it("of an IdP-initiated login is made from the application's client_id", async () => {
       const { xml } = await logInAt(createAgent(server), server, '/samlp/one');
       expect(audienceOf(xml)).to.equal('urn:auth0:urn:localhost:one');
     });
 
-    it("is the only name, with the issuer's own, that a NameID is qualified with", async () => {
+    it("is, besides the application's own issuer, the only SPNameQualifier of a NameID", async () => {
       const qualified = (name: string) => ({
         content: `<samlp:NameIDPolicy Format="urn:oasis:names:tc:SAML:2.0:nameid-format:persistent" SPNameQualifier="${name}"/>`,
       });
@@ -142,13 +142,13 @@ describe('the audience of an assertion', () => {
     });
   });
 
-  describe('where all others have one of their own', () => {
+  describe('when all other applications have an audience of their own', () => {
     before(async () => {
       server = await startSamlServer([at('one'), at('named', { audience: 'urn:named' })]);
     });
     after(() => server.stop());
 
-    it("is the request's issuer, which can be nobody else's", async () => {
+    it("is the request's issuer, which cannot be another's", async () => {
       for (const issuer of ['passport-saml', 'urn:one', entity('elsewhere')]) {
         expect(await audienceAt('one', issuer)).to.equal(issuer);
       }
@@ -156,7 +156,7 @@ describe('the audience of an assertion', () => {
       await refuses('one', 'URN:Named');
     });
 
-    it('is judged again when the login has ended', async () => {
+    it('is checked again at the end of the login', async () => {
       const agent = createAgent(server);
       const address = `/samlp/one?${redirectQuery(requestAt('one', 'urn:later'))}`;
       const page = await follow(agent, await agent.get(address), server.url);

@@ -1,4 +1,4 @@
-// How messages travel: which parameters of a query count, and how a message may be packed.
+// The bindings: which parameters of a query are used, and how messages are encoded.
 import { deflateRawSync } from 'node:zlib';
 import { expect } from 'chai';
 import { type Agent, createAgent, readForm } from '../support/agent.ts';
@@ -17,7 +17,7 @@ import {
   startSamlServer,
 } from './support.ts';
 
-describe('the bindings of SAML', () => {
+describe('the SAML bindings', () => {
   let server: TestServer;
   let key: KeyAndCertificate;
 
@@ -38,7 +38,7 @@ describe('the bindings of SAML', () => {
     return responseOf(await follow(agent, asked, server.url)).code !== undefined;
   }
 
-  /** Ways of writing a query so that somebody else's parameter is read beside those that were signed. */
+  /** Queries in which one parser might read an unsigned parameter in place of the signed one. */
   const smuggled = (query: string, parameter: string): string[] => [
     `${query}&RelayStat%65=evil`,
     `${query}&%52elayState=evil`,
@@ -54,8 +54,8 @@ describe('the bindings of SAML', () => {
     `${query}&RelayState=%`,
   ];
 
-  describe('a signed query', () => {
-    it('brings nothing that was not signed to a login', async () => {
+  describe('with a signed query', () => {
+    it('use no unsigned parameter for a login', async () => {
       const agent = createAgent(server);
       const query = () =>
         redirectQuery(authnRequest({ attributes: { Destination: address('/samlp/strict') } }), signing());
@@ -66,7 +66,7 @@ describe('the bindings of SAML', () => {
       expect((await agent.get(`/samlp/strict?${query()}`)).status).to.equal(302);
     });
 
-    it('brings nothing that was not signed to a logout', async () => {
+    it('use no unsigned parameter for a logout', async () => {
       const agent = createAgent(server);
       const { profile } = await signOn(agent, server, await serviceProvider(server, 'strict', signing()));
       const query = () =>
@@ -86,7 +86,7 @@ describe('the bindings of SAML', () => {
       expect(await isLoggedIn(agent)).to.equal(false);
     });
 
-    it('brings nothing that was not signed with an answer to a logout', async () => {
+    it('use no unsigned parameter for the answer to a logout', async () => {
       const agent = createAgent(server);
       await signOn(agent, server, await serviceProvider(server, 'strict', signing()));
       const asked = posted(await follow(agent, await agent.get('/v2/logout'), server.url), 'SAMLRequest');
@@ -103,7 +103,7 @@ describe('the bindings of SAML', () => {
       expect((await agent.get(`/samlp/strict/logout?${query}`)).status).to.equal(302);
     });
 
-    it('may have parameters of others beside it, which say where the login goes', async () => {
+    it('pass other parameters on to the login', async () => {
       const query = redirectQuery(authnRequest({ attributes: { Destination: address('/samlp/strict') } }), {
         ...signing(),
         relayState: 'a b+c/ä&d',
@@ -117,7 +117,7 @@ describe('the bindings of SAML', () => {
     });
   });
 
-  it('an unsigned query is read in the same way', async () => {
+  it('read an unsigned query in the same way', async () => {
     for (const wrong of smuggled(redirectQuery(authnRequest()), 'SAMLRequest').slice(0, 5)) {
       expect((await createAgent(server).get(`/samlp/open?${wrong}`)).status, wrong).to.equal(400);
     }
@@ -132,7 +132,7 @@ describe('the bindings of SAML', () => {
     const request = (client: string) =>
       authnRequest({ attributes: { Destination: address(`/samlp/${client}`) } });
 
-    it('a message may be deflated, as passport-saml sends it, or not', async () => {
+    it('accept a message deflated, as passport-saml sends it, or not', async () => {
       for (const skipRequestCompression of [false, true]) {
         const agent = createAgent(server);
         const sp = await serviceProvider(server, 'open', {
@@ -149,7 +149,7 @@ describe('the bindings of SAML', () => {
       }
     });
 
-    it('a deflated message is signed inside, as any other', async () => {
+    it('verify the signature inside a deflated message', async () => {
       const signed = sign(request('strict'), key.privateKey);
       expect((await post('strict', deflateRawSync(signed))).status).to.equal(302);
       const unsigned = await post('strict', deflateRawSync(request('strict')));
@@ -160,7 +160,7 @@ describe('the bindings of SAML', () => {
       expect((await post('strict', deflateRawSync(changed))).status).to.equal(400);
     });
 
-    it('a message about logout may be deflated, too', async () => {
+    it('accept a deflated logout message', async () => {
       const agent = createAgent(server);
       const { profile } = await signOn(agent, server, await serviceProvider(server, 'open'));
       const xml = logoutRequest({ nameId: profile.nameID });
@@ -170,7 +170,7 @@ describe('the bindings of SAML', () => {
       expect(await isLoggedIn(agent)).to.equal(false);
     });
 
-    it('a message that would inflate without end is never inflated', async () => {
+    it('never inflate a message without bound', async () => {
       const bomb = deflateRawSync(Buffer.alloc(8 * 1024 * 1024, 'a'), { level: 9 });
       const before = process.memoryUsage().rss;
       const { status, text } = await post('open', bomb);
@@ -178,7 +178,7 @@ describe('the bindings of SAML', () => {
       expect(process.memoryUsage().rss - before).to.be.below(64 * 1024 * 1024);
     });
 
-    it('what is neither XML nor deflated is refused', async () => {
+    it('reject what is neither XML nor deflated', async () => {
       for (const bytes of ['hello', '\u0000\u0001', '<', '<a>', ' <', '\u{feff}']) {
         expect((await post('open', Buffer.from(bytes))).status, bytes).to.equal(400);
       }
@@ -186,7 +186,7 @@ describe('the bindings of SAML', () => {
       expect((await post('open', twice)).status).to.equal(400);
     });
 
-    it('only a form is read', async () => {
+    it('read only forms', async () => {
       const json = { SAMLRequest: Buffer.from(request('open')).toString('base64') };
       expect((await createAgent(server).request('/samlp/open', { json })).status).to.equal(400);
     });

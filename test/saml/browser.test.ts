@@ -1,4 +1,4 @@
-// One session of a real browser: two OpenID Connect applications and a SAML service provider nobody here wrote.
+// One session of a real browser with two OpenID Connect applications and a SAML service provider by another author.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Profile, SAML } from '@node-saml/node-saml';
@@ -12,14 +12,14 @@ import { samlClient, serviceProvider, startSamlServer } from './support.ts';
 
 interface Application {
   origin: string;
-  /** Filled in once the identity provider is there. */
+  /** Set once the identity provider runs. */
   sp?: SAML;
-  /** Who is logged in at the service provider. */
+  /** The user who is logged in at the service provider. */
   profile?: Profile | undefined;
   close(): void;
 }
 
-/** The service provider and, at /oidc, whatever an OpenID Connect application was answered. */
+/** The service provider and, at /oidc, the parameters that an OpenID Connect application got. */
 async function startApplication(): Promise<Application> {
   const application: Application = { origin: '', close: () => server.close() };
   const handle = async (path: string, query: string, form: Record<string, string>): Promise<string> => {
@@ -115,7 +115,7 @@ describe('a SAML service provider in a browser', () => {
     return (await shown(page)).includes('code=');
   };
 
-  it('logs in once for all three, and out everywhere from the service provider', async () => {
+  it('logs in once for all three, and logs out everywhere', async () => {
     await inBrowser({}, async (page) => {
       await page.goto(authorize('first'));
       await fillIn(page);
@@ -132,7 +132,7 @@ describe('a SAML service provider in a browser', () => {
     });
   });
 
-  it('is logged out from an OpenID Connect application, on the way back to it', async () => {
+  it('is logged out by an OpenID Connect application, which the browser then returns to', async () => {
     await inBrowser({}, async (page) => {
       await page.goto(`${application.origin}/login`);
       await fillIn(page);
@@ -160,10 +160,10 @@ describe('a SAML service provider in a browser', () => {
     });
   });
 
-  it('is reached by a page without accessibility faults, should it stay', async () => {
+  it('is reached by a page without accessibility violations', async () => {
     await inBrowser({}, async (page) => {
       const scheme = ['light', 'dark'] as const;
-      // An answer without content leaves the browser where it is.
+      // An answer without content leaves the browser on the page.
       await page.route(`${application.origin}/acs`, (route) => route.fulfill({ status: 204 }));
       for (const colorScheme of scheme) {
         await page.emulateMedia({ colorScheme });

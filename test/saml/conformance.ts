@@ -1,5 +1,5 @@
-// What others say of our messages: the standard's schemas, and a signature library that shares no code with
-// the one we sign with.
+// Checks our messages with the standard's schemas, and with a signature library that shares no code with the one
+// that signs.
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -13,7 +13,7 @@ const schema = (fileName: string) => ({
 const SHARED = ['saml-schema-assertion-2.0.xsd', 'xmldsig-core-schema.xsd', 'xenc-schema.xsd'].map(schema);
 const MAIN = { protocol: schema('saml-schema-protocol-2.0.xsd'), metadata: schema('metadata-idp.xsd') };
 
-/** What the schemas find wrong with a message; nothing, if it is valid. */
+/** Returns the schema violations of a message; empty when it is valid. */
 export async function schemaFaults(xml: string, kind: keyof typeof MAIN = 'protocol'): Promise<string[]> {
   const result = await validateXML({
     xml: [{ fileName: 'message.xml', contents: xml }],
@@ -23,7 +23,7 @@ export async function schemaFaults(xml: string, kind: keyof typeof MAIN = 'proto
   return result.errors.map(({ message }) => message);
 }
 
-// By require: their types would bring the browser's globals into every file.
+// Loaded with require, because their types would add the browser's globals to every file.
 const require = createRequire(import.meta.url);
 const { Application, SignedXml } = require('xmldsigjs');
 const { setNodeDependencies } = createRequire(require.resolve('xmldsigjs'))('xml-core');
@@ -33,7 +33,7 @@ Application.setEngine('node', globalThis.crypto);
 
 /**
  * Verifies one of the signatures in a message with the key of a certificate (PEM).
- * @param parent local name of the element that is signed.
+ * @param parent local name of the signed element.
  */
 export async function isSignedBy(xml: string, parent: string, certificate: string): Promise<boolean> {
   const document = new DOMParser().parseFromString(xml, 'text/xml');
@@ -54,7 +54,7 @@ export async function isSignedBy(xml: string, parent: string, certificate: strin
   try {
     return await signed.Verify(key);
   } catch (thrown) {
-    // How it says that a digest is not that of its reference.
+    // The library's message for a wrong digest.
     if (/digest/i.test((thrown as { message?: string }).message ?? '')) return false;
     throw thrown;
   }

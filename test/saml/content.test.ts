@@ -1,4 +1,4 @@
-// What an assertion says, and how it is signed and sealed, by the keys of the addon.
+// The content of an assertion, and how it is signed and encrypted with the addon's keys.
 import { expect } from 'chai';
 import { type Agent, createAgent } from '../support/agent.ts';
 import { USER } from '../support/flows.ts';
@@ -103,7 +103,7 @@ describe('SAML assertions', () => {
   const names = (xml: string) => [...xml.matchAll(/<saml:Attribute Name="([^"]*)"/g)].map(([, name]) => name);
 
   describe('signatures', () => {
-    it('are of the assertion, by RSA-SHA256, unless the addon says otherwise', async () => {
+    it('cover the assertion with RSA-SHA256, unless the addon says otherwise', async () => {
       const xml = await responseFor('plain');
       expect(xml).to.include(SHA256.signature).and.include(SHA256.digest);
       expect(await isSignedBy(xml, 'Assertion', certificate)).to.equal(true);
@@ -114,7 +114,7 @@ describe('SAML assertions', () => {
       ).to.equal(false);
     });
 
-    it('are of the response with signResponse, of both with signAssertion too', async () => {
+    it('cover the response with signResponse, and both with signAssertion, too', async () => {
       const response = await responseFor('response');
       expect(await isSignedBy(response, 'Response', certificate)).to.equal(true);
       expect(await isSignedBy(response, 'Assertion', certificate)).to.equal(false);
@@ -131,7 +131,7 @@ describe('SAML assertions', () => {
       }
     });
 
-    it('are by the algorithms of the addon', async () => {
+    it('use the algorithms of the addon', async () => {
       const sha1 = await responseFor('sha1');
       expect(sha1).to.include(SHA1.signature).and.include(SHA1.digest).and.not.include(SHA256.signature);
       expect(await isSignedBy(sha1, 'Assertion', certificate)).to.equal(true);
@@ -141,8 +141,8 @@ describe('SAML assertions', () => {
     });
   });
 
-  describe('sealed', () => {
-    it('tell nobody but the service provider', async () => {
+  describe('encryption', () => {
+    it('hides the assertion from everybody but the service provider', async () => {
       const xml = await responseFor('sealed');
       expect(xml).to.include('<saml:EncryptedAssertion').and.include('aes256-gcm');
       expect(xml).not.to.include(USER.email).and.not.include('<saml:Assertion');
@@ -151,7 +151,7 @@ describe('SAML assertions', () => {
       expect(profile.nameID).to.equal(USER.email);
     });
 
-    it('are signed inside and out where both are wanted', async () => {
+    it('is combined with signatures of assertion and response', async () => {
       const sp = await serviceProvider(server, 'sealed-both', {
         decryptionPvk: key.privateKey,
         wantAuthnResponseSigned: true,
@@ -163,7 +163,7 @@ describe('SAML assertions', () => {
   });
 
   describe('by default', () => {
-    it('name the user by id, and say who, when, for whom and how long', async () => {
+    it('contain the user id, the audience, the time of login and the validity', async () => {
       const xml = await responseFor('plain');
       expect(xml).to.match(
         /<saml:NameID Format="urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified">auth0\|[0-9a-f]{24}</,
@@ -177,7 +177,7 @@ describe('SAML assertions', () => {
       expect(until - before).to.equal((3600 + 60) * 1000);
     });
 
-    it("have the profile by claim types, what has none under the vendor's, with types and name formats", async () => {
+    it("contain the profile under claim types, or under the vendor's namespace, with types and name formats", async () => {
       const xml = await responseFor('plain');
       expect(attribute(xml, `${CLAIMS}emailaddress`)).to.deep.equal([USER.email]);
       expect(attribute(xml, `${CLAIMS}upn`)).to.deep.equal([USER.email]);
@@ -192,13 +192,13 @@ describe('SAML assertions', () => {
     });
   });
 
-  it('have nothing but what is mapped, without types and formats, where the addon says so', async () => {
+  it('contain only mapped attributes, without types and formats, when the addon says so', async () => {
     const xml = await responseFor('bare');
     expect(names(xml)).to.deep.equal([`${CLAIMS}nameidentifier`, `${CLAIMS}emailaddress`, `${CLAIMS}name`]);
     expect(xml).not.to.include('xsi:type').and.not.include('NameFormat');
   });
 
-  it('say what the addon says', async () => {
+  it('follow the options of the addon', async () => {
     const xml = await responseFor('named');
     expect(attribute(xml, 'mail')).to.deep.equal([USER.email]);
     expect(attribute(xml, 'urn:oid:0.9.2342.19200300.100.1.3')).to.deep.equal([USER.email]);
@@ -218,7 +218,7 @@ describe('SAML assertions', () => {
     expect(await isSignedBy(xml, 'Assertion', certificate)).to.equal(true);
   });
 
-  it('are refused by a service provider of another audience or key, and when they are old', async () => {
+  it('are rejected by a service provider with another audience or key, and when they have expired', async () => {
     const fails = async (over: object, words: RegExp) => {
       const sp = await serviceProvider(server, 'plain', over);
       const thrown = await signOn(createAgent(server), server, sp).then(

@@ -1,4 +1,4 @@
-// What an assertion says of how somebody logged in (AuthnContextClassRef): what is known, and no more.
+// The authentication context of an assertion (AuthnContextClassRef), which states only what the login has proved.
 import { expect } from 'chai';
 import { codeOf, factors, tenant } from '../factors/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
@@ -43,7 +43,7 @@ describe('the authentication context of an assertion', () => {
 
   const classes = (...all: string[]) =>
     all.map((one) => `<saml:AuthnContextClassRef>${one}</saml:AuthnContextClassRef>`).join('');
-  /** The class that is stated of the session there is, or the status that says that none of those is. */
+  /** Returns the class that is stated for the present session, or the status that says that none applies. */
   async function stated(agent: Agent, client: string, wanted?: string, comparison?: string): Promise<string> {
     const compare = comparison === undefined ? '' : ` Comparison="${comparison}"`;
     const content =
@@ -70,7 +70,7 @@ describe('the authentication context of an assertion', () => {
     });
     return agent;
   }
-  /** Gives the code of an app at the pages of the second factor, which is enrolled there. */
+  /** Gives the code of an app at the pages of the second factor, where the app is enrolled. */
   async function giveOtp(agent: Agent, step: Answer): Promise<void> {
     const enroll = step.text.includes('name="code"')
       ? step
@@ -84,11 +84,11 @@ describe('the authentication context of an assertion', () => {
     );
   }
 
-  /** A second factor could be given, if the request let us ask. */
+  /** A second factor could be given, if the request allowed pages. */
   const denied = (wanted: string) =>
     [REFEDS, PAPE, `${CLASS}TimeSyncToken`].includes(wanted) ? 'NoPassive' : 'NoAuthnContext';
 
-  it('is a password where one was given', async () => {
+  it('is PasswordProtectedTransport after a password', async () => {
     const agent = await withPassword();
     for (const one of [PASSWORD, `${CLASS}Password`, UNSPECIFIED]) {
       expect(await stated(agent, 'saml', classes(`${CLASS}X509`, one))).to.equal(one);
@@ -104,7 +104,7 @@ describe('the authentication context of an assertion', () => {
     }
   });
 
-  it('is no password where a code was sent', async () => {
+  it('is no password class after a code', async () => {
     const agent = await withCode();
     for (const one of [PASSWORD, `${CLASS}Password`, REFEDS, `${CLASS}TimeSyncToken`]) {
       expect(await stated(agent, 'saml', classes(one)), one).to.equal(denied(one));
@@ -112,18 +112,18 @@ describe('the authentication context of an assertion', () => {
     }
   });
 
-  it('is said by the addon only where it is so', async () => {
+  it("is the addon's only if the login meets it", async () => {
     const [password, code] = [await withPassword(), await withCode()];
     expect(await stated(password, 'says-password')).to.equal(PASSWORD);
     expect(await stated(code, 'says-password')).to.equal(UNSPECIFIED);
     expect(await stated(code, 'says-password', classes(PASSWORD))).to.equal('NoAuthnContext');
     expect(await stated(password, 'says-mfa')).to.equal(UNSPECIFIED);
-    // What we have no word on is the word of whoever set it up.
+    // A class that we do not know is stated because the administrator configured it.
     expect(await stated(code, 'says-kerberos')).to.equal(`${CLASS}Kerberos`);
     expect(await stated(code, 'saml')).to.equal(UNSPECIFIED);
   });
 
-  it('is an authenticator app where its code was given beside a password', async () => {
+  it('is TimeSyncToken after a password and the code of an authenticator app', async () => {
     const agent = createAgent(server);
     const content = `<samlp:RequestedAuthnContext>${classes(`${CLASS}TimeSyncToken`)}</samlp:RequestedAuthnContext>`;
     const started = await agent.get(`/samlp/saml?${redirectQuery(authnRequest({ content }))}`);
@@ -138,7 +138,7 @@ describe('the authentication context of an assertion', () => {
     expect(await stated(agent, 'says-mfa')).to.equal(REFEDS);
   });
 
-  it('is two factors, but no app, where the second came by mail', async () => {
+  it('is multi-factor, but not TimeSyncToken, after a password and a mailed code', async () => {
     const agent = createAgent(server);
     const content = `<samlp:RequestedAuthnContext>${classes(REFEDS)}</samlp:RequestedAuthnContext>`;
     const started = await agent.get(`/samlp/saml?${redirectQuery(authnRequest({ content }))}`);
@@ -156,7 +156,7 @@ describe('the authentication context of an assertion', () => {
     expect(await stated(agent, 'saml', classes(`${CLASS}TimeSyncToken`))).to.equal('NoAuthnContext');
   });
 
-  it('is two factors and no password where neither was one', async () => {
+  it('is multi-factor and no password class after two factors without a password', async () => {
     const agent = createAgent(server);
     const step = await byCode(agent, server, webRequest({ acr_values: PAPE }), {
       connection: 'email',
@@ -169,7 +169,7 @@ describe('the authentication context of an assertion', () => {
     }
   });
 
-  it('is compared: equal is good enough but for better', async () => {
+  it('is compared: an equal class meets exact, minimum and maximum, but not better', async () => {
     const agent = await withPassword();
     for (const comparison of ['exact', 'minimum', 'maximum']) {
       expect(await stated(agent, 'saml', classes(PASSWORD), comparison)).to.equal(PASSWORD);
@@ -181,7 +181,7 @@ describe('the authentication context of an assertion', () => {
     expect((await agent.get(`/samlp/saml?${redirectQuery(xml)}`)).status).to.equal(400);
   });
 
-  it('by declaration is one that nobody has', async () => {
+  it('by declaration reference is never met', async () => {
     const declaration = '<saml:AuthnContextDeclRef>urn:some:declaration</saml:AuthnContextDeclRef>';
     expect(await stated(await withPassword(), 'saml', declaration)).to.equal('NoAuthnContext');
   });

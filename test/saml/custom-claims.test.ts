@@ -1,4 +1,4 @@
-// Claims that the tenant declares for assertions.
+// Custom claims that the tenant declares for assertions.
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { USER } from '../support/flows.ts';
@@ -7,14 +7,14 @@ import { SP_ISSUER, samlClient, serviceProvider, signOn, startSamlServer } from 
 
 const to = ['saml'];
 
-/** Named by its id, so that an address need not be verified. */
+/** The NameID is the user id, so that the address need not be verified. */
 const BY_ID = {
   mappings: { user_id: 'id' },
   nameIdentifierProbes: ['id'],
   nameIdentifierFormat: 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent',
 };
 
-/** What a service provider is told of the user. */
+/** Returns the attributes that a service provider gets. */
 async function attributes(server: TestServer): Promise<Record<string, unknown>> {
   const sp = await serviceProvider(server, 'plain', {
     issuer: SP_ISSUER,
@@ -24,7 +24,7 @@ async function attributes(server: TestServer): Promise<Record<string, unknown>> 
   return profile.attributes as Record<string, unknown>;
 }
 
-describe('declared claims in assertions', () => {
+describe('custom claims in assertions', () => {
   let server: TestServer;
   const start = async (customClaims: object[], user: object) => {
     server = await startSamlServer([samlClient('plain', BY_ID)], {
@@ -34,7 +34,7 @@ describe('declared claims in assertions', () => {
   };
   afterEach(() => server.stop());
 
-  it('are attributes of the name that is declared, where they are declared for them', async () => {
+  it('are attributes with the declared name, if they are declared for SAML', async () => {
     await start(
       [
         { claim: 'urn:example:roles', value: 'user.app_metadata.roles', to },
@@ -48,7 +48,7 @@ describe('declared claims in assertions', () => {
     expect(given).to.not.have.any.keys('urn:example:token', 'urn:example:others');
   });
 
-  it('have no address that nobody verified, by whatever way it is named', async () => {
+  it('contain no unverified address, by any path', async () => {
     await start(
       [
         { claim: 'urn:example:mail', value: 'user.email', to },

@@ -1,5 +1,5 @@
-// What somebody who is not the service provider may try with an AuthnRequest: every one of these is a page
-// that says no, and no login begins.
+// Attacks with an AuthnRequest by somebody other than the service provider. Each is answered with an error page,
+// and no login begins.
 import { deflateRawSync } from 'node:zlib';
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
@@ -57,26 +57,26 @@ describe('the defences of SAML login', () => {
   }
 
   describe('signatures', () => {
-    it('are taken inside a post and beside a redirect', async () => {
+    it('are accepted inside a post and beside a redirect', async () => {
       await taken(post('strict', sign(request('strict'), key.privateKey)));
       await taken(redirect('strict', redirectQuery(request('strict'), { privateKey: key.privateKey })));
       const query = redirectQuery(request('strict'), { privateKey: key.privateKey, relayState: 'a b+c/ä' });
       await taken(redirect('strict', query));
     });
 
-    it('are demanded where the application has a certificate', async () => {
+    it('are required when the application has a certificate', async () => {
       await refused(post('strict', request('strict')), /must be signed/);
       await refused(redirect('strict', redirectQuery(request('strict'))), /must be signed/);
     });
 
-    it('inside a message do not stand for the one beside a redirect', async () => {
+    it('inside a message do not replace the one beside a redirect', async () => {
       await refused(
         redirect('strict', redirectQuery(sign(request('strict'), key.privateKey))),
         /must be signed/,
       );
     });
 
-    it('of another key are refused, even if the message brings its certificate', async () => {
+    it('of another key are rejected, even if the message contains its certificate', async () => {
       const signed = sign(request('strict'), foreign.privateKey);
       const der = foreign.certificate.replaceAll(/-----.*-----|\s/g, '');
       const keyInfo = `<ds:KeyInfo><ds:X509Data><ds:X509Certificate>${der}</ds:X509Certificate></ds:X509Data></ds:KeyInfo>`;
@@ -89,7 +89,7 @@ describe('the defences of SAML login', () => {
       await refused(redirect('strict', query), /not valid/);
     });
 
-    it('do not survive a change of the message, of RelayState or of the order', async () => {
+    it('are invalid after a change of the message, of RelayState or of the order', async () => {
       const signed = sign(request('strict'), key.privateKey);
       await refused(post('strict', signed.replace(ACS, EVIL)), /not valid/);
       const query = redirectQuery(request('strict'), { privateKey: key.privateKey, relayState: 'mine' });
@@ -99,7 +99,7 @@ describe('the defences of SAML login', () => {
       await refused(redirect('strict', query.replace(/^SAMLRequest=[^&]*/, other)), /not valid/);
     });
 
-    it('count for the parameters that are read, not for others of the same name', async () => {
+    it('cover the parameters that are read, not others of the same name', async () => {
       const query = redirectQuery(request('strict'), { privateKey: key.privateKey });
       const evil = redirectQuery(request('strict', { attributes: { AssertionConsumerServiceURL: EVIL } }));
       await refused(redirect('strict', `${evil}&${query}`), /must come once/);
@@ -108,7 +108,7 @@ describe('the defences of SAML login', () => {
       await refused(redirect('strict', `${query.replace('SAMLR', 'SAML%52')}`), /without escapes/);
     });
 
-    it('by SHA-1 are refused unless the addon says that the application has nothing better', async () => {
+    it('with SHA-1 are rejected unless the addon allows it', async () => {
       const sha1 = { signature: RSA_SHA1, digest: `${DS}sha1` };
       await refused(post('strict', sign(request('strict'), key.privateKey, sha1)), /not accepted/);
       const digestOnly = { digest: `${DS}sha1` };
@@ -119,7 +119,7 @@ describe('the defences of SAML login', () => {
       await taken(redirect('old', redirectQuery(request('old'), beside)));
     });
 
-    it('by HMAC under the public certificate are refused', async () => {
+    it('with HMAC and the public certificate as key are rejected', async () => {
       const hmac = { signature: HMAC_SHA1 };
       await refused(post('strict', sign(request('strict'), key.certificate, hmac)), /not accepted/);
       const beside = { privateKey: key.certificate, algorithm: HMAC_SHA1 };
@@ -127,7 +127,7 @@ describe('the defences of SAML login', () => {
       await refused(post('old', sign(request('old'), key.certificate, hmac)), /not accepted/);
     });
 
-    it('by no algorithm, or an unknown one, are refused', async () => {
+    it('without an algorithm, or with an unknown one, are rejected', async () => {
       for (const algorithm of ['', 'none', 'urn:none', 'http://www.w3.org/2000/09/xmldsig#dsa-sha1']) {
         const signed = sign(request('strict'), key.privateKey);
         const bent = signed.replace(
@@ -141,7 +141,7 @@ describe('the defences of SAML login', () => {
       }
     });
 
-    it('that are empty or no base64 are refused', async () => {
+    it('that are empty or not base64 are rejected', async () => {
       const signed = sign(request('strict'), key.privateKey);
       const value = /<ds:SignatureValue>[^<]*/;
       await refused(post('strict', signed.replace(value, '<ds:SignatureValue>')));
@@ -152,7 +152,7 @@ describe('the defences of SAML login', () => {
       await refused(redirect('strict', query.replace(/&SigAlg=[^&]*/, '')));
     });
 
-    it('with other transforms, canonicalizations or references than the whole message are refused', async () => {
+    it('with other transforms, canonicalizations or references than the whole message are rejected', async () => {
       const enveloped = `${DS}enveloped-signature`;
       const exclusive = 'http://www.w3.org/2001/10/xml-exc-c14n#';
       for (const bent of [
@@ -168,8 +168,7 @@ describe('the defences of SAML login', () => {
   });
 
   describe('signature wrapping', () => {
-    // The signed request as it was, its signature, and a request that nobody signed, under an ID of its own
-    // or under the signed one's.
+    // The original signed request, its signature, and an unsigned request with its own ID or with the signed one's.
     const arrangements: Record<
       string,
       (p: { original: string; bare: string; signature: string; evil: string }) => string
@@ -196,7 +195,7 @@ describe('the defences of SAML login', () => {
 
     for (const [name, arrange] of Object.entries(arrangements)) {
       for (const sameId of [false, true]) {
-        it(`${name}${sameId ? ', under one ID' : ''}`, async () => {
+        it(`is rejected: ${name}${sameId ? ', with one ID' : ''}`, async () => {
           const original = sign(request('strict'), key.privateKey);
           const { unsigned: bare, signature } = split(original);
           const attributes = {
@@ -206,13 +205,13 @@ describe('the defences of SAML login', () => {
           const evil = request('strict', { attributes });
           const wrapped = arrange({ original, bare, signature, evil });
           await refused(post('strict', wrapped));
-          // Nor does the wrapping spoil the signed request, which may still come.
+          // The signed request is not used up by the attack.
           await taken(post('strict', original));
         });
       }
     }
 
-    it('with two signatures is refused', async () => {
+    it('is rejected with two signatures', async () => {
       const original = sign(request('strict'), key.privateKey);
       const { signature } = split(original);
       await refused(post('strict', original.replace(signature, signature + signature)), /more than one/);
@@ -222,7 +221,7 @@ describe('the defences of SAML login', () => {
   describe('XML', () => {
     const declared = (doctype: string, xml: string) => `<?xml version="1.0"?>${doctype}${xml}`;
 
-    it('with a document type, entities, comments, CDATA or instructions is refused', async () => {
+    it('with a document type, entities, comments, CDATA or instructions is rejected', async () => {
       const xml = request('open');
       const entity = xml.replace('https://sp.example.test/metadata', '&file;');
       const bomb = `<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">${Array.from({ length: 9 }, (_, i) => `<!ENTITY a${i} "${`&a${i === 0 ? '' : i - 1};`.repeat(10)}">`).join('')}]>`;
@@ -244,7 +243,7 @@ describe('the defences of SAML login', () => {
       );
     });
 
-    it('that is not well-formed, or no XML at all, is refused', async () => {
+    it('that is not well-formed, or is not XML, is rejected', async () => {
       const xml = request('open');
       for (const bad of [
         'hello',
@@ -266,7 +265,7 @@ describe('the defences of SAML login', () => {
       );
     });
 
-    it('that is too large, too deep or too wide is refused', async () => {
+    it('that is too large, too deep or too wide is rejected', async () => {
       const grown = (content: string) =>
         request('open', { content: `<samlp:Extensions>${content}</samlp:Extensions>` });
       await refused(redirect('open', redirectQuery(grown('x'.repeat(70_000)))), /too large/);
@@ -282,14 +281,14 @@ describe('the defences of SAML login', () => {
       expect(status).to.equal(413);
     });
 
-    it('that would inflate without end is never inflated', async () => {
+    it('that would inflate without bound is not inflated', async () => {
       const bomb = deflateRawSync(Buffer.alloc(8 * 1024 * 1024, 'a'), { level: 9 }).toString('base64');
       const started = process.memoryUsage().rss;
       await refused(redirect('open', `SAMLRequest=${encodeURIComponent(bomb)}`), /too large/);
       expect(process.memoryUsage().rss - started).to.be.below(64 * 1024 * 1024);
     });
 
-    it('that is not deflated, or no base64, is refused', async () => {
+    it('that is not deflated, or not base64, is rejected', async () => {
       const plain = encodeURIComponent(Buffer.from(request('open')).toString('base64'));
       await refused(redirect('open', `SAMLRequest=${plain}`), /nor deflated/);
       await refused(redirect('open', 'SAMLRequest=%25%25'), /base64/);
@@ -301,7 +300,7 @@ describe('the defences of SAML login', () => {
     });
   });
 
-  it('leave the reason in the log of events', async () => {
+  it('log the reason as an event', async () => {
     await refused(post('strict', request('strict')));
     await server.tenant.close();
     const { records } = await server.store.collection('logs').list({ limit: 1000 });
@@ -309,15 +308,15 @@ describe('the defences of SAML login', () => {
     expect(seen?.description).to.match(/^SAML: /);
   });
 
-  describe('what a request says', () => {
+  describe('reject a request', () => {
     const bent = (attributes: Record<string, string | undefined>, words: RegExp) =>
       refused(post('open', request('open', { attributes })), words);
 
-    it('is for another destination', async () => {
+    it('for another destination', async () => {
       await bent({ Destination: address('strict') }, /Destination/);
       await bent({ Destination: 'https://evil.example.test/samlp/open' }, /Destination/);
       await bent({ Destination: 'open' }, /Destination/);
-      // Signed, it must say whom it is for; what is added for us to read makes no difference.
+      // A signed request must have a Destination; a query in it makes no difference.
       const unsaid = request('strict', { attributes: { Destination: undefined } });
       await refused(post('strict', sign(unsaid, key.privateKey)), /Destination/);
       await taken(post('open', request('open', { attributes: { Destination: undefined } })));
@@ -326,7 +325,7 @@ describe('the defences of SAML login', () => {
       );
     });
 
-    it('goes to an address that nobody allowed', async () => {
+    it('with an assertion consumer URL that is not registered', async () => {
       for (const url of [
         'https://evil.example.test/acs',
         `${ACS}/`,
@@ -339,7 +338,7 @@ describe('the defences of SAML login', () => {
       await refused(redirect('none', ''), /no callback/);
     });
 
-    it('is too old, from the future, or of no time', async () => {
+    it('that is too old, from the future, or without a time', async () => {
       const at = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
       await bent({ IssueInstant: at(-900) }, /IssueInstant/);
       await bent({ IssueInstant: at(300) }, /IssueInstant/);
@@ -349,7 +348,7 @@ describe('the defences of SAML login', () => {
       await taken(post('open', request('open', { attributes: { IssueInstant: at(-600) } })));
     });
 
-    it('is of another version, without a proper ID, or without an issuer', async () => {
+    it('of another version, without a proper ID, or without an issuer', async () => {
       await bent({ Version: '1.1' }, /SAML 2.0/);
       await bent({ ID: undefined }, /proper ID/);
       await bent({ ID: '1 or 1' }, /proper ID/);
@@ -362,7 +361,7 @@ describe('the defences of SAML login', () => {
       );
     });
 
-    it('is another message', async () => {
+    it('that is another message', async () => {
       await refused(
         post('open', request('open').replaceAll('AuthnRequest', 'LogoutRequest')),
         /no AuthnRequest/,
@@ -376,7 +375,7 @@ describe('the defences of SAML login', () => {
       await refused(createAgent(server).request('/samlp/open', { form: {} }), /Missing required parameter/);
     });
 
-    it('was said before, and signed', async () => {
+    it('that is signed and was used before', async () => {
       const signed = sign(request('strict'), key.privateKey);
       await taken(post('strict', signed));
       await refused(post('strict', signed), /already used/);
@@ -385,7 +384,7 @@ describe('the defences of SAML login', () => {
       await refused(redirect('strict', query), /already used/);
     });
 
-    it('is kept nowhere when it is not signed: strangers fill no store', async () => {
+    it('without storing it when it is unsigned, so that strangers cannot fill the store', async () => {
       const messages = server.store.collection('samlMessages');
       const before = (await messages.list({ limit: 1000 })).records.length;
       const xml = request('open');
@@ -394,7 +393,7 @@ describe('the defences of SAML login', () => {
       expect((await messages.list({ limit: 1000 })).records.length).to.equal(before);
     });
 
-    it('has names of more than their length', async () => {
+    it('with names that are too long', async () => {
       const long = 'x'.repeat(257);
       const context = (...classes: string[]) =>
         `<samlp:RequestedAuthnContext>${classes.map((one) => `<saml:AuthnContextClassRef>${one}</saml:AuthnContextClassRef>`).join('')}</samlp:RequestedAuthnContext>`;
@@ -409,7 +408,7 @@ describe('the defences of SAML login', () => {
       }
     });
 
-    it('brings a RelayState of more than can be', async () => {
+    it('with a RelayState that is too long', async () => {
       const long = redirectQuery(request('open'), { relayState: 'x'.repeat(2049) });
       await refused(redirect('open', long), /RelayState/);
       await refused(redirect('open', `RelayState=${'x'.repeat(2049)}`), /RelayState/);

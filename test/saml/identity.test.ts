@@ -1,4 +1,4 @@
-// Who an assertion says somebody is: only what was proved to be theirs, whoever asks and however.
+// The identity in an assertion, which is made from verified values only, whatever the application requests.
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { follow, submitLogin, USER } from '../support/flows.ts';
@@ -31,7 +31,7 @@ const PROVIDERS: Record<string, object> = {
   },
 };
 
-describe('whom an assertion names', () => {
+describe('the identity in an assertion', () => {
   let server: TestServer;
 
   before(async () => {
@@ -55,7 +55,7 @@ describe('whom an assertion names', () => {
     return [...(found?.[2] ?? '').matchAll(/<saml:AttributeValue[^>]*>([^<]*)</g)].map(([, value]) => value);
   };
 
-  /** Signs somebody up as `address` over the API, with all else said that may be said of oneself. */
+  /** Signs up a user with `address` by the API, with every self-asserted member set. */
   async function signUp(address: string, profile: object = {}): Promise<{ email: string; password: string }> {
     const answer = await createAgent(server).request('/dbconnections/signup', {
       json: {
@@ -95,11 +95,11 @@ describe('whom an assertion names', () => {
   let count = 0;
   const newAddress = () => `victim-${count++}@corp.example.test`;
 
-  describe('who signed up with an address that is not theirs', () => {
+  describe('of a user with an unverified address', () => {
     for (const name of Object.keys(PROVIDERS)) {
       for (const format of [undefined, UNSPECIFIED, EMAIL, PERSISTENT]) {
         const asked = format === undefined ? 'nothing' : format.split(':').at(-1);
-        it(`is not named by it at ${name}, which asks for ${asked}`, async () => {
+        it(`is not that address at ${name}, which requests ${asked}`, async () => {
           const address = newAddress();
           const user = await signUp(address, {
             name: address,
@@ -118,7 +118,7 @@ describe('whom an assertion names', () => {
             expect(statuses(xml)).to.deep.equal(['Responder', 'InvalidNameIDPolicy']);
             expect(xml).to.include('no verified e-mail address');
           } else {
-            // They are somebody all the same: the user that nobody else is.
+            // The NameID is then the user id, which nobody else has.
             expect(nameIdOf(xml)).to.deep.equal({
               format: format === PERSISTENT ? PERSISTENT : UNSPECIFIED,
               value: id,
@@ -128,7 +128,7 @@ describe('whom an assertion names', () => {
       }
     }
 
-    it('is told to be unverified, and has no upn', async () => {
+    it('is marked as unverified, and has no upn', async () => {
       const xml = await responseTo('plain', await signUp(newAddress()));
       expect(attribute(xml, 'http://schemas.auth0.com/email_verified')).to.deep.equal(['false']);
       for (const claim of ['emailaddress', 'upn', 'name']) {
@@ -137,7 +137,7 @@ describe('whom an assertion names', () => {
       expect(attribute(xml, 'http://schemas.auth0.com/nickname')).to.deep.equal([]);
     });
 
-    it('is named by it once it is verified', async () => {
+    it('is the address once it is verified', async () => {
       const address = newAddress();
       const user = await signUp(address);
       await (await recordOf(address)).change({ email_verified: true });
@@ -151,7 +151,7 @@ describe('whom an assertion names', () => {
       expect(attribute(xml, 'http://schemas.auth0.com/nickname')).to.deep.equal([address.split('@')[0]]);
     });
 
-    it('is named by it at an application whose addon trusts what nobody proved', async () => {
+    it('is the address at an application whose addon allows unverified identifiers', async () => {
       const address = newAddress();
       expect(nameIdOf(await responseTo('trusting', await signUp(address)))).to.deep.equal({
         format: EMAIL,
@@ -160,14 +160,14 @@ describe('whom an assertion names', () => {
     });
   });
 
-  it('an application that trusts what nobody proved is named at the start, and no other', () => {
+  it('causes a warning at start for an application that allows unverified identifiers, and for no other', () => {
     const warnings = server.logged().match(/"[^"]*allowUnverifiedIdentifiers:[^"]*"/g);
     expect(warnings).to.have.length(1);
     expect(warnings?.[0]).to.include('The trusting application').and.include("somebody else's");
   });
 
-  describe('who says of themselves to be somebody else', () => {
-    it('is named by a proved address, not by a name, nickname or metadata of their choice', async () => {
+  describe('of a user who claims to be somebody else', () => {
+    it('is a verified address, and not a self-chosen name, nickname or metadata', async () => {
       const [address, victim] = [newAddress(), newAddress()];
       const user = await signUp(address, {
         name: victim,
@@ -186,7 +186,7 @@ describe('whom an assertion names', () => {
       ]);
     });
 
-    it('may call themselves what they like where it names nobody', async () => {
+    it('may contain self-chosen names in attributes that are not the NameID', async () => {
       const address = newAddress();
       const user = await signUp(address, {
         name: 'Ada @ home',
@@ -199,7 +199,7 @@ describe('whom an assertion names', () => {
       expect(attribute(xml, 'http://schemas.auth0.com/picture')).to.have.length(1);
     });
 
-    it('cannot add to an attribute that a mapping gives another field', async () => {
+    it('cannot be extended by an attribute that a mapping gives to another field', async () => {
       const address = newAddress();
       const user = await signUp(address, { given_name: 'mine', nickname: 'theirs' });
       const xml = await responseTo('own-names', user);
@@ -208,7 +208,7 @@ describe('whom an assertion names', () => {
     });
   });
 
-  it('a phone number that was not proved is not told', async () => {
+  it('does not contain an unverified phone number', async () => {
     const address = newAddress();
     const user = await signUp(address);
     const {
@@ -225,7 +225,7 @@ describe('whom an assertion names', () => {
     expect(nameIdOf(after).value).to.equal('+15550100');
   });
 
-  it('a username stands for no address, and is the upn of nobody who has one', async () => {
+  it('does not use a username in place of an address, or as upn of a user with an address', async () => {
     const address = newAddress();
     const user = await signUp(address);
     const { change } = await recordOf(address);
@@ -240,7 +240,7 @@ describe('whom an assertion names', () => {
     }
   });
 
-  it('login_hint and Subject of a request change nothing of it', async () => {
+  it('is not changed by login_hint or the Subject of a request', async () => {
     const address = newAddress();
     const user = await signUp(address);
     const agent = createAgent(server);
@@ -251,7 +251,7 @@ describe('whom an assertion names', () => {
     expect(statuses(xml)).to.deep.equal(['Responder', 'UnknownPrincipal']);
   });
 
-  it('a verified user is named as ever', async () => {
+  it('is unchanged for a verified user', async () => {
     const xml = (await logInAt(createAgent(server), server, `/samlp/plain?${redirectQuery(authnRequest())}`))
       .xml;
     expect(nameIdOf(xml).value).to.match(/^auth0\|/);

@@ -1,4 +1,4 @@
-// Logging in to a service provider nobody here wrote: what is answered, and what it says.
+// Logins with a SAML service provider by another author.
 import { ValidateInResponseTo } from '@node-saml/node-saml';
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
@@ -6,11 +6,11 @@ import { USER } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
 import { ACS, posted, samlClient, serviceProvider, signOn, startSamlServer } from './support.ts';
 
-/** The answer must be to a request that was made, and to each one only once. */
+/** The answer must be to a request that was made, and is accepted once. */
 const ANSWERED = { validateInResponseTo: ValidateInResponseTo.always };
 const CLAIMS = 'http://schemas.xmlsoap.org/ws/2005/05/identity/claims/';
 
-describe('logging in by SAML', () => {
+describe('a SAML login', () => {
   let server: TestServer;
 
   before(async () => {
@@ -30,7 +30,7 @@ describe('logging in by SAML', () => {
     expect(profile.sessionIndex).to.be.a('string').and.not.equal('');
   });
 
-  it('answers two tabs at once with the same session', async () => {
+  it('answers two tabs with the same SessionIndex', async () => {
     const agent = createAgent(server);
     await signOn(agent, server, await serviceProvider(server, 'other'));
     const tabs = await Promise.all(
@@ -45,7 +45,7 @@ describe('logging in by SAML', () => {
     expect(indexes[0]).to.be.a('string').and.equal(indexes[1]);
   });
 
-  it('ties a login to the browser with a cookie that a post from another site brings along', async () => {
+  it('is bound to the browser by a cookie that a post from another site includes', async () => {
     const { headers } = await createAgent(server).get(
       await (await serviceProvider(server, 'sp')).getAuthorizeUrlAsync('', undefined, {}),
     );
@@ -54,7 +54,7 @@ describe('logging in by SAML', () => {
     );
   });
 
-  it('answers the second service provider of a session without asking', async () => {
+  it('answers the second service provider of a session without asking again', async () => {
     const agent = createAgent(server);
     await signOn(agent, server, await serviceProvider(server, 'sp'));
     const sp = await serviceProvider(server, 'other');

@@ -1,4 +1,4 @@
-// What somebody who is not the service provider may try with messages about logout.
+// Attacks with logout messages by somebody other than the service provider.
 import { expect } from 'chai';
 import { type Agent, createAgent } from '../support/agent.ts';
 import { authorize, follow, responseOf, webRequest } from '../support/flows.ts';
@@ -81,14 +81,14 @@ describe('the defences of single logout', () => {
       attributes: { Destination: address(client), ...over.attributes },
     });
 
-  /** The message is refused with a page, and nobody is logged out. */
+  /** Expects that the message is rejected with an error page, and that nobody is logged out. */
   async function refused(client: string, who: Visitor, xml: string, words = /./): Promise<void> {
     const { status, location, text } = await send(who.agent, client, xml);
     expect([status, location]).to.deep.equal([400, '']);
     expect(text).to.match(words);
     expect(await who.isLoggedIn()).to.equal(true);
   }
-  /** The message is answered with a failure at the callback, and nobody is logged out. */
+  /** Expects that the message is answered with a failure at the callback, and that nobody is logged out. */
   async function denied(client: string, who: Visitor, xml: string): Promise<void> {
     const page = posted(await send(who.agent, client, xml));
     expect(page.action).to.equal(SLO);
@@ -97,7 +97,7 @@ describe('the defences of single logout', () => {
   }
 
   describe('a LogoutRequest', () => {
-    it('unsigned, of another key or an old algorithm does nothing where signatures are demanded', async () => {
+    it('is rejected when it is unsigned, of another key or an old algorithm, if signatures are required', async () => {
       const who = await visitor('strict');
       const xml = request('strict', who);
       await refused('strict', who, xml, /must be signed/);
@@ -109,7 +109,7 @@ describe('the defences of single logout', () => {
       expect(await who.isLoggedIn()).to.equal(false);
     });
 
-    it('wrapped around a signed one does nothing', async () => {
+    it('is rejected when it wraps a signed one', async () => {
       const [who, victim] = [await visitor('strict'), await visitor('strict')];
       const original = sign(request('strict', { ...who, nameId: 'nobody' }), key.privateKey);
       const { unsigned, signature } = split(original);
@@ -131,7 +131,7 @@ describe('the defences of single logout', () => {
       }
     });
 
-    it('does not name a user by half a name', async () => {
+    it('does not match a part of a NameID', async () => {
       const who = await visitor('open');
       const split = who.nameId.replace('@', '@<!-- -->');
       await refused('open', who, request('open', who, { nameId: split }), /must not contain/);
@@ -143,7 +143,7 @@ describe('the defences of single logout', () => {
       await refused('open', who, twice, /more than one/);
     });
 
-    it('names user, session and issuer exactly', async () => {
+    it('matches NameID, session and issuer exactly', async () => {
       const who = await visitor('open');
       const emailFormat = 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress';
       await denied('open', who, request('open', who, { nameId: who.nameId.toUpperCase() }));
@@ -165,14 +165,14 @@ describe('the defences of single logout', () => {
       expect(await who.isLoggedIn()).to.equal(false);
     });
 
-    it("of one service provider ends nothing of another's user", async () => {
+    it("of one service provider ends no session of another's user", async () => {
       const who = await visitor('open');
       const page = posted(await send(who.agent, 'other', request('other', who)));
       expect(page.xml).to.include(':status:Success"');
       expect(await who.isLoggedIn()).to.equal(true);
     });
 
-    it('is for this address, fresh, in time and new', async () => {
+    it('must be for this address, recent, not expired and not used before', async () => {
       const who = await visitor('open');
       const at = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
       const bent = (attributes: Record<string, string>, words: RegExp) =>
@@ -183,8 +183,8 @@ describe('the defences of single logout', () => {
       await bent({ IssueInstant: at(400) }, /IssueInstant/);
       await bent({ NotOnOrAfter: at(-200) }, /NotOnOrAfter/);
       await bent({ NotOnOrAfter: 'soon' }, /NotOnOrAfter/);
-      // A clock that is three minutes off is forgiven.
-      // It names no session, so that it would end the next one, too.
+      // A clock may be three minutes off.
+      // Without a SessionIndex it would end the next session, too.
       const used = logoutRequest({
         nameId: who.nameId,
         attributes: { NotOnOrAfter: at(-100), IssueInstant: at(-150) },
@@ -195,7 +195,7 @@ describe('the defences of single logout', () => {
       await refused('open', again, used, /already used/);
     });
 
-    it('that ends nothing is kept nowhere when it is not signed: strangers fill no store', async () => {
+    it('that ends nothing is not stored when it is unsigned, so that strangers cannot fill the store', async () => {
       const messages = server.store.collection('samlMessages');
       const before = (await messages.list({ limit: 1000 })).records.length;
       for (let count = 0; count < 10; count++) {
@@ -204,7 +204,7 @@ describe('the defences of single logout', () => {
       expect((await messages.list({ limit: 1000 })).records.length).to.equal(before);
     });
 
-    it('ends nothing by a HEAD request, nor without a message', async () => {
+    it('is not accepted with a HEAD request, nor without a message', async () => {
       const who = await visitor('open');
       const query = redirectQuery(request('open', who));
       const { status } = await who.agent.request(`/samlp/open/logout?${query}`, { method: 'HEAD' });
@@ -213,7 +213,7 @@ describe('the defences of single logout', () => {
       expect(await who.isLoggedIn()).to.equal(true);
     });
 
-    it('that names somebody else is refused where it cannot be answered', async () => {
+    it('that names another user is rejected with a page when it cannot be answered', async () => {
       const who = await visitor('silent');
       const { status } = await send(who.agent, 'silent', request('silent', who, { nameId: 'nobody' }));
       expect(status).to.equal(400);
@@ -222,7 +222,7 @@ describe('the defences of single logout', () => {
   });
 
   describe('a LogoutResponse', () => {
-    /** Begins a logout that asks `client`, and gives the request that it is sent. */
+    /** Begins a logout at `client`, and returns the request that it gets. */
     async function asked(client: string): Promise<{ agent: Agent; requestId: string }> {
       const { agent } = await visitor(client);
       const page = posted(await follow(agent, await agent.get('/v2/logout'), server.url), 'SAMLRequest');
@@ -233,7 +233,7 @@ describe('the defences of single logout', () => {
       return { status, location };
     };
 
-    it("to no request of ours is refused, and so is one to another's", async () => {
+    it("to no request of ours is rejected, and so is one to another's request", async () => {
       const { agent, requestId } = await asked('open');
       const unknown = logoutResponse({ inResponseTo: '_nothing' });
       expect((await answers('open', unknown, agent)).status).to.equal(400);
@@ -243,7 +243,7 @@ describe('the defences of single logout', () => {
       expect((await answers('open', own, agent)).status).to.equal(302);
     });
 
-    it('of another browser than was asked moves nothing, and tells nothing of the others', async () => {
+    it('from another browser is rejected, and reveals nothing of the other participants', async () => {
       const { agent, nameId } = await visitor('open');
       await signOn(agent, server, await serviceProvider(server, 'other'));
       const next = (await agent.get('/v2/logout')).location;
@@ -259,7 +259,7 @@ describe('the defences of single logout', () => {
       expect(posted(await agent.get(own.location), 'SAMLRequest').xml).to.include(nameId);
     });
 
-    it('counts once', async () => {
+    it('is accepted once', async () => {
       const { agent, requestId } = await asked('open');
       const own = logoutResponse({ inResponseTo: requestId });
       expect((await answers('open', own, agent)).status).to.equal(302);
@@ -267,7 +267,7 @@ describe('the defences of single logout', () => {
     });
 
     const failures: [string, string, (id: string) => string][] = [
-      ['that is not signed as it must be', 'strict', (id) => logoutResponse({ inResponseTo: id })],
+      ['that lacks the required signature', 'strict', (id) => logoutResponse({ inResponseTo: id })],
       ['of another issuer', 'open', (id) => logoutResponse({ inResponseTo: id, issuer: 'urn:other' })],
       [
         'for another address',
@@ -275,7 +275,7 @@ describe('the defences of single logout', () => {
         (id) => logoutResponse({ inResponseTo: id, attributes: { Destination: SLO } }),
       ],
       [
-        'that is long ago',
+        'that is too old',
         'open',
         (id) => logoutResponse({ inResponseTo: id, attributes: { IssueInstant: '2020-01-01T00:00:00Z' } }),
       ],
@@ -285,13 +285,13 @@ describe('the defences of single logout', () => {
         (id) => logoutResponse({ inResponseTo: id }).replace(/<samlp:Status>.*<\/samlp:Status>/, ''),
       ],
       [
-        'that says no',
+        'with a failure status',
         'open',
         (id) => logoutResponse({ inResponseTo: id, status: 'urn:oasis:names:tc:SAML:2.0:status:Responder' }),
       ],
     ];
     for (const [name, client, message] of failures) {
-      it(`${name} makes the logout partial, and it goes on`, async () => {
+      it(`${name} makes the logout partial, and it continues`, async () => {
         const { agent, nameId } = await visitor('other');
         await signOn(
           agent,
@@ -308,7 +308,7 @@ describe('the defences of single logout', () => {
   });
 
   describe('a step of a logout', () => {
-    it('is taken with its ticket alone, by its application, and once', async () => {
+    it('requires its ticket and its application, and runs once', async () => {
       const { agent, nameId } = await visitor('open');
       await signOn(agent, server, await serviceProvider(server, 'other'));
       const next = (await send(agent, 'open', logoutRequest({ nameId }))).location;
@@ -329,7 +329,7 @@ describe('the defences of single logout', () => {
       expect((await agent.get(done)).status).to.equal(400);
     });
 
-    it('is not taken for ever', async () => {
+    it('expires', async () => {
       const { agent, nameId } = await visitor('open');
       await signOn(agent, server, await serviceProvider(server, 'other'));
       const next = (await send(agent, 'open', logoutRequest({ nameId }))).location;

@@ -1,4 +1,5 @@
-// Single logout with service providers nobody here wrote: begun by one of them, begun here, told to the others.
+// Single logout with service providers by another author: started by one of them or here, and propagated to the
+// others.
 
 import type { Profile, SAML } from '@node-saml/node-saml';
 import { expect } from 'chai';
@@ -80,7 +81,7 @@ describe('single logout', () => {
     ...(await server.store.collection('samlLogouts').list()).records,
   ];
 
-  /** What an application does with a LogoutRequest: it ends its session and says so. */
+  /** What an application does with a LogoutRequest: it ends its session and answers. */
   async function agree(agent: Agent, page: Answer, sp: SAML, success = true): Promise<Answer> {
     const { fields } = posted(page, 'SAMLRequest');
     const { profile } = await sp.validatePostRequestAsync(fields);
@@ -88,7 +89,7 @@ describe('single logout', () => {
     return follow(agent, await agent.get(address), server.url);
   }
 
-  describe('begun by a service provider', () => {
+  describe('started by a service provider', () => {
     it('ends the session, and is answered with a signed LogoutResponse by POST', async () => {
       const agent = createAgent(server);
       const { sp, profile } = await logInAt(agent, 'one');
@@ -107,7 +108,7 @@ describe('single logout', () => {
       expect(await leftOver()).to.deep.equal([]);
     });
 
-    it('is answered by a signed redirect where the addon says so', async () => {
+    it('is answered by a signed redirect if the addon says so', async () => {
       const agent = createAgent(server);
       const { sp, profile } = await logInAt(agent, 'by-redirect');
       const address = await sp.getLogoutUrlAsync(profile, 'the-state', {});
@@ -119,7 +120,7 @@ describe('single logout', () => {
       expect(await isLoggedIn(agent)).to.equal(false);
     });
 
-    it('tells the other service providers one after another, then answers', async () => {
+    it('logs out the other service providers one after another, then answers', async () => {
       const agent = createAgent(server);
       const [one, two, redirected] = [
         await logInAt(agent, 'one'),
@@ -131,7 +132,7 @@ describe('single logout', () => {
         await agent.get(await one.sp.getLogoutUrlAsync(one.profile, 'state', {})),
         server.url,
       );
-      // Whichever is asked first; the session here is over by now.
+      // Either may be asked first. The session here has ended by now.
       expect(await isLoggedIn(agent)).to.equal(false);
       let current = first;
       const asked: string[] = [];
@@ -159,7 +160,7 @@ describe('single logout', () => {
       expect(await leftOver()).to.deep.equal([]);
     });
 
-    it('says that it was partial when another did not agree', async () => {
+    it('is answered as partial when another service provider failed', async () => {
       const agent = createAgent(server);
       const one = await logInAt(agent, 'one');
       const two = await logInAt(agent, 'two');
@@ -173,7 +174,7 @@ describe('single logout', () => {
       expect(await leftOver()).to.deep.equal([]);
     });
 
-    it('tells nobody who is not to be told, or cannot be', async () => {
+    it('skips service providers that are switched off or have no callback', async () => {
       const agent = createAgent(server);
       const one = await logInAt(agent, 'one');
       await logInAt(agent, 'deaf');
@@ -184,7 +185,7 @@ describe('single logout', () => {
       expect(await leftOver()).to.deep.equal([]);
     });
 
-    it('ends sessions of other browsers when it is signed, and only then', async () => {
+    it('ends sessions of other browsers only when it is signed', async () => {
       const agent = createAgent(server);
       const signed = await logInAt(agent, 'signed', signing());
       const elsewhere = createAgent(server);
@@ -200,7 +201,7 @@ describe('single logout', () => {
       expect(await isLoggedIn(agent)).to.equal(true);
     });
 
-    it('says that it was partial when parties in another browser cannot be told', async () => {
+    it('is answered as partial when participants in another browser cannot be reached', async () => {
       const agent = createAgent(server);
       const signed = await logInAt(agent, 'signed', signing());
       await logInAt(agent, 'two');
@@ -211,7 +212,7 @@ describe('single logout', () => {
       expect(await isLoggedIn(agent)).to.equal(false);
     });
 
-    it('ends a session that began here, whose service provider never gave its name before', async () => {
+    it('ends the session of an IdP-initiated login, whose service provider has not sent its issuer before', async () => {
       const agent = createAgent(server);
       const sp = await providerOf('one', { audience: false });
       const { fields } = await logInByAddress(agent, server, '/samlp/one');
@@ -223,7 +224,7 @@ describe('single logout', () => {
       expect(await isLoggedIn(agent)).to.equal(false);
     });
 
-    it('has nothing to do, and says so, when the session is over', async () => {
+    it('is answered with success when the session has ended', async () => {
       const agent = createAgent(server);
       const { sp, profile } = await logInAt(agent, 'one');
       await follow(agent, await agent.get(await sp.getLogoutUrlAsync(profile, '', {})), server.url);
@@ -232,13 +233,13 @@ describe('single logout', () => {
     });
   });
 
-  describe('begun by a service provider without a logout callback', () => {
+  describe('started by a service provider without a logout callback', () => {
     const leave = async (agent: Agent, name: string, relayState: string) => {
       const { sp, profile } = await logInAt(agent, name);
       return agent.get(await sp.getLogoutUrlAsync(profile, relayState, {}));
     };
 
-    it('ends the session and says so on our own page', async () => {
+    it('ends the session and shows the signed-out page', async () => {
       for (const relayState of ['', 'the-state', 'https://evil.example/', HOME]) {
         const agent = createAgent(server);
         const page = await follow(agent, await leave(agent, 'silent', relayState), server.url);
@@ -250,7 +251,7 @@ describe('single logout', () => {
       expect(await leftOver()).to.deep.equal([]);
     });
 
-    it('goes to its RelayState where that is an address that the application may send users to', async () => {
+    it('goes to its RelayState if that is an allowed logout URL', async () => {
       const agent = createAgent(server);
       const end = await follow(agent, await leave(agent, 'homely', HOME), server.url);
       expect(end.location).to.equal(HOME);
@@ -266,7 +267,7 @@ describe('single logout', () => {
       }
     });
 
-    it('tells the other service providers first', async () => {
+    it('logs out the other service providers first', async () => {
       const agent = createAgent(server);
       const one = await logInAt(agent, 'one');
       const asked = await follow(agent, await leave(agent, 'homely', HOME), server.url);
@@ -275,7 +276,7 @@ describe('single logout', () => {
       expect(await leftOver()).to.deep.equal([]);
     });
 
-    it('says so as well when the session was over, and keeps another one', async () => {
+    it('shows the signed-out page in a browser without the session, rejects another NameID, and keeps the session', async () => {
       const agent = createAgent(server);
       const { sp, profile } = await logInAt(agent, 'silent');
       const elsewhere = createAgent(server);
@@ -296,7 +297,7 @@ describe('single logout', () => {
     });
   });
 
-  it('goes on when a service provider has lost its logout callback meanwhile', async () => {
+  it('continues when a service provider has lost its logout callback meanwhile', async () => {
     const agent = createAgent(server);
     const one = await logInAt(agent, 'one');
     await logInAt(agent, 'two');
@@ -314,7 +315,7 @@ describe('single logout', () => {
     expect([page.action, page.xml.includes(':status:PartialLogout"')]).to.deep.equal([slo('one'), true]);
   });
 
-  describe('begun here', () => {
+  describe('started here', () => {
     it('goes from /v2/logout to every service provider, and on to the application', async () => {
       const agent = createAgent(server);
       const [one, two] = [await logInAt(agent, 'one'), await logInAt(agent, 'two')];
@@ -340,14 +341,14 @@ describe('single logout', () => {
       expect(await leftOver()).to.deep.equal([]);
     });
 
-    it('goes on although a service provider says no, or answers badly', async () => {
+    it('continues when a service provider fails, or answers incorrectly', async () => {
       const agent = createAgent(server);
       const one = await logInAt(agent, 'one');
       const signed = await logInAt(agent, 'signed', signing());
       let current = await follow(agent, await agent.get('/v2/logout'), server.url);
       for (let hops = 0; hops < 2; hops++) {
         const { action } = posted(current, 'SAMLRequest');
-        // One denies; the other does not sign although it must.
+        // One answers with a failure; the other does not sign although it must.
         const sp = action === slo('one') ? one.sp : await providerOf('signed');
         current = await agree(agent, current, sp, action !== slo('one'));
       }

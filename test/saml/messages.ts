@@ -1,4 +1,4 @@
-// Messages of a service provider, made by hand: what a library would never send.
+// Hand-made messages of a service provider, including those that a library would never send.
 import { createHmac, createSign, randomBytes } from 'node:crypto';
 import { deflateRawSync } from 'node:zlib';
 import { SignedXml } from 'xml-crypto';
@@ -28,7 +28,7 @@ function element(name: string, attributes: Attributes, issuer: string, content: 
   return `<samlp:${name} xmlns:samlp="${PROTOCOL}" xmlns:saml="${ASSERTION}"${written}><saml:Issuer>${issuer}</saml:Issuer>${content}</samlp:${name}>`;
 }
 
-/** An AuthnRequest as service providers send it. */
+/** Returns an AuthnRequest as service providers send it. */
 export function authnRequest({
   attributes = {},
   issuer = SP_ISSUER,
@@ -48,7 +48,7 @@ export function authnRequest({
   return element('AuthnRequest', all, issuer, content);
 }
 
-/** A LogoutRequest. */
+/** Returns a LogoutRequest. */
 export function logoutRequest({
   attributes = {},
   issuer = SP_ISSUER,
@@ -68,7 +68,7 @@ export function logoutRequest({
   return element('LogoutRequest', all, issuer, name + index);
 }
 
-/** A LogoutResponse. */
+/** Returns a LogoutResponse. */
 export function logoutResponse({
   inResponseTo,
   status = 'urn:oasis:names:tc:SAML:2.0:status:Success',
@@ -95,7 +95,7 @@ export function idOf(xml: string): string {
   return / ID="([^"]*)"/.exec(xml)?.[1] ?? '';
 }
 
-/** Signs a message in the usual way; `over` bends it. */
+/** Signs a message in the usual way, unless `over` changes it. */
 export function sign(
   xml: string,
   privateKey: string,
@@ -126,7 +126,7 @@ export function sign(
   return signed.getSignedXml();
 }
 
-/** A message in the query of HTTP-Redirect, signed when there is a key. */
+/** Returns a message in the query of HTTP-Redirect, signed if there is a key. */
 export function redirectQuery(
   xml: string,
   {
@@ -150,7 +150,7 @@ function signOctets(octets: string, key: string, algorithm: string): string {
   return createSign(hash).update(octets).sign(key, 'base64');
 }
 
-/** A message in the form of HTTP-POST. */
+/** Returns a message in the form of HTTP-POST. */
 export function postForm(
   xml: string,
   parameter = 'SAMLRequest',
@@ -162,7 +162,7 @@ export function postForm(
   };
 }
 
-/** A copy of a signed message without its signature, and the signature. */
+/** Splits a signed message into a copy without its signature, and the signature. */
 export function split(signed: string): { unsigned: string; signature: string } {
   const signature = /<ds:Signature[\s\S]*<\/ds:Signature>/.exec(signed)?.[0] ?? '';
   return { unsigned: signed.replace(signature, ''), signature };

@@ -1,4 +1,4 @@
-// What a service provider is told of us before anything else.
+// Our metadata for a service provider.
 import { verify, X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import { identityProvider } from '../../src/saml/identity-provider.ts';
@@ -23,7 +23,7 @@ describe('SAML metadata', () => {
   });
   after(() => server.stop());
 
-  it('names the entity, both bindings of both services, and the formats', async () => {
+  it('names the entity ID, both bindings of both services, and the NameID formats', async () => {
     const { status, headers, text } = await createAgent(server).get('/samlp/metadata/sp');
     expect(status).to.equal(200);
     expect(headers['content-type']).to.equal('application/xml; charset=utf-8');
@@ -40,7 +40,7 @@ describe('SAML metadata', () => {
     }
   });
 
-  it("is valid by the standard's schema, which finds what is out of place", async () => {
+  it("is valid by the standard's schema, which detects a misplaced element", async () => {
     const { text } = await createAgent(server).get('/samlp/metadata/sp');
     expect(await schemaFaults(text, 'metadata')).to.deep.equal([]);
     const moved = text.replace(
@@ -50,7 +50,7 @@ describe('SAML metadata', () => {
     expect(await schemaFaults(moved, 'metadata')).not.to.deep.equal([]);
   });
 
-  it('has the certificates of the current and of the next key, the current first', async () => {
+  it('contains the certificates of the current and of the next key, the current one first', async () => {
     const { text } = await createAgent(server).get('/samlp/metadata/sp');
     const certificates = [...text.matchAll(/<X509Certificate>([^<]*)</g)].map(([, der]) => der);
     const keys = server.store.collection('signingKeys');
@@ -60,19 +60,19 @@ describe('SAML metadata', () => {
     expect(new X509Certificate(Buffer.from(certificates[0]!, 'base64')).subject).to.equal('CN=localhost');
   });
 
-  it('says that requests must be signed, and the entity ID, as the application has them', async () => {
+  it("states the application's entity ID, and whether requests must be signed", async () => {
     const { text } = await createAgent(server).get('/samlp/metadata/signed');
     expect(text).to.include('WantAuthnRequestsSigned="true"').and.include('entityID="urn:of-its-own"');
   });
 
-  it('is not found for an application without the addon, and for none', async () => {
+  it('answers 404 for an application without the addon, and for an unknown one', async () => {
     const agent = createAgent(server);
     expect((await agent.get('/samlp/metadata/no-addon')).status).to.equal(404);
     expect((await agent.get('/samlp/metadata/nobody')).status).to.equal(404);
     expect((await agent.get('/samlp/no-addon')).status).to.equal(404);
   });
 
-  it('follows a rotation of the keys: what was announced signs', async () => {
+  it('follows a key rotation: the announced key then signs', async () => {
     const before = await createAgent(server).get('/samlp/metadata/sp');
     await rotateSigningKeys(server.store, Date.now, 'localhost');
     const keys = server.store.collection('signingKeys');

@@ -1,4 +1,4 @@
-// What a service provider may ask for, and what it is told when that cannot be had.
+// What a service provider may request, and the answer when it cannot be fulfilled.
 import { expect } from 'chai';
 import { type Agent, createAgent } from '../support/agent.ts';
 import {
@@ -9,7 +9,6 @@ import {
   submitLogin,
   token,
   USER,
-  WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
@@ -75,8 +74,8 @@ describe('SAML requests', () => {
     });
   });
 
-  describe('for an address', () => {
-    it('are answered there when it is a callback, query and all', async () => {
+  describe('with an assertion consumer URL', () => {
+    it('are answered there when it is a callback, including its query', async () => {
       const agent = createAgent(server);
       const xml = authnRequest({ attributes: { AssertionConsumerServiceURL: OTHER_ACS } });
       const answer = await ask(agent, xml);
@@ -89,7 +88,7 @@ describe('SAML requests', () => {
       expect((await ask(createAgent(server), xml)).action).to.equal(ACS);
     });
 
-    it('by another binding than HTTP-POST are answered with UnsupportedBinding', async () => {
+    it('and another binding than HTTP-POST are answered with UnsupportedBinding', async () => {
       const artifact = 'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Artifact';
       const page = await createAgent(server).get(
         address(authnRequest({ attributes: { ProtocolBinding: artifact } })),
@@ -98,10 +97,10 @@ describe('SAML requests', () => {
     });
   });
 
-  describe('that must not show anything (IsPassive)', () => {
+  describe('with IsPassive', () => {
     const passive = () => authnRequest({ attributes: { IsPassive: 'true' } });
 
-    it('are answered with NoPassive where nobody is logged in', async () => {
+    it('are answered with NoPassive when nobody is logged in', async () => {
       const page = await follow(
         createAgent(server),
         await createAgent(server).get(address(passive())),
@@ -116,14 +115,14 @@ describe('SAML requests', () => {
       expect(await isSignedBy(answer.xml, 'Response', await certificateOf(server))).to.equal(true);
     });
 
-    it('are answered with the session that is there', async () => {
+    it('are answered with the existing session', async () => {
       const agent = createAgent(server);
       await signOn(agent, server, await serviceProvider(server, 'second'));
       const answer = posted(await follow(agent, await agent.get(address(passive())), server.url));
       expect(statuses(answer.xml)).to.deep.equal(['Success']);
     });
 
-    it('and must ask again (ForceAuthn) are answered with NoPassive', async () => {
+    it('and ForceAuthn are answered with NoPassive', async () => {
       const agent = createAgent(server);
       await signOn(agent, server, await serviceProvider(server, 'second'));
       server.tick(2000);
@@ -133,8 +132,8 @@ describe('SAML requests', () => {
     });
   });
 
-  describe('that must ask again (ForceAuthn)', () => {
-    it('show the login page in spite of the session, and say when', async () => {
+  describe('with ForceAuthn', () => {
+    it('show the login page in spite of the session, and state the new time of login', async () => {
       const agent = createAgent(server);
       const before = await ask(agent, authnRequest());
       server.tick(5000);
@@ -150,7 +149,7 @@ describe('SAML requests', () => {
     });
   });
 
-  it('that must ask again are not answered with an older login, whatever becomes of the parameters on their way', async () => {
+  it('with ForceAuthn are not answered with an older login, even if the user changes the parameters', async () => {
     const agent = createAgent(server);
     await ask(agent, authnRequest());
     server.tick(5000);
@@ -167,7 +166,7 @@ describe('SAML requests', () => {
     }
   });
 
-  it('are not answered at an address that was taken from the application meanwhile', async () => {
+  it('are not answered at a callback that was removed meanwhile', async () => {
     const agent = createAgent(server);
     const xml = authnRequest({ attributes: { AssertionConsumerServiceURL: OTHER_ACS } });
     const page = await follow(agent, await agent.get(address(xml)), server.url);
@@ -180,8 +179,8 @@ describe('SAML requests', () => {
     expect([answer.status, answer.text.includes('SAMLResponse')]).to.deep.equal([400, false]);
   });
 
-  describe('for a kind of name (NameIDPolicy)', () => {
-    it('get an e-mail address, a lasting name, or one of this session', async () => {
+  describe('with a NameIDPolicy', () => {
+    it('get an e-mail address, a persistent or a transient identifier', async () => {
       const agent = createAgent(server);
       const mail = await ask(agent, authnRequest(nameIdPolicy(`${FORMAT}emailAddress`)));
       expect(nameIdOf(mail.xml)).to.equal(USER.email);
@@ -195,7 +194,7 @@ describe('SAML requests', () => {
       expect(nameIdOf(other.xml)).not.to.equal(nameIdOf(passing.xml));
     });
 
-    it("get InvalidNameIDPolicy for a kind there is none of, and for a name in others' words", async () => {
+    it("get InvalidNameIDPolicy for an unavailable format, and for another's SPNameQualifier", async () => {
       const agent = createAgent(server);
       const kerberos = await ask(agent, authnRequest(nameIdPolicy(`${FORMAT_2}kerberos`)));
       expect(statuses(kerberos.xml)).to.deep.equal(['Responder', 'InvalidNameIDPolicy']);
@@ -205,7 +204,7 @@ describe('SAML requests', () => {
       expect((await ask(agent, authnRequest(own))).xml).to.include(`SPNameQualifier="${SP_ISSUER}"`);
     });
 
-    it('about one user are not answered with another', async () => {
+    it('for one user are not answered with another', async () => {
       const about = (name: string) => ({
         content: `<saml:Subject><saml:NameID>${name}</saml:NameID></saml:Subject>`,
       });
@@ -220,29 +219,29 @@ describe('SAML requests', () => {
     });
   });
 
-  describe('for a strength of authentication (RequestedAuthnContext)', () => {
+  describe('with a RequestedAuthnContext', () => {
     const wanting = (...classes: string[]) => ({
       content: `<samlp:RequestedAuthnContext>${classes.map((one) => `<saml:AuthnContextClassRef>${one}</saml:AuthnContextClassRef>`).join('')}</samlp:RequestedAuthnContext>`,
     });
 
-    it('get the one that was met', async () => {
+    it('get the context that was met', async () => {
       const password = `${CONTEXT}PasswordProtectedTransport`;
       const { xml } = await ask(createAgent(server), authnRequest(wanting(`${CONTEXT}X509`, password)));
       expect(xml).to.include(`<saml:AuthnContextClassRef>${password}</saml:AuthnContextClassRef>`);
     });
 
-    it('get NoAuthnContext when none was', async () => {
+    it('get NoAuthnContext when none was met', async () => {
       const { xml } = await ask(createAgent(server), authnRequest(wanting(`${CONTEXT}X509`)));
       expect(statuses(xml)).to.deep.equal(['Responder', 'NoAuthnContext']);
     });
 
-    it("get the addon's own without asking", async () => {
+    it("get the addon's own without asking again", async () => {
       expect((await ask(createAgent(server), authnRequest())).xml).to.include(`${CONTEXT}unspecified`);
     });
   });
 
-  describe('that end otherwise', () => {
-    it('tell the service provider that the user may not come in', async () => {
+  describe('that fail', () => {
+    it('tell the service provider that the user may not log in', async () => {
       const agent = createAgent(server);
       const page = await follow(agent, await agent.get(address(authnRequest())), server.url);
       const user = { email: 'blocked@example.test', password: USER.password };
@@ -251,12 +250,12 @@ describe('SAML requests', () => {
       expect(answer.xml).to.include('<samlp:StatusMessage>user is blocked</samlp:StatusMessage>');
     });
 
-    it('are not asked about what an application may do', async () => {
+    it('ask for no consent', async () => {
       const answer = await ask(createAgent(server), authnRequest(), 'third-party');
       expect(statuses(answer.xml)).to.deep.equal(['Success']);
     });
 
-    it('end nowhere when a connection is asked for that is not there', async () => {
+    it('end with an error when the requested connection does not exist', async () => {
       const agent = createAgent(server);
       const page = await follow(
         agent,
@@ -267,8 +266,8 @@ describe('SAML requests', () => {
     });
   });
 
-  describe('that nobody made (IdP-initiated)', () => {
-    it('log in at the first callback, with no request to respond to', async () => {
+  describe('of the identity provider (IdP-initiated)', () => {
+    it('log in at the first callback, without InResponseTo', async () => {
       const answer = await logInAt(createAgent(server), server, '/samlp/sp?RelayState=deep-link');
       expect(answer.action).to.equal(ACS);
       expect(answer.fields.RelayState).to.equal('deep-link');
@@ -278,10 +277,10 @@ describe('SAML requests', () => {
     });
   });
 
-  describe('are of this server alone', () => {
+  describe('are protected inside the server:', () => {
     const callback = (client = 'sp') => `${server.url}/samlp/${client}/callback`;
 
-    it('an application cannot have its codes sent to the internal callback', async () => {
+    it('the internal callback is not a redirect URI of the application', async () => {
       for (const over of [
         {},
         { response_type: 'token' },
@@ -294,7 +293,7 @@ describe('SAML requests', () => {
       }
     });
 
-    it('a code of theirs is worth nothing at the token endpoint, even to the application itself', async () => {
+    it('the internal code is rejected at the token endpoint, even from the application', async () => {
       const agent = createAgent(server);
       const page = await follow(agent, await agent.get(address(authnRequest(), 'with-code')), server.url);
       let current = await agent.request(page.text.match(/action="([^"]*)"/)![1]!, {
@@ -315,7 +314,7 @@ describe('SAML requests', () => {
       }
     });
 
-    it('end in the browser that began them, once', async () => {
+    it('the callback is accepted once, in the browser that began', async () => {
       const agent = createAgent(server);
       const started = await agent.get(address(authnRequest()));
       const page = await follow(agent, started, server.url);
@@ -329,7 +328,7 @@ describe('SAML requests', () => {
       expect((await agent.get(current.location)).status).to.equal(400);
     });
 
-    it('do not take a code of another login', async () => {
+    it('a code of another login is rejected at the callback', async () => {
       const agent = createAgent(server);
       const { code } = responseOf(await logIn(agent, server, webRequest()));
       const state = new URL((await agent.get(address(authnRequest()))).location).searchParams.get('state');
@@ -337,14 +336,13 @@ describe('SAML requests', () => {
       expect([answer.status, answer.text.includes('SAMLResponse')]).to.deep.equal([400, false]);
     });
 
-    it('do not let an application use codes that may not', async () => {
+    it('an application without authorization_code cannot use codes', async () => {
       const params = webRequest({ client_id: 'sp', redirect_uri: ACS });
       expect(responseOf(await authorize(createAgent(server), params)).error).to.equal('unauthorized_client');
       expect(responseOf(await logIn(createAgent(server), server, webRequest())).code).to.be.a('string');
-      expect(WEB_CALLBACK).to.be.a('string');
     });
 
-    it('leave no grant behind', async () => {
+    it('no grant is left behind', async () => {
       const agent = createAgent(server);
       const artifacts = server.store.collection('artifacts');
       const before = new Set((await artifacts.list({ limit: 10_000 })).records.map(({ id }) => id));

@@ -1,4 +1,4 @@
-// A service provider that wants a second factor gets the one of the hosted login, or is told that there was none.
+// A service provider that requests a second factor gets that of the hosted login.
 import { expect } from 'chai';
 import { codeOf, factors, tenant } from '../factors/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
@@ -33,7 +33,7 @@ describe('a SAML request for a second factor', () => {
       }),
     )}`;
 
-  it('leads to it after the password, and is answered with the context that was met', async () => {
+  it('asks for it after the password, and is answered with the context that was met', async () => {
     const user = { email: 'mfa-0@example.test', password: USER.password };
     const agent = createAgent(server);
     const login = await follow(agent, await agent.get(wanting(REFEDS)), server.url);

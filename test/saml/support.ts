@@ -1,4 +1,4 @@
-// A service provider nobody here wrote (@node-saml/node-saml), and what it takes to send somebody to it.
+// A service provider by another author (@node-saml/node-saml), and helpers for its logins.
 import { generateKeyPairSync } from 'node:crypto';
 import { type Profile, SAML, type SamlConfig } from '@node-saml/node-saml';
 import { type Agent, type Answer, readForm } from '../support/agent.ts';
@@ -10,7 +10,7 @@ export const SLO = 'https://sp.example.test/slo';
 export const SP_ISSUER = 'https://sp.example.test/metadata';
 export { makeCertificate };
 
-/** A key and a certificate over it, as service providers have them. */
+/** A key and its certificate, as service providers have them. */
 export interface KeyAndCertificate {
   privateKey: string;
   certificate: string;
@@ -49,7 +49,7 @@ async function makeCertificate(modulusLength = 2048): Promise<KeyAndCertificate>
   };
 }
 
-/** An application with the SAML addon, in the tenant file's vocabulary: one service provider under several names. */
+/** An application with the SAML addon in the tenant file's vocabulary. */
 export function samlClient(clientId: string, samlp: object = {}, over: object = {}) {
   return {
     client_id: clientId,
@@ -62,7 +62,7 @@ export function samlClient(clientId: string, samlp: object = {}, over: object = 
   };
 }
 
-/** Starts a server whose tenant has these SAML applications beside those of the other tests. */
+/** Starts a server whose tenant has these SAML applications besides those of the other tests. */
 export function startSamlServer(clients: { client_id: string }[], over: object = {}): Promise<TestServer> {
   const ids = clients.map(({ client_id }) => client_id);
   const [users, ...others] = baseTenant.databases;
@@ -76,13 +76,13 @@ export function startSamlServer(clients: { client_id: string }[], over: object =
   });
 }
 
-/** The certificate that a server signs with, PEM. */
+/** Returns the certificate that a server signs with, PEM. */
 export async function certificateOf(server: TestServer): Promise<string> {
   const [key] = await server.store.collection('signingKeys').findBy('state', 'current');
   return `-----BEGIN CERTIFICATE-----\n${key!.x5c[0]}\n-----END CERTIFICATE-----`;
 }
 
-/** The service provider of an application, as its developers would configure it. */
+/** Returns the service provider of an application, as its developers would configure it. */
 export async function serviceProvider(
   server: TestServer,
   clientId: string,
@@ -106,21 +106,21 @@ export async function serviceProvider(
   });
 }
 
-/** What a service provider's form post carries. */
+/** The fields of the form that is posted to a service provider. */
 interface Posted {
   action: string;
   fields: Record<string, string>;
-  /** The message, decoded. */
+  /** The decoded message. */
   xml: string;
 }
 
-/** The message that a page would post. @throws Error when the page is no such page. */
+/** Returns the message that a page would post. @throws Error when the page has no such form. */
 export function posted(page: Answer, parameter = 'SAMLResponse'): Posted {
   const { action, fields } = readForm(page, parameter);
   return { action, fields, xml: Buffer.from(fields[parameter] ?? '', 'base64').toString('utf8') };
 }
 
-/** Goes to an address of the server, logs in if asked to, and returns the page that posts the Response. */
+/** Opens a URL of the server, logs in if necessary, and returns the page that posts the Response. */
 export async function logInAt(agent: Agent, server: { url: string }, address: string): Promise<Posted> {
   const page = await follow(agent, await agent.get(address), server.url);
   if (page.status === 200 && page.text.includes('name="SAMLResponse"')) return posted(page);

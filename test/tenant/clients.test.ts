@@ -1,4 +1,5 @@
-// Applications, connections and APIs of a tenant file that could not work, or not safely: refused before they serve.
+// Applications, connections and APIs of a tenant file that could not work, or not safely, are rejected before the
+// server starts.
 import { generateKeyPairSync, type JsonWebKey } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -50,10 +51,10 @@ const users = (options: object) => ({ databases: [{ name: 'users', options }] })
 
 const KEY = /^clients[.[]0\]?\.client_authentication_methods\.private_key_jwt\.credentials[.[]0\]?/;
 
-describe('a tenant file is refused, naming the place and the cause, for', () => {
+describe('a tenant file is rejected, with the place and the cause, for', () => {
   const refused: [string, object, RegExp, RegExp][] = [
-    ['a client_secret of one letter', client({ client_secret: 'x' }), /client_secret/, /8 char/],
-    ['a client_secret of seven', client({ client_secret: '1234567' }), /client_secret/, /8 char/],
+    ['a client_secret of one character', client({ client_secret: 'x' }), /client_secret/, /8 char/],
+    ['a client_secret of seven characters', client({ client_secret: '1234567' }), /client_secret/, /8 char/],
     ...[
       'pässword-of-some-length',
       'tab\there-and-there',
@@ -87,7 +88,7 @@ describe('a tenant file is refused, naming the place and the cause, for', () => 
       ],
     ),
     [
-      'HS256 for an application with a key and no secret',
+      'HS256 for an application with a key and without a secret',
       { clients: [{ ...withKey({ pem: rsa.publicKey.export(spki) }).clients[0], ...hs256 }] },
       /client_secret/,
       /HS256/,
@@ -100,33 +101,43 @@ describe('a tenant file is refused, naming the place and the cause, for', () => 
         /client_credentials/,
       ],
     ),
-    ['a key in neither form', withKey({}), KEY, /either pem or jwk/],
+    ['a key that is neither PEM nor JWK', withKey({}), KEY, /either pem or jwk/],
     [
-      'a key in both forms',
+      'a key as both PEM and JWK',
       withKey({ pem: rsa.publicKey.export(spki), jwk: jwkOf(rsa.publicKey) }),
       KEY,
       /either pem or jwk/,
     ],
     [
-      'a PEM that is garbage',
+      'a PEM with invalid content',
       withKey({ pem: '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----' }),
       KEY,
       /no public key/,
     ],
-    ['a PEM that is no PEM', withKey({ pem: 'hello' }), KEY, /no public key/],
+    ['a PEM without its header', withKey({ pem: 'hello' }), KEY, /no public key/],
     ['a PEM with a private key', withKey({ pem: rsa.privateKey.export(pkcs8) }), KEY, /private/],
     ['a JWK without kty', withKey({ jwk: { ...jwkOf(rsa.publicKey), kty: undefined } }), KEY, /kty/],
     ['a JWK with a kty that is a number', withKey({ jwk: { kty: 1 } }), KEY, /kty/],
-    ['a JWK that is garbage', withKey({ jwk: { kty: 'RSA', n: '!', e: 5 } }), KEY, /no public key/],
+    ['a JWK with invalid members', withKey({ jwk: { kty: 'RSA', n: '!', e: 5 } }), KEY, /no public key/],
     ['a private JWK', withKey({ jwk: jwkOf(rsa.privateKey) }), KEY, /private/],
-    ['a private JWK of a curve', withKey({ alg: 'ES256', jwk: jwkOf(p256.privateKey) }), KEY, /private/],
-    ['a shared JWK', withKey({ jwk: { kty: 'oct', k: 'c2VjcmV0' } }), KEY, /shared/],
-    ['a JWK whose kid is no text', withKey({ jwk: { ...jwkOf(rsa.publicKey), kid: 5 } }), KEY, /kid/],
+    ['a private EC JWK', withKey({ alg: 'ES256', jwk: jwkOf(p256.privateKey) }), KEY, /private/],
+    ['a symmetric JWK', withKey({ jwk: { kty: 'oct', k: 'c2VjcmV0' } }), KEY, /shared/],
+    ['a JWK whose kid is not a string', withKey({ jwk: { ...jwkOf(rsa.publicKey), kid: 5 } }), KEY, /kid/],
     ['an RSA key of 1024 bits', withKey({ pem: short.publicKey.export(spki) }), KEY, /2048/],
     ['an EC key for RS256', withKey({ pem: p256.publicKey.export(spki) }), KEY, /RS256/],
     ['an RSA key for ES256', withKey({ alg: 'ES256', pem: rsa.publicKey.export(spki) }), KEY, /ES256/],
-    ['a key of another curve', withKey({ alg: 'ES256', pem: p384.publicKey.export(spki) }), KEY, /P-256/],
-    ['a key of the other curve', withKey({ alg: 'ES384', jwk: jwkOf(p256.publicKey) }), KEY, /P-384/],
+    [
+      'a key on a curve other than P-256 for ES256',
+      withKey({ alg: 'ES256', pem: p384.publicKey.export(spki) }),
+      KEY,
+      /P-256/,
+    ],
+    [
+      'a key on a curve other than P-384 for ES384',
+      withKey({ alg: 'ES384', jwk: jwkOf(p256.publicKey) }),
+      KEY,
+      /P-384/,
+    ],
     ['an HS256 API without a secret', api({ signing_alg: 'HS256' }), /signing_secret/, /required/],
     [
       'an HS256 API with a secret that is shorter than the hash',
@@ -136,7 +147,7 @@ describe('a tenant file is refused, naming the place and the cause, for', () => 
     ],
     ['a scope with a space', api({ scopes: [{ value: 'read things' }] }), /scopes[.[]0/, /scope/],
     ['a scope with a quotation mark', api({ scopes: [{ value: 'a"b' }] }), /scopes[.[]0/, /scope/],
-    ['an identifier with half a character', api({ identifier: 'a\ud800' }), /identifier/, /Unicode/],
+    ['an identifier with half of a surrogate pair', api({ identifier: 'a\ud800' }), /identifier/, /Unicode/],
     ...[60, 0, 3, 41, -6, 5.5, '6', 'six', null, []].map((length): [string, object, RegExp, RegExp] => [
       `codes of the length ${JSON.stringify(length)}`,
       mail({ totp: { length } }),
@@ -149,8 +160,8 @@ describe('a tenant file is refused, naming the place and the cause, for', () => 
       /connections[.[]0\]?\.options\.totp\.time_step/,
       /./,
     ]),
-    ['totp that is text', mail({ totp: 'yes' }), /options\.totp/, /./],
-    ['disable_signup that is text', mail({ disable_signup: 'no' }), /options\.disable_signup/, /./],
+    ['totp that is a string', mail({ totp: 'yes' }), /options\.totp/, /./],
+    ['disable_signup that is a string', mail({ disable_signup: 'no' }), /options\.disable_signup/, /./],
     ...['A'.repeat(43), vapid.other].map((private_key): [string, object, RegExp, RegExp] => [
       `web push keys that are no pair (${private_key.slice(0, 2)}…)`,
       { webPush: { ...vapid.pair, private_key } },
@@ -158,13 +169,13 @@ describe('a tenant file is refused, naming the place and the cause, for', () => 
       /public_key/,
     ]),
     [
-      'usernames whose least length is above the longest',
+      'usernames whose minimum length is above the maximum',
       users({ validation: { username: { min: 20, max: 10 } } }),
       /databases[.[]0\]?\.options\.validation\.username/,
       /max/,
     ],
     [
-      'usernames whose least length is above the longest by default',
+      'usernames whose minimum length is above the default maximum',
       users({ validation: { username: { min: 16 } } }),
       /databases[.[]0\]?\.options\.validation\.username/,
       /max/,
@@ -175,23 +186,23 @@ describe('a tenant file is refused, naming the place and the cause, for', () => 
       const faults = faultsOf(file);
       expect(faults).to.have.length(1);
       expect(faults[0]).to.match(place).and.match(cause);
-      // What is wrong with a secret is said without the secret.
+      // A message about a secret does not contain the secret.
       expect(faults[0]).not.to.contain('BEGIN');
     });
   }
 });
 
-describe('a tenant file is taken with', () => {
+describe('a tenant file is accepted with', () => {
   const taken: [string, object][] = [
     [
-      'a secret of every printable character',
+      'a secret with every printable character',
       client({ client_secret: ' !"#$%&\'()*+,-./09:;<=>?@AZ[\\]^_`az{|}~' }),
     ],
     ['HS256 with a secret as long as the hash', client({ client_secret: 's'.repeat(32), ...hs256 })],
-    ['HS256 with a secret that is made at the start', client(hs256)],
+    ['HS256 with a generated secret', client(hs256)],
     ['an RSA key as PEM', withKey({ pem: rsa.publicKey.export(spki) })],
     [
-      'a PEM whose line ends are written out',
+      'a PEM with escaped line breaks',
       withKey({ pem: String(rsa.publicKey.export(spki)).replaceAll('\n', '\\n') }),
     ],
     ['an RSA key as JWK', withKey({ alg: 'PS256', jwk: { ...jwkOf(rsa.publicKey), kid: 'k', use: 'sig' } })],
@@ -209,7 +220,7 @@ describe('a tenant file is taken with', () => {
       }),
     ],
     [
-      'codes of 4 and of 12 digits',
+      'codes of 4 and 12 digits',
       {
         connections: [4, 12].map((length) => ({
           name: `c${length}`,
@@ -219,12 +230,12 @@ describe('a tenant file is taken with', () => {
       },
     ],
     [
-      'options of other strategies, whatever they say',
+      'unchecked options of unsupported strategies',
       {
         connections: [{ name: 'c', strategy: 'bitbucket', options: { totp: { length: 60 } } }],
       },
     ],
-    ['web push keys that are a pair', { webPush: vapid.pair }],
+    ['a matching pair of web push keys', { webPush: vapid.pair }],
     ['an HS256 API', api({ signing_alg: 'HS256', signing_secret: 's'.repeat(32) })],
   ];
   for (const [what, file] of taken) {
@@ -234,7 +245,7 @@ describe('a tenant file is taken with', () => {
   }
 });
 
-/** What a start on a data directory says; empty when it starts. */
+/** Returns the message of a start on a data directory that fails; empty when it starts. */
 async function refusalToStart(dataDir: string): Promise<string> {
   try {
     await (await startServer({ tenant, dataDir })).stop();
@@ -245,7 +256,7 @@ async function refusalToStart(dataDir: string): Promise<string> {
 }
 
 describe('the server', () => {
-  it('does not start, and gatehouse check says the same, naming the application by its place', async () => {
+  it('does not start with an invalid application, and gatehouse check names it in the same way', async () => {
     const cwd = mkdtempSync(join(tmpdir(), 'gatehouse-clients-'));
     try {
       const file =
@@ -264,14 +275,14 @@ describe('the server', () => {
     }
   });
 
-  describe('with an application that is public by now', () => {
+  describe('with an application that has become public', () => {
     let server: TestServer;
     beforeEach(async () => {
       server = await startServer({ tenant });
     });
     afterEach(() => server.stop());
 
-    it('gives it no token for itself, whatever its grant types say', async () => {
+    it('issues it no token by client_credentials, whatever its grant types', async () => {
       const clients = server.store.collection('clients');
       const ask = (fields: Record<string, string>) =>
         token(createAgent(server), {
@@ -304,7 +315,7 @@ describe('the server', () => {
     });
   });
 
-  it('does not start on a store whose applications would be refused in a tenant file, and says what to do', async () => {
+  it('does not start on a store with applications that a tenant file would be rejected for, and says what to do', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-clients-'));
     try {
       const before = await startServer({ tenant, dataDir });
@@ -326,7 +337,7 @@ describe('the server', () => {
     }
   });
 
-  it('does not start with an application that the engine would refuse at each request', async () => {
+  it('does not start with an application that the engine would reject at each request', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-clients-'));
     try {
       const before = await startServer({ tenant, dataDir });
@@ -341,7 +352,7 @@ describe('the server', () => {
     }
   });
 
-  it('does not give client_credentials to a public application that names no grant types', async () => {
+  it('does not give client_credentials to a public application without grant types', async () => {
     const server = await startServer({
       tenant: { clients: [{ client_id: 'x', name: 'X', token_endpoint_auth_method: 'none' }] },
     });

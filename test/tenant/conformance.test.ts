@@ -1,4 +1,4 @@
-// The tenant for the conformance suite: its development user has every claim of the standard.
+// The tenant for the conformance suite. Its development user has every claim of the standard.
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -58,7 +58,7 @@ describe('config/examples/conformance.yaml', () => {
     return (await createAgent(server).get('/userinfo', { authorization: `Bearer ${access_token}` })).json();
   };
 
-  it('gives a user whose profile has each claim of each scope', async () => {
+  it('has a user whose profile contains each claim of each scope', async () => {
     const given = await claims('openid profile email address phone');
     expect(given).to.include({ given_name: 'Ada', gender: 'female', phone_number_verified: true });
     expect(given.address).to.include({ locality: 'London' });
@@ -66,14 +66,14 @@ describe('config/examples/conformance.yaml', () => {
     expect(Object.keys(given)).to.have.lengthOf(20);
   });
 
-  it('has metadata without the hosted service’s own: the address of global token revocation, which is no URL, and that of factors', async () => {
+  it("omits the hosted service's own metadata: the global token revocation endpoint, which is not a URL, and the MFA endpoint", async () => {
     const metadata = (await createAgent(server).get('/.well-known/openid-configuration')).json();
     expect(metadata)
       .to.include.keys('issuer')
       .and.not.have.any.keys('global_token_revocation_endpoint', 'mfa_challenge_endpoint');
   });
 
-  it('gives no more than was asked for', async () => {
+  it('returns only the requested claims', async () => {
     expect(Object.keys(await claims('openid email'))).to.have.members(['sub', 'email', 'email_verified']);
   });
 });

@@ -1,9 +1,9 @@
-// The tenant file as YAML: what is wrong with it is said by its line, and no text makes the reader hang.
+// The tenant file as YAML: faults are reported with their lines, and no text makes the parser hang.
 import { expect } from 'chai';
 import { readYaml } from '../../src/tenant/document.ts';
 import { parseTenant, TenantFault } from '../../src/tenant/load.ts';
 
-/** The faults of a text, as a person reads them. */
+/** Returns the faults of a text as messages. */
 function faultsOf(text: string): readonly string[] {
   try {
     parseTenant(text, {}, 'tenant.yaml');
@@ -20,13 +20,13 @@ describe('the YAML of a tenant file', () => {
   for (const [what, text, fault] of [
     ['that refers to itself', 'tenant: {}\nx: &a [*a]', '*a is a part of what it stands for (tenant.yaml:2)'],
     [
-      'that refers to itself further in',
+      'with an alias inside its own anchor',
       'x: &a\n  y:\n    z: *a',
       '*a is a part of what it stands for (tenant.yaml:3)',
     ],
-    ['that refers to nothing', 'x: *a', '*a stands for no anchor before it (tenant.yaml:1)'],
+    ['with an alias without an anchor', 'x: *a', '*a stands for no anchor before it (tenant.yaml:1)'],
     [
-      'that refers to what comes later',
+      'with an alias before its anchor',
       'x: *a\ny: &a 1',
       '*a stands for no anchor before it (tenant.yaml:1)',
     ],
@@ -46,33 +46,37 @@ describe('the YAML of a tenant file', () => {
       'its aliases nest it more than 100 levels deep (tenant.yaml:100)',
     ],
     [
-      'with aliases beyond number',
+      'with too many aliases',
       `x: &a [1]\ny:\n${'  - *a\n'.repeat(5_001)}`,
       'it has more than 5000 aliases (tenant.yaml:5003)',
     ],
     [
-      'that is nested deeply',
+      'that is nested too deeply',
       `${'['.repeat(150)}${']'.repeat(150)}`,
       'it is nested more than 100 levels deep (tenant.yaml:1)',
     ],
-    ['that is nested beyond the reach of the parser', '['.repeat(20_000), 'it is nested too deeply'],
+    ['that is nested too deeply for the parser', '['.repeat(20_000), 'it is nested too deeply'],
     ['with a key twice', 'clients: []\ntenant: {}\nclients: []', 'Map keys must be unique (tenant.yaml:3)'],
     ['with tabs', 'tenant:\n\tfriendly_name: x', 'Tabs are not allowed as indentation (tenant.yaml:2)'],
-    ['that are two', 'clients: []\n---\nclients: []', 'there is more than one document (tenant.yaml:2)'],
+    [
+      'with two documents',
+      'clients: []\n---\nclients: []',
+      'there is more than one document (tenant.yaml:2)',
+    ],
   ] as const) {
-    it(`is refused for a text ${what}`, () => {
+    it(`is rejected for a text ${what}`, () => {
       const faults = faultsOf(text).join('\n');
       expect(faults).to.contain('not valid YAML: ').and.contain(fault);
     });
   }
 
-  it('names several faults at once, and none of them quotes the text', () => {
+  it('reports several faults at once, and quotes the text in none', () => {
     const faults = faultsOf('a: [\nb: hidden }\nc: "hidden" hidden: hidden\n');
     expect(faults.length).to.be.above(1);
     expect(faults.join()).not.to.contain('hidden');
   });
 
-  it('may have aliases that make sense', () => {
+  it('may contain aliases', () => {
     const text =
       'x: &urls [https://a.test/, https://b.test/]\nclients:\n  - { client_id: a, name: A, callbacks: *urls }';
     expect(parseTenant(text, {}).tenant.clients[0]?.callbacks).to.deep.equal([
@@ -81,7 +85,7 @@ describe('the YAML of a tenant file', () => {
     ]);
   });
 
-  it('may be used by an alias more often than the parser would have it by itself', () => {
+  it('may contain more aliases than the parser allows by default', () => {
     const clients = Array.from(
       { length: 300 },
       (_, i) => `  - { client_id: c${i}, name: C${i}, callbacks: *urls }`,
@@ -90,7 +94,7 @@ describe('the YAML of a tenant file', () => {
     expect(parseTenant(text, {}).tenant.clients).to.have.length(300);
   });
 
-  it('has a line for each value, and for what is missing that of what it is missing in', () => {
+  it('has a line for each value, and none for a missing section', () => {
     const read = readYaml(
       'clients:\n  - client_id: x\n\n    name: X\n  - &y\n    client_id: y\nusers: [*y]\n',
     );
@@ -103,7 +107,7 @@ describe('the YAML of a tenant file', () => {
     expect(line('nothing')).to.equal(undefined);
   });
 
-  it('of a tag that means nothing is read, and the tag named', () => {
+  it('with an unknown tag is read, with a warning that names the tag', () => {
     const { warnings } = parseTenant('tenant: {}\nmoon: !full x', {}, 'tenant.yaml');
     expect(warnings.join('\n')).to.contain('!full').and.contain('(tenant.yaml:2)');
   });

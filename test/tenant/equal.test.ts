@@ -1,4 +1,4 @@
-// What is exported applies to the same tenant: byte for byte, also after changes by the Management API.
+// Export and apply are inverse: the tenant is identical byte for byte, also after changes by the Management API.
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -44,7 +44,7 @@ describe('a tenant that is exported and applied', () => {
     'the example': parse(EXAMPLE),
     'every section': EVERYTHING,
   })) {
-    it(`is the same again: ${name}`, async () => {
+    it(`is identical: ${name}`, async () => {
       server = await startServer({ tenant: given });
       const first = await exported();
       expect(await reapplied(first)).to.deep.equal([]);
@@ -53,17 +53,17 @@ describe('a tenant that is exported and applied', () => {
     });
   }
 
-  it('is the same in an empty store', async () => {
+  it('is identical in an empty store', async () => {
     server = await startServer({ tenant: EVERYTHING });
     const { issuer } = server;
     const first = await exported();
     await server.stop();
     server = await startServer({ tenant: { ...parseTenant(first, {}).tenant } });
-    // Its address is another: the port is the system's choice.
+    // Its URL is another: the system chooses the port.
     expect((await exported()).replaceAll(server.issuer, issuer)).to.equal(first);
   });
 
-  it('keeps what calls have changed', async () => {
+  it('keeps changes of the Management API', async () => {
     server = await startServer({ tenant: EVERYTHING });
     const { client_id, client_secret } = (await carryOut(deps(), { command: 'admin', name: 'A' })) as Record<
       string,
@@ -130,7 +130,7 @@ describe('a tenant that is exported and applied', () => {
     expect(await exported()).to.equal(text);
   });
 
-  it('plans member by member, without secrets, and applies that: nothing is left to change', async () => {
+  it('plans each member without secrets, and applies the plan completely', async () => {
     server = await startServer({ tenant: EVERYTHING });
     const changed = structuredClone(EVERYTHING) as unknown as {
       clients: Record<string, unknown>[];
@@ -170,7 +170,7 @@ describe('a tenant that is exported and applied', () => {
     expect(await order('plan', changed)).to.deep.equal([]);
   });
 
-  it('leaves sections alone that the file does not have, and ids that it does not give', async () => {
+  it('leaves sections unchanged that the file does not have, and ids that it does not give', async () => {
     server = await startServer({ tenant: EVERYTHING });
     const {
       roles: _r,
@@ -194,7 +194,7 @@ describe('a tenant that is exported and applied', () => {
     expect(await server.store.collection('roles').get('rol_ofacall')).to.have.property('name', 'Reader');
   });
 
-  it('takes a role from its users with the role, and an organization from its members', async () => {
+  it('removes a role from its users with the role, and the memberships with an organization', async () => {
     server = await startServer({ tenant: EVERYTHING });
     const { store } = server;
     const [role] = await store.collection('roles').findBy('name', 'Editor');
@@ -213,7 +213,7 @@ describe('a tenant that is exported and applied', () => {
     expect(await store.collection('memberships').count()).to.equal(0);
   });
 
-  it('refuses connections and actions that it does not have', () => {
+  it('rejects connections and actions that the file does not have', () => {
     const faults = () => {
       try {
         readTenant({
@@ -248,7 +248,7 @@ describe('a tenant that is exported and applied', () => {
       .and.contain('rulesConfigs[1]');
   });
 
-  itInFiles('seals the secrets of actions and log streams on disk', async () => {
+  itInFiles('encrypts the secrets of actions and log streams on disk', async () => {
     server = await startServer({ tenant: EVERYTHING });
     const file = readFileSync(join(server.dataDir, 'store/documents.json'), 'utf8');
     expect(file).to.contain('Greet').and.not.contain('nobody-reads').and.not.contain('of-logs');
@@ -279,7 +279,7 @@ describe('a file that is applied while the server runs', () => {
       { command: 'apply', tenant: readTenant(document).tenant },
     );
 
-  it('is in force with the next request, and sessions stay', async () => {
+  it('takes effect with the next request, and keeps sessions', async () => {
     const browser = createAgent(server);
     await logIn(browser, server, webRequest());
     const silently = async (over = {}) =>
@@ -297,7 +297,7 @@ describe('a file that is applied while the server runs', () => {
     await applied(added);
     expect((await asked()).status).to.equal(200);
     expect(await silently()).to.have.property('code');
-    // The database is no connection of the application any more: nobody new comes in by it.
+    // The database is no longer a connection of the application, so nobody can log in with it.
     const password = () =>
       token(createAgent(server), {
         grant_type: 'password',

@@ -1,4 +1,4 @@
-// Every file of config/examples is a tenant that a server starts with.
+// A server starts with every file of config/examples.
 import { generateKeyPairSync } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -17,7 +17,7 @@ describe('config/examples', () => {
     certificate = (await clientCertificate()).cert;
   });
 
-  /** A value for each variable of a file: an address, a secret, a key. */
+  /** Returns a value for each variable of a file: a URL, a secret, a key. */
   const variablesOf = (text: string): Record<string, string> => {
     const value = (name: string) => {
       if (name.startsWith('KEY_')) return key;

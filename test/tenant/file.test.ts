@@ -28,7 +28,7 @@ describe('the tenant file', () => {
     expect(parseTenant(EXAMPLE, {}).warnings).to.deep.equal([]);
   });
 
-  it('that comes with Gatehouse is not fit for production', () => {
+  it('that comes with Gatehouse is rejected in production', () => {
     const faults = productionFaults(parseTenant(EXAMPLE, {}).tenant, {});
     expect(faults.join('\n'))
       .to.contain('example-web')
@@ -37,7 +37,7 @@ describe('the tenant file', () => {
       .and.contain('SMTP_URL:');
   });
 
-  it('with a provider on this machine is fit for production where that is opened alone', () => {
+  it('with a provider on this machine is accepted in production only when OUTBOUND_ALLOW names it', () => {
     const options = {
       authorizationURL: 'https://idp.example.test/authorize',
       tokenURL: 'http://localhost:4000/token',
@@ -61,7 +61,7 @@ describe('the tenant file', () => {
     );
   });
 
-  it('names every variable that is not set, and where', () => {
+  it('reports every variable that is not set, with its path', () => {
     const faults = faultsOf(() => parseTenant("clients: [{ client_id: '${A}', name: '##B##' }]", {}));
     expect(faults).to.deep.equal([
       'clients[0].client_id: the environment variable A is not set (the text itself is \\${A})',
@@ -69,12 +69,12 @@ describe('the tenant file', () => {
     ]);
   });
 
-  it('takes a variable with a backslash before it as it stands', () => {
+  it('takes a variable after a backslash literally', () => {
     const text = "tenant: { friendly_name: '\\${NAME} and \\##NAME##' }";
     expect(parseTenant(text, { NAME: 'one' }).tenant.tenant.friendly_name).to.equal('${NAME} and ##NAME##');
   });
 
-  it('names every fault at once, with its path', () => {
+  it('reports every fault at once, with its path', () => {
     const faults = faultsOf(() =>
       readTenant({
         clients: [{ name: 'no id' }, { client_id: 'x', name: 'X', app_type: 'toaster' }],
@@ -87,7 +87,7 @@ describe('the tenant file', () => {
       .and.contain('databases.0.name');
   });
 
-  it('is refused for SAML settings that could not be followed', () => {
+  it('is rejected for SAML settings that cannot be followed', () => {
     const samlp = {
       signingCert: 'no certificate',
       recipient: 'javascript:alert(1)',
@@ -99,18 +99,18 @@ describe('the tenant file', () => {
     for (const key of Object.keys(samlp)) expect(faults).to.contain(`clients.0.addons.samlp.${key}`);
   });
 
-  it('is refused for a SAML application whose assertions nobody could trust', () => {
+  it('is rejected for a SAML application with unsigned assertions and responses', () => {
     const read = (samlp: object) => () =>
       readTenant({ clients: [{ client_id: 'x', name: 'X', addons: { samlp } }] });
     for (const unsigned of [{ signAssertion: false }, { signAssertion: false, signResponse: false }]) {
       expect(faultsOf(read(unsigned)).join('\n')).to.contain('clients.0.addons.samlp.signAssertion');
     }
     expect(read({ signAssertion: false, signResponse: true })().warnings).to.deep.equal([]);
-    // What is not known in it is still named.
+    // Unknown settings in it are still reported.
     expect(read({ sparkle: true })().warnings.join()).to.contain('addons.samlp.sparkle');
   });
 
-  it('keeps unknown keys, and names each', () => {
+  it('keeps unknown keys, and warns of each', () => {
     const { tenant: read, warnings } = readTenant({
       moon: 'full',
       tenant: { tides: 'high' },
@@ -127,15 +127,15 @@ describe('the tenant file', () => {
   for (const [what, bucket] of [
     ['is never full again', { capacity: 10, perMinute: 1e-300 }],
     ['is emptied by the first request', { capacity: 0.5, perMinute: 1 }],
-    ['has no end', { capacity: 1e300, perMinute: 1 }],
+    ['has no finite size', { capacity: 1e300, perMinute: 1 }],
   ] as const) {
-    it(`refuses a bucket that ${what}`, () => {
+    it(`rejects a bucket that ${what}`, () => {
       const read = () => readTenant({ attackProtection: { rateLimits: { login: bucket } } });
       expect(read).to.throw().with.property('faults').with.length(1);
     });
   }
 
-  it('warns of what nobody can do in a database elsewhere without a script for it', () => {
+  it('warns of functions that do not work in a custom database without their script', () => {
     const warningsOf = (names: string[], more = {}) => {
       const customScripts = Object.fromEntries(names.map((name) => [name, 'module.exports = () => {}']));
       const options = { enabledDatabaseCustomization: true, customScripts, ...more };
@@ -149,7 +149,7 @@ describe('the tenant file', () => {
     expect(warningsOf(['login', 'get_user', 'change_password'], { disable_signup: true })).to.deep.equal([]);
   });
 
-  it('warns of links of a password reset that were to be good for longer than a day', () => {
+  it('warns of password reset links with a lifetime of more than a day', () => {
     const warningsOf = (template: string, urlLifetimeInSeconds: number) =>
       readTenant({ emailTemplates: [{ template, urlLifetimeInSeconds }] }).warnings;
     expect(warningsOf('reset_email', 86_400)).to.deep.equal([]);
@@ -160,7 +160,7 @@ describe('the tenant file', () => {
     );
   });
 
-  it('names connections of a kind that is not built in: nobody can log in with them', () => {
+  it('warns of connections with unsupported strategies, with which nobody can log in', () => {
     const { warnings } = readTenant({
       databases: [{ name: 'people' }],
       connections: [
@@ -176,7 +176,7 @@ describe('the tenant file', () => {
     ]);
   });
 
-  it('is refused for log streams that could not be sent, and names those that nothing is sent to', () => {
+  it('is rejected for log streams that cannot be sent, and warns of unsupported types', () => {
     const read = (stream: object) => () => readTenant({ logStreams: [{ name: 'Stream', ...stream }] });
     expect(faultsOf(read({ type: 'http', sink: { httpEndpoint: 'ftp://x' } })).join()).to.match(
       /^logStreams\[0\]\.sink\.httpEndpoint: /,
@@ -195,7 +195,7 @@ describe('the tenant file', () => {
     ]);
   });
 
-  it('names unknown keys at any depth: a misspelt rule does not hold', () => {
+  it('warns of unknown keys at any depth', () => {
     const { tenant: read, warnings } = readTenant({
       branding: { colors: { primry: '#000000' } },
       clients: [{ client_id: 'x', name: 'X', refresh_token: { leewayy: 1 } }],
@@ -221,14 +221,14 @@ describe('the tenant file', () => {
     expect(read.databases[0]?.options.password_history).to.have.property('enabled', true);
   });
 
-  it('that is no YAML, or no file, is a fault in words', () => {
+  it('that is not YAML, or cannot be read, is reported in words', () => {
     expect(faultsOf(() => parseTenant('a: [', {})).join()).to.contain('not valid YAML');
     expect(faultsOf(() => parseTenant('- a\n- b', {})).length).to.be.above(0);
   });
 
   const contradictions: [string, object, RegExp][] = [
     [
-      'two applications of one id',
+      'two applications with one id',
       {
         clients: [
           { client_id: 'x', name: 'A' },
@@ -238,7 +238,7 @@ describe('the tenant file', () => {
       /^clients\[1\]: x is there twice$/,
     ],
     [
-      'two APIs of one identifier',
+      'two APIs with one identifier',
       {
         resourceServers: [
           { name: 'A', identifier: 'x' },
@@ -248,17 +248,17 @@ describe('the tenant file', () => {
       /^resourceServers\[1\]: x is there twice$/,
     ],
     [
-      'two connections of one name',
+      'two connections with one name',
       { databases: [{ name: 'x' }], connections: [{ name: 'x', strategy: 'email' }] },
       /^connections\[0\]: x is there twice$/,
     ],
     [
-      'a database without passwords, and without codes in their place',
+      'a database with neither passwords nor codes',
       { databases: [{ name: 'x', options: { authentication_methods: { password: { enabled: false } } } }] },
       /^databases\[0\]\.options: authentication_methods\.password can be disabled with/,
     ],
     [
-      'a database that logs in with addresses which several users may have',
+      'a database that logs in with addresses that are not unique',
       {
         databases: [
           { name: 'x', options: { attributes: { email: { identifier: { active: true }, unique: false } } } },
@@ -267,7 +267,7 @@ describe('the tenant file', () => {
       /^databases\[0\]\.options: attribute email must be unique to be an identifier$/,
     ],
     [
-      'two applications of one name',
+      'two applications with one name',
       {
         clients: [
           { client_id: 'x', name: 'A' },
@@ -277,7 +277,7 @@ describe('the tenant file', () => {
       /^clients\[1\]: A is there twice$/,
     ],
     [
-      'two APIs of one id',
+      'two APIs with one id',
       {
         resourceServers: [
           { id: 'rs', name: 'A', identifier: 'x' },
@@ -292,7 +292,7 @@ describe('the tenant file', () => {
       /^organizations\[0\]\.connections: nowhere is no connection here$/,
     ],
     [
-      'two organizations of one name',
+      'two organizations with one name',
       { organizations: [{ name: 'o' }, { name: 'o' }] },
       /^organizations\[1\]: o is there twice$/,
     ],
@@ -307,7 +307,7 @@ describe('the tenant file', () => {
       /^organizations\[1\]\.discovery_domains\[0\]: a\.test is there twice$/,
     ],
     [
-      'two grants of one application at one API, by id and by name',
+      'two grants of one application for one API, by id and by name',
       {
         clients: [{ client_id: 'x', name: 'X' }],
         resourceServers: [{ name: 'A', identifier: 'a' }],
@@ -319,7 +319,7 @@ describe('the tenant file', () => {
       /^clientGrants\[1\]: x at a is there twice$/,
     ],
     [
-      'two users of one address in one database',
+      'two users with one address in one database',
       {
         databases: [{ name: 'd' }],
         users: [
@@ -335,12 +335,12 @@ describe('the tenant file', () => {
       /clients\[0\].client_id: gatehouse-try-login/,
     ],
     [
-      'a database among the other connections, where its rules would not be checked',
+      'a database among the other connections, where its options would not be checked',
       { connections: [{ name: 'd', strategy: 'auth0', options: { passwordPolicy: 'bogus' } }] },
       /connections\[0\].strategy: d is a database/,
     ],
     [
-      'a callback that is no URI',
+      'a callback that is not a URI',
       { clients: [{ client_id: 'x', name: 'X', callbacks: ['not a uri'] }] },
       /callbacks: not a uri/,
     ],
@@ -379,7 +379,7 @@ describe('the tenant file', () => {
     ],
     ['an unknown default directory', { tenant: { default_directory: 'x' } }, /default_directory: x/],
     ['an unknown default audience', { tenant: { default_audience: 'x' } }, /default_audience: x/],
-    ['a user of no database', { users: [{ email: 'a@b.c', password: 'x' }] }, /users\[0\]/],
+    ['a user without a database', { users: [{ email: 'a@b.c', password: 'x' }] }, /users\[0\]/],
     [
       'an HS256 API without a secret',
       { resourceServers: [{ name: 'A', identifier: 'a', signing_alg: 'HS256' }] },
@@ -400,7 +400,7 @@ describe('the tenant file', () => {
     ],
   ];
   for (const [what, file, fault] of contradictions) {
-    it(`is refused for ${what}`, () => {
+    it(`is rejected for ${what}`, () => {
       expect(faultsOf(() => readTenant(file)).join('\n')).to.match(fault);
     });
   }
@@ -426,7 +426,7 @@ describe('applying a tenant file', () => {
     );
   const client = (id: string) => store.collection('clients').get(id);
 
-  it('at start creates what is missing and changes nothing that is there', async () => {
+  it('at start creates what is missing and changes no existing record', async () => {
     await apply(
       {
         ...tenant,
@@ -456,7 +456,7 @@ describe('applying a tenant file', () => {
     expect(await store.collection('users').count()).to.equal(3);
   });
 
-  it('keeps keys it does not know through the store and its export', async () => {
+  it('keeps unknown keys in the store and in its export', async () => {
     await apply(
       {
         moon: { phase: 'full' },
@@ -479,7 +479,7 @@ describe('applying a tenant file', () => {
     expect(exported).to.have.nested.property('organizations[0].members', 3);
   });
 
-  it('exports what applies to the same again', async () => {
+  it('exports a file that applies to an identical tenant', async () => {
     const exported = await exportTenant(store);
     await apply(parse(exported), 'match');
     expect(parse(await exportTenant(store))).to.deep.equal(parse(exported));
@@ -498,7 +498,7 @@ describe('applying a tenant file', () => {
     expect(read.pages).to.deep.equal([{ name: 'login', html }]);
   });
 
-  it('at start knows what is there by its name, when the file gives it an id later', async () => {
+  it('at start finds existing records by name when the file adds an id later', async () => {
     const file = { resourceServers: [{ name: 'A', identifier: 'a' }] };
     await apply(file, 'match');
     const before = (await store.collection('resourceServers').list()).records;
@@ -506,7 +506,7 @@ describe('applying a tenant file', () => {
     expect((await store.collection('resourceServers').list()).records).to.deep.equal(before);
   });
 
-  it('on request gives names to one another', async () => {
+  it('on request swaps names between records', async () => {
     const named = (first: string, second: string) => ({
       databases: [
         { id: '1', name: first },
@@ -522,7 +522,7 @@ describe('applying a tenant file', () => {
     ]);
   });
 
-  it('says that a development user could not be made, as its username is taken', async () => {
+  it('reports a development user that cannot be created because its username is taken', async () => {
     const user = { username: 'same', password: 'p', connection: 'named' };
     const withUser = (email: string) => ({ databases: [{ name: 'named' }], users: [{ ...user, email }] });
     await apply(withUser('one@example.test'), 'match');
@@ -543,7 +543,7 @@ describe('applying a tenant file', () => {
     expect((await client('secretless'))?.client_secret).to.equal(secret);
   });
 
-  it('gives applications the grant types and authentication of their kind', async () => {
+  it('gives applications the default grant types and authentication method of their type', async () => {
     const kinds = ['spa', 'native', 'regular_web', 'non_interactive'];
     await apply(
       { clients: kinds.map((app_type) => ({ client_id: app_type, name: app_type, app_type })) },
@@ -570,7 +570,7 @@ describe('applying a tenant file', () => {
     ]);
   });
 
-  it('takes applications by name where they are meant', async () => {
+  it('resolves applications by name in connections and grants', async () => {
     await apply(
       {
         clients: [{ client_id: 'id-1', name: 'By name' }],
@@ -586,7 +586,7 @@ describe('applying a tenant file', () => {
     expect((await store.collection('clientGrants').list()).records[0]?.client_id).to.equal('id-1');
   });
 
-  it('does not make a public client of a confidential one whose secret was lost', async () => {
+  it('does not make a confidential application public when its secret was lost', async () => {
     const ask = (client_secret?: string) =>
       token(createAgent(server), {
         grant_type: 'client_credentials',

@@ -1,10 +1,10 @@
-// What is changed in the store is in force with the next request, without a restart: one test for each kind.
+// A change in the store takes effect with the next request, without a restart: one test for each kind of record.
 import { expect } from 'chai';
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 import type { CollectionName, Records } from '../../src/records/collections.ts';
 import type { Frozen } from '../../src/records/record.ts';
 import { rotateSigningKeys } from '../../src/signing/keys.ts';
-import { type Answer, createAgent } from '../support/agent.ts';
+import { type Answer, createAgent, readForm } from '../support/agent.ts';
 import {
   API,
   authorize,
@@ -31,7 +31,7 @@ const passwordless = {
   connections: [{ name: 'email', strategy: 'email', enabled_clients: ['web'] }],
 };
 
-describe('a change of the configuration, from the next request on', () => {
+describe('the next request sees a change of', () => {
   let server: TestServer;
 
   beforeEach(async () => {
@@ -90,7 +90,7 @@ describe('a change of the configuration, from the next request on', () => {
       },
     });
 
-  it('an application that is added, and one that is removed', async () => {
+  it('applications that are added and removed', async () => {
     const asAnother = () => machine({ client_id: 'another' });
     expect((await asAnother()).status).to.equal(401);
     const m2m = await server.store.collection('clients').get('m2m');
@@ -138,7 +138,7 @@ describe('a change of the configuration, from the next request on', () => {
     expect(await allowed()).to.equal(undefined);
   });
 
-  it('how long tokens last: of an API, and of an application', async () => {
+  it('token lifetimes of an API and of an application', async () => {
     const api = await idOf('resourceServers', ({ identifier }) => identifier === API);
     await update('resourceServers', api, () => ({ token_lifetime: 77 }));
     expect((await machine()).json().expires_in).to.equal(77);
@@ -147,7 +147,7 @@ describe('a change of the configuration, from the next request on', () => {
     expect(exp - iat).to.equal(88);
   });
 
-  it('the scopes of an API, and what an application may ask of it', async () => {
+  it('the scopes of an API, and the scopes granted to an application', async () => {
     const grant = await idOf('clientGrants', ({ client_id }) => client_id === 'm2m');
     await update('clientGrants', grant, () => ({ scope: ['read:things', 'write:things'] }));
     expect((await machine()).json().scope).to.equal('read:things write:things');
@@ -158,7 +158,7 @@ describe('a change of the configuration, from the next request on', () => {
     expect((await machine()).json().error_description).to.contain(API);
   });
 
-  it('the connections on the login page, and those that log in', async () => {
+  it('the connections on the login page, and those that log users in', async () => {
     expect((await loginPage()).text).to.contain('name="password"');
     expect((await password()).status).to.equal(200);
     for (const { id } of (await server.store.collection('connections').list()).records)
@@ -185,7 +185,7 @@ describe('a change of the configuration, from the next request on', () => {
     expect((await start()).status).to.equal(429);
   });
 
-  it('the second factors, and when they are asked for', async () => {
+  it('the second factors, and the policy that requires them', async () => {
     expect((await password()).status).to.equal(200);
     await settings(() => ({
       guardianFactors: [{ name: 'otp', enabled: true }],
@@ -196,7 +196,7 @@ describe('a change of the configuration, from the next request on', () => {
     expect((await password()).status).to.equal(200);
   });
 
-  it('the templates of messages', async () => {
+  it('the message templates', async () => {
     const email = await idOf('connections', ({ name }) => name === 'email');
     await update('connections', email, () => ({ options: { email: { subject: 'Now: {{ code }}' } } }));
     await start();
@@ -234,7 +234,7 @@ describe('a change of the configuration, from the next request on', () => {
     }
   });
 
-  it('how long sessions last', async () => {
+  it('session lifetimes', async () => {
     const browser = agent();
     await logIn(browser, server, webRequest());
     const silently = async (): Promise<Answer> => authorize(browser, webRequest({ prompt: 'none' }));
@@ -252,7 +252,7 @@ describe('a change of the configuration, from the next request on', () => {
     expect(payload((await password()).json().access_token).aud).to.include(API);
   });
 
-  it('what discovery says of logging out', async () => {
+  it('the logout metadata in discovery', async () => {
     const discovered = async () => (await agent().get('/.well-known/openid-configuration')).json();
     expect(await discovered()).to.have.property('end_session_endpoint', `${server.url}/oidc/logout`);
     await settings(({ tenant: { ...rest } }) => ({
@@ -262,7 +262,7 @@ describe('a change of the configuration, from the next request on', () => {
     expect(await discovered()).to.have.property('backchannel_logout_supported', true);
   });
 
-  it('the vendor host, by which grant types are named', async () => {
+  it('the vendor host in grant types', async () => {
     const { vendor_host: before } = (await server.store.collection('tenant').get('tenant'))!;
     const realm = (host: string) => `http://${host}/oauth/grant-type/password-realm`;
     const inRealm = (host: string) => password({ grant_type: realm(host), realm: 'users' });
@@ -280,7 +280,7 @@ describe('a change of the configuration, from the next request on', () => {
     expect((await inRealm('login.example.test')).json().error).to.equal('unauthorized_client');
   });
 
-  describe('the signing keys', () => {
+  describe('the signing keys:', () => {
     const profile = (accessToken: string) =>
       agent().get('/userinfo', { authorization: `Bearer ${accessToken}` });
     const hinted = async (idToken: string) =>
@@ -290,7 +290,7 @@ describe('a change of the configuration, from the next request on', () => {
         )
       ).text;
 
-    it('sign and verify after a rotation; what the key before signed is good until the next one', async () => {
+    it('they sign and verify after a rotation, and the previous key is valid until the next one', async () => {
       const { keys: published } = await keySet();
       const spa = await spaTokens(agent(), server, { audience: API });
       const first = header(spa.id_token).kid;
@@ -321,7 +321,7 @@ describe('a change of the configuration, from the next request on', () => {
       expect(await hinted(spa.id_token)).to.not.equal(await hinted(after.id_token));
     });
 
-    it('are never none while they are rotated', async () => {
+    it('there is always one during rotations', async () => {
       let done = false;
       const rotation = rotateSigningKeys(server.store, Date.now).finally(() => {
         done = true;
@@ -333,19 +333,19 @@ describe('a change of the configuration, from the next request on', () => {
     });
   });
 
-  it('is in force for a request that waits for its user, too', async () => {
-    const browser = agent();
-    const { challenge } = pkce();
-    const page = await follow(browser, await authorize(browser, spaRequest(challenge)), server.url);
-    expect(page.status).to.equal(200);
-    await server.store.collection('clients').delete('spa');
-    const action = new URL(
-      page.text.match(/action="([^"]*)"/)?.[1]?.replaceAll('&amp;', '&') ?? '',
-      server.url,
-    );
-    const answer = await browser.request(action.href, {
-      form: { username: USER.email, password: USER.password },
-    });
-    expect(answer.status).to.be.within(400, 403);
+  it('an application that is removed while an authorization request waits for its user', async () => {
+    const submit = async (remove: () => Promise<unknown>): Promise<Answer> => {
+      const browser = agent();
+      const { challenge } = pkce();
+      const page = await follow(browser, await authorize(browser, spaRequest(challenge)), server.url);
+      expect(page.status).to.equal(200);
+      await remove();
+      const { action, fields } = readForm(page, 'password');
+      return browser.request(action, { form: { ...fields, username: USER.email, password: USER.password } });
+    };
+    expect((await submit(async () => {})).status, 'as long as it is there').to.be.within(302, 303);
+    const removed = await submit(() => server.store.collection('clients').delete('spa'));
+    expect(removed.status).to.be.within(400, 403);
+    expect(removed.text).not.to.contain('form_expired');
   });
 });

@@ -1,4 +1,4 @@
-// The counts of the log by the hour: right without reading an event twice, kept, and the same for all processes.
+// The counts of the log by hour: correct without reading an event twice, stored, and the same in all processes.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -41,7 +41,7 @@ describe('the counts of the log', () => {
       ...more,
     },
   });
-  /** As one process has them. */
+  /** Returns the counts as one process has them. */
   const opened = () => {
     const background = createBackground(createLog('silent'));
     const ending = new AbortController();
@@ -56,7 +56,7 @@ describe('the counts of the log', () => {
     };
   };
 
-  it('are by type and hour, with those that a flood has left out', async () => {
+  it('are by type and hour, and include events that were left out in a flood', async () => {
     await store.batch([
       log(NOW - 2 * HOUR, 's', { user_id: 'a' }),
       log(NOW - 2 * HOUR + 1, 's', { user_id: 'b' }),
@@ -79,7 +79,7 @@ describe('the counts of the log', () => {
     expect(hours.get(NOW - 30 * 60_000)?.latest.s).to.match(/^20260510122900000/);
   });
 
-  it('have what is logged between two looks once', async () => {
+  it('count events once that are logged between two calls', async () => {
     const counts = opened();
     await store.batch([log(NOW - HOUR, 's')]);
     expect(await counts.total('s')).to.equal(1);
@@ -91,11 +91,11 @@ describe('the counts of the log', () => {
     expect(await counts.total('s')).to.equal(3);
   });
 
-  it('are kept of hours that are over, and another process goes on from there', async () => {
+  it('are stored for past hours, and continued by another process', async () => {
     await store.batch([log(NOW - 26 * HOUR, 's', { user_id: 'a' }), log(NOW - 2 * HOUR, 'ss')]);
     const first = opened();
     expect(await first.total('s')).to.equal(1);
-    // What is counted is not read again: the events may be gone.
+    // Counted events are not read again, so they may be deleted.
     const { records } = await store.collection('logs').list();
     for (const { id } of records) await store.collection('logs').delete(id);
     await store.batch([log(NOW - 60_000, 'ss')]);
@@ -107,20 +107,20 @@ describe('the counts of the log', () => {
     expect(await first.total('ss'), 'what the other has counted is taken over, and not added').to.equal(2);
   });
 
-  it('say that they are behind where there is much to count, and have it all in the end', async () => {
+  it('report that they are behind when there is much to count, and are complete in the end', async () => {
     const many = Array.from({ length: 4_000 }, (_, n) => log(NOW - 20 * HOUR + n * 1_000, 'fp'));
     await store.batch(many);
     const counts = opened();
     const { isBehind } = await counts.since(NOW - 24 * HOUR);
     expect(isBehind).to.equal(true);
-    // Whoever looks meanwhile waits for none of it.
+    // A call in the meantime does not wait for the counting.
     expect((await counts.since(NOW - 24 * HOUR)).isBehind).to.equal(true);
     await counts.background.flush();
     expect((await counts.since(NOW - 24 * HOUR)).isBehind).to.equal(false);
     expect(await counts.total('fp')).to.equal(4_000);
   });
 
-  it('are right again after the clock was hours ahead for a while, in every process', async () => {
+  it('are correct again in every process after the clock was hours ahead for a while', async () => {
     await store.batch([log(NOW - 2 * HOUR, 's'), log(NOW - 60_000, 's')]);
     const ahead = opened();
     now += 5 * HOUR;
@@ -136,7 +136,7 @@ describe('the counts of the log', () => {
     expect(await ahead.total('s')).to.equal(5);
   });
 
-  it('go a month back, and are gone after it', async () => {
+  it('go back one month', async () => {
     await store.batch([log(NOW - 29 * 24 * HOUR, 's'), log(NOW - 40 * 24 * HOUR, 's')]);
     const counts = opened();
     expect(await counts.total('s', 0)).to.equal(1);
@@ -145,7 +145,7 @@ describe('the counts of the log', () => {
     expect((await store.collection('logCounts').list()).records).to.have.length(0);
   });
 
-  it('estimate how many people there were, of several hours together', () => {
+  it('estimate the number of users of several hours together', () => {
     const [morning, evening] = [distinct(), distinct()];
     for (let n = 0; n < 6_000; n += 1) morning.add(`user ${n}`);
     for (let n = 4_000; n < 10_000; n += 1) evening.add(`user ${n}`);

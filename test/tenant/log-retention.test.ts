@@ -13,7 +13,7 @@ describe('the retention of the log', () => {
   });
   afterEach(() => server.stop());
 
-  /** Events that were recorded so many days ago, and would be kept for thirty. */
+  /** Records events as of some days ago, with an expiry of thirty days. */
   const recordedAgo = async (days: number, count: number) => {
     const at = new Date(Date.now() - days * DAY).toISOString();
     await server.store.batch(
@@ -35,7 +35,7 @@ describe('the retention of the log', () => {
     return new Set(records.map(({ date }) => Math.round((Date.now() - Date.parse(date)) / DAY)));
   };
 
-  it('takes what is older away, however much it is, when it becomes shorter', async () => {
+  it('deletes older events, however many, when it is shortened', async () => {
     await recordedAgo(20, 1_100);
     await recordedAgo(8, 150);
     await recordedAgo(6, 100);
@@ -46,7 +46,7 @@ describe('the retention of the log', () => {
     expect(ages.has(6)).to.equal(true);
   });
 
-  it('holds for what is recorded from then on', async () => {
+  it('applies to events that are recorded later', async () => {
     await retain(400);
     const isThere = async () =>
       (await server.store.collection('logs').list({ limit: 500 })).records.some(
@@ -62,7 +62,7 @@ describe('the retention of the log', () => {
   });
 
   for (const days of [0, -1, 1.5, 3_651, '7', {}]) {
-    it(`is refused as ${JSON.stringify(days)}`, async () => {
+    it(`is rejected as ${JSON.stringify(days)}`, async () => {
       expect((await retain(days)).status).to.equal(400);
     });
   }

@@ -1,4 +1,4 @@
-// Customized pages and e-mails of a tenant file: HTML in it, or in files beside it as the deploy tool keeps them.
+// Customized pages and e-mails of a tenant file: HTML in it, or in files beside it as the deploy tool writes them.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ describe('the pages of a tenant file', () => {
   };
   const GOOD = "<script>go('@@config@@')</script>";
 
-  it('may be files, relative to it, as may e-mails and the pages of applications', async () => {
+  it('may be paths of files, as may e-mails and the pages of applications', async () => {
     await writeFile(join(directory, 'login.html'), GOOD);
     await writeFile(join(directory, 'mail.html'), '<p>Hello</p>');
     const { tenant, warnings } = await load(`
@@ -33,14 +33,14 @@ clients: [{ name: Own, client_id: own, custom_login_page_on: true, custom_login_
     expect(warnings).to.deep.equal([]);
   });
 
-  it('take variables of the environment in files, and leave what is JavaScript alone', async () => {
+  it('take variables of the environment in files, and leave JavaScript template literals unchanged', async () => {
     const script = '<script>go(`${location}`, "##CDN##", "##NOT_SET##", "@@config@@")</script>';
     await writeFile(join(directory, 'login.html'), script);
     const { tenant } = await load('pages: [{ name: login, html: login.html }]', { CDN: 'cdn.test' });
     expect(tenant.pages?.[0]?.html).to.equal(script.replace('##CDN##', 'cdn.test'));
   });
 
-  it('are a fault where a file is missing, each by its place', async () => {
+  it('are a fault when a file is missing, each with its path', async () => {
     const fault = await load(`
 pages: [{ name: login, html: ./gone.html }]
 emailTemplates: [{ template: verify_email, body: mails/gone.html }]
@@ -52,7 +52,7 @@ emailTemplates: [{ template: verify_email, body: mails/gone.html }]
     ]);
   });
 
-  it('are named in a warning where they do not do what they say', () => {
+  it('cause a warning when they cannot work', () => {
     const { warnings } = readTenant({
       pages: [
         { name: 'login', html: '<p onclick="go()">Log in</p>' },
@@ -72,7 +72,7 @@ emailTemplates: [{ template: verify_email, body: mails/gone.html }]
     ]);
   });
 
-  it('have a name, and HTML that is text', () => {
+  it('require a name, and HTML that is a string', () => {
     expect(() => readTenant({ pages: [{ html: '<p>' }] })).to.throw();
     expect(() => readTenant({ pages: [{ name: 'login', html: 5 }] })).to.throw();
   });

@@ -1,4 +1,4 @@
-// How often a login asks the store, one question after another: a database that is elsewhere makes each of them dear.
+// How many sequential queries a login sends to the store. With a remote database each of them costs time.
 import { expect } from 'chai';
 import { type Agent, createAgent, readForm } from '../support/agent.ts';
 import { countStore } from '../support/counted-store.ts';
@@ -21,7 +21,7 @@ describe('round trips to the store', () => {
             ? {
                 ...client,
                 grant_types: [...client.grant_types, 'http://auth0.com/oauth/grant-type/passwordless/otp'],
-                // Each refresh also moves the token's end.
+                // Each refresh also extends the token's expiry.
                 refresh_token: { rotation_type: 'non-rotating', expiration_type: 'expiring' },
               }
             : client,
@@ -35,7 +35,7 @@ describe('round trips to the store', () => {
   after(() => server.stop());
 
   const WEB = { client_id: 'web', client_secret: 'web-secret' };
-  /** The configuration as a whole, after a change: no request's own, whichever of them it comes with. */
+  /** Part of every reading of the configuration after a change, which is not counted for the request that causes it. */
   const ofConfiguration = 'clients.list';
   const trips = () =>
     count
@@ -64,7 +64,7 @@ describe('round trips to the store', () => {
     expect(answer.status, answer.text).to.equal(200);
   };
 
-  it('are few for a token by an e-mailed code, and one more for somebody new', async () => {
+  it('are few for a token by an e-mailed code, with one more for a new user', async () => {
     await redeem('new@example.test');
     expectFew(MOST + 1);
     await redeem('new@example.test');
@@ -84,7 +84,7 @@ describe('round trips to the store', () => {
     expectFew();
   });
 
-  it('are four for a refresh, which stores all that it gives at once', async () => {
+  it('are four for a refresh, which stores everything at once', async () => {
     const first = await token(agent, {
       ...WEB,
       grant_type: 'password',
@@ -99,7 +99,7 @@ describe('round trips to the store', () => {
       expect(answer.status, answer.text).to.equal(200);
     };
     await refresh();
-    // A question that was asked beside the configuration's is not told from those.
+    // A query that runs at the same time as one for the configuration cannot be told apart.
     while (count.trips().flat().includes(ofConfiguration)) await refresh();
     expect(trips()).to.deep.equal([
       'artifacts.get',
