@@ -38,16 +38,18 @@ function requestLog({ log, clock, random }: RequestLogDependencies, measures?: R
   // Makes the ids unique without using randomness for each request.
   const run = random(6).toString('base64url');
   let count = 0;
-  const told = async (ctx: Context, next: Next) => {
+  const timed = async (ctx: Context, next: Next) => {
     const started = clock();
+    // Read before `next`: the engine is handed the request with another method and path.
+    const { method, path } = ctx;
     await next();
-    const { method, path, status, ip, state } = ctx;
+    const { status, ip, state } = ctx;
     const { requestId } = state;
     log.debug({ requestId, method, path, status, ms: clock() - started, ip }, 'request');
   };
   const logged: Middleware = (ctx, next) => {
     ctx.state.requestId = `${run}-${(++count).toString(36)}`;
-    return log.isLevelEnabled('debug') ? told(ctx, next) : next();
+    return log.isLevelEnabled('debug') ? timed(ctx, next) : next();
   };
   return measures === undefined ? logged : measured(logged, measures);
 }
@@ -58,7 +60,7 @@ function traceRequests(
   isProxy: (address: string) => boolean,
 ): Middleware {
   return (ctx, next) => {
-    // Read before `next`: the engine changes the request's address, and with it what Koa derives from it.
+    // Read before `next`: the engine is handed the request with another method.
     const { method } = ctx;
     const parent = isProxy(ctx.req.socket.remoteAddress ?? '') ? ctx.req.headers : undefined;
     return request(parent, next, () => ({
@@ -78,6 +80,7 @@ const routeOf = ({ route }: Record<string, unknown>) => (typeof route === 'strin
 function measured(inner: Middleware, { requestBegan, requestEnded }: RequestMeasures): Middleware {
   return async (ctx, next) => {
     const began = performance.now();
+    // Read before the handler, as for traces.
     const { method } = ctx;
     requestBegan();
     try {
