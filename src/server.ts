@@ -118,10 +118,10 @@ function routesOf(
   const { baseUrl, issuer } = settings;
   const { tenantConfig, config, events, challenges, rateLimits, limitLogin, callers } = capabilities;
   const { attempts, outbox, messages, tickets, views, csrf, signing, streams } = capabilities;
-  const { away, engine, finish, secondFactor, credentialGrants, readApiToken, idp } = tenantEngine;
+  const { actionRedirects, engine, finish, secondFactor, credentialGrants, readApiToken, idp } = tenantEngine;
   const { delegatedLogins, deviceLogins } = tenantEngine;
   const { interactions, organizations, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
-  const page = { away, baseUrl, config, csrf, finish, interactions, secondFactor, views };
+  const page = { actionRedirects, baseUrl, config, csrf, finish, interactions, secondFactor, views };
   const managing = managingOf(deps, capabilities, tenantEngine, { ...endings, ending });
   const signedOutPage = `${baseUrl}${SIGNED_OUT}`;
   const elsewhere = { ...tenantEngine.upstream, ...page, challenges, events, log };

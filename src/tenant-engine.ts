@@ -27,7 +27,7 @@ import { mfa } from './factors/feature.ts';
 import { MFA_POLICY } from './factors/policy.ts';
 import { approvingDevices } from './factors/push/approvals.ts';
 import { createSecondFactor } from './factors/second-factor.ts';
-import { awayUsers } from './flow/away.ts';
+import { actionRedirects } from './flow/action-redirects.ts';
 import { createFinish } from './flow/finish.ts';
 import { ciba } from './grants/ciba/feature.ts';
 import { device } from './grants/device/feature.ts';
@@ -84,7 +84,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   });
   return {
     engine,
-    away: awayUsers({ challenges, clock, random }),
+    actionRedirects: actionRedirects({ challenges, clock, random }),
     ...loginEnds(deps, capabilities, { ...engine, secondFactor }),
     /** Grants by a first factor. `/co/authenticate` takes the same credentials for a login ticket. */
     credentialGrants: firstFactors.flatMap(({ grants }) => grants),

@@ -17,13 +17,13 @@ import { admissionOf } from './admission.ts';
 import { applicationSettings } from './applications.ts';
 import { boundsOf } from './bounds.ts';
 import { type Device, deviceOf } from './device.ts';
-import { keptOfTransfer, transferOf } from './handed-over.ts';
 import type { LoginExecutions } from './login-executions.ts';
 import type { Organizations } from './organizations.ts';
 import { organizationOfSession } from './organizations.ts';
 import type { JudgedLogin, SecondFactor } from './second-factor.ts';
 import type { Settle } from './settle.ts';
 import { wantedOf } from './step-up.ts';
+import { keptOfTransfer, transferOf } from './transferred-session.ts';
 
 /** The stored answer to a waiting request, with its login. */
 interface LoginAnswer extends InteractionResults {
@@ -108,8 +108,8 @@ interface BrowserLoginDependencies {
   organizations: Pick<Organizations, 'enter'>;
   trail: Pick<Trail, 'follow'>;
   executions: LoginExecutions;
-  /** @see HandedSessions.goOn */
-  handed: { goOn(ctx: KoaContextWithOIDC, transfer: Transfer | undefined): Promise<void> };
+  /** @see TransferredSessions.goOn */
+  transferred: { goOn(ctx: KoaContextWithOIDC, transfer: Transfer | undefined): Promise<void> };
   /** Returns how long a session lasts from now, seconds. */
   sessionLifetime(session: Session): number;
 }
@@ -136,7 +136,7 @@ export function browserLogins(deps: BrowserLoginDependencies): BrowserLogins {
     if (entities.Interaction !== undefined) deps.trail.follow(entities.Interaction.cid);
     if (session?.accountId === undefined || client === undefined) return;
     const { clientId } = client;
-    if (route === 'resume') await deps.handed.goOn(ctx, transferNow(session, result));
+    if (route === 'resume') await deps.transferred.goOn(ctx, transferNow(session, result));
     const device = deviceOf(ctx, (session as Kept).device);
     Object.assign(session, { device, lastUsed: epochSeconds(deps.wallClock) });
     if (result?.login !== undefined) return conclude(deps, ctx, session, clientId);

@@ -58,7 +58,7 @@ import type { RefreshTargets } from './refresh-targets.ts';
 import { engineKeys } from './renewal.ts';
 import type { SecondFactor } from './second-factor.ts';
 import type { SessionTransfers } from './session-transfer.ts';
-import type { HandedSessions } from './session-transfer-use.ts';
+import type { TransferredSessions } from './session-transfer-use.ts';
 import type { VendorGrant } from './tokens.ts';
 
 export interface EngineDependencies {
@@ -111,7 +111,7 @@ export function engineConfiguration(
     machines: MachineOrganizations;
     customClaims: CustomClaims;
     targets: RefreshTargets;
-    handed: HandedSessions;
+    transferred: TransferredSessions;
     transfers: SessionTransfers;
     pushedRequests: PushedRequests;
     proofs: KnownProofs;
@@ -198,7 +198,7 @@ function rotates(deps: Parameters<typeof engineConfiguration>[0]): Configuration
     if (token === undefined || client === undefined) return true;
     deps.transfers.check(ctx);
     await deps.targets.decide(ctx, client, token);
-    await deps.handed.checkRefresh(ctx);
+    await deps.transferred.checkRefresh(ctx);
     await refuseUnboundRefresh(deps, ctx, { client, token });
     await deps.loginActions.atRefresh(ctx);
     if (applicationSettings(client).refreshToken.rotation_type === 'rotating') return true;

@@ -5,7 +5,7 @@ import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { EventType } from '../records/log-events.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Transfer } from '../users/login.ts';
-import { delegationEnd, transferOf } from './handed-over.ts';
+import { delegationEnd, transferOf } from './transferred-session.ts';
 
 /** Limits and claims of the tokens of an exchange. */
 export interface Exchanged {

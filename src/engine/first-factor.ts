@@ -4,9 +4,9 @@ import type { Login, Transfer } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 import { isCurrent } from './admission.ts';
 import { connectionOf, credentialVersionOf, providerSessionOf } from './browser-login.ts';
-import { transferOf, wouldEnroll } from './handed-over.ts';
 import { LACKS_SECOND_FACTOR } from './policy.ts';
 import type { SecondFactor } from './second-factor.ts';
+import { transferOf, wouldEnroll } from './transferred-session.ts';
 
 type Interaction = InstanceType<Provider['Interaction']>;
 

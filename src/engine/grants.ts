@@ -14,12 +14,12 @@ import { toAudience } from './audience.ts';
 import { type AuthorizationDetail, detailsIn } from './authorization-details.ts';
 import { connectionOf, credentialVersionOf, factorsOf, isTimeUnproved } from './browser-login.ts';
 import { OIDC_SCOPES, scopesOfClaims } from './claims.ts';
-import { transferOf } from './handed-over.ts';
 import type { LoginActions } from './login-actions.ts';
 import type { Organizations } from './organizations.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { permittedScopes } from './permitted.ts';
 import { wantedOf } from './step-up.ts';
+import { transferOf } from './transferred-session.ts';
 
 export interface GrantDependencies {
   store: Store;

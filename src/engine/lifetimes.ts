@@ -5,7 +5,7 @@ import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 import { type Bounds, boundsOf, leftWithin } from './bounds.ts';
 import { withinExchanged } from './exchanged.ts';
-import { transferOf } from './handed-over.ts';
+import { transferOf } from './transferred-session.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;

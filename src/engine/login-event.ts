@@ -13,7 +13,6 @@ import { apiOf, engineRequestOf, organizationPart } from './action-event.ts';
 import { anonymousSessionPart } from './anonymous-transfer.ts';
 import { requestedAudience } from './audience.ts';
 import { actorOf } from './exchanged.ts';
-import { transferOf } from './handed-over.ts';
 import { methodsProved, type RecordedMethod } from './login-methods.ts';
 import type { Organizations } from './organizations.ts';
 import { describeRefreshToken } from './refresh-directory.ts';
@@ -22,6 +21,7 @@ import type { SecondFactor } from './second-factor.ts';
 import { describeSession } from './session-directory.ts';
 import { sessionMetadata } from './session-metadata.ts';
 import { transactionOf } from './transaction-event.ts';
+import { transferOf } from './transferred-session.ts';
 
 /** A login, with what its actions get to know about it. */
 export interface LoginToJudge {

@@ -5,11 +5,11 @@ import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 import { requestedAudience } from './audience.ts';
 import { VENDOR_PARAMETERS } from './authorization-parameters.ts';
-import { transferOf } from './handed-over.ts';
 import type { Organizations } from './organizations.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { EXTENSIONS_PARAMETER, readExtensions } from './request-extensions.ts';
 import { mayRefresh } from './session-transfer-use.ts';
+import { transferOf } from './transferred-session.ts';
 
 type Validator = (ctx: KoaContextWithOIDC, value: string | undefined, client: Client) => Promise<void> | void;
 

@@ -10,12 +10,12 @@ import { applicationSettings } from './applications.ts';
 import { toAudience } from './audience.ts';
 import { type BrowserLogins, connectionOf } from './browser-login.ts';
 import { lacksEssentialClass } from './essential-claims.ts';
-import { transferOf } from './handed-over.ts';
 import { CONSENT_POLICY } from './missing-consent.ts';
 import { notPart, type Organizations, organizationOfSession } from './organizations.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { readExtensions } from './request-extensions.ts';
 import { takesDelegation } from './session-transfer-use.ts';
+import { transferOf } from './transferred-session.ts';
 
 const { Check, Prompt, base } = interactionPolicy;
 

@@ -44,7 +44,7 @@ import { refreshTargets } from './refresh-targets.ts';
 import { renewal } from './renewal.ts';
 import { announceSessions } from './session-management.ts';
 import { type SessionTransfers, sessionTransfers } from './session-transfer.ts';
-import { handedSessions } from './session-transfer-use.ts';
+import { transferredSessions } from './session-transfer-use.ts';
 import { createSessions, type Sessions } from './sessions.ts';
 import { createSettle, type Settle } from './settle.ts';
 import { logInSilently } from './silent-login.ts';
@@ -209,7 +209,7 @@ function partsOf(
     ahead: createReadAhead(deps.store, deps.users),
     assertions: clientAssertions(deps),
     pushedRequests: pushedRequests(deps),
-    handed: handedSessions(deps),
+    transferred: transferredSessions(deps),
     transfers: sessionTransfers(deps),
   };
 }

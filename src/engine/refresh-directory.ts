@@ -50,7 +50,7 @@ export interface RefreshTokenDirectory {
    * Replaces the metadata of a refresh token; undefined removes it.
    * @returns undefined when there is no such token.
    */
-  note(
+  setMetadata(
     id: string,
     metadata: Readonly<Record<string, unknown>> | undefined,
   ): Promise<RefreshTokenView | undefined>;
@@ -124,7 +124,7 @@ export function refreshTokenDirectory(deps: {
       await Promise.all(codes.map(({ id }) => artifacts.delete(id)));
       await endBackchannelOf(deps, userId, { clientId, ...(audience !== undefined && { audience }) });
     },
-    note: async (id, metadata) => {
+    setMetadata: async (id, metadata) => {
       const found = await find(id);
       if (found === undefined) return undefined;
       const noted = await artifacts.update(

@@ -41,7 +41,10 @@ export interface SessionDirectory {
    * Replaces the metadata of a session; undefined removes it.
    * @returns undefined where there is no such session.
    */
-  note(id: string, metadata: Readonly<Record<string, unknown>> | undefined): Promise<SessionView | undefined>;
+  setMetadata(
+    id: string,
+    metadata: Readonly<Record<string, unknown>> | undefined,
+  ): Promise<SessionView | undefined>;
 }
 
 interface SessionDirectoryDependencies {
@@ -88,7 +91,7 @@ export function sessionDirectory(deps: SessionDirectoryDependencies): SessionDir
     endAllOf: async (userId, refreshTokens) => {
       await sessions.endAllOf(userId, { reason: 'session-revoked', refreshTokens });
     },
-    note: async (id, metadata) => {
+    setMetadata: async (id, metadata) => {
       if ((await find(id)) === undefined) return undefined;
       await setSessionMetadata({ store, config, clock }, id, metadata);
       return get(id);

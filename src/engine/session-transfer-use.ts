@@ -11,12 +11,12 @@ import type { Events } from '../tenant/events.ts';
 import { type Login, methodsOfFirstFactor, type Transfer } from '../users/login.ts';
 import { applicationSettings } from './applications.ts';
 import { requestedAudience } from './audience.ts';
-import { transferOf } from './handed-over.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { EXTENSIONS_PARAMETER, readExtensions } from './request-extensions.ts';
 import type { SecondFactor } from './second-factor.ts';
-import { type HandedLogin, SESSION_TRANSFER } from './session-transfer.ts';
+import { SESSION_TRANSFER, type TransferredLogin } from './session-transfer.ts';
 import type { Sessions } from './sessions.ts';
+import { transferOf } from './transferred-session.ts';
 
 /** The cookie in which a native app hands the token to a web view that it opens, so that the token is in no URL. */
 const COOKIE = 'auth0_session_transfer_token';
@@ -45,7 +45,7 @@ interface UseDependencies {
 }
 
 /** Session transfer tokens at /authorize, and the sessions and grants that came from them. */
-export interface HandedSessions {
+export interface TransferredSessions {
   /**
    * Spends the session transfer token of an authorization request, if it has one.
    * @param leave ends the session that the browser has.
@@ -83,9 +83,9 @@ export interface HandedSessions {
 }
 
 /** Makes the functions that spend session transfer tokens and check transferred sessions. */
-export function handedSessions(deps: UseDependencies): HandedSessions {
+export function transferredSessions(deps: UseDependencies): TransferredSessions {
   const { challenges, config, store } = deps;
-  const holds: HandedSessions['holds'] = async (transfer) => {
+  const holds: TransferredSessions['holds'] = async (transfer) => {
     if (transfer?.parent === undefined) return true;
     const client = await config.client(transfer.clientId);
     if (client === undefined) return false;
@@ -106,14 +106,14 @@ export function handedSessions(deps: UseDependencies): HandedSessions {
       params.scope = scopes.filter((scope) => scope !== 'offline_access').join(' ');
     },
     use: async (ctx, leave) => {
-      const brought = tokenOf(ctx);
-      if (brought === undefined) return undefined;
-      const met = await challenges.spendTicket<HandedLogin>(SESSION_TRANSFER, brought.token);
-      const handed = met?.data;
+      const presented = tokenOf(ctx);
+      if (presented === undefined) return undefined;
+      const ticket = await challenges.spendTicket<TransferredLogin>(SESSION_TRANSFER, presented.token);
+      const handed = ticket?.data;
       const why =
         handed === undefined
           ? 'unknown'
-          : await faultOf({ ...deps, holds }, ctx, { ...handed, by: brought.by, leave });
+          : await faultOf({ ...deps, holds }, ctx, { ...handed, by: presented.by, leave });
       if (handed === undefined || why !== undefined) {
         warn(deps, ctx, why ?? 'unknown', handed);
         return undefined;
@@ -134,11 +134,11 @@ export function handedSessions(deps: UseDependencies): HandedSessions {
   };
 }
 
-/** @see HandedSessions.restrict */
+/** @see TransferredSessions.restrict */
 function restricts({
   config,
   ownCallbacks,
-}: Pick<UseDependencies, 'config' | 'ownCallbacks'>): HandedSessions['restrict'] {
+}: Pick<UseDependencies, 'config' | 'ownCallbacks'>): TransferredSessions['restrict'] {
   return async ({ oidc }, transfer) => {
     const { params = {}, client, prompts } = oidc;
     if (transfer?.act === undefined || client === undefined) return;
@@ -202,13 +202,13 @@ function tokenOf(ctx: KoaContextWithOIDC): { token: string; by: 'query' | 'cooki
   return { token: planted, by: 'cookie' };
 }
 
-type Brought = HandedLogin & { by: 'query' | 'cookie'; leave: () => Promise<void> };
+type Presented = TransferredLogin & { by: 'query' | 'cookie'; leave: () => Promise<void> };
 
 /** Returns why the login that a token stands for is refused; undefined when it is accepted. */
 async function faultOf(
-  deps: UseDependencies & Pick<HandedSessions, 'holds'>,
+  deps: UseDependencies & Pick<TransferredSessions, 'holds'>,
   ctx: KoaContextWithOIDC,
-  { login, organization, by, leave }: Brought,
+  { login, organization, by, leave }: Presented,
 ): Promise<keyof typeof WHY | undefined> {
   const { client, params = {}, session, prompts } = ctx.oidc;
   if (client === undefined) return 'unknown';
@@ -241,7 +241,7 @@ function isLoggedIn(): Error {
 }
 
 /** Returns the login, without its second factor when the user's factors have changed since it was given. */
-async function withFactors(deps: UseDependencies, { login, factors }: HandedLogin): Promise<Login> {
+async function withFactors(deps: UseDependencies, { login, factors }: TransferredLogin): Promise<Login> {
   if (factors === undefined || factors === (await deps.secondFactor.factorsOf(login.userId))) return login;
   return { ...login, amr: methodsOfFirstFactor(login.amr), acr: undefined };
 }
@@ -257,7 +257,7 @@ function warn(
   { events }: UseDependencies,
   ctx: KoaContextWithOIDC,
   why: keyof typeof WHY,
-  handed: HandedLogin | undefined,
+  handed: TransferredLogin | undefined,
 ): void {
   const { client } = ctx.oidc;
   events.record({

@@ -20,8 +20,8 @@ import { artifactKey } from './artifact-keys.ts';
 import { credentialVersionOf, factorsOf } from './browser-login.ts';
 import { believeUserAddress } from './client-authentication.ts';
 import { deviceOf } from './device.ts';
-import { transferOf } from './handed-over.ts';
 import { familyKey } from './refresh-families.ts';
+import { transferOf } from './transferred-session.ts';
 
 /** The token type identifier of session transfer tokens (RFC 8693 §3). */
 const SESSION_TRANSFER_TOKEN = 'urn:auth0:params:oauth:token-type:session_transfer_token';
@@ -36,7 +36,7 @@ export const SESSION_TRANSFER = 'session_transfer';
 const AUDIENCE = /^urn:(?:https:\/\/)?([^/]+):session_transfer$/;
 
 /** The login that a session transfer token stands for. */
-export interface HandedLogin {
+export interface TransferredLogin {
   login: Login & { transfer: Transfer };
   organization?: string | undefined;
   /** {@link SecondFactor.factorsOf} when the second factor was given; undefined for a login without one. */
@@ -64,7 +64,7 @@ export function transferAsked(ctx: Context | KoaContextWithOIDC): string | undef
   return (ctx.state as { transferAudience?: string }).transferAudience;
 }
 
-interface Giving {
+interface IssueDependencies {
   challenges: Pick<Challenges, 'issueTicket'>;
   random: Random;
 }
@@ -73,9 +73,9 @@ interface Giving {
  * Issues a session transfer token.
  * @returns the members of the token response that describe it (RFC 8693 §2.2.1).
  */
-export async function giveTransferToken(
-  { challenges, random }: Giving,
-  handed: HandedLogin,
+export async function issueTransferToken(
+  { challenges, random }: IssueDependencies,
+  handed: TransferredLogin,
 ): Promise<Record<string, unknown>> {
   const { secret } = await challenges.issueTicket({
     purpose: SESSION_TRANSFER,
@@ -133,7 +133,7 @@ export interface SessionTransfers {
   handOver(ctx: KoaContextWithOIDC): Promise<void>;
 }
 
-interface TransferDependencies extends Giving {
+interface TransferDependencies extends IssueDependencies {
   users: Pick<Users, 'identitiesOf'>;
   events: Events;
   wallClock: Clock;
@@ -164,7 +164,7 @@ export function sessionTransfers(deps: TransferDependencies): SessionTransfers {
       );
       const handed = await ofRefreshToken(deps, token, grant, transfer);
       const { scope, id_token, refresh_token } = ctx.body as Record<string, unknown>;
-      ctx.body = { ...(await giveTransferToken(deps, handed)), scope, id_token, refresh_token };
+      ctx.body = { ...(await issueTransferToken(deps, handed)), scope, id_token, refresh_token };
       const { userId: user_id, ip } = handed.login;
       deps.events.record({ type: 'sertft', client_id: client.clientId, user_id, ip });
     },
@@ -184,7 +184,7 @@ async function ofRefreshToken(
   token: RefreshToken,
   grant: Grant,
   transfer: Transfer,
-): Promise<HandedLogin> {
+): Promise<TransferredLogin> {
   const { accountId: userId, acr, jti } = token;
   const { amr = [], authTime, organization, connection } = grant as KeptLogin;
   const parent = familyKey(jti) ?? artifactKey('RefreshToken', jti);

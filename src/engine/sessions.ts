@@ -7,10 +7,10 @@ import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Transfer } from '../users/login.ts';
 import { endBackchannelOf } from './backchannel-requests.ts';
-import { transferOf } from './handed-over.ts';
 import type { LogoutBrowser, LogoutChannels, SessionEnd } from './logout-channels.ts';
 import { sessionOf, takeSession } from './session-ending.ts';
 import { forgetState, hasSessionManagement } from './session-management.ts';
+import { transferOf } from './transferred-session.ts';
 import { type UserSession, userSessionOf } from './user-session.ts';
 
 interface EndOptions {
@@ -66,8 +66,8 @@ interface SessionsDependencies {
   challenges: Challenges;
   clock: Clock;
   logoutChannels: LogoutChannels;
-  /** @see HandedSessions.holds */
-  handed: { holds(transfer: Transfer | undefined): Promise<boolean> };
+  /** @see TransferredSessions.holds */
+  transferred: { holds(transfer: Transfer | undefined): Promise<boolean> };
 }
 
 /** Makes the functions that read and end the sessions of a provider. */
@@ -92,7 +92,7 @@ export function createSessions(provider: Provider, deps: SessionsDependencies): 
       }),
     isOpen: async (sid) => {
       const [found] = await artifacts.findBy('uid', sid);
-      return found !== undefined && deps.handed.holds(transferOf(found.payload));
+      return found !== undefined && deps.transferred.holds(transferOf(found.payload));
     },
     end,
     endAllOf: async (userId, { reason, keepSid, refreshTokens, requestsStay = false }) => {

@@ -9,9 +9,9 @@ import type { Login } from '../users/login.ts';
 import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
 import { admissionOf, isByConnection } from './admission.ts';
-import { wouldEnroll } from './handed-over.ts';
 import type { Organizations } from './organizations.ts';
 import type { AskedOfLogin, SecondFactor } from './second-factor.ts';
+import { wouldEnroll } from './transferred-session.ts';
 
 interface SettleDependencies {
   users: Users;

@@ -3,20 +3,20 @@
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import { loginAnswer, throwRefusal } from './browser-login.ts';
-import { transferOf } from './handed-over.ts';
 import { readExtensions } from './request-extensions.ts';
 import type { SecondFactor } from './second-factor.ts';
-import type { HandedSessions } from './session-transfer-use.ts';
+import type { TransferredSessions } from './session-transfer-use.ts';
 import type { Sessions } from './sessions.ts';
 import type { Settle } from './settle.ts';
 import { wantedOf } from './step-up.ts';
+import { transferOf } from './transferred-session.ts';
 
 interface SilentLoginDependencies {
   tickets: LoginTickets;
   settle: Settle;
   secondFactor: Pick<SecondFactor, 'description'>;
   sessions: Pick<Sessions, 'end'>;
-  handed: HandedSessions;
+  transferred: TransferredSessions;
 }
 
 /**
@@ -31,9 +31,9 @@ export async function logInSilently(deps: SilentLoginDependencies, ctx: KoaConte
   if (client === undefined) return;
   const { clientId } = client;
   const leave = () => leaveSession(deps, ctx);
-  if (!(await deps.handed.holds(transferOf(ctx.oidc.session)))) await leave();
-  const handed = await deps.handed.use(ctx, leave);
-  await deps.handed.restrict(ctx, handed?.transfer ?? transferOf(ctx.oidc.session));
+  if (!(await deps.transferred.holds(transferOf(ctx.oidc.session)))) await leave();
+  const handed = await deps.transferred.use(ctx, leave);
+  await deps.transferred.restrict(ctx, handed?.transfer ?? transferOf(ctx.oidc.session));
   const { loginTicket: ticket } = readExtensions(params);
   if (!ctx.oidc.prompts.has('none')) return;
   const login = handed ?? (ticket && (await deps.tickets.redeem(ctx, ticket, clientId)));

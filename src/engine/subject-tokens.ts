@@ -5,9 +5,9 @@ import type { KoaContextWithOIDC } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 import type { User } from '../users/user.ts';
 import { admit } from './admission.ts';
-import { transferOf } from './handed-over.ts';
 import type { CheckPossession } from './proof-of-possession.ts';
 import { ACCESS_TOKEN, type ExchangeDependencies, subjectOf } from './token-exchange.ts';
+import { transferOf } from './transferred-session.ts';
 
 const REFRESH_TOKEN = 'urn:ietf:params:oauth:token-type:refresh_token';
 

@@ -20,7 +20,7 @@ import { readOwnToken } from './own-tokens.ts';
 import type { PublishedKeys } from './published-keys.ts';
 import { completedRequest } from './second-factor.ts';
 import { transferAsked } from './session-transfer.ts';
-import type { Granted, GrantRequest, Handed } from './tokens.ts';
+import type { GrantAnswer, Granted, GrantRequest } from './tokens.ts';
 
 /** RFC 8693 §3. */
 const TYPE = 'urn:ietf:params:oauth:token-type:';
@@ -59,7 +59,7 @@ interface Subject {
  *   and `invalid_scope` for an API or a scope that the token does not have, 403 `unauthorized_client` for a public
  *   client.
  */
-export type ExchangeToken = (request: GrantRequest) => Promise<Granted | Handed | undefined>;
+export type ExchangeToken = (request: GrantRequest) => Promise<Granted | GrantAnswer | undefined>;
 
 /** Makes the exchange of a tenant's own tokens. */
 export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {

@@ -59,7 +59,7 @@ export interface Granted {
 }
 
 /** The answer of a grant that does not issue tokens of ours, but for example the token of a connected account. */
-export interface Handed {
+export interface GrantAnswer {
   /** The token response. */
   answer: Readonly<Record<string, unknown>>;
   userId: string;
@@ -85,7 +85,7 @@ export interface GrantDeclaration<D> {
   /** Whether its requests complete earlier ones ({@link Granted.completes}). */
   completes?: boolean;
   /** @throws AuthError when the user is not authenticated. */
-  authenticate: (deps: D, request: GrantRequest) => Promise<Granted | Handed>;
+  authenticate: (deps: D, request: GrantRequest) => Promise<Granted | GrantAnswer>;
 }
 
 /** Returns the `grant_type` as clients send it. */
@@ -106,7 +106,7 @@ export interface VendorGrant {
   /** @see GrantDeclaration.completes */
   completes?: boolean | undefined;
   /** @throws AuthError when the user is not authenticated. */
-  authenticate(request: GrantRequest): Promise<Granted | Handed>;
+  authenticate(request: GrantRequest): Promise<Granted | GrantAnswer>;
 }
 
 export interface GrantEndDependencies extends TokenDependencies {
@@ -143,7 +143,7 @@ export function registerVendorGrant(
         if (grant.completes) refuseWeakRequest(deps, ctx, keys);
         else await refuseUnboundRequest(deps, ctx, keys);
         const granted = await grant.authenticate(request);
-        if ('answer' in granted) return handOut(deps, request, grant, granted);
+        if ('answer' in granted) return sendGrantAnswer(deps, request, grant, granted);
         const { login, completes, isFromPages, isRecorded, exchanged, extra } = granted;
         if (exchanged !== undefined) keepExchanged(ctx, exchanged);
         if (completes !== undefined) {
@@ -179,11 +179,11 @@ export function registerVendorGrant(
 }
 
 /** Sends the grant's own answer, and logs it. */
-function handOut(
+function sendGrantAnswer(
   { events }: Pick<GrantEndDependencies, 'events'>,
   { clientId: client_id, ip, ctx }: GrantRequest,
   { events: { success: own } }: Pick<VendorGrant, 'events'>,
-  { answer, userId: user_id, connection }: Handed,
+  { answer, userId: user_id, connection }: GrantAnswer,
 ): void {
   ctx.body = answer;
   const type = exchangeEventsOf(ctx)?.success ?? own;

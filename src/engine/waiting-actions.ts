@@ -12,7 +12,7 @@ export interface Return {
 }
 
 /** What a user returns with: a request, or the type of the second factor that they gave. */
-export type Brought = Return | { factor: string };
+export type Returned = Return | { factor: string };
 
 /** A login as the user whom its identity was linked to. */
 export interface PrimaryLogin {

@@ -3,13 +3,13 @@
 import type { Context } from 'koa';
 import { requestExpired } from '../engine/pending-interaction.ts';
 import type { FactorChallenge } from '../engine/second-factor.ts';
-import type { AwayUsers } from '../flow/away.ts';
+import type { ActionRedirects } from '../flow/action-redirects.ts';
 import { browserCookie } from '../http/browser-cookie.ts';
 import { languagesOf } from '../http/languages.ts';
 import type { FactorDependencies, FactorPage, FactorPagesDependencies, PageState } from './factor.ts';
 
 export interface ChallengePagesDependencies extends FactorPagesDependencies {
-  away: Pick<AwayUsers, 'bring'>;
+  actionRedirects: Pick<ActionRedirects, 'finishWithFactor'>;
 }
 
 /** Path of the pages. */
@@ -74,7 +74,9 @@ export async function openChallengePage(deps: ChallengePagesDependencies, ctx: C
     finish: async ({ type }) => {
       if ((await challenges.spendTicket(PURPOSE, ticket)) === undefined) throw requestExpired();
       TICKET.forget(ctx);
-      ctx.redirect(await deps.away.bring(ctx, { ...back, userId: user.id }, { factor: type }));
+      ctx.redirect(
+        await deps.actionRedirects.finishWithFactor(ctx, { ...back, userId: user.id }, { factor: type }),
+      );
     },
   };
 }

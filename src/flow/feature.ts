@@ -1,7 +1,7 @@
 // The login in a browser: the pages of a waiting request, and logins at pages of applications.
 import { feature } from '../engine/feature.ts';
 import type { Limits } from '../records/limits.ts';
-import { awayRoutes } from './away.ts';
+import { actionRedirectRoutes } from './action-redirects.ts';
 import { type CrossOriginDependencies, crossOriginRoutes } from './cross-origin.ts';
 import { type FlowDependencies, requestRoutes } from './routes.ts';
 import { type WidgetDependencies, widgetRoutes } from './widget.ts';
@@ -29,6 +29,6 @@ export const flow = feature<FlowFeatureDependencies>({
   name: 'flow',
   limits,
   events,
-  routes: { ...requestRoutes, ...awayRoutes, ...crossOriginRoutes, ...widgetRoutes },
+  routes: { ...requestRoutes, ...actionRedirectRoutes, ...crossOriginRoutes, ...widgetRoutes },
   pages: ['login/account', 'login/consent', 'login/organization', 'login/organization-name'],
 });

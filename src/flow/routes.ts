@@ -9,7 +9,7 @@ import { PAGE, type RouteDeclarations } from '../http/routes.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import { customLoginPage } from '../tenant/pages.ts';
 import type { Users } from '../users/users.ts';
-import { type AwayDependencies, sendAway } from './away.ts';
+import { type ActionRedirectDependencies, redirectForAction } from './action-redirects.ts';
 import { type CustomPageDependencies, sendCustomPage } from './custom-page.ts';
 import { ACCOUNT_LINK_STEP, FACTOR_STEP, OFFER_STEP } from './finish.ts';
 import { mayKeepAccount, next, waitsForLogin } from './next.ts';
@@ -38,7 +38,10 @@ interface LoginPage {
   isElsewhere: boolean;
 }
 
-export interface FlowDependencies extends HostedDependencies, CustomPageDependencies, AwayDependencies {
+export interface FlowDependencies
+  extends HostedDependencies,
+    CustomPageDependencies,
+    ActionRedirectDependencies {
   users: Users;
   tickets: LoginTickets;
   organizations: Pick<Organizations, 'choices'>;
@@ -122,7 +125,7 @@ async function show(deps: FlowDependencies, ctx: Context, page: RequestPage, for
         await consentPage(page, deps.config, await userOf(deps, page)),
       );
     case 'redirect':
-      return sendAway(deps, ctx, page);
+      return redirectForAction(deps, ctx, page);
     case 'primary':
       if (pending.primary === undefined) throw requestExpired();
       return deps.finish.login(ctx, pending, pending.primary);

@@ -2,7 +2,7 @@
 // issued for the same user (docs/wire/token.md). Refresh tokens of providers are never given out.
 import { z } from 'zod';
 import type { ReadSubjectToken } from '../../engine/subject-tokens.ts';
-import type { GrantDeclaration, GrantRequest, Handed } from '../../engine/tokens.ts';
+import type { GrantAnswer, GrantDeclaration, GrantRequest } from '../../engine/tokens.ts';
 import { requiredField } from '../../http/body-fields.ts';
 import { optional, required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -111,7 +111,7 @@ async function handedOut(
   upstream: Upstream,
   account: ConnectedAccount,
   type: string,
-): Promise<Handed> {
+): Promise<GrantAnswer> {
   const grant = await currentGrant(deps, account, upstream);
   if (grant === 'none') throw notConnected();
   if (grant === 'failed')

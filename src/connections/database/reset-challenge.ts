@@ -10,8 +10,8 @@ import { rolesOf } from '../../engine/login-event.ts';
 import type { Organizations } from '../../engine/organizations.ts';
 import type { SecondFactor } from '../../engine/second-factor.ts';
 import { localeOf } from '../../engine/transaction-event.ts';
-import type { Brought } from '../../engine/waiting-actions.ts';
-import type { AwayUsers } from '../../flow/away.ts';
+import type { Returned } from '../../engine/waiting-actions.ts';
+import type { ActionRedirects } from '../../flow/action-redirects.ts';
 import { browserCookie } from '../../http/browser-cookie.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Challenges } from '../../protection/challenges.ts';
@@ -27,7 +27,7 @@ import { PASSWORD_RESET } from './reset-link.ts';
 
 export interface ResetChallengeDependencies {
   actions: Pick<Actions, 'isBound' | 'run'>;
-  away: AwayUsers;
+  actionRedirects: ActionRedirects;
   challenges: Challenges;
   config: Config;
   events: Events;
@@ -86,7 +86,7 @@ export function isAllowed(
 export async function challengeReset(
   deps: ResetChallengeDependencies,
   ctx: Context,
-  { ticket, open, returned }: { ticket: string; open: OpenReset; returned?: Brought | undefined },
+  { ticket, open, returned }: { ticket: string; open: OpenReset; returned?: Returned | undefined },
 ): Promise<string | undefined> {
   const { actions, challenges, random, secondFactor } = deps;
   if (!actions.isBound(TRIGGER)) return '';
@@ -119,7 +119,7 @@ export async function challengeReset(
   }
   if (redirect !== undefined) {
     const url = new URL(redirect);
-    url.searchParams.set('state', await deps.away.leave(ctx, { ...back, userId: user.id }));
+    url.searchParams.set('state', await deps.actionRedirects.begin(ctx, { ...back, userId: user.id }));
     ctx.redirect(url.href);
     return undefined;
   }
@@ -138,7 +138,7 @@ export async function challengeReset(
 const NOT_OFFERED = 'A second factor is required that the user has not, or the tenant has not.';
 
 /** Returns the types of the second factors given so far. */
-function givenIn({ given = [] }: Kept, returned: Brought | undefined): readonly string[] {
+function givenIn({ given = [] }: Kept, returned: Returned | undefined): readonly string[] {
   if (returned === undefined) return [];
   return 'factor' in returned ? [...given, returned.factor] : given;
 }
@@ -147,7 +147,7 @@ function givenIn({ given = [] }: Kept, returned: Brought | undefined): readonly 
 function progressOf(
   { progress }: Kept,
   { request }: Record<string, unknown>,
-  returned: Brought | undefined,
+  returned: Returned | undefined,
 ): Progress | undefined {
   if (returned === undefined || progress === undefined) return undefined;
   return 'factor' in returned ? progress : { ...progress, request: { ...(request as object), ...returned } };
@@ -166,17 +166,17 @@ export const ticketOfBrowser = (ctx: Context): string => LINK.secret(ctx) ?? '';
  * @returns undefined if there is nothing, or if it answers an earlier step than the one that the actions wait for.
  */
 export async function takeReturned(
-  { away }: Pick<ResetChallengeDependencies, 'away'>,
+  { actionRedirects }: Pick<ResetChallengeDependencies, 'actionRedirects'>,
   ctx: Context,
   { ticket, open }: { ticket: string; open: OpenReset },
-): Promise<Brought | undefined> {
-  const { ticket: brought } = ctx.query;
+): Promise<Returned | undefined> {
+  const { ticket: returnTicket } = ctx.query;
   const { step } = keptOf(open);
-  if (typeof brought !== 'string' || step === undefined) return undefined;
-  return away.takeBrought(ctx, { uid: uidOf(ticket), step }, brought);
+  if (typeof returnTicket !== 'string' || step === undefined) return undefined;
+  return actionRedirects.takeReturned(ctx, { uid: uidOf(ticket), step }, returnTicket);
 }
 
-/** Returns the name of a link among the requests whose users are away. */
+/** Returns the name of a link among the requests whose users were redirected. */
 const uidOf = (ticket: string) => `reset-${sha256(ticket)}`;
 
 async function eventOf(

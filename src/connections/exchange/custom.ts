@@ -11,13 +11,13 @@ import { keepActor, keepExchangeEvents } from '../../engine/exchanged.ts';
 import { namedOrganization } from '../../engine/organization-parameter.ts';
 import type { SecondFactor } from '../../engine/second-factor.ts';
 import {
-  giveTransferToken,
+  issueTransferToken,
   refuseTransfer,
   transferAsked,
   transferFrom,
 } from '../../engine/session-transfer.ts';
 import { ACCESS_TOKEN, type ExchangeToken, ID_TOKEN } from '../../engine/token-exchange.ts';
-import type { GrantRequest, Handed } from '../../engine/tokens.ts';
+import type { GrantAnswer, GrantRequest } from '../../engine/tokens.ts';
 import { requiredField } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { type Attempts, tryProof } from '../../protection/attempts.ts';
@@ -90,7 +90,7 @@ async function handedOver(
     actor,
     organization: named,
   }: { login: Login; actor: Actor | undefined; organization: string | undefined },
-): Promise<Handed> {
+): Promise<GrantAnswer> {
   if (actor === undefined)
     throw new AuthError(400, 'invalid_request', 'setActor is required for a session transfer token.');
   if (actor.act !== undefined)
@@ -98,7 +98,7 @@ async function handedOver(
   const asked = named ?? params.organization;
   const organization = asked ? (await namedOrganization(deps.config, asked)).id : undefined;
   const transfer = { ...transferFrom(ctx, { clientId, scope: params.scope }, deps.wallClock), act: actor };
-  const answer = await giveTransferToken(deps, { login: { ...login, transfer }, organization });
+  const answer = await issueTransferToken(deps, { login: { ...login, transfer }, organization });
   return { answer, userId: login.userId, connection: login.connection };
 }
 

@@ -37,7 +37,7 @@ const singleCalls: Call<SessionsDependencies>[] = [
       const after =
         body.refresh_token_metadata === undefined
           ? before
-          : await refreshTokens.note(id, notedMetadata(body.refresh_token_metadata));
+          : await refreshTokens.setMetadata(id, notedMetadata(body.refresh_token_metadata));
       if (after === undefined) throw noToken();
       return ok(after, { before, after });
     },

@@ -76,7 +76,7 @@ function singleCalls(): Call<SessionsDependencies>[] {
         const after =
           body.session_metadata === undefined
             ? before
-            : await sessionDirectory.note(id, notedMetadata(body.session_metadata));
+            : await sessionDirectory.setMetadata(id, notedMetadata(body.session_metadata));
         if (after === undefined) throw noSession();
         return ok(after, { before, after });
       },

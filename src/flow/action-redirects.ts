@@ -3,7 +3,7 @@
 // state.
 import type { Context } from 'koa';
 import { interactionPath, requestExpired } from '../engine/pending-interaction.ts';
-import type { Brought, Return } from '../engine/waiting-actions.ts';
+import type { Return, Returned } from '../engine/waiting-actions.ts';
 import { bodyTexts, textsOf } from '../http/body-fields.ts';
 import { browserCookie } from '../http/browser-cookie.ts';
 import { AuthError } from '../http/errors.ts';
@@ -18,7 +18,7 @@ import { next } from './next.ts';
 import { type HostedDependencies, openRequestPage, type RequestPage } from './request-page.ts';
 
 /** What a redirect belongs to. */
-interface Leaving {
+interface RedirectFor {
   /** The id of the waiting request, or another identifier of what the user was doing. */
   uid: string;
   /**
@@ -33,52 +33,64 @@ interface Leaving {
 }
 
 /** The users that actions have redirected to another site. */
-export interface AwayUsers {
+export interface ActionRedirects {
   /**
    * Records that the user of a request is redirected.
    * @returns the `state` to return with; an earlier one becomes invalid.
    */
-  leave(ctx: Context, of: Leaving): Promise<string>;
+  begin(ctx: Context, of: RedirectFor): Promise<string>;
   /**
    * Accepts the request with which the user of this browser returns. Of any number of concurrent calls exactly one
    * succeeds.
    * @returns the path where the request continues; undefined when this browser has no such state.
    */
-  comeBack(ctx: Context, state: string, brought: Return): Promise<string | undefined>;
+  finish(ctx: Context, state: string, returned: Return): Promise<string | undefined>;
   /** Accepts a second factor that was given at our own pages. @returns the path where the user continues. */
-  bring(ctx: Context, of: Leaving & { path: string }, given: { factor: string }): Promise<string>;
+  finishWithFactor(
+    ctx: Context,
+    of: RedirectFor & { path: string },
+    given: { factor: string },
+  ): Promise<string>;
   /** Returns what the user of a request has returned with, once, and only in its browser. */
-  takeBrought(ctx: Context, of: Pick<Leaving, 'uid' | 'step'>, ticket: string): Promise<Brought | undefined>;
+  takeReturned(
+    ctx: Context,
+    of: Pick<RedirectFor, 'uid' | 'step'>,
+    ticket: string,
+  ): Promise<Returned | undefined>;
 }
 
-export interface AwayDependencies extends HostedDependencies {
-  away: AwayUsers;
+export interface ActionRedirectDependencies extends HostedDependencies {
+  actionRedirects: ActionRedirects;
   events: Events;
 }
 
-const AWAY = 'action_redirect';
-const BROUGHT = 'action_return';
+const REDIRECT = 'action_redirect';
+const RETURNED = 'action_return';
 /**
  * How long a user may take to return, which is as long as a request waits, and how long what they return with is
  * kept for their browser; seconds.
  */
 const TTL = 3600;
-const BROUGHT_TTL = 120;
+const RETURNED_TTL = 120;
 /** The most characters that a user may return with. */
-const MOST_BROUGHT = 16_384;
+const MOST_RETURNED = 16_384;
 /** Limits on the states that wait, because every user can begin many logins. */
 const WAITING = { most: 10_000, mostOfAddress: 600, ttlSeconds: TTL };
 
 /** `None`, because the other site may send the user back by a POST. */
 const BROWSER = browserCookie('__Host-gatehouse_away', { sameSite: 'none' });
 
-interface Kept extends Leaving {
+interface Kept extends RedirectFor {
   /** The hash of {@link BROWSER}'s secret. */
   browser: string;
 }
 
 /** Makes the redirects of a tenant. */
-export function awayUsers(deps: { challenges: Challenges; clock: Clock; random: Random }): AwayUsers {
+export function actionRedirects(deps: {
+  challenges: Challenges;
+  clock: Clock;
+  random: Random;
+}): ActionRedirects {
   const { challenges, random } = deps;
   const waiting = createWaitingList(WAITING, deps.clock);
   const take = async <T>(ctx: Context, purpose: string, ticket: string) => {
@@ -87,15 +99,15 @@ export function awayUsers(deps: { challenges: Challenges; clock: Clock; random: 
     if (kept === undefined || !BROWSER.bringsHashed(ctx, kept.browser)) return undefined;
     return (await challenges.spendTicket(purpose, ticket)) === undefined ? undefined : kept;
   };
-  const issue = async (purpose: string, ttlSeconds: number, kept: Kept & { brought?: Brought }) => {
+  const issue = async (purpose: string, ttlSeconds: number, kept: Kept & { brought?: Returned }) => {
     const { uid: subject, userId } = kept;
     const issued = await challenges.issueTicket({ purpose, subject, ttlSeconds, userId, data: { ...kept } });
     return issued.secret;
   };
   return {
-    leave: async (ctx, { uid, userId, path, step }) => {
+    begin: async (ctx, { uid, userId, path, step }) => {
       const gone = waiting.add(uid, ctx.ip);
-      await Promise.all(gone.map((one) => challenges.discard(AWAY, one)));
+      await Promise.all(gone.map((one) => challenges.discard(REDIRECT, one)));
       const browser = sha256(BROWSER.keep(ctx, random));
       const kept = {
         uid,
@@ -104,56 +116,59 @@ export function awayUsers(deps: { challenges: Challenges; clock: Clock; random: 
         ...(path !== undefined && { path }),
         ...(step !== undefined && { step }),
       };
-      return issue(AWAY, TTL, kept);
+      return issue(REDIRECT, TTL, kept);
     },
-    comeBack: async (ctx, state, brought) => {
-      const kept = await take(ctx, AWAY, state);
+    finish: async (ctx, state, brought) => {
+      const kept = await take(ctx, REDIRECT, state);
       if (kept === undefined) return undefined;
       waiting.done(kept.uid);
-      const ticket = await issue(BROUGHT, BROUGHT_TTL, { ...kept, brought });
+      const ticket = await issue(RETURNED, RETURNED_TTL, { ...kept, brought });
       return `${kept.path ?? `/u/${kept.uid}/continue`}?ticket=${ticket}`;
     },
-    bring: async (ctx, { userId, ...of }, brought) => {
+    finishWithFactor: async (ctx, { userId, ...of }, brought) => {
       const browser = sha256(BROWSER.keep(ctx, random));
       const kept = { ...of, browser, brought, ...(userId !== undefined && { userId }) };
-      return `${of.path}?ticket=${await issue(BROUGHT, BROUGHT_TTL, kept)}`;
+      return `${of.path}?ticket=${await issue(RETURNED, RETURNED_TTL, kept)}`;
     },
-    takeBrought: async (ctx, { uid, step }, ticket) => {
-      const met = await challenges.peekTicket(BROUGHT, ticket);
+    takeReturned: async (ctx, { uid, step }, ticket) => {
+      const met = await challenges.peekTicket(RETURNED, ticket);
       if (met?.data.uid !== uid || met.data.step !== step) return undefined;
-      return (await take<{ brought: Brought }>(ctx, BROUGHT, ticket))?.brought;
+      return (await take<{ brought: Returned }>(ctx, RETURNED, ticket))?.brought;
     },
   };
 }
 
 /** Redirects the user of a request to the URL that an action has set. */
-export async function sendAway(
-  { away }: AwayDependencies,
+export async function redirectForAction(
+  { actionRedirects }: ActionRedirectDependencies,
   ctx: Context,
   { pending: { uid, redirect = '' } }: RequestPage,
 ): Promise<void> {
   const url = new URL(redirect);
-  url.searchParams.set('state', await away.leave(ctx, { uid }));
+  url.searchParams.set('state', await actionRedirects.begin(ctx, { uid }));
   ctx.set('Cache-Control', 'no-store');
   ctx.redirect(url.href);
 }
 
 /** The routes by which users return. */
-export const awayRoutes: RouteDeclarations<AwayDependencies> = {
-  'GET /continue': { ...PAGE, handle: comeBack },
-  'POST /continue': { ...PAGE, handle: comeBack },
+export const actionRedirectRoutes: RouteDeclarations<ActionRedirectDependencies> = {
+  'GET /continue': { ...PAGE, handle: takeReturn },
+  'POST /continue': { ...PAGE, handle: takeReturn },
   'GET /u/:uid/continue': { ...PAGE, handle: goOn },
 };
 
-async function comeBack({ away, events }: AwayDependencies, ctx: Context): Promise<void> {
+async function takeReturn(
+  { actionRedirects, events }: ActionRedirectDependencies,
+  ctx: Context,
+): Promise<void> {
   ctx.set('Cache-Control', 'no-store');
   const brought = { method: ctx.method, query: textsOf(ctx.query), body: bodyTexts(ctx) };
-  if (JSON.stringify(brought).length > MOST_BROUGHT)
+  if (JSON.stringify(brought).length > MOST_RETURNED)
     throw new AuthError(400, 'invalid_request', 'What was sent along is too long.');
   const state = brought.body.state ?? brought.query.state ?? '';
-  const path = state === '' ? undefined : await away.comeBack(ctx, state, brought);
+  const path = state === '' ? undefined : await actionRedirects.finish(ctx, state, brought);
   if (path === undefined) {
-    events.record({ type: 'f', ip: ctx.ip, description: NOBODY_AWAY });
+    events.record({ type: 'f', ip: ctx.ip, description: UNKNOWN_STATE });
     throw requestExpired();
   }
   // Continues at a path with the request's own cookies, where it is checked whether the request still waits.
@@ -161,14 +176,14 @@ async function comeBack({ away, events }: AwayDependencies, ctx: Context): Promi
   ctx.redirect(path);
 }
 
-const NOBODY_AWAY = 'a state at /continue that no login of this browser waits for';
+const UNKNOWN_STATE = 'a state at /continue that no login of this browser waits for';
 
-async function goOn(deps: AwayDependencies, ctx: Context): Promise<void> {
+async function goOn(deps: ActionRedirectDependencies, ctx: Context): Promise<void> {
   const page = await openRequestPage(deps, ctx);
   const { ticket } = ctx.query;
   const returned =
     typeof ticket === 'string'
-      ? await deps.away.takeBrought(ctx, { uid: page.pending.uid }, ticket)
+      ? await deps.actionRedirects.takeReturned(ctx, { uid: page.pending.uid }, ticket)
       : undefined;
   if (returned === undefined || 'factor' in returned) throw requestExpired();
   // The user was linked to another one meanwhile, and the request now waits for that user's login.
