@@ -87,8 +87,8 @@ function collectionCalls(resource: DocumentResource): Call<DocumentDependencies>
           .filter((item) => resource.matches?.(item, query) ?? true);
         const all = sortedBy(matching, (query as { sort?: unknown }).sort, resource.sortable);
         const isByNumber = query.take === undefined && query.from === undefined;
-        if (resource.whole === 'wrapped') return ok({ [resource.list.key]: all });
-        if (resource.whole === 'bare' || (resource.whole === 'bare unless taken' && isByNumber))
+        if (resource.unpaged === 'wrapped') return ok({ [resource.list.key]: all });
+        if (resource.unpaged === 'bare' || (resource.unpaged === 'bare unless taken' && isByNumber))
           return ok(all);
         const source = arraySource(all, (item) => String(item[resource.idMember ?? 'id']));
         const paging = resource.isCursorOnly === true ? { take: 50, ...query } : query;
@@ -109,7 +109,10 @@ function collectionCalls(resource: DocumentResource): Call<DocumentDependencies>
       body: resource.createBody,
       handle: async (deps, { body }) => {
         const at = deps.now();
-        const whole = { ...merged({ ...resource.defaults }, body), ...(await resource.made?.(deps, body)) };
+        const whole = {
+          ...merged({ ...resource.defaults }, body),
+          ...(await resource.generated?.(deps, body)),
+        };
         resource.validate?.(whole);
         const record: DocumentRecord = {
           id: resource.newId(deps.random),
@@ -181,9 +184,9 @@ function deleteCall(resource: DocumentResource): Call<DocumentDependencies> {
         if (resource.isRemovalStrict === true) throw resource.missing();
         return noContent();
       }
-      await resource.removing?.(deps, found.id, query.force === 'true');
+      await resource.beforeRemoval?.(deps, found.id, query.force === 'true');
       await deps.store.collection('documents').delete(found.id);
-      await resource.removed?.(deps, found.id);
+      await resource.afterRemoval?.(deps, found.id);
       return noContent({ before: documentView(resource, found) });
     },
   });

@@ -31,7 +31,7 @@ export interface DocumentResource {
   /** Default members of a new document. */
   defaults?: Record<string, unknown>;
   /** Returns generated members of a new document. */
-  made?(
+  generated?(
     deps: DocumentDependencies,
     body: Readonly<Record<string, unknown>>,
   ): Record<string, unknown> | Promise<Record<string, unknown>>;
@@ -44,7 +44,7 @@ export interface DocumentResource {
    * Set if a list always returns all documents: as an array, wrapped in its member, or as an array unless the query
    * asks for a cursor.
    */
-  whole?: 'bare' | 'wrapped' | 'bare unless taken';
+  unpaged?: 'bare' | 'wrapped' | 'bare unless taken';
   /** Whether a list is always paged by cursor and wrapped. */
   isCursorOnly?: boolean;
   /** Whether PUT replaces a document. */
@@ -68,9 +68,9 @@ export interface DocumentResource {
    * @param isForced whether the query has `force=true`.
    * @throws AuthError 409
    */
-  removing?(deps: DocumentDependencies, id: string, isForced: boolean): Promise<void>;
+  beforeRemoval?(deps: DocumentDependencies, id: string, isForced: boolean): Promise<void>;
   /** Deletes what belongs to a deleted document. */
-  removed?(deps: DocumentDependencies, id: string): Promise<void>;
+  afterRemoval?(deps: DocumentDependencies, id: string): Promise<void>;
   filters?: z.ZodRawShape;
   /** Members that the query parameter `sort` may name, if `filters` declares it. */
   sortable?: readonly string[];

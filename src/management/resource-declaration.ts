@@ -37,16 +37,16 @@ export interface Resource<N extends ConfigurationName, D extends ResourceDepende
   filters?: z.ZodRawShape;
   matches?(record: Stored<N>, query: Readonly<Record<string, unknown>>): boolean;
   /** Returns a filter of the list that depends on other records, or undefined for none. @throws AuthError 400 */
-  narrow?(
+  relatedFilter?(
     deps: D,
     query: Readonly<Record<string, unknown>>,
   ): Promise<((record: Stored<N>) => boolean) | undefined>;
   /** Records that the server itself defines and the store does not hold; a list includes them. */
-  more?(deps: D): Promise<readonly Stored<N>[]> | readonly Stored<N>[];
+  builtIn?(deps: D): Promise<readonly Stored<N>[]> | readonly Stored<N>[];
   /** Changes a record that the server itself defines. @returns undefined for a record of the store. */
-  changeOwn?(deps: D, record: Stored<N>, body: Record<string, unknown>): Promise<Stored<N> | undefined>;
+  changeBuiltIn?(deps: D, record: Stored<N>, body: Record<string, unknown>): Promise<Stored<N> | undefined>;
   /** Returns further members of an item of a list, if the query asks for them. */
-  listed?(record: Stored<N>, query: Readonly<Record<string, unknown>>): object;
+  listMembers?(record: Stored<N>, query: Readonly<Record<string, unknown>>): object;
   /** Members that the query parameter `sort` may name, if `filters` declares it. */
   sortable?: readonly string[];
   /** Returns the text that a list is sorted by. Default: the id. */
@@ -69,22 +69,22 @@ export interface Resource<N extends ConfigurationName, D extends ResourceDepende
   /** Refuses a record that could not work or contradicts other records. @throws AuthError 4xx */
   check?(deps: D, record: Frozen<Records[N]>): Promise<void>;
   /** Runs after a record was written, to create what it needs. */
-  written?(deps: D, record: Stored<N>): Promise<void>;
+  afterWrite?(deps: D, record: Stored<N>): Promise<void>;
   /** Returns the record as the API shows it. */
   view(deps: D, record: Stored<N>, caller: Caller): object;
   /**
    * Returns members that depend on other records. Only responses for one record have them: a list would have to read
    * the others for each item.
    */
-  beside?(deps: D, record: Stored<N>): Promise<object>;
+  related?(deps: D, record: Stored<N>): Promise<object>;
   /** Finds a record by the id in a path. Default: by its key in the store. */
   find?(deps: D, id: string): Promise<Stored<N> | undefined>;
   missing: () => AuthError;
   taken: (key: string) => AuthError;
   /** Runs before a record is deleted, to store what a restart needs to complete an interrupted removal. */
-  removing?(deps: D, record: Stored<N>): Promise<void>;
+  beforeRemoval?(deps: D, record: Stored<N>): Promise<void>;
   /** Runs after a record was deleted, to delete what belongs to it. */
-  removed?(deps: D, record: Stored<N>): Promise<void>;
+  afterRemoval?(deps: D, record: Stored<N>): Promise<void>;
   /** Returns the response body of a removal. Default: none. */
   removedBody?(deps: D): object;
   /** Refuses to change or delete a record that the server itself defines. @throws AuthError 4xx */

@@ -70,7 +70,7 @@ function collectionCalls<N extends ConfigurationName, D extends ResourceDependen
           .collection(resource.collection)
           .insert(record as never)
           .catch(refuseTaken(resource));
-        await resource.written?.(deps, record as Stored<N>);
+        await resource.afterWrite?.(deps, record as Stored<N>);
         const answer = created(await viewOf(deps, resource, record as Stored<N>, caller));
         return { ...answer, status: statuses.create ?? 201 };
       },
@@ -108,7 +108,7 @@ function recordCalls<N extends ConfigurationName, D extends ResourceDependencies
       body: resource.patchBody,
       handle: async (deps, { params, body, caller }) => {
         const before = await require(deps, resource, params.id);
-        const own = await resource.changeOwn?.(deps, before, body);
+        const own = await resource.changeBuiltIn?.(deps, before, body);
         const asked = (await resource.complete?.(deps, body, before)) ?? body;
         const after = own ?? (await patch(deps, resource, before, asked));
         const view = (record: Stored<N>) => resource.view(deps, record, caller);
@@ -128,9 +128,9 @@ function recordCalls<N extends ConfigurationName, D extends ResourceDependencies
           return noContent();
         }
         resource.guard?.(deps, record);
-        await resource.removing?.(deps, record);
+        await resource.beforeRemoval?.(deps, record);
         const isOurs = await deps.store.collection(resource.collection).delete(record.id);
-        if (isOurs) await resource.removed?.(deps, record);
+        if (isOurs) await resource.afterRemoval?.(deps, record);
         const log = { before: resource.view(deps, record, caller) };
         return { ...noContent(log), status: statuses.remove ?? 204, body: resource.removedBody?.(deps) };
       },
@@ -152,13 +152,13 @@ async function list<N extends ConfigurationName, D extends ResourceDependencies>
 ): Promise<unknown> {
   const all = (await listAll(collectionByName(deps.store, resource.collection))) as Stored<N>[];
   const order = resource.orderOf ?? ((record: Stored<N>) => record.id);
-  const narrowed = await resource.narrow?.(deps, query);
-  const chosen = [...all, ...((await resource.more?.(deps)) ?? [])]
+  const narrowed = await resource.relatedFilter?.(deps, query);
+  const chosen = [...all, ...((await resource.builtIn?.(deps)) ?? [])]
     .filter((record) => (resource.matches?.(record, query) ?? true) && (narrowed?.(record) ?? true))
     .sort((a, b) => (order(a) < order(b) ? -1 : 1));
   const source = arraySource(sortedBy(chosen, query.sort, resource.sortable), ({ id }) => id);
   const view = (record: Stored<N>) => {
-    const whole = { ...resource.view(deps, record, caller), ...resource.listed?.(record, query) };
+    const whole = { ...resource.view(deps, record, caller), ...resource.listMembers?.(record, query) };
     return selectFields(whole, query, resource.always);
   };
   return listAnswer(query, mapped(source, view as (record: object) => object), resource.list);
@@ -171,7 +171,7 @@ async function viewOf<N extends ConfigurationName, D extends ResourceDependencie
   record: Stored<N>,
   caller: Caller,
 ): Promise<object> {
-  return { ...resource.view(deps, record, caller), ...(await resource.beside?.(deps, record)) };
+  return { ...resource.view(deps, record, caller), ...(await resource.related?.(deps, record)) };
 }
 
 /**
@@ -191,7 +191,7 @@ async function patch<N extends ConfigurationName, D extends ResourceDependencies
     .update(before.id, (current) => resource.change(deps, current as Stored<N>, body) as never)
     .catch(refuseTaken(resource));
   if (after === undefined) throw resource.missing();
-  await resource.written?.(deps, after as Stored<N>);
+  await resource.afterWrite?.(deps, after as Stored<N>);
   return after as Stored<N>;
 }
 

@@ -21,7 +21,7 @@ export interface JsonSchema {
   pattern?: string;
 }
 
-export type Draw = () => number;
+type Draw = () => number;
 
 export function pick<T>(draw: Draw, from: readonly T[]): T {
   return from[Math.floor(draw() * from.length)] as T;

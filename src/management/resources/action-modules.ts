@@ -73,7 +73,7 @@ const resource: DocumentResource = {
   }),
   patchBody: z.strictObject(members),
   defaults: usualMembers[ACTION_MODULE],
-  made: ({ random, now }, { publish, secrets, ...rest }) => {
+  generated: ({ random, now }, { publish, secrets, ...rest }) => {
     const dated = secrets === undefined ? {} : { secrets: withSecretValues([], secrets, now()) };
     if (publish !== true) return dated;
     return published({ id: '', body: { ...rest, ...dated } }, { id: versionId(random), created_at: now() });
@@ -84,7 +84,7 @@ const resource: DocumentResource = {
   missing: notFound('That action module does not exist.'),
   taken: 'An action module with the same name already exists.',
   isRemovalStrict: true,
-  removing: async ({ store }, id) => {
+  beforeRemoval: async ({ store }, id) => {
     if ((await usesOf(store, id)).length > 0) throw conflict('Actions use the module.')();
   },
 };

@@ -111,7 +111,7 @@ export const ACTION: DocumentResource = {
     supported_triggers: supported.optional(),
   }),
   defaults: usualMembers.action,
-  made: ({ now }, { secrets }) =>
+  generated: ({ now }, { secrets }) =>
     secrets === undefined ? {} : { secrets: withSecretValues([], secrets, now()) },
   change: (before, asked, now) =>
     changedCode(asDraft(before), asked, { published: 'all_changes_deployed', now }),
@@ -120,7 +120,7 @@ export const ACTION: DocumentResource = {
   missing: notFound('That action does not exist.'),
   taken: 'An action with the same name already exists.',
   isRemovalStrict: true,
-  removing: unbind,
+  beforeRemoval: unbind,
 };
 
 /** Returns an action as the API shows it: with the names of its secrets, without their values. */

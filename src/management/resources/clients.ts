@@ -135,11 +135,11 @@ const resource: Resource<'clients', ClientsDependencies> = {
     (query.is_first_party === undefined || client.is_first_party === query.is_first_party) &&
     (typeof query.app_type !== 'string' || query.app_type.split(',').includes(client.app_type)) &&
     query.external_client_id === undefined,
-  narrow: ({ store }, { q }) => grantedBy(store, q as string | undefined),
-  more: async (deps) => [await globalClient(deps)],
+  relatedFilter: ({ store }, { q }) => grantedBy(store, q as string | undefined),
+  builtIn: async (deps) => [await globalClient(deps)],
   find: async (deps, id) =>
     id === GLOBAL_CLIENT ? globalClient(deps) : deps.store.collection('clients').get(id),
-  changeOwn: async (deps, { id }, body) =>
+  changeBuiltIn: async (deps, { id }, body) =>
     id === GLOBAL_CLIENT ? changeGlobalClient(deps, body) : undefined,
   orderOf: (client) => `${client.name}\n${client.id}`,
   createBody: createClientBody,
@@ -171,7 +171,7 @@ const resource: Resource<'clients', ClientsDependencies> = {
     if (id === TRY_LOGIN || id === GLOBAL_CLIENT)
       throw apiError(403, 'The account is not allowed to perform this operation.');
   },
-  removed: async ({ store }, { id }) => {
+  afterRemoval: async ({ store }, { id }) => {
     await store.collection('clientGrants').deleteBy('client', id);
     for (const connection of await listAll(store.collection('connections'))) {
       if (!connection.enabled_clients.includes(id)) continue;

@@ -129,14 +129,14 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
     }
     providers.check(connection);
   },
-  written: makeNeededKeys,
+  afterWrite: makeNeededKeys,
   view: (_deps, connection) => connectionView(connection),
   missing,
   taken: conflict('A connection with the same name already exists', 'conflict'),
   statuses: { remove: 202 },
   removedBody: ({ now }) => ({ deleted_at: now() }),
-  removing: (deps, { name }) => announceRemoval(deps, name),
-  removed: async (deps, { id, name }) => {
+  beforeRemoval: (deps, { name }) => announceRemoval(deps, name),
+  afterRemoval: async (deps, { id, name }) => {
     await removeConnectionParts(deps.store, id);
     removeUsersOf(deps, name);
   },

@@ -55,7 +55,7 @@ const resource: DocumentResource = {
   }),
   patchBody: settable,
   defaults: usualMembers['custom-domain'],
-  made: ({ random }, { domain }) => ({
+  generated: ({ random }, { domain }) => ({
     verification: {
       methods: [
         {
@@ -73,7 +73,7 @@ const resource: DocumentResource = {
   filters: { q: z.string().max(1024).optional(), sort: z.string().max(255).optional() },
   matches: (item, { q }) => typeof q !== 'string' || recordFilter(q, SEARCHED)(item),
   sortable: SEARCHED,
-  whole: 'bare unless taken',
+  unpaged: 'bare unless taken',
   hidden: ['api_key_hashes'],
   // Messages always link to the host of `BASE_URL`, never to a custom domain.
   shown: { is_default: false },
@@ -104,7 +104,7 @@ async function withChallenge(
 ): Promise<Answer> {
   const after = await deps.store.collection('documents').update(id, (current) => ({
     ...current,
-    body: { ...current.body, ...resource.made?.(deps, current.body) },
+    body: { ...current.body, ...resource.generated?.(deps, current.body) },
     updated_at: deps.now(),
   }));
   if (after === undefined) throw resource.missing();

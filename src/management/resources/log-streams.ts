@@ -52,12 +52,12 @@ export const logStreamCalls: Call<DocumentDependencies>[] = documentResourceCall
   hidden: ['sink.httpSigningSecret'],
   defaults: usualMembers['log-stream'],
   list: { key: 'log_streams' },
-  whole: 'bare',
+  unpaged: 'bare',
   missing: notFound('Log stream not found'),
   taken: 'A log stream with the same name already exists.',
   createStatus: 200,
   hasDates: false,
-  removed: async ({ store }, id) => {
+  afterRemoval: async ({ store }, id) => {
     await store.collection('logStreamPositions').delete(id);
   },
 });

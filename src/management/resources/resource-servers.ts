@@ -81,7 +81,7 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
   list: { key: 'resource_servers' },
   filters: { identifiers: texts.refine((all) => all.length <= 10, 'At most 10').optional() },
   matches: (api, { identifiers }) => !Array.isArray(identifiers) || identifiers.includes(api.identifier),
-  more: ({ systemApis }) => systemApis(),
+  builtIn: ({ systemApis }) => systemApis(),
   orderOf: (api) => `${api.name}\n${api.id}`,
   createBody,
   patchBody: settable,
@@ -98,7 +98,7 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
     return { ...checkedBy(resourceServerSchema, withSecret(random, { ...asked, identifier })), id };
   },
   view: (_deps, api) => api,
-  beside: async ({ store }, { identifier }) => {
+  related: async ({ store }, { identifier }) => {
     const clients = await listAll(store.collection('clients'));
     const linked = clients.find((client) => client.resource_server_identifier === identifier);
     return linked === undefined ? {} : { client_id: linked.client_id };
@@ -121,8 +121,8 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
       throw apiError(400, 'System resource servers cannot be patched');
     }
   },
-  removing: (deps, { identifier }) => announcePermissionRemoval(deps, identifier),
-  removed: async (deps, { identifier }) => {
+  beforeRemoval: (deps, { identifier }) => announcePermissionRemoval(deps, identifier),
+  afterRemoval: async (deps, { identifier }) => {
     const { store } = deps;
     // All of them: one that is left would grant the next API of this identifier.
     for (const grant of await listAll(store.collection('clientGrants')))

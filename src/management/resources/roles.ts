@@ -61,7 +61,7 @@ const resource: Resource<'roles', RolesDependencies> = {
   taken: conflict('The role already exists.', 'role_conflict'),
   isRemovalStrict: true,
   statuses: { create: 200, remove: 200 },
-  removed: async ({ store }, { id }) => {
+  afterRemoval: async ({ store }, { id }) => {
     for (const user of await store.collection('users').findBy('role', id))
       await withoutRole(store, user.id, id);
     for (const one of await store.collection('memberships').findBy('role', id)) {

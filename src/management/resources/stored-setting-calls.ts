@@ -9,17 +9,17 @@ import type { StoredSetting } from './stored-setting.ts';
 import { STORED_SETTINGS } from './stored-settings.ts';
 
 /** Returns the calls of one kind. Query parameters that are members of the record filter the list. */
-function callsOf({ prefix, key, needed, more = {}, fixed = {}, missing, ...kept }: StoredSetting) {
+function callsOf({ prefix, key, required, optional = {}, fixed = {}, missing, ...kept }: StoredSetting) {
   const { path, name: called, filters = {} } = kept;
-  const named = z.strictObject(needed);
-  const rest = z.strictObject(more).partial();
+  const named = z.strictObject(required);
+  const rest = z.strictObject(optional).partial();
   return documentResourceCalls({
     ...kept,
     kind: path.slice(1),
     newId: (random) =>
       prefix === 'ap' || prefix === 'af' ? `${prefix}_${letters(22, random)}` : idOf(prefix, random),
     createBody: z.strictObject({ ...rest.shape, ...z.strictObject(fixed).partial().shape, ...named.shape }),
-    patchBody: z.strictObject({ ...nullable(more), ...named.partial().shape }),
+    patchBody: z.strictObject({ ...nullable(optional), ...named.partial().shape }),
     list: { key },
     matches: (item, query) =>
       Object.keys(filters).every(

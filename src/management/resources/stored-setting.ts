@@ -9,13 +9,13 @@ export interface StoredSetting
     | 'path'
     | 'name'
     | 'noun'
-    | 'whole'
+    | 'unpaged'
     | 'unlisted'
     | 'isCursorOnly'
     | 'hasDates'
     | 'hasPut'
-    | 'removed'
-    | 'made'
+    | 'afterRemoval'
+    | 'generated'
     | 'hidden'
     | 'uniqueMember'
     | 'defaults'
@@ -24,8 +24,8 @@ export interface StoredSetting
   > {
   prefix: string;
   key: string;
-  needed: z.ZodRawShape;
-  more?: z.ZodRawShape;
+  required: z.ZodRawShape;
+  optional?: z.ZodRawShape;
   /** Members that are set at creation and cannot be changed. */
   fixed?: z.ZodRawShape;
   missing?: string;

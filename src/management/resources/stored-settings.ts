@@ -33,7 +33,7 @@ export const STORED_SETTINGS: readonly StoredSetting[] = [
     noun: 'rate_limit_policies',
     prefix: 'rlp',
     key: 'rate_limit_policies',
-    needed: { configuration: object },
+    required: { configuration: object },
     fixed: { resource: text, consumer: text, consumer_selector: text },
     filters: { resource: text.optional(), consumer: text.optional(), consumer_selector: text.optional() },
   },
@@ -44,11 +44,11 @@ export const STORED_SETTINGS: readonly StoredSetting[] = [
     prefix: 'rul',
     key: 'rules',
     hasDates: false,
-    needed: { name, script },
-    more: { order: z.number(), enabled: z.boolean() },
+    required: { name, script },
+    optional: { order: z.number(), enabled: z.boolean() },
     fixed: { stage: z.enum(['login_success', 'login_failure', 'user_registration', 'pre_authorize']) },
     defaults: usualMembers.rules,
-    made: async ({ store }, { order }) => ({ order: order ?? (await nextOrder(store)) }),
+    generated: async ({ store }, { order }) => ({ order: order ?? (await nextOrder(store)) }),
     uniqueMember: 'name',
     filters: { enabled: flag.optional() },
   },
@@ -59,10 +59,10 @@ export const STORED_SETTINGS: readonly StoredSetting[] = [
     prefix: 'hok',
     key: 'hooks',
     hasDates: false,
-    needed: { name, script },
-    more: { enabled: z.boolean(), dependencies: object },
+    required: { name, script },
+    optional: { enabled: z.boolean(), dependencies: object },
     fixed: { triggerId: text },
-    removed: async ({ store }, id) => {
+    afterRemoval: async ({ store }, id) => {
       await store.collection('documents').delete(`hook-secrets/${id}`);
     },
     defaults: { enabled: false },
@@ -75,8 +75,8 @@ export const STORED_SETTINGS: readonly StoredSetting[] = [
     noun: 'forms',
     prefix: 'ap',
     key: 'forms',
-    needed: { name },
-    more: {
+    required: { name },
+    optional: {
       description: text,
       messages: object,
       languages: object,
@@ -96,8 +96,8 @@ export const STORED_SETTINGS: readonly StoredSetting[] = [
     noun: 'flows',
     prefix: 'af',
     key: 'flows',
-    needed: { name },
-    more: { actions: objects },
+    required: { name },
+    optional: { actions: objects },
     unlisted: ['actions'],
     filters: { ...hydrate, synchronous: flag.optional() },
     missing: 'Flow not found',
@@ -108,8 +108,8 @@ export const STORED_SETTINGS: readonly StoredSetting[] = [
     noun: 'flows_vault_connections',
     prefix: 'ac',
     key: 'connections',
-    needed: { name },
-    more: { setup: object },
+    required: { name },
+    optional: { setup: object },
     fixed: { app_id: text, account_name: text, environment: text },
     defaults: { ready: false },
     hidden: ['setup'],
@@ -120,8 +120,8 @@ export const STORED_SETTINGS: readonly StoredSetting[] = [
     noun: 'self_service_profiles',
     prefix: 'ssp',
     key: 'self_service_profiles',
-    needed: { name },
-    more: {
+    required: { name },
+    optional: {
       description: text,
       branding: object,
       allowed_strategies: z.array(text).max(100),
@@ -136,8 +136,8 @@ export const STORED_SETTINGS: readonly StoredSetting[] = [
     prefix: 'est',
     key: 'eventStreams',
     isCursorOnly: true,
-    needed: { destination: object },
-    more: { name, subscriptions: objects, status: z.enum(['enabled', 'disabled']) },
+    required: { destination: object },
+    optional: { name, subscriptions: objects, status: z.enum(['enabled', 'disabled']) },
     defaults: { status: 'enabled', subscriptions: [] },
     hidden: ['token', 'password', 'header_value'].map(
       (name) => `destination.configuration.webhook_authorization.${name}`,
@@ -149,9 +149,9 @@ export const STORED_SETTINGS: readonly StoredSetting[] = [
     noun: 'token_exchange_profiles',
     prefix: 'tep',
     key: 'token_exchange_profiles',
-    needed: { name, subject_token_type: subjectTokenType },
+    required: { name, subject_token_type: subjectTokenType },
     fixed: { action_id: text, type: z.enum(['custom_authentication', 'on_behalf_of_token_exchange']) },
-    made: async ({ store }, { action_id: id }) => {
+    generated: async ({ store }, { action_id: id }) => {
       const action = typeof id === 'string' ? await store.collection('documents').get(id) : undefined;
       if (action?.kind !== 'action') throw apiError(400, 'The action does not exist.', 'invalid_body');
       return {};
@@ -167,8 +167,8 @@ export const STORED_SETTINGS: readonly StoredSetting[] = [
     key: 'connection_profiles',
     hasDates: false,
     isCursorOnly: true,
-    needed: { name },
-    more: {
+    required: { name },
+    optional: {
       organization: object,
       connection_name_prefix_template: text,
       enabled_features: z.array(text).max(100),
@@ -186,12 +186,12 @@ export const STORED_SETTINGS: readonly StoredSetting[] = [
     key: 'network_acls',
     hasPut: true,
     // An active list would seem to block addresses, but no request is checked against it.
-    needed: {
+    required: {
       description: text,
       rule: object,
       active: z.literal(false, 'Network ACLs are kept, and cannot be active'),
     },
-    more: { priority: z.int().min(1).max(100) },
+    optional: { priority: z.int().min(1).max(100) },
   },
   {
     path: '/branding/phone/providers',
@@ -199,12 +199,12 @@ export const STORED_SETTINGS: readonly StoredSetting[] = [
     noun: 'phone_providers',
     prefix: 'pro',
     key: 'providers',
-    needed: { name: z.enum(['twilio', 'custom']), credentials: object },
-    more: { disabled: z.boolean(), configuration: object },
+    required: { name: z.enum(['twilio', 'custom']), credentials: object },
+    optional: { disabled: z.boolean(), configuration: object },
     defaults: { channel: 'phone', disabled: false },
     uniqueMember: 'channel',
     hidden: ['credentials'],
-    whole: 'wrapped',
+    unpaged: 'wrapped',
     filters: { disabled: flag.optional() },
   },
   {
@@ -214,12 +214,12 @@ export const STORED_SETTINGS: readonly StoredSetting[] = [
     prefix: 'tem',
     key: 'templates',
     hasDates: false,
-    needed: {},
-    more: { disabled: z.boolean(), content: object },
+    required: {},
+    optional: { disabled: z.boolean(), content: object },
     fixed: { type: text },
     defaults: { channel: 'phone', customizable: true, disabled: false },
     uniqueMember: 'type',
-    whole: 'wrapped',
+    unpaged: 'wrapped',
     filters: { disabled: flag.optional() },
   },
 ];

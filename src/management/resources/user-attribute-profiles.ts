@@ -27,9 +27,9 @@ export const userAttributeProfiles: StoredSetting = {
   key: 'user_attribute_profiles',
   hasDates: false,
   isCursorOnly: true,
-  needed: { name: z.string().min(1).max(255), user_attributes: object },
-  more: { user_id: object },
-  made: (_deps, { user_id }) => ({ user_id: userIdOf(user_id) }),
+  required: { name: z.string().min(1).max(255), user_attributes: object },
+  optional: { user_id: object },
+  generated: (_deps, { user_id }) => ({ user_id: userIdOf(user_id) }),
   change: (before, asked) => {
     const after = merged(before, asked);
     return 'user_id' in asked ? { ...after, user_id: userIdOf(asked.user_id) } : after;

@@ -65,7 +65,7 @@ const resource: Resource<'organizations', OrganizationsDependencies> = {
   },
   // Tools sort by `created_at`, which is not stored; the result is sorted by name.
   sortable: ['name', 'display_name', 'created_at'],
-  listed: ({ clients = [] }, { include_client_association_for: id }) => {
+  listMembers: ({ clients = [] }, { include_client_association_for: id }) => {
     const found = (clients as readonly { client_id: string; use_for_member_access: boolean }[]).find(
       ({ client_id }) => client_id === id,
     );
@@ -93,7 +93,7 @@ const resource: Resource<'organizations', OrganizationsDependencies> = {
   missing: noOrganization,
   taken: conflict('An organization with this name already exists.', 'organization_conflict'),
   isRemovalStrict: true,
-  removed: async ({ store }, { id }) => {
+  afterRemoval: async ({ store }, { id }) => {
     await store.collection('memberships').deleteBy('organization', id);
     await store.collection('invitations').deleteBy('organization', id);
   },
