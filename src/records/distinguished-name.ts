@@ -81,13 +81,15 @@ function unescaped(value: string): string | undefined {
     const read = readElement(Buffer.from(value.slice(1), 'hex'), 0);
     return read === undefined ? undefined : textOf(read);
   }
-  const bytes = value
-    .trim()
-    .replaceAll(/(?:\\[0-9A-Fa-f]{2})+/g, (pairs) =>
-      Buffer.from(pairs.replaceAll('\\', ''), 'hex').toString('utf8'),
-    );
-  return bytes.replaceAll(/\\(.)/g, '$1');
+  // In one pass, so that what an escape yields is not taken for another one; pairs together are the bytes of a character.
+  const parts = value.match(/(?:\\[0-9A-Fa-f]{2})+|\\.|[^\\]/gs) ?? [];
+  while (parts.at(-1)?.trim() === '') parts.pop();
+  return parts
+    .map((part) => (/^\\[0-9A-Fa-f]{2}/.test(part) ? bytesOf(part) : part.replace('\\', '')))
+    .join('');
 }
+
+const bytesOf = (pairs: string) => Buffer.from(pairs.replaceAll('\\', ''), 'hex').toString('utf8');
 
 /** Returns a name in text form (RFC 4514). */
 export function formatName(name: DistinguishedName): string {

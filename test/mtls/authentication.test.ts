@@ -25,6 +25,8 @@ describe('client certificates from an edge', () => {
   let own: TestCertificate;
   let other: TestCertificate;
   let signed: TestCertificate;
+  let backslash: TestCertificate;
+  let letters: TestCertificate;
   let expired: TestCertificate;
   let early: TestCertificate;
   let forServers: TestCertificate;
@@ -36,6 +38,8 @@ describe('client certificates from an edge', () => {
     own = await clientCertificate();
     other = await clientCertificate();
     signed = await clientCertificate({ subject: IN_ORDER, issuer });
+    backslash = await clientCertificate({ subject: 'CN=a\\\\41,O=Bank\\ ', issuer });
+    letters = await clientCertificate({ subject: 'CN=aA,O=Bank', issuer });
     expired = await clientCertificate({ from: -2 * DAY, to: -DAY });
     early = await clientCertificate({ from: DAY });
     forServers = await clientCertificate({ usages: [SERVER_AUTH] });
@@ -56,6 +60,8 @@ describe('client certificates from an edge', () => {
       client('usages', registered({ pem: forServers.cert }, { pem: forClients.cert })),
       client('signed', { tls_client_auth: { credentials: [{ subject_dn: SUBJECT }] } }),
       client('signed-as', { tls_client_auth: { credentials: [{ pem: signed.cert }] } }),
+      client('escaped', { tls_client_auth: { credentials: [{ subject_dn: 'O=Bank\\  , CN=a\\5C41' }] } }),
+      client('escaped-as', { tls_client_auth: { credentials: [{ pem: backslash.cert }] } }),
       client('another-order', {
         tls_client_auth: { credentials: [{ subject_dn: IN_ORDER }] },
       }),
@@ -214,6 +220,13 @@ describe('client certificates from an edge', () => {
         expect(await statusOf('signed', verified(signed, status))).to.equal(401);
       });
     }
+
+    it('are compared with each escape in a subject read once', async () => {
+      for (const client of ['escaped', 'escaped-as']) {
+        expect(await statusOf(client, verified(backslash)), client).to.equal(200);
+        expect(await statusOf(client, verified(letters)), client).to.equal(401);
+      }
+    });
 
     it('are refused with another subject, or its names in another order', async () => {
       expect(await refusalOf('signed', verified(own))).to.deep.equal(UNAUTHORIZED);

@@ -47,7 +47,7 @@ describe('searches of the store', () => {
     expect(await long).to.deep.equal([{ n: 3_000_000 }]);
   });
 
-  onLinux('leave the processor to logins where both want it', async () => {
+  onLinux('give way to logins on a busy processor', async () => {
     // proc_pid_stat(5): the 19th field is the nice value, here of a thread. The second field may contain spaces.
     const niceOf = (stat: string) => Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16]);
     const ofThreads = () =>
