@@ -38,7 +38,12 @@ export async function updateUser(
     ...emailHistory(current, patch, clock),
   });
   const kinds = ADDRESS_KINDS.filter((kind) => kind in patch);
-  if (kinds.length === 0) return store.collection('users').update(userId, change);
+  if (kinds.length === 0)
+    return updateWithResult(store.collection('users'), userId, (current) => {
+      if (!applies(current)) return { result: undefined };
+      const next = change(current);
+      return { result: next, next };
+    });
   const identities = (await store.collection('identities').findBy('user', userId)).filter(
     // A linked identity has addresses of its own, even if they are the same.
     ({ profile }) => profile === undefined,

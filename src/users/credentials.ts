@@ -9,7 +9,7 @@ import type { UsersDependencies } from './user.ts';
 const HISTORY = 24;
 
 /** Stored in place of a hash if there is no password here. No password matches it. */
-const NONE = '';
+export const NO_PASSWORD = '';
 
 /** Verifies a password; see {@link Credentials.verify}. */
 export type PasswordCheck = (password: string) => Promise<number | undefined>;
@@ -69,7 +69,9 @@ interface Replacing {
 const CHANGED = new Error('the credential has changed');
 
 const historyAfter = ({ passwordHash, history }: Frozen<CredentialRecord>) =>
-  [passwordHash, ...history].filter((hash) => hash !== NONE).slice(0, HISTORY);
+  [passwordHash, ...history].filter((hash) => hash !== NO_PASSWORD).slice(0, HISTORY);
+
+const emptyCredential = (id: string): CredentialRecord => ({ id, passwordHash: NO_PASSWORD, history: [] });
 
 /** Returns the credentials in a store. */
 export function createCredentials({ store, hasher }: UsersDependencies): Credentials {
@@ -84,18 +86,18 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
   };
   const outdate = async (userId: string): Promise<void> => {
     await credentials.upsert(userId, (current) => ({
-      ...(current ?? { id: userId, passwordHash: NONE, history: [] }),
+      ...(current ?? emptyCredential(userId)),
       version: versionOf(current) + 1,
     }));
   };
   const reserve = async (home: string): Promise<void> => {
-    await credentials.upsert(home, (current) => current ?? { id: home, passwordHash: NONE, history: [] });
+    await credentials.upsert(home, (current) => current ?? emptyCredential(home));
   };
   const replace = async (userId: string, passwordHash: string, { home, also, version }: Replacing) => {
     const change = (current: Frozen<CredentialRecord>): CredentialRecord => ({
       id: home,
       passwordHash,
-      history: passwordHash === NONE ? [] : historyAfter(current),
+      history: passwordHash === NO_PASSWORD ? [] : historyAfter(current),
       version: versionOf(current) + 1,
     });
     await reserve(home);
@@ -112,11 +114,11 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
     version: versionOfUser,
     outdate,
     reserve,
-    has: async (home) => ![undefined, NONE].includes((await credentials.get(home))?.passwordHash),
+    has: async (home) => ![undefined, NO_PASSWORD].includes((await credentials.get(home))?.passwordHash),
     setFirst: async (home, passwordHash, also) => {
       await reserve(home);
       const change = (current: Frozen<CredentialRecord>): CredentialRecord => {
-        if (current.passwordHash !== NONE) throw CHANGED;
+        if (current.passwordHash !== NO_PASSWORD) throw CHANGED;
         return { ...current, history: [...current.history], passwordHash };
       };
       await unlessChanged(store.batch([{ collection: 'credentials', update: home, change }, ...also]));
@@ -126,12 +128,12 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
       if (credential === undefined) return false;
       const hashes = [credential.passwordHash, ...credential.history]
         .slice(0, Math.max(1, size))
-        .filter((hash) => hash !== NONE);
+        .filter((hash) => hash !== NO_PASSWORD);
       for (const hash of hashes) if ((await hasher.verify(hash, password)).ok) return true;
       return false;
     },
     set: async (userId, password, how) => unlessChanged(replace(userId, await hasher.hash(password), how)),
-    setElsewhere: (userId, home, also) => replace(userId, NONE, { home, also }),
+    setElsewhere: (userId, home, also) => replace(userId, NO_PASSWORD, { home, also }),
   };
 }
 
@@ -167,7 +169,7 @@ async function check(
   { credential, version }: { credential: Frozen<CredentialRecord> | undefined; version: number | undefined },
   password: string,
 ): Promise<number | undefined> {
-  if (credential === undefined || credential.passwordHash === NONE) {
+  if (credential === undefined || credential.passwordHash === NO_PASSWORD) {
     await hasher.verifyNothing(password);
     return undefined;
   }

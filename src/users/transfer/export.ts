@@ -2,6 +2,7 @@
 import type { Frozen } from '../../records/record.ts';
 import { SERVER_MEMBERS, type UserRecord } from '../../records/users.ts';
 import type { Store } from '../../store/contract.ts';
+import { NO_PASSWORD } from '../credentials.ts';
 import { exportedFactor } from '../imported-factors.ts';
 import { customHashOf, isImported } from '../imported-hashes/imported-hashes.ts';
 
@@ -66,12 +67,13 @@ async function proofsOf(store: Store, userId: string): Promise<Record<string, un
   ]);
   const factors = authenticators.filter(({ active }) => active).flatMap((one) => exportedFactor(one) ?? []);
   return {
-    ...(credential === undefined ? {} : hashMembers(credential.passwordHash)),
+    ...hashMembers(credential?.passwordHash ?? NO_PASSWORD),
     ...(factors.length === 0 ? {} : { mfa_factors: factors }),
   };
 }
 
 function hashMembers(hash: string): Record<string, unknown> {
+  if (hash === NO_PASSWORD) return {};
   if (isImported(hash)) return { custom_password_hash: customHashOf(hash) };
   if (/^\$2[ab]\$/.test(hash)) return { password_hash: hash };
   const algorithm = hash.startsWith('$2y$') ? 'bcrypt' : 'argon2';
