@@ -6,7 +6,7 @@ import { createExecutions } from './actions/executions.ts';
 import { registrationActions } from './actions/registration.ts';
 import { type Trying, tryAction } from './actions/try-action.ts';
 import { customDatabases } from './connections/database/custom.ts';
-import { withDatabasesElsewhere } from './connections/database/users-elsewhere.ts';
+import { withCustomDatabases } from './connections/database/custom-users.ts';
 import type { Deliveries } from './delivery/deliveries.ts';
 import { type Pause, timerPause } from './delivery/queue.ts';
 import type { Outbound } from './http/outbound.ts';
@@ -100,7 +100,7 @@ export function ownCode(
     clock,
     pause,
   });
-  const asking = withDatabasesElsewhere(users, { config, customDatabases: databases, leases, random });
+  const asking = withCustomDatabases(users, { config, customDatabases: databases, leases, random });
   return {
     scripts,
     packages,

@@ -5,7 +5,7 @@ import type { accountEndings } from './account-endings.ts';
 import { warnOfPackages } from './actions/warn-of-packages.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import type { Asked } from './connections/database/custom.ts';
-import { fromElsewhere } from './connections/database/elsewhere.ts';
+import { findInCustomDatabase } from './connections/database/custom-user.ts';
 import { issueTicketLink } from './connections/database/ticket-link.ts';
 import { askToVerify } from './connections/database/verification-link.ts';
 import { firstMethod } from './connections/first-method.ts';
@@ -110,7 +110,7 @@ export function managingOf(
 const codeTools = ({ packages, tryAction, customDatabases, users }: Capabilities) => ({
   packages,
   tryAction,
-  fromElsewhere: (asked: Asked) => fromElsewhere({ customDatabases, users }, asked),
+  findInCustomDatabase: (asked: Asked) => findInCustomDatabase({ customDatabases, users }, asked),
 });
 
 /** Starts the background work of the Management API. */

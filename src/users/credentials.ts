@@ -36,7 +36,7 @@ export interface Credentials {
    */
   set(userId: string, password: string, how: Replacing): Promise<boolean>;
   /** Removes the password here and raises the version, after a password was set in a custom database. */
-  setElsewhere(userId: string, home: string, also: readonly Write[]): Promise<void>;
+  clear(userId: string, home: string, also: readonly Write[]): Promise<void>;
   /** Raises the version without changing the password, so that logins under way end. */
   outdate(userId: string): Promise<void>;
   /**
@@ -133,7 +133,7 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
       return false;
     },
     set: async (userId, password, how) => unlessChanged(replace(userId, await hasher.hash(password), how)),
-    setElsewhere: (userId, home, also) => replace(userId, NO_PASSWORD, { home, also }),
+    clear: (userId, home, also) => replace(userId, NO_PASSWORD, { home, also }),
   };
 }
 

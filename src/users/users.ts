@@ -202,7 +202,7 @@ export function createUsers(deps: UsersDependencies): Users {
     setPassword: (userId, password, { home = userId, also = [], version } = {}) =>
       credentials.set(userId, password, { home, also: [resetNote(userId, now), ...also], version }),
     noteNewPassword: (userId, home, also = []) =>
-      credentials.setElsewhere(userId, home, [resetNote(userId, now), ...also]),
+      credentials.clear(userId, home, [resetNote(userId, now), ...also]),
     loginNote: (userId, ip) => loginNote(userId, ip, now),
     confirmEmail: (userId, email) => confirmEmail(deps, userId, email),
     releaseUnproved: (held) => releaseUnproved(deps, held),

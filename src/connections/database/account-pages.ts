@@ -119,7 +119,7 @@ async function handleReset(deps: AccountPagesDependencies, ctx: Context): Promis
   await deps.views.page(ctx, 'account/done', { done: 'reset.done' });
 }
 
-/** Answers that the database elsewhere did not change the password. The link is used up by then. */
+/** Answers that the custom database did not change the password. The link is used up by then. */
 async function notChanged(deps: AccountPagesDependencies, ctx: Context, open: OpenReset): Promise<void> {
   const message = 'Your password could not be changed. Please ask for a new link.';
   const target = await resetTarget(deps, open, { success: false, message });

@@ -38,10 +38,10 @@ export const forgotPages: RouteDeclarations<ForgotPagesDependencies> = {
 
 async function showForgot(deps: ForgotPagesDependencies, ctx: Context): Promise<void> {
   const page = await openRequestPage(deps, ctx);
-  const elsewhere = `/u/${page.pending.uid}`;
-  if (!waitsForLogin(page.pending)) return ctx.redirect(elsewhere);
+  const requestUrl = `/u/${page.pending.uid}`;
+  if (!waitsForLogin(page.pending)) return ctx.redirect(requestUrl);
   const { names, connection } = await resetForm(deps, page);
-  if (!offersReset(connection)) return ctx.redirect(elsewhere);
+  if (!offersReset(connection)) return ctx.redirect(requestUrl);
   await renderPage(deps, ctx, page, 'account/forgot', {
     ...pageModel(page, 'forgot-password'),
     names,

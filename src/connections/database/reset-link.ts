@@ -14,12 +14,12 @@ import type { Events } from '../../tenant/events.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { type Asked, databaseFailed } from './custom-run.ts';
-import { type FromElsewhereDependencies, fromElsewhere } from './elsewhere.ts';
+import { type CustomLookupDependencies, findInCustomDatabase } from './custom-user.ts';
 
 /** The purpose of a reset's challenge, and the path of its link. */
 export const PASSWORD_RESET = { purpose: 'password_reset', path: '/u/reset-password' } as const;
 
-interface ResetLinkDependencies extends FromElsewhereDependencies {
+interface ResetLinkDependencies extends CustomLookupDependencies {
   baseUrl: string;
   config: Config;
   users: Users;
@@ -73,7 +73,7 @@ export function resetRequests(deps: ResetLinkDependencies): RequestReset {
         client: client === undefined ? undefined : await config.client(client),
         organization: organization === undefined ? undefined : await config.organization(organization),
       };
-      const find = (asked: Asked) => lookUp(name, () => fromElsewhere(deps, asked));
+      const find = (asked: Asked) => lookUp(name, () => findInCustomDatabase(deps, asked));
       await sendLink({ ...deps, find }, about, done);
     },
     mayPass: () => true,

@@ -15,7 +15,7 @@ import { homeOf } from '../../users/identities.ts';
 import { newPasswordRefusal, type PasswordRefusal } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
-import { type VerifyElsewhereDependencies, verifyElsewhere } from './elsewhere.ts';
+import { type CustomVerificationDependencies, verifyInCustomDatabase } from './custom-user.ts';
 import { PASSWORD_RESET } from './reset-link.ts';
 import {
   ADDRESS_CHANGED,
@@ -26,7 +26,7 @@ import {
 } from './takeover.ts';
 import { mainIdentifier, ticketOptions } from './ticket-link.ts';
 
-export interface ResetDependencies extends VerifyElsewhereDependencies {
+export interface ResetDependencies extends CustomVerificationDependencies {
   config: Config;
   users: Users;
   challenges: Challenges;
@@ -202,15 +202,19 @@ async function endWhatWasBefore(
   }
   if (email === undefined || !isForOwnAddress(user, met)) return;
   // A mailed link proves its address. An application may hand out a ticket in any way, so it says whether the ticket does.
-  if (ticket === undefined && !isProved) await tryVerifyElsewhere(deps, userId, email);
+  if (ticket === undefined && !isProved) await tryVerifyInCustomDatabase(deps, userId, email);
   if (ticket === undefined) await deps.users.proveEmail(userId, email);
   else if (ticket.marksVerified) await deps.users.confirmEmail(userId, email);
 }
 
 /** Marks the address as verified in custom databases. A failure is in the log; the address is verified here all the same. */
-async function tryVerifyElsewhere(deps: ResetDependencies, userId: string, email: string): Promise<void> {
+async function tryVerifyInCustomDatabase(
+  deps: ResetDependencies,
+  userId: string,
+  email: string,
+): Promise<void> {
   try {
-    await verifyElsewhere(deps, userId, email);
+    await verifyInCustomDatabase(deps, userId, email);
   } catch (thrown) {
     if (!(thrown instanceof AuthError)) throw thrown;
   }

@@ -15,7 +15,7 @@ import { widgetPolicy } from '../../users/password-policy.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { type Proof, type Proved, strategy } from '../strategy.ts';
-import { proveElsewhere, wrongCredentials } from './prove-elsewhere.ts';
+import { proveByCustomDatabase, wrongCredentials } from './custom-login.ts';
 
 function describe(connection: Connection): object {
   const options = databaseOptions(connection);
@@ -43,20 +43,20 @@ export const database = strategy(
       users.idInConnection(connection, identifier),
     read: async ({ users }, { connection, identifier }, userId) => {
       const by = { connection, identifier };
-      const elsewhere = customDatabase(connection);
+      const mode = customDatabase(connection);
       // A user who was not found above may be created by a concurrent login; then `user` and `verify` would not match.
-      const isMoved = elsewhere === 'moves' && userId !== undefined;
+      const isMoved = mode === 'moves' && userId !== undefined;
       const [user, verify, isHere, version] = await Promise.all([
         users.get(userId ?? NOBODY),
         users.passwordOf(userId, by),
-        elsewhere === undefined || (isMoved && hasPassword(users, by)),
-        elsewhere === 'elsewhere' && userId !== undefined ? users.credentialVersion(userId) : FIRST_VERSION,
+        mode === undefined || (isMoved && hasPassword(users, by)),
+        mode === 'elsewhere' && userId !== undefined ? users.credentialVersion(userId) : FIRST_VERSION,
       ]);
       return { user, verify, isHere, version };
     },
     verify: async (deps, { proof, read, use, explain }): Promise<Proved | undefined> => {
       const prove = () =>
-        read.isHere ? proveHere(proof, read) : proveElsewhere(deps, proof, { ...read, use, explain });
+        read.isHere ? proveHere(proof, read) : proveByCustomDatabase(deps, proof, { ...read, use, explain });
       const isAsked = customDatabase(proof.connection) !== undefined;
       const proved = await (isAsked ? deps.customDatabases.padFailures(prove) : prove());
       // The password is verified even if passwords are switched off, so that the time does not reveal whether it was right.

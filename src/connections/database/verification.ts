@@ -5,10 +5,10 @@ import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
-import { type VerifyElsewhereDependencies, verifyElsewhere } from './elsewhere.ts';
+import { type CustomVerificationDependencies, verifyInCustomDatabase } from './custom-user.ts';
 import { EMAIL_VERIFICATION } from './verification-link.ts';
 
-export interface VerificationDependencies extends VerifyElsewhereDependencies {
+export interface VerificationDependencies extends CustomVerificationDependencies {
   config: Config;
   users: Users;
   challenges: Challenges;
@@ -40,7 +40,7 @@ export async function verifyEmail(
 ): Promise<User | undefined> {
   const open = await openVerification(deps, ticket);
   // This comes before the link is used up: if the custom database fails, the user can try the link again.
-  if (open !== undefined) await verifyElsewhere(deps, open.user.id, String(open.met.data.email));
+  if (open !== undefined) await verifyInCustomDatabase(deps, open.user.id, String(open.met.data.email));
   const met = open && (await deps.challenges.spendTicket(EMAIL_VERIFICATION.purpose, ticket));
   const user = met && (await deps.users.confirmEmail(open.user.id, String(met.data.email)));
   if (met === undefined || user === undefined) {

@@ -20,7 +20,7 @@ import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import type { CustomDatabases } from '../database/custom.ts';
 import { hasScript } from '../database/custom-run.ts';
-import { conflictReason, mirroredIn } from '../database/elsewhere.ts';
+import { conflictReason, mirroredIn } from '../database/custom-user.ts';
 import { connectionsFor } from '../resolve.ts';
 import { strategyOf } from '../strategies.ts';
 import { userOf as userFromProvider } from '../upstream/user.ts';

@@ -1,5 +1,5 @@
 // The strategies of directory connections: users log in with their password of the directory.
-import { wrongCredentials } from '../database/prove-elsewhere.ts';
+import { wrongCredentials } from '../database/custom-login.ts';
 import { type Proof, strategy } from '../strategy.ts';
 import { userOf } from '../upstream/user.ts';
 

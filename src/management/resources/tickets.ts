@@ -18,7 +18,7 @@ export interface TicketsDependencies {
   users: Users;
   config: Pick<Config, 'client'>;
   /** Imports the user with an address from a custom database; undefined if the database has none. */
-  fromElsewhere(asked: { connection: Connection; identifier: string }): Promise<User | undefined>;
+  findInCustomDatabase(asked: { connection: Connection; identifier: string }): Promise<User | undefined>;
   /** Creates a ticket and returns its link. */
   issueTicket(kind: 'reset' | 'verification', ticket: NewTicket): Promise<string>;
 }
@@ -75,7 +75,7 @@ async function userOf(
       throw apiError(404, 'The connection does not exist', 'inexistent_connection');
     const found =
       (await deps.users.findInConnection(connection, email)) ??
-      (await deps.fromElsewhere({ connection, identifier: email }));
+      (await deps.findInCustomDatabase({ connection, identifier: email }));
     if (found === undefined) throw noUser();
     return { user: found, connection };
   }

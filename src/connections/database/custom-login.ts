@@ -7,7 +7,7 @@ import { FIRST_VERSION } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
 import type { Proof, ProofDependencies, Proved } from '../strategy.ts';
 import type { Explained } from './custom.ts';
-import { conflictReason, mirroredIn } from './elsewhere.ts';
+import { conflictReason, mirroredIn } from './custom-user.ts';
 
 /** The message for an unknown user and for a wrong password alike. SDKs compare it byte for byte. */
 const WRONG_CREDENTIALS = 'Wrong email or password.';
@@ -32,7 +32,7 @@ interface Known {
  * @throws AuthError the one for a wrong password, but without counting it, if the script failed or the id or address of its
  *   user belongs to another user here.
  */
-export async function proveElsewhere(
+export async function proveByCustomDatabase(
   deps: ProofDependencies,
   { connection, identifier, credentials: password, clientId, caller, organization }: Proof<string>,
   { user, version, use, explain }: Known,

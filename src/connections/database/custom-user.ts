@@ -9,7 +9,7 @@ import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import type { Asked, CustomDatabases } from './custom.ts';
 
-export interface FromElsewhereDependencies {
+export interface CustomLookupDependencies {
   users: Users;
   customDatabases: CustomDatabases;
 }
@@ -29,8 +29,8 @@ export function mirroredIn(connection: Connection, user: DatabaseUser): Mirrored
  * @returns undefined if there is no such user, or their id or address belongs to another user here.
  * @throws AuthError 503 if the database cannot be asked.
  */
-export async function fromElsewhere(
-  { users, customDatabases }: FromElsewhereDependencies,
+export async function findInCustomDatabase(
+  { users, customDatabases }: CustomLookupDependencies,
   asked: Asked,
 ): Promise<User | undefined> {
   const { connection } = asked;
@@ -50,7 +50,7 @@ export function conflictReason({ upstreamId }: DatabaseUser): string {
   return `the id ${upstreamId} or its address is another user's`;
 }
 
-export interface VerifyElsewhereDependencies {
+export interface CustomVerificationDependencies {
   users: Users;
   config: Config;
   customDatabases: CustomDatabases;
@@ -60,8 +60,8 @@ export interface VerifyElsewhereDependencies {
  * Marks an address as verified in the custom databases of a user's identities, where they have a `verify` script.
  * @throws AuthError 503 if a script failed.
  */
-export async function verifyElsewhere(
-  { users, config, customDatabases }: VerifyElsewhereDependencies,
+export async function verifyInCustomDatabase(
+  { users, config, customDatabases }: CustomVerificationDependencies,
   userId: string,
   email: string,
 ): Promise<void> {

@@ -15,9 +15,9 @@ import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import type { CustomDatabases } from './custom.ts';
 import { type Asked, databaseFailed } from './custom-run.ts';
-import { conflictReason, mirroredIn } from './elsewhere.ts';
+import { conflictReason, mirroredIn } from './custom-user.ts';
 
-interface ElsewhereDependencies {
+interface CustomUsersDependencies {
   config: Pick<Config, 'connection'>;
   customDatabases: CustomDatabases;
   leases: Pick<Leases, 'afterOthers'>;
@@ -27,7 +27,7 @@ interface ElsewhereDependencies {
 type Made = Awaited<ReturnType<Users['create']>>;
 
 /** A user to be created in a connection with a custom database. */
-interface NewElsewhere {
+interface NewUserOfDatabase {
   connection: Connection;
   email: string | undefined;
   username: string | undefined;
@@ -40,7 +40,7 @@ interface NewElsewhere {
 }
 
 /** Returns `users` with every change of a user in a custom database carried out there first. */
-export function withDatabasesElsewhere(users: Users, deps: ElsewhereDependencies): Users {
+export function withCustomDatabases(users: Users, deps: CustomUsersDependencies): Users {
   const databaseOf = (name: string) => deps.config.connection(name).then(customized);
   return {
     ...users,
@@ -51,13 +51,18 @@ export function withDatabasesElsewhere(users: Users, deps: ElsewhereDependencies
       const { email, username } = identity.addresses;
       const id = password === undefined ? identity.upstreamId : undefined;
       const about = { connection: found.connection, email, username, password, id, profile, asker };
-      return makeIn(users, deps, about, found.mode === 'moves' ? () => users.create(newUser) : undefined);
+      return createUnlessTaken(
+        users,
+        deps,
+        about,
+        found.mode === 'moves' ? () => users.create(newUser) : undefined,
+      );
     },
     setPassword: async (userId, password, how = {}) => {
       const { home = userId, asker, also, version } = how;
       const identities = await users.identitiesOf(userId);
       const identity = identities.find((one) => homeOf(one) === home);
-      const connection = await keptElsewhere(deps, identity);
+      const connection = await databaseKeeping(deps, identity);
       if (identity === undefined || connection === undefined) return users.setPassword(userId, password, how);
       const asked = { ...askedOf(connection, asker), identifier: identity.email ?? identity.username ?? '' };
       let isSame = true;
@@ -72,12 +77,12 @@ export function withDatabasesElsewhere(users: Users, deps: ElsewhereDependencies
     },
     update: async (userId, patch, ...more) => {
       if ('email' in patch || 'username' in patch || 'email_verified' in patch)
-        await changeElsewhere(users, deps, userId, patch);
+        await changeInDatabase(users, deps, userId, patch);
       return users.update(userId, patch, ...more);
     },
     remove: async (userId) => {
       for (const identity of await users.identitiesOf(userId)) {
-        const connection = await keptElsewhere(deps, identity);
+        const connection = await databaseKeeping(deps, identity);
         if (connection === undefined) continue;
         const asked = { connection, identifier: identity.email ?? identity.username ?? identity.upstream_id };
         await deps.customDatabases.change(asked, 'delete', [identity.upstream_id]);
@@ -93,8 +98,8 @@ function customized(connection: Connection | undefined) {
 }
 
 /** Returns the connection of an identity if its users stay in the custom database. */
-async function keptElsewhere(
-  { config }: Pick<ElsewhereDependencies, 'config'>,
+async function databaseKeeping(
+  { config }: Pick<CustomUsersDependencies, 'config'>,
   identity: Pick<Identity, 'connection'> | undefined,
 ): Promise<Connection | undefined> {
   const found = customized(identity && (await config.connection(identity.connection)));
@@ -114,14 +119,14 @@ function askedOf(
  * @param makeHere creates the user here; without it, the user is created in the custom database and mirrored here.
  * @throws AuthError as {@link CustomDatabases} does.
  */
-async function makeIn(
+async function createUnlessTaken(
   users: Users,
-  deps: ElsewhereDependencies,
-  about: NewElsewhere,
+  deps: CustomUsersDependencies,
+  about: NewUserOfDatabase,
   makeHere: (() => Promise<Made>) | undefined,
 ): Promise<Made> {
   const taken = await takenBy(users, deps, about, makeHere !== undefined);
-  if (taken === undefined) return makeHere === undefined ? makeElsewhere(users, deps, about) : makeHere();
+  if (taken === undefined) return makeHere === undefined ? createInDatabase(users, deps, about) : makeHere();
   // Takes as long as hashing a new user's password, so that the time does not reveal that the address is taken.
   await users.verifyPassword(undefined, about.password ?? '');
   return { taken };
@@ -129,8 +134,8 @@ async function makeIn(
 
 async function takenBy(
   users: Users,
-  { customDatabases }: ElsewhereDependencies,
-  { connection, email, username, asker }: Omit<NewElsewhere, 'password' | 'profile'>,
+  { customDatabases }: CustomUsersDependencies,
+  { connection, email, username, asker }: Omit<NewUserOfDatabase, 'password' | 'profile'>,
   isKeptHere: boolean,
 ): Promise<AddressKind | undefined> {
   for (const [kind, identifier] of [
@@ -145,10 +150,10 @@ async function takenBy(
   return undefined;
 }
 
-async function makeElsewhere(
+async function createInDatabase(
   users: Users,
-  { customDatabases, random }: ElsewhereDependencies,
-  { connection, email, username, password, id, profile, asker }: NewElsewhere,
+  { customDatabases, random }: CustomUsersDependencies,
+  { connection, email, username, password, id, profile, asker }: NewUserOfDatabase,
 ): Promise<Made> {
   const name = email ?? username ?? '';
   const asked = { ...askedOf(connection, asker), identifier: name };
@@ -185,9 +190,9 @@ async function makeElsewhere(
  * Changes the addresses of a user in the custom database, before they are changed here.
  * @throws UniqueKeyError if another user has one of them, here or there. @throws AuthError 503 if it was not changed there.
  */
-async function changeElsewhere(
+async function changeInDatabase(
   users: Users,
-  deps: ElsewhereDependencies,
+  deps: CustomUsersDependencies,
   userId: string,
   patch: Partial<UserRecord>,
 ): Promise<void> {
@@ -220,7 +225,7 @@ interface Change {
 }
 
 async function changeAddresses(
-  { customDatabases }: ElsewhereDependencies,
+  { customDatabases }: CustomUsersDependencies,
   connection: Connection,
   before: User,
   change: Change,
