@@ -1,9 +1,9 @@
 // Connected accounts: accounts of a user at other providers, connected, listed and removed by an application.
 import type { z } from 'zod';
 import {
+  type AccountConnectionDependencies,
   beginConnecting,
   type Completion,
-  type ConnectingDependencies,
   completeConnecting,
 } from '../connections/connected/connecting.ts';
 import { connectable } from '../connections/connected/purposes.ts';
@@ -21,7 +21,7 @@ import { unknownSession } from './enrollments.ts';
 import { invalidField } from './errors.ts';
 import type { MethodDependencies } from './methods.ts';
 
-export interface ConnectedDependencies extends MethodDependencies, ConnectingDependencies {}
+export interface ConnectedDependencies extends MethodDependencies, AccountConnectionDependencies {}
 
 /** How many connected accounts a user may have. */
 const MOST = 100;

@@ -4,7 +4,7 @@ import type { Connection } from '../records/collections.ts';
 import { passwordUse } from '../records/database-options.ts';
 import { enabledConnectionsOf } from '../records/organizations.ts';
 import type { Config } from '../tenant/config.ts';
-import { domainsOf, hasHomes, homeOf, isEnterprise } from './home.ts';
+import { domainsOf, hasHomeRealms, homeRealmOf, isEnterprise } from './home-realm.ts';
 import { GENERIC, markOf } from './marks.ts';
 import type { RedirectStrategy } from './redirect.ts';
 import { anyStrategy, byForm, connectionsFor, resolveConnection, usableConnections } from './resolve.ts';
@@ -111,7 +111,7 @@ export async function directProvider(
   const usable = await usableConnections(config, clientId, organization);
   const record = organization === undefined ? undefined : await config.organization(organization);
   const isOnlyOne = usable.length === 1;
-  return isOnlyOne || homeOf(usable, record, identifier)?.connection.id === connection.id
+  return isOnlyOne || homeRealmOf(usable, record, identifier)?.connection.id === connection.id
     ? { connection, strategy }
     : undefined;
 }
@@ -132,19 +132,19 @@ export async function asksIdentifierFirst(
   if (pending.params.connection !== undefined) return false;
   const usable = await usableConnections(config, client.client_id, organization?.id);
   if (config.settings().prompts?.identifier_first === true)
-    return usable.some(({ strategy }) => byForm(strategy)) || hasHomes(usable, organization);
-  return usable.length > 1 && hasHomes(usable, organization);
+    return usable.some(({ strategy }) => byForm(strategy)) || hasHomeRealms(usable, organization);
+  return usable.length > 1 && hasHomeRealms(usable, organization);
 }
 
 /** Whether an e-mail address leads to a connection by its domain, among those that the request's user may log in with. */
-export async function isHome(
+export async function isHomeRealm(
   config: Config,
   { client, organization }: RequestPage,
   { id }: Connection,
   identifier: string,
 ): Promise<boolean> {
   const usable = await usableConnections(config, client.client_id, organization?.id);
-  return homeOf(usable, organization, identifier)?.connection.id === id;
+  return homeRealmOf(usable, organization, identifier)?.connection.id === id;
 }
 
 /** Whether the request's user may log in with a password. */

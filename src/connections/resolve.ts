@@ -4,7 +4,7 @@ import type { Connection } from '../records/collections.ts';
 import { connectionPurposes } from '../records/connections.ts';
 import { enabledConnectionsOf } from '../records/organizations.ts';
 import type { Config } from '../tenant/config.ts';
-import { domainsOf, homeOf, isEnterprise, type UsableConnection } from './home.ts';
+import { domainsOf, homeRealmOf, isEnterprise, type UsableConnection } from './home-realm.ts';
 import type { RedirectStrategy } from './redirect.ts';
 import { strategyOf } from './strategies.ts';
 import type { FormStrategy, Strategy } from './strategy.ts';
@@ -80,8 +80,8 @@ export async function usableConnections(
 
 /**
  * Returns the connection that a request means. That is the connection that it names, or else the first of these among the
- * application's suitable connections, ordered by name: the one that the user's e-mail address leads to ({@link homeOf}); the
- * tenant's default directory; one whose passwords are managed here; one with a password form; any.
+ * application's suitable connections, ordered by name: the one that the user's e-mail address leads to ({@link homeRealmOf});
+ * the tenant's default directory; one whose passwords are managed here; one with a password form; any.
  */
 export async function resolveConnection<S extends Strategy>(
   config: Config,
@@ -115,7 +115,7 @@ export async function resolveConnection<S extends Strategy>(
   const organization =
     asked.organization === undefined ? undefined : await config.organization(asked.organization);
   return (
-    homeOf(own, organization, asked.identifier) ??
+    homeRealmOf(own, organization, asked.identifier) ??
     own.find(({ connection }) => connection.name === preferred) ??
     own.find(({ strategy }) => byOwnPassword(strategy)) ??
     own.find(({ strategy }) => byForm(strategy)) ??

@@ -11,7 +11,7 @@ import type { ConnectedIdentity } from '../../users/connected-accounts.ts';
 import { providerKey, type SealingDependencies } from '../provider-session.ts';
 
 /** An account connection in progress. */
-export interface Connecting {
+export interface AccountConnection {
   id: string;
   userId: string;
   clientId: string;
@@ -40,17 +40,17 @@ const SESSION_SECONDS = 3600;
 /** Lifetime of the `connect_code`, seconds. */
 const CODE_SECONDS = 300;
 
-export interface ConnectingDependencies extends SealingDependencies {
+export interface AccountConnectionDependencies extends SealingDependencies {
   challenges: Challenges;
   random: Random;
 }
 
 /** Begins to connect an account. @returns the `auth_session` for the application, and the ticket for the browser. */
 export async function beginConnecting(
-  { challenges, random }: Pick<ConnectingDependencies, 'challenges' | 'random'>,
-  wanted: Omit<Connecting, 'id'>,
+  { challenges, random }: Pick<AccountConnectionDependencies, 'challenges' | 'random'>,
+  wanted: Omit<AccountConnection, 'id'>,
 ): Promise<{ authSession: string; ticket: string }> {
-  const connecting: Connecting = { ...wanted, id: random(16).toString('base64url') };
+  const connecting: AccountConnection = { ...wanted, id: random(16).toString('base64url') };
   const { userId, clientId, connectionId } = wanted;
   const kept = {
     // A new request replaces the one before, so that no number of requests can fill the store.
@@ -65,16 +65,16 @@ export async function beginConnecting(
 
 /** Returns the account connection that a ticket belongs to, and uses the ticket up; undefined if it is not valid. */
 export async function takeConnectTicket(
-  { challenges }: Pick<ConnectingDependencies, 'challenges'>,
+  { challenges }: Pick<AccountConnectionDependencies, 'challenges'>,
   ticket: string,
-): Promise<Connecting | undefined> {
-  return (await challenges.spendTicket(TICKET, ticket))?.data.connecting as Connecting | undefined;
+): Promise<AccountConnection | undefined> {
+  return (await challenges.spendTicket(TICKET, ticket))?.data.connecting as AccountConnection | undefined;
 }
 
 /** Stores what the provider gave, sealed. @returns the `connect_code` for it. */
 export async function keepConnected(
-  deps: ConnectingDependencies,
-  { id, userId }: Connecting,
+  deps: AccountConnectionDependencies,
+  { id, userId }: AccountConnection,
   identity: ConnectedIdentity,
 ): Promise<string> {
   const identitySealed = sealValue(await providerKey(deps), placeOf(id), identity);
@@ -91,7 +91,7 @@ export async function keepConnected(
 const placeOf = (id: string) => ({ collection: 'connectedAccounts', id, member: ['grant'] });
 
 /** A request to complete an account connection. */
-export interface Completion extends Pick<Connecting, 'userId' | 'clientId' | 'login' | 'redirectUri'> {
+export interface Completion extends Pick<AccountConnection, 'userId' | 'clientId' | 'login' | 'redirectUri'> {
   authSession: string;
   connectCode: string;
   codeVerifier: string | undefined;
@@ -104,12 +104,12 @@ export interface Completion extends Pick<Connecting, 'userId' | 'clientId' | 'lo
  *   wrong code verifier, which uses the code up.
  */
 export async function completeConnecting(
-  deps: ConnectingDependencies,
+  deps: AccountConnectionDependencies,
   { authSession, connectCode, codeVerifier, ...by }: Completion,
-): Promise<{ connecting: Connecting } & ConnectedIdentity> {
+): Promise<{ connecting: AccountConnection } & ConnectedIdentity> {
   const { challenges } = deps;
   const met = await challenges.peekTicket(SESSION, authSession);
-  const connecting = met?.data.connecting as Connecting | undefined;
+  const connecting = met?.data.connecting as AccountConnection | undefined;
   if (connecting === undefined || !isBy(connecting, by)) throw notGood();
   const code = await challenges.peekTicket(CODE, connectCode);
   if (code?.data.id !== connecting.id) throw notGood();
@@ -120,7 +120,10 @@ export async function completeConnecting(
   return { connecting, ...(opened as ConnectedIdentity) };
 }
 
-function isBy(connecting: Connecting, by: Omit<Completion, 'authSession' | 'connectCode' | 'codeVerifier'>) {
+function isBy(
+  connecting: AccountConnection,
+  by: Omit<Completion, 'authSession' | 'connectCode' | 'codeVerifier'>,
+) {
   return (['userId', 'clientId', 'login', 'redirectUri'] as const).every(
     (member) => connecting[member] === by[member],
   );

@@ -14,14 +14,14 @@ import {
 import type { PendingLogins } from '../upstream/pending.ts';
 import { refuseUnusable } from '../upstream/user.ts';
 import {
-  type Connecting,
-  type ConnectingDependencies,
+  type AccountConnection,
+  type AccountConnectionDependencies,
   keepConnected,
   takeConnectTicket,
 } from './connecting.ts';
 import { connectable } from './purposes.ts';
 
-export interface ConnectedRouteDependencies extends CompleteDependencies, ConnectingDependencies {
+export interface ConnectedRouteDependencies extends CompleteDependencies, AccountConnectionDependencies {
   pendingLogins: PendingLogins;
   sessions: Pick<Sessions, 'current'>;
 }
@@ -70,7 +70,7 @@ const STANDARD: ReadonlySet<string> = new Set(['prompt', 'login_hint', 'max_age'
 async function refuseStranger(
   { sessions }: ConnectedRouteDependencies,
   ctx: Context,
-  { userId }: Connecting,
+  { userId }: AccountConnection,
 ): Promise<void> {
   const session = await sessions.current(ctx);
   if (session === undefined || session.userId === userId) return;
@@ -80,7 +80,7 @@ async function refuseStranger(
 /** Returns the connection of an account connection. @throws AuthError if accounts can no longer be connected with it. */
 async function upstreamOf(
   { config }: Pick<ConnectedRouteDependencies, 'config'>,
-  { clientId, connectionId }: Connecting,
+  { clientId, connectionId }: AccountConnection,
 ): Promise<Upstream> {
   const found = (await connectable(config, clientId)).find(
     ({ connection }) => connection.id === connectionId,
@@ -93,7 +93,7 @@ async function upstreamOf(
 export async function finishAtProvider(
   deps: ConnectedRouteDependencies,
   ctx: Context,
-  connecting: Connecting,
+  connecting: AccountConnection,
   brought: ProviderCallback,
 ): Promise<void> {
   const { clientId, userId } = connecting;
@@ -114,7 +114,7 @@ export async function finishAtProvider(
 /** Sends the browser back to the application (as RFC 6749 §4.1.2). */
 function goBack(
   ctx: Context,
-  { redirectUri, state }: Connecting,
+  { redirectUri, state }: AccountConnection,
   answer: Readonly<Record<string, string>>,
 ): void {
   ctx.redirect(withQuery(redirectUri, { ...answer, ...(state !== undefined && { state }) }));

@@ -9,7 +9,7 @@ import { formFields } from '../../http/body-fields.ts';
 import { PAGE } from '../../http/routes.ts';
 import { firstCode } from '../../records/database-options.ts';
 import { codeStep } from '../passwordless/session-code.ts';
-import { asksIdentifierFirst, connectionOf, isHome } from '../request-connections.ts';
+import { asksIdentifierFirst, connectionOf, isHomeRealm } from '../request-connections.ts';
 import { type ProviderRedirectDependencies, redirectToProvider } from '../upstream/redirect-to-provider.ts';
 import { showIdentifier } from './page.ts';
 import { type WebFingerDependencies, webFinger } from './webfinger.ts';
@@ -49,7 +49,7 @@ async function takeIdentifier(deps: IdentifierDependencies, ctx: Context): Promi
   const { connection, strategy } = found;
   if (strategy.page === 'redirect') {
     // All connections are at external providers, and the address has the domain of none of them.
-    if (!(await isHome(deps.config, page, connection, typed))) return again('identifier.unknown');
+    if (!(await isHomeRealm(deps.config, page, connection, typed))) return again('identifier.unknown');
     return redirectToProvider(deps, ctx, hinted(page, typed), { connection, strategy });
   }
   await deps.interactions.remember(ctx, { ...pending.remembered, identifier: typed });

@@ -9,7 +9,7 @@ import type { Connection } from '../../records/collections.ts';
 import { connectionPurposes } from '../../records/connections.ts';
 import { enabledConnectionsOf } from '../../records/organizations.ts';
 import type { Config } from '../../tenant/config.ts';
-import { homeOf, isEnterprise, type UsableConnection } from '../home.ts';
+import { homeRealmOf, isEnterprise, type UsableConnection } from '../home-realm.ts';
 import { strategyOf } from '../strategies.ts';
 
 export interface WebFingerDependencies {
@@ -47,7 +47,7 @@ export const webFinger = {
     const resource = requiredField(ctx.query, 'resource');
     const rel = textField(ctx.query, 'rel') ?? ISSUER;
     const domain = RESOURCE.exec(resource)?.[1]?.toLowerCase();
-    if (domain === undefined || !(await hasHome(config, domain))) {
+    if (domain === undefined || !(await hasHomeRealm(config, domain))) {
       throw new AuthError(404, 'not_found', 'There is no connection for addresses of this domain.');
     }
     ctx.set('Cache-Control', 'no-store');
@@ -57,7 +57,7 @@ export const webFinger = {
 } as const;
 
 /** Whether addresses of a domain lead to an enterprise connection in use, by its own domains or those of an organization. */
-async function hasHome(config: WebFingerDependencies['config'], domain: string): Promise<boolean> {
+async function hasHomeRealm(config: WebFingerDependencies['config'], domain: string): Promise<boolean> {
   const address = `somebody@${domain}`;
   const usable = (await config.connections()).filter(isInUse).flatMap(withStrategy);
   const organization = await config.organizationOfDomain(domain);
@@ -65,7 +65,7 @@ async function hasHome(config: WebFingerDependencies['config'], domain: string):
   const ofOrganization = usable.filter(({ connection: { id } }) =>
     enabled.some(({ connection_id }) => connection_id === id),
   );
-  const home = homeOf(usable, undefined, address) ?? homeOf(ofOrganization, organization, address);
+  const home = homeRealmOf(usable, undefined, address) ?? homeRealmOf(ofOrganization, organization, address);
   return home !== undefined && isEnterprise(home.connection);
 }
 

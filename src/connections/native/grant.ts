@@ -28,7 +28,7 @@ export interface NativeGrantDependencies extends CompleteDependencies {
 }
 
 /** A provider whose SDK apps can log in with. */
-interface Native {
+interface NativeProvider {
   strategy: StrategyName;
   /** The member of the application's `native_social_login` that enables it. */
   setting: 'apple' | 'google' | 'facebook';
@@ -37,7 +37,7 @@ interface Native {
 }
 
 /** The providers, by the path of the `subject_token_type`, whose host is the tenant's `vendor_host`. */
-const NATIVE: Readonly<Record<string, Native>> = {
+const NATIVE: Readonly<Record<string, NativeProvider>> = {
   '/oauth/token-type/apple-authz-code': { strategy: 'apple', setting: 'apple', identify: appleIdentity },
   '/oauth/token-type/google-id-token': {
     strategy: 'google-oauth2',
@@ -85,7 +85,7 @@ export const nativeGrant: GrantDeclaration<NativeGrantDependencies> = {
   },
 };
 
-function nativeOf({ config }: NativeGrantDependencies, type: string): Native {
+function nativeOf({ config }: NativeGrantDependencies, type: string): NativeProvider {
   const prefix = `http://${config.settings().vendor_host}`;
   const path = type.startsWith(prefix) ? type.slice(prefix.length) : '';
   const native = Object.hasOwn(NATIVE, path) ? NATIVE[path] : undefined;
@@ -96,7 +96,7 @@ function nativeOf({ config }: NativeGrantDependencies, type: string): Native {
 async function clientOf(
   { config }: NativeGrantDependencies,
   clientId: string,
-  { setting }: Native,
+  { setting }: NativeProvider,
 ): Promise<Client> {
   const client = await config.client(clientId);
   if (client?.native_social_login?.[setting]?.enabled === true) return client;
@@ -107,7 +107,7 @@ async function clientOf(
 async function connectionOf(
   { config }: NativeGrantDependencies,
   { clientId }: GrantRequest,
-  native: Native,
+  native: NativeProvider,
 ): Promise<Upstream> {
   for (const connection of await connectionsFor(config, clientId, undefined)) {
     const strategy = strategyOf(connection);

@@ -38,7 +38,7 @@ const SEARCH_INTERVAL = 60_000;
 /** Number of documents, and of key sets, that are cached. */
 const MOST_KEPT = 1_000;
 
-interface Kept<T> {
+interface CacheEntry<T> {
   value: T;
   readAt: number;
   /** When the set was last read because of a missing key. */
@@ -47,11 +47,11 @@ interface Kept<T> {
 
 /** Creates the cache of a tenant's providers. */
 export function openIdProviders({ fetch, clock }: ProvidersDependencies): OpenIdProviders {
-  const metadata = readings(clock, FRESH.metadata, async (address) => {
+  const metadata = cacheOf(clock, FRESH.metadata, async (address) => {
     const { discover } = await import('./client.ts');
     return discover(fetch, address);
   });
-  const keys = readings(clock, FRESH.keys, (uri) => readKeys(fetch, uri));
+  const keys = cacheOf(clock, FRESH.keys, (uri) => readKeys(fetch, uri));
   return {
     metadata: async (address) => (await metadata.get(address)).value,
     keysOf: (uri) => async (header, token) => {
@@ -71,16 +71,16 @@ export function openIdProviders({ fetch, clock }: ProvidersDependencies): OpenId
 }
 
 /** Returns a cache of values by their URL. Concurrent callers share one request. */
-function readings<T>(clock: Clock, fresh: number, load: (address: string) => Promise<T>) {
-  const kept = new Map<string, Kept<T>>();
-  const reading = new Map<string, Promise<Kept<T>>>();
-  const start = async (address: string, searchedAt?: number): Promise<Kept<T>> => {
+function cacheOf<T>(clock: Clock, fresh: number, load: (address: string) => Promise<T>) {
+  const kept = new Map<string, CacheEntry<T>>();
+  const reading = new Map<string, Promise<CacheEntry<T>>>();
+  const start = async (address: string, searchedAt?: number): Promise<CacheEntry<T>> => {
     const value = await load(address);
     const one = { value, readAt: clock(), ...(searchedAt !== undefined && { searchedAt }) };
     keepLatest(kept, MOST_KEPT, address, one);
     return one;
   };
-  const read = (address: string, searchedAt?: number): Promise<Kept<T>> => {
+  const read = (address: string, searchedAt?: number): Promise<CacheEntry<T>> => {
     const running = reading.get(address);
     if (running !== undefined) return running;
     const begun = start(address, searchedAt).finally(() => reading.delete(address));
@@ -89,7 +89,7 @@ function readings<T>(clock: Clock, fresh: number, load: (address: string) => Pro
   };
   return {
     read,
-    get: async (address: string): Promise<Kept<T>> => {
+    get: async (address: string): Promise<CacheEntry<T>> => {
       const one = kept.get(address);
       if (one !== undefined && clock() - one.readAt < fresh) return one;
       return read(address).catch((thrown: unknown) => {

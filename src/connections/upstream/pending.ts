@@ -9,7 +9,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import type { Login } from '../../users/login.ts';
-import type { Connecting } from '../connected/connecting.ts';
+import type { AccountConnection } from '../connected/connecting.ts';
 
 /** A login that waits for the provider's answer. */
 export interface PendingLogin {
@@ -23,7 +23,7 @@ export interface PendingLogin {
   /** The earliest accepted time of authentication at the provider, epoch seconds, if the request has such a limit. */
   freshSince?: number;
   /** Set if the user connects an account, and does not log in. */
-  connecting?: Connecting;
+  connecting?: AccountConnection;
 }
 
 /** The result: a login, or the error for the application. */

@@ -41,7 +41,7 @@ export function isEnterprise(connection: Pick<Connection, 'strategy'>): boolean 
  * @param identifier what the user typed, or what the request says.
  * @returns undefined when no connection matches, and when the identifier is not an e-mail address.
  */
-export function homeOf<U extends UsableConnection>(
+export function homeRealmOf<U extends UsableConnection>(
   usable: readonly U[],
   organization: Organization | undefined,
   identifier: string | undefined,
@@ -60,8 +60,8 @@ function isDomainOf(organization: Organization | undefined, domain: string): boo
   );
 }
 
-/** Whether the domain of an e-mail address can select one of these connections ({@link homeOf}). */
-export function hasHomes(
+/** Whether the domain of an e-mail address can select one of these connections ({@link homeRealmOf}). */
+export function hasHomeRealms(
   usable: readonly UsableConnection[],
   organization: Organization | undefined,
 ): boolean {
