@@ -83,8 +83,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
   const app = createApplication(log);
   app.use(securityHeaders({ hsts: new URL(settings.baseUrl).hostname !== 'localhost' }));
   app.use(closeUnread(LARGEST_BODY));
-  for (const middleware of trustedHeaders({ ...capabilities, tls: settings.tls, probes: PROBES }))
-    app.use(middleware);
+  for (const one of trustedHeaders({ ...capabilities, tls: settings.tls, probes: PROBES })) app.use(one);
   for (const middleware of watchRequests(deps, trustedBy(settings.tls))) app.use(middleware);
   app.use((ctx, next) => trail.around(ctx.state.requestId, next));
   for (const middleware of [waitForProofs(deps), engine.reuseAfterLimit]) app.use(middleware);

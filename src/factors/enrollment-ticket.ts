@@ -55,9 +55,9 @@ export async function issueEnrollment(
   const languages = locale === undefined ? [] : [locale];
   const notice = { user, url, languages, lifetimeInSeconds: TICKET_SECONDS };
   const carried = { ref, ttlSeconds: TICKET_SECONDS };
-  const letter = mailTo && deps.messages.prepare('enrollment_email', { ...notice, to: mailTo }, carried);
-  await keep(letter ? [letter.write] : []);
-  if (letter) letter.post();
+  const prepared = mailTo && deps.messages.prepare('enrollment_email', { ...notice, to: mailTo }, carried);
+  await keep(prepared ? [prepared.write] : []);
+  if (prepared) prepared.post();
   return { url };
 }
 

@@ -91,14 +91,14 @@ export async function start(
   if (isRefused) recordRefused(deps, request);
   if (isRefused || !isFor) await sendNothing(deps, request, challenge, issued);
   else {
-    const letter = deps.messages.prepare(...message(request, issued.sent, user), {
+    const outgoing = deps.messages.prepare(...message(request, issued.sent, user), {
       ref: issued.ref,
       ttlSeconds,
     });
-    await issued.keep([letter.write]);
+    await issued.keep([outgoing.write]);
     // In the background if waiting for the provider would reveal whether there is an account, or a known caller.
-    if (disableSignup || session !== undefined || !isOpen) letter.post();
-    else await sendNow(letter);
+    if (disableSignup || session !== undefined || !isOpen) outgoing.post();
+    else await sendNow(outgoing);
   }
   return issued.ticket;
 }
@@ -119,9 +119,9 @@ function prepared(
 }
 
 /** Waits until the provider has accepted a message. @throws AuthError 400 or 503, as {@link start}. */
-async function sendNow(letter: PreparedMessage): Promise<void> {
+async function sendNow(outgoing: PreparedMessage): Promise<void> {
   try {
-    await letter.send();
+    await outgoing.send();
   } catch (thrown) {
     throw thrown instanceof DeliveryError ? refusalOf(thrown) : thrown;
   }
@@ -134,10 +134,10 @@ async function sendNothing(
   challenge: NewChallenge,
   { ticket, keep }: ReturnType<typeof prepared>,
 ): Promise<void> {
-  const letter = messages.decoy(...message(request, '', undefined));
+  const outgoing = messages.decoy(...message(request, '', undefined));
   // The ticket is stored, because its absence would show in the time and the counting of a later try.
-  await (ticket === undefined ? challenges.issueDecoy(challenge, [letter.write]) : keep([letter.write]));
-  letter.post();
+  await (ticket === undefined ? challenges.issueDecoy(challenge, [outgoing.write]) : keep([outgoing.write]));
+  outgoing.post();
 }
 
 /** Records that nothing was sent because too many messages were requested. */

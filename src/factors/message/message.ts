@@ -98,10 +98,10 @@ async function sendCode(
   const application = await deps.config.client(clientId);
   const { oobCode, code, ref, keep } = prepareCode(deps, { authenticator, clientId, ip });
   const notice = { to, application, user, code, languages, ip, isEnrollment: !authenticator.active };
-  const letter = deps.messages.prepare(message, notice, { ref, ttlSeconds: CODE_SECONDS });
-  await keep([letter.write]);
+  const prepared = deps.messages.prepare(message, notice, { ref, ttlSeconds: CODE_SECONDS });
+  await keep([prepared.write]);
   try {
-    await letter.send();
+    await prepared.send();
     return oobCode;
   } catch (thrown) {
     throw thrown instanceof DeliveryError ? refusalOf(thrown) : thrown;

@@ -137,9 +137,9 @@ async function invite(deps: InvitationsDependencies, organization: Organization,
     expiresAt: epochSeconds(clock) + lifetime,
   };
   const url = invitationUrl(address, organization, ticket);
-  const letter = isSent ? mailOf(deps, { record, organization, client, url, lifetime }) : undefined;
-  await store.batch([{ collection: 'invitations', insert: record }, ...(letter ? [letter.write] : [])]);
-  letter?.post();
+  const prepared = isSent ? mailOf(deps, { record, organization, client, url, lifetime }) : undefined;
+  await store.batch([{ collection: 'invitations', insert: record }, ...(prepared ? [prepared.write] : [])]);
+  prepared?.post();
   return { record, ticket, url };
 }
 
