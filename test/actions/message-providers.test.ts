@@ -174,7 +174,7 @@ describe('actions that send messages with a provider of the tenant', () => {
         'exports.onExecuteCustomEmailProvider = async (e, api) => { api.notification.drop({}); };',
       ],
       [
-        'call what is of another trigger',
+        'call a method of another trigger',
         'exports.onExecuteCustomEmailProvider = async (e, api) => { api.access.deny("no"); };',
       ],
     ] as const) {

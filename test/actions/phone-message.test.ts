@@ -92,7 +92,7 @@ describe('actions of send-phone-message', () => {
 
   for (const [what, path, more] of [
     ['fail', '/nothing', {}],
-    ['may fail by their binding', '/nothing', { on_error: 'continue' }],
+    ['are optional in their binding', '/nothing', { on_error: 'continue' }],
     ['never end', '/nothing', { code: 'exports.onExecuteSendPhoneMessage = async () => { for (;;); };' }],
   ] as const) {
     it(`that ${what} have sent nothing: no code is valid, and nothing is enrolled`, async () => {

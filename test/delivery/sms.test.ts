@@ -52,9 +52,9 @@ describe('an SMS', () => {
   });
 
   for (const [what, status, code, expected] of [
-    ['a number that is none', 400, 21211, 'invalid-number'],
+    ['an invalid number', 400, 21211, 'invalid-number'],
     ['a number that takes no SMS', 400, 21614, 'invalid-number'],
-    ['a number that wants none', 400, 21610, 'invalid-number'],
+    ['a number that has opted out', 400, 21610, 'invalid-number'],
     ['a sender that is not allowed', 400, 21606, 'rejected'],
     ['too many requests', 429, 20429, 'unavailable'],
     ['a fault of the provider', 503, 20503, 'unavailable'],

@@ -145,7 +145,7 @@ describe('malformed input', () => {
 
   for (const [what, head] of [
     ['in chunks', 'Transfer-Encoding: chunked'],
-    ['of a length that it says', 'Content-Length: 10000000'],
+    ['with a Content-Length', 'Content-Length: 10000000'],
   ] as const) {
     it(`in a body too long, ${what}, is answered and the connection closed at once`, async () => {
       for (const path of ways()) {

@@ -64,10 +64,10 @@ describe('metrics', () => {
     });
 
     for (const [what, headers] of Object.entries({
-      'without one': {},
-      'with another': { authorization: `Bearer ${TOKEN}x` },
-      'with one that only begins alike': { authorization: `Bearer ${TOKEN.slice(0, -1)}` },
-      'without its scheme': { authorization: TOKEN },
+      'without a token': {},
+      'with another token': { authorization: `Bearer ${TOKEN}x` },
+      'with a token that only begins the same': { authorization: `Bearer ${TOKEN.slice(0, -1)}` },
+      'without the scheme': { authorization: TOKEN },
     })) {
       it(`are refused ${what}`, async () => {
         const answer = await createAgent(server).get('/metrics', headers as Record<string, string>);

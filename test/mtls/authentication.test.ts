@@ -111,7 +111,7 @@ describe('client certificates from an edge', () => {
       ['PEM with spaces for line ends', () => own.cert.trim().replaceAll('\n', ' ')],
       ['an RFC 9440 byte sequence', () => `:${base64()}:`],
       [
-        'Envoy’s',
+        'a header of Envoy',
         () =>
           `Hash=${'a'.repeat(64)};Cert="${escaped(own)}";Subject="CN=a\\"b,C=DE";URI=,;DNS=x`.replace(
             ',;',
@@ -127,21 +127,21 @@ describe('client certificates from an edge', () => {
 
     for (const [what, value, description] of [
       ['no certificate', () => 'nothing', 'cannot be read'],
-      ['half of one', () => encodeURIComponent(own.cert.slice(0, 200)), 'cannot be read'],
+      ['half of a certificate', () => encodeURIComponent(own.cert.slice(0, 200)), 'cannot be read'],
       ['a broken escape', () => `${escaped(own)}%E0%A4`, 'cannot be read'],
       ['text around it', () => `${escaped(own)}x`, 'cannot be read'],
-      ['a byte sequence that is none', () => `:${base64()}`, 'cannot be read'],
+      ['a malformed byte sequence', () => `:${base64()}`, 'cannot be read'],
       [
-        'bytes behind it',
+        'bytes after the certificate',
         () => `:${Buffer.concat([own.certificate.raw, Buffer.from('x')]).toString('base64')}:`,
         'cannot be read',
       ],
-      ['Envoy’s without one', () => 'Hash=aa;Subject="CN=client"', 'cannot be read'],
+      ['a header of Envoy without a certificate', () => 'Hash=aa;Subject="CN=client"', 'cannot be read'],
       ['a chain in PEM', () => escaped(own) + escaped(other), 'without its chain'],
       ['a list of byte sequences', () => `:${base64()}:, :${base64()}:`, 'without its chain'],
-      ['two hops of Envoy’s', () => `Cert="${escaped(own)}",Cert="${escaped(own)}"`, 'without its chain'],
+      ['two elements of Envoy', () => `Cert="${escaped(own)}",Cert="${escaped(own)}"`, 'without its chain'],
       [
-        'two in one hop of Envoy’s',
+        'two certificates in one element of Envoy',
         () => `Cert="${escaped(own)}";cert="${escaped(own)}"`,
         'without its chain',
       ],

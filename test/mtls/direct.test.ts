@@ -219,7 +219,7 @@ async function atOnePort(start: (port: string) => Promise<TestServer>): Promise<
 
 describe('discovery without a port for client certificates', () => {
   for (const [what, over, env, aliases] of [
-    ['nothing where nobody asks', {}, {}, undefined],
+    ['no address by default', {}, {}, undefined],
     [
       'an origin of its own',
       {},
@@ -236,7 +236,7 @@ describe('discovery without a port for client certificates', () => {
       'https://mtls.login.example.test/oauth/token',
     ],
     [
-      'nothing of an edge that is not there',
+      'no address of an edge that does not exist',
       { tenant: { ...tenant.tenant, mtls: { enable_endpoint_aliases: true } } },
       {},
       undefined,

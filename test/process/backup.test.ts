@@ -215,18 +215,18 @@ describe('gatehouse backup and restore', () => {
           }),
         'damaged or not whole',
       ],
-      'that has no last line': [
+      'without its last line': [
         (file) => rewrite(file, (text) => `${text.trimEnd().split('\n').slice(0, -1).join('\n')}\n`),
         'damaged or not whole',
       ],
-      'in which a byte is another': [
+      'with a changed byte': [
         (file) =>
           rewrite(file, (text) =>
             text.replace('ada@example.com', 'eve@example.com').replace('"users"', '"users" '),
           ),
         'damaged or not whole',
       ],
-      'that goes on after its end': [
+      'with records after its end': [
         (file) => rewrite(file, (text) => `${text}{"c":"users","r":"{}"}\n`),
         'damaged',
       ],
@@ -234,7 +234,7 @@ describe('gatehouse backup and restore', () => {
         (file) => rewrite(file, (text) => text.replace('"format":1', '"format":2')),
         'newer release',
       ],
-      'that is none': [(file) => writeFileSync(file, gzipSync('{"some":"thing"}\n')), 'is no backup'],
+      'with other content': [(file) => writeFileSync(file, gzipSync('{"some":"thing"}\n')), 'is no backup'],
       'that is no gzip': [(file) => writeFileSync(file, 'text'), 'damaged'],
       'with bytes after it': [(file) => appendFileSync(file, 'x'), 'damaged'],
     };

@@ -438,23 +438,23 @@ describe('a process with settings that do not work', () => {
 
   for (const [what, env, message] of [
     [
-      'a certificate file that is not there',
+      'a missing certificate file',
       { TLS: 'files', TLS_CERT: 'none.pem', TLS_KEY: 'junk.pem' },
       /^TLS_CERT: none\.pem cannot be read \(.*\)\n$/,
     ],
     [
-      'a certificate that is none',
+      'an invalid certificate',
       { TLS: 'files', TLS_CERT: 'junk.pem', TLS_KEY: 'junk.pem' },
       /^TLS_CERT, TLS_KEY: junk\.pem and junk\.pem are not a certificate and its key, in PEM \(.*\)\n$/,
     ],
     [
-      'an address that is not of this machine',
+      'an address of another machine',
       { HOST: '192.0.2.1' },
       /^HOST, PORT: cannot listen on port 0 of 192\.0\.2\.1 \(.*\)\n$/,
     ],
     ['a data directory that is a file', { DATA_DIR: 'junk.pem' }, /^.*junk\.pem.*\n$/],
     [
-      'a tenant file that is not there',
+      'a missing tenant file',
       { TENANT_FILE: 'none.yaml' },
       /^The tenant file is wrong:\n {2}- none\.yaml cannot be read \(there is no such file\)\n$/,
     ],

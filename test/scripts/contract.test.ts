@@ -207,9 +207,17 @@ describe('a script', () => {
         'request.get("http://127.0.0.1:1/", (e) => cb(e))',
         { kind: 'script', message: '127.0.0.1:1 could not be reached' },
       ],
-      ['with what is no JSON', 'const x = {}; x.x = x; cb(null, x)', { kind: 'script', name: 'TypeError' }],
+      [
+        'with a value that JSON cannot hold',
+        'const x = {}; x.x = x; cb(null, x)',
+        { kind: 'script', name: 'TypeError' },
+      ],
       ['never, with nothing left to do', '', { kind: 'unanswered' }],
-      ['never, when a promise of its own is lost', 'new Promise(() => {})', { kind: 'unanswered' }],
+      [
+        'never, when it only waits for a promise that never settles',
+        'new Promise(() => {})',
+        { kind: 'unanswered' },
+      ],
     ];
     for (const [how, body, expected] of answers) {
       it(`${how}, which is a failure`, async () => {

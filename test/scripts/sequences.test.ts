@@ -44,18 +44,18 @@ describe('scripts that run in turn', () => {
 
   const endings: [string, string][] = [
     [
-      'a command that is not passing',
+      'a command after which the next must not begin',
       `cb(null, [{ method: 'tell', args: [] }, { method: 'deny', args: [] }])`,
     ],
     ['a result that is no list', 'cb(null, { method: "tell", args: [] })'],
-    ['a command that is none', 'cb(null, [null])'],
+    ['an invalid command', 'cb(null, [null])'],
     ['arguments that are no list', 'cb(null, [{ method: "tell", args: "x" }])'],
     ['more commands than there may be', `cb(null, Array(21).fill({ method: 'tell', args: [] }))`],
     ['its error', 'cb(new Error("no"))'],
     ['no answer', ''],
     ['a limit', 'cb(null, "x".repeat(100001))'],
     [
-      'a result that is made to be no JSON',
+      'a result that was manipulated to be invalid JSON',
       `const real = Array.prototype[Symbol.iterator];
        const isWritten = (one) => one.length === 1 && one[0] === '"x"';
        Array.prototype[Symbol.iterator] = function () { return real.call(isWritten(this) ? ['{'] : this); };

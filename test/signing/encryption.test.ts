@@ -140,8 +140,8 @@ describe('encrypted tokens', () => {
   });
 
   for (const [what, file, fault] of [
-    ['a key that is private', withThem([], [encryptedApi({}, { pem: privatePem })]), /private/],
-    ['a key that is too short', withThem([], [encryptedApi({}, { pem: small })]), /2048/],
+    ['a private key', withThem([], [encryptedApi({}, { pem: privatePem })]), /private/],
+    ['a short key', withThem([], [encryptedApi({}, { pem: small })]), /2048/],
     ['a key of another kind', withThem([], [encryptedApi({}, { pem: ec })]), /RSA/],
     ['no key', withThem([], [encryptedApi({}, { pem: undefined })]), /pem/],
     ['RSA1_5', withThem([], [encryptedApi({}, { alg: 'RSA1_5' })]), /alg/],

@@ -181,10 +181,10 @@ describe('a place that keeps keys', () => {
   });
 
   for (const [what, change] of [
-    ['a kid that is an option', { kid: '--help' }],
+    ['a kid that looks like an option', { kid: '--help' }],
     ['no kid', { kid: undefined }],
-    ['an algorithm that its key is not for', { alg: 'RS256' }],
-    ['a curve that is another', { crv: 'P-384' }],
+    ['a key that does not fit its algorithm', { alg: 'RS256' }],
+    ['another curve', { crv: 'P-384' }],
   ] as const) {
     it(`is refused with ${what}`, async () => {
       Object.assign(outside.keys[0] ?? {}, change);
