@@ -2,6 +2,7 @@
 import { continueEntry, type RunnableAction, TRIGGER_ENTRIES, type Trigger } from '../records/actions.ts';
 import { type ClaimTarget, claimFault } from '../records/custom-claims.ts';
 import type { ScriptUsage } from '../scripts/limits.ts';
+import { withoutSecrets } from '../scripts/scripts.ts';
 import { type ActionOutcome, type Command, methodsOf, nothingAsked, takeCommand } from './commands.ts';
 import { type RunActionDependencies, runAction, secretsOf } from './run-action.ts';
 
@@ -42,9 +43,9 @@ export async function tryAction(
   const refused = answer.commands.filter(
     (command) => !command.method.startsWith('cache.') && takeCommand(methods, asked, command) !== true,
   );
-  const secrets = secretsOf(action).filter((secret) => secret !== '');
+  const secrets = secretsOf(action);
   return {
-    commands: withoutSecrets(answer.commands, secrets) as Command[],
+    commands: copyWithoutSecrets(answer.commands, secrets) as Command[],
     refused: [...refused.map(({ method }) => method), ...refusedClaims(asked, secrets)],
     logs,
     ...used,
@@ -61,14 +62,13 @@ function refusedClaims({ idToken, accessToken }: ActionOutcome, secrets: readonl
 }
 
 /** Returns a copy of a value with the secrets in its texts replaced. */
-function withoutSecrets(value: unknown, secrets: readonly string[]): unknown {
-  if (typeof value === 'string')
-    return secrets.reduce((text, secret) => text.replaceAll(secret, '***'), value);
-  if (Array.isArray(value)) return value.map((one) => withoutSecrets(one, secrets));
+function copyWithoutSecrets(value: unknown, secrets: readonly string[]): unknown {
+  if (typeof value === 'string') return withoutSecrets(value, secrets);
+  if (Array.isArray(value)) return value.map((one) => copyWithoutSecrets(one, secrets));
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value).map(([name, one]) => [
     withoutSecrets(name, secrets),
-    withoutSecrets(one, secrets),
+    copyWithoutSecrets(one, secrets),
   ]);
   return Object.fromEntries(members);
 }

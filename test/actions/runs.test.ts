@@ -18,12 +18,12 @@ describe('runs of actions', () => {
   });
   afterEach(() => server.stop());
 
-  const draft = async (code: string, trigger = 'post-login') => {
+  const draft = async (code: string, trigger = 'post-login', secret = 'a-secret-of-it') => {
     const { status, body } = await managed(server, 'POST', '/actions/actions', {
       name: 'Tried',
       code,
       supported_triggers: [{ id: trigger }],
-      secrets: [{ name: 'KEY', value: 'a-secret-of-it' }],
+      secrets: [{ name: 'KEY', value: secret }],
     });
     expect(status).to.equal(201);
     return `/actions/actions/${body.id}/test`;
@@ -67,6 +67,20 @@ describe('runs of actions', () => {
     const failed = await managed(server, 'POST', path, { payload: { user: { name: 'Bad' } } });
     expect(failed.body.payload).to.deep.include({ commands: [], error: { msg: 'script: with ***' } });
     expect(server.logged()).not.to.contain('a-secret-of-it');
+  });
+
+  it('of a draft hide a secret that is encoded in a URL or in JSON', async () => {
+    const code = `exports.onExecutePostLogin = async (event, api) => {
+      api.redirect.sendUserTo('https://form.example.test/?key=' + encodeURIComponent(event.secrets.KEY));
+      api.idToken.setCustomClaim('https://example.test/json', JSON.stringify([event.secrets.KEY]));
+    };`;
+    const { body } = await managed(server, 'POST', await draft(code, 'post-login', 'a "secret" of/it'), {
+      payload: {},
+    });
+    expect(body.payload.commands).to.deep.equal([
+      { method: 'redirect.sendUserTo', args: ['https://form.example.test/?key=***'] },
+      { method: 'idToken.setCustomClaim', args: ['https://example.test/json', '["***"]'] },
+    ]);
   });
 
   it('of a draft require permission, an event, and a trigger that exists here', async () => {
