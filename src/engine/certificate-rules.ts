@@ -38,8 +38,9 @@ export function certificateRules(
 }
 
 /**
- * The engine's metadata of a client with {@link CertificateRules}. The engine knows only key sets and a single
- * subject; it asks our own check in mtls.ts for both when the method is the latter.
+ * The engine's metadata of a client with {@link CertificateRules}. The engine knows registered certificates only as
+ * key sets, and a single subject. Both kinds of clients are therefore declared as `tls_client_auth`, for which it
+ * calls our check in mtls.ts.
  */
 export const certificateAuthentication = {
   token_endpoint_auth_method: 'tls_client_auth',

@@ -7,7 +7,10 @@ import type { Login } from '../users/login.ts';
 import type { User } from '../users/user.ts';
 import type { AuthorizationDetail } from './authorization-details.ts';
 
-/** A token request that was refused for lack of a second factor, kept until the factor is given. */
+/**
+ * A token request that a later one completes: one that was refused for lack of a second factor, that waited for its
+ * user (CIBA, device code), or whose scope and API come from an exchanged token.
+ */
 export interface CompletedRequest {
   scope: string;
   /** The API, as a resource indicator (RFC 8707). */
@@ -20,11 +23,7 @@ export interface CompletedRequest {
   authorizationDetails?: AuthorizationDetail[];
 }
 
-/**
- * Returns the token request to complete when a login at CIBA, a device code or token exchange lacks a second
- * factor.
- * @param gty the grant type, as access tokens have it in `gty`.
- */
+/** Returns the request that a login by CIBA, device code or token exchange completes. */
 export function completedRequest(
   gty: string,
   firstFactor: Login,
@@ -104,8 +103,8 @@ type FactorStanding = 'open' | 'had' | 'later' | 'none';
 /** The members of a login from which {@link SecondFactor.isDemanded} decides. */
 export interface JudgedLogin extends Pick<Login, 'userId' | 'amr' | 'credentialVersion'> {
   /**
-   * {@link SecondFactor.factorsOf} when the session began; undefined for a login that has just ended and has no
-   * session yet.
+   * {@link SecondFactor.factorsOf} when the session began; undefined for a login that has just been completed and
+   * has no session yet.
    */
   factors?: string | undefined;
   /**

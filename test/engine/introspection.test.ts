@@ -124,4 +124,12 @@ describe('introspection', () => {
     ).json();
     expect(introspection_endpoint).to.equal(`${server.url}/oauth/introspect`);
   });
+
+  // Last: it deletes the user.
+  it('answers { active: false } once the user of the token is deleted', async () => {
+    const { access_token } = await tokens();
+    expect((await ask(access_token)).json()).to.include({ active: true });
+    await server.users.remove(payload(access_token).sub);
+    expect((await ask(access_token)).json()).to.deep.equal({ active: false });
+  });
 });
