@@ -2,10 +2,10 @@
 import { type Query, QueryTimeout, StoreUnavailable } from '../contract.ts';
 import { defaultLimit } from '../filter.ts';
 import type { Statement } from './any-order.ts';
+import { type Candidate, candidatePage } from './candidate-page.ts';
 import type { Found } from './collection.ts';
 import { postgresDialect } from './dialect.ts';
 import { queryStatements } from './filter.ts';
-import { type Candidate, firstFound } from './first-found.ts';
 import { type Pool, stateOf } from './postgres-pool.ts';
 import { type PostgresTable, recordIn } from './postgres-table.ts';
 
@@ -17,7 +17,7 @@ export async function search({ run }: Pool, table: PostgresTable, query: Query):
   const now = table.clock() / 1000;
   try {
     const ask = async ({ sql, parameters }: Statement) => (await run({ text: sql }, parameters)).rows;
-    const first = await firstFound({ ...table, now }, query, postgresDialect, {
+    const first = await candidatePage({ ...table, now }, query, postgresDialect, {
       numbers: async (statement) => ((await ask(statement))[0] ?? []).map(Number),
       candidates: async (statement) =>
         (await ask(statement)).map((row) => candidateOf(row, () => recordIn(table, row))),

@@ -8,10 +8,10 @@ import { defaultLimit } from '../filter.ts';
 import type { AnySpec } from '../keys.ts';
 import { encodeRecord, encodeUpdate, isExpired } from '../record.ts';
 import type { RecordSeal } from '../sealing/records.ts';
+import { type Candidate, candidatePage } from './candidate-page.ts';
 import { commitAll, createSqlCollection, type Search } from './collection.ts';
 import { sqliteDialect } from './dialect.ts';
 import { queryStatements } from './filter.ts';
-import { type Candidate, firstFound } from './first-found.ts';
 import { createOverlay } from './overlay.ts';
 import { sqlCollections, writeStatements } from './schema.ts';
 import { type SearchThreads, searchThreads } from './search-threads.ts';
@@ -168,7 +168,7 @@ async function find(threads: SearchThreads, file: string, table: SqlTable, query
   const { limit = defaultLimit } = query;
   const now = clock() / 1000;
   const open = (row: Row) => openRow(file, collection.name, row, seal);
-  const first = await firstFound({ ...collection, now }, query, sqliteDialect, {
+  const first = await candidatePage({ ...collection, now }, query, sqliteDialect, {
     numbers: async (statement) => {
       const [row = {}] = await threads.ask({ read: statement });
       return Object.values(row).map(Number);

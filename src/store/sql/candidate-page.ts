@@ -36,7 +36,7 @@ export interface StatementRunner {
 }
 
 /** The result of the first attempt. */
-interface FirstFound {
+interface CandidatePage {
   /** The query with its filter in the order in which it should be read. */
   query: Query;
   /** The page; undefined if so few candidates did not decide it. */
@@ -51,12 +51,12 @@ interface Collection {
 }
 
 /** Tries to find a page by checking a few candidates, which may make the query's full statement unnecessary. */
-export async function firstFound(
+export async function candidatePage(
   collection: Collection,
   query: Query,
   dialect: Dialect,
   runner: StatementRunner,
-): Promise<FirstFound> {
+): Promise<CandidatePage> {
   const { where: given, order, total, page = 0, limit = defaultLimit } = query;
   if (order !== 'any' || total || given === undefined || branchesOf(given) === undefined) return { query };
   const where = await mostSelectiveFirst(collection.name, given, dialect, (one) => runner.numbers(one));
@@ -128,16 +128,16 @@ function matchesIn(
   const given = () => [...met.values()];
   let seen = 0;
   for (const [n, { rest }] of branches.entries()) {
-    const told = candidates.filter((one) => one.n === n);
-    for (const one of told) {
+    const ofBranch = candidates.filter((one) => one.n === n);
+    for (const one of ofBranch) {
       const record = one.record();
       if (rest.every((filter) => matches(spec, record, filter, isReferenced(one))))
         met.set(record.id, record);
       if (met.size === reach) return { met: given(), isAll: false };
     }
-    seen += told.length;
+    seen += ofBranch.length;
     // This branch has more candidates, which come before those of the next branch.
-    if (told.length === each || seen === all) return { met: given(), isAll: false };
+    if (ofBranch.length === each || seen === all) return { met: given(), isAll: false };
   }
   return { met: given(), isAll: true };
 }
