@@ -164,7 +164,7 @@ describe('with the password alone', () => {
   });
 });
 
-describe('the risk policy', () => {
+describe('the risk policy at the token endpoint', () => {
   const USER_ADDRESS = '198.51.100.7';
   const MEMBERS = 'mfa-0@example.test';
   let server: TestServer;

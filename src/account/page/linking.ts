@@ -11,7 +11,7 @@ import type { AccountLoginDependencies } from './login.ts';
 import { type AccountSession, accountSessionOf, actorOfLogin, passes } from './session.ts';
 
 export interface LinkingDependencies extends AccountLoginDependencies {
-  /** Ends what a user had who has become an identity of another user. */
+  /** Ends the sessions and tokens of a user who was linked to another user. */
   endLinked(userId: string): Promise<void>;
 }
 
