@@ -132,7 +132,7 @@ export function browserLogins(deps: BrowserLoginDependencies): BrowserLogins {
   const lacking = new WeakSet<object>();
   const prepare = async (ctx: KoaContextWithOIDC): Promise<void> => {
     const { session, client, params, result, entities, route } = ctx.oidc;
-    // The user comes back from a login: what is logged from here on belongs to it.
+    // The user returns from a login: further log events belong to it.
     if (entities.Interaction !== undefined) deps.trail.follow(entities.Interaction.cid);
     if (session?.accountId === undefined || client === undefined) return;
     const { clientId } = client;

@@ -23,7 +23,10 @@ export interface CompletedRequest {
   authorizationDetails?: AuthorizationDetail[];
 }
 
-/** Returns the request that a login by CIBA, device code or token exchange completes. */
+/**
+ * Returns the request that a login by CIBA, device code or token exchange completes.
+ * @param gty the grant type, as access tokens have it in `gty`.
+ */
 export function completedRequest(
   gty: string,
   firstFactor: Login,

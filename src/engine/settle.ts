@@ -20,7 +20,7 @@ interface SettleDependencies {
   organizations: Pick<Organizations, 'refusal'>;
 }
 
-/** The judgement of a login: refused with a reason, lacking a second factor, or complete. */
+/** The decision on a login: refused with a reason, lacking a second factor, or complete. */
 type Verdict =
   | { is: 'refused'; refusal: AuthError }
   | { is: 'incomplete' }
@@ -40,12 +40,12 @@ interface Made {
 }
 
 export interface Settle {
-  /** Judges a login before anything is created. */
+  /** Decides on a login before anything is created. */
   judge(login: Login, asked: AskedOfLogin): Promise<Verdict>;
   /**
-   * Stores what a complete login creates, then judges the login again: what ends the user's sessions later finds what was
-   * stored, and what ended them before is noticed here.
-   * @returns why it was taken back; undefined when it stays.
+   * Stores the session or tokens of a complete login, then checks the login again. If the user's sessions are ended
+   * later, that end finds what was stored; if they were ended before, this check notices it.
+   * @returns why it was removed again; undefined when it stays.
    */
   settle(login: Login, clientId: string, made: Made): Promise<AuthError | undefined>;
 }

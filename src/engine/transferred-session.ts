@@ -1,5 +1,6 @@
-// Sessions that were transferred to a browser (session_transfer_token), and those in which somebody acts for the
-// user (delegation). Delegated sessions are short, and never ask the user for anything, who is not there.
+// Sessions that were transferred to a browser (session_transfer_token), and among them those in which somebody acts
+// for the user (delegation). Delegated sessions are short and never ask the user for anything, because the user is
+// not there.
 import type { Transfer } from '../users/login.ts';
 import type { User } from '../users/user.ts';
 
