@@ -107,7 +107,7 @@ export async function move(
   if (JSON.stringify(source) === JSON.stringify(target)) throw new Error('both are the same store');
   const at = Date.now();
   const clock = () => at;
-  const tell = everyTime(host);
+  const tell = progressPrinter(host);
   const records = await withStore(source, { log, clock }, (one) =>
     withStore(target, { log, clock, isFilling: true }, (other) =>
       one.withSnapshot((snapshot) => fillStore(other, transferredParts(snapshot), tell)),
@@ -132,7 +132,7 @@ function placeOf(
 }
 
 /** Returns a function that prints a line for each collection, and for each hundred thousand records of it. */
-function everyTime(host: CommandProcess): (progress: Progress) => void {
+function progressPrinter(host: CommandProcess): (progress: Progress) => void {
   let last = { collection: '', hundred: 0 };
   return ({ collection, records }) => {
     const hundred = Math.floor(records / 100_000);

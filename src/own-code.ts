@@ -4,7 +4,7 @@ import { createActions } from './actions/actions.ts';
 import { METHOD_LISTS } from './actions/commands.ts';
 import { createExecutions } from './actions/executions.ts';
 import { registrationActions } from './actions/registration.ts';
-import { type Trying, tryAction } from './actions/try-action.ts';
+import { type ActionTest, tryAction } from './actions/try-action.ts';
 import { customDatabases } from './connections/database/custom.ts';
 import { withCustomDatabases } from './connections/database/custom-users.ts';
 import type { Deliveries } from './delivery/deliveries.ts';
@@ -104,7 +104,7 @@ export function ownCode(
   return {
     scripts,
     packages,
-    tryAction: (trying: Trying) => tryAction({ scripts, packages, wallClock, hostname }, trying),
+    tryAction: (trying: ActionTest) => tryAction({ scripts, packages, wallClock, hostname }, trying),
     customDatabases: databases,
     actions,
     users: withRegistration(

@@ -51,7 +51,7 @@ export async function serve(
     );
   };
   surviveFaults(log, () => end(1));
-  const tellReady = isWorker ? serveAsWorker(() => end(0)) : undefined;
+  const reportReady = isWorker ? serveAsWorker(() => end(0)) : undefined;
   for (const signal of isWorker ? [] : (['SIGTERM', 'SIGINT'] as const)) {
     process.on(signal, () => {
       if (stopping) process.exit(1);
@@ -68,8 +68,8 @@ export async function serve(
   collectSooner();
   shrinkHeapWhenQuiet();
   // Last, because a supervisor that waits for this line may send a signal at once.
-  if (tellReady === undefined) return announce(running, log, output);
-  tellReady(readyOf(running));
+  if (reportReady === undefined) return announce(running, log, output);
+  reportReady(readyOf(running));
 }
 
 /**

@@ -173,16 +173,16 @@ async function serve({
       clock: wallClock,
       endSessions: tenant.endBlocked,
     };
-    const ear = isWorker ? undefined : await listenForOrders(settings.dataDir, ordered);
+    const orders = isWorker ? undefined : await listenForOrders(settings.dataDir, ordered);
     const stop = (within = STOP_BUDGET, isGentle = false) => {
-      const heard = ear?.close();
+      const ordersClosed = orders?.close();
       return stopWithin(within, {
         servers,
         connections,
         drain: tenant.drain,
         finish: tenant.close,
         closeStore: async () => {
-          await heard;
+          await ordersClosed;
           await store.close();
         },
         log: deps.log,

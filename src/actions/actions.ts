@@ -16,7 +16,7 @@ import type { FactorsAsked } from './factors-asked.ts';
 import { runInTurn, type Time } from './in-turn.ts';
 import { type ActionRun, type Progress, runThrough } from './progress.ts';
 import { runRules } from './rules.ts';
-import type { Answered, Call, UserRole } from './run-action.ts';
+import type { ActionAnswer, Call, UserRole } from './run-action.ts';
 
 /** The user and the client of a run, for the log. */
 export interface ActionsAbout {
@@ -135,7 +135,7 @@ interface RunDependencies extends ActionsDependencies {
 /** @see Actions.run */
 async function runBound(
   deps: RunDependencies,
-  { trigger, event, about: who, ...options }: RunOptions & Told,
+  { trigger, event, about: who, ...options }: RunOptions & RunSubject,
 ): Promise<ActionRun> {
   const { config, executions, cache, note, take, wallClock } = deps;
   const { progress: before, canRedirect = false, hidden = [], userRoles = [] } = options;
@@ -168,7 +168,7 @@ async function runBound(
     return { action, asked };
   };
   /** Handles the answer of an action. @returns whether no further action runs now. */
-  const taken = async (index: number, { action, asked }: Call, answer: Answered, time: Time) => {
+  const taken = async (index: number, { action, asked }: Call, answer: ActionAnswer, time: Time) => {
     const of = `The action ${action.name} (${trigger})`;
     const ran =
       'fault' in answer ? answer : take(trigger, { ...answer, ...asked.how, of, about }, run.outcome());
@@ -197,7 +197,7 @@ async function withoutGiven(asked: ActionOutcome, isGiven: RunOptions['isGiven']
 }
 
 /** The subject of a run. */
-interface Told {
+interface RunSubject {
   trigger: Trigger;
   event: ActionEvent;
   about: ActionsAbout;

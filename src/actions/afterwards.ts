@@ -10,7 +10,7 @@ import { type Actions, type ActionsAbout, LONGEST_OF_ONE } from './actions.ts';
 import type { ActionEvent } from './event-now.ts';
 
 /** A run that is recorded: JSON, which the store seals. @template E what its event is made from. */
-export interface Told<E> {
+export interface RecordedRun<E> {
   trigger: Trigger;
   of: E;
   about: ActionsAbout;
@@ -25,7 +25,7 @@ export interface PreparedRun {
 }
 
 interface Afterwards<E> {
-  prepare(told: Told<E>): PreparedRun;
+  prepare(told: RecordedRun<E>): PreparedRun;
   /** Records a run in a write of its own. */
   keep(prepared: PreparedRun): Promise<void>;
 }
@@ -60,7 +60,7 @@ export function createAfterwards<E>(deps: AfterwardsDependencies<E>): Afterwards
   };
 }
 
-function runOf<E>({ actions, wallClock, eventOf }: AfterwardsDependencies<E>): DeliveryKind<Told<E>> {
+function runOf<E>({ actions, wallClock, eventOf }: AfterwardsDependencies<E>): DeliveryKind<RecordedRun<E>> {
   return {
     kind: 'actions',
     attempt: async ({ trigger, of, about }, { id }) => {

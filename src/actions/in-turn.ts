@@ -1,6 +1,6 @@
 // Runs the actions that are bound to a trigger in turn, with as few calls of the sandbox as possible.
 import type { BoundAction } from '../records/actions.ts';
-import { type Answered, type Call, type RunActionDependencies, runActions } from './run-action.ts';
+import { type ActionAnswer, type Call, type RunActionDependencies, runActions } from './run-action.ts';
 
 /** When an action ran, epoch milliseconds. */
 export interface Time {
@@ -18,7 +18,7 @@ interface InTurn {
   /** Returns the call of an action, as of now. */
   callOf(action: BoundAction, index: number): Call;
   /** Handles the answer of an action. @returns whether no further action runs now. */
-  taken(index: number, call: Call, answer: Answered, time: Time): Promise<boolean>;
+  taken(index: number, call: Call, answer: ActionAnswer, time: Time): Promise<boolean>;
 }
 
 /** Runs the actions. */

@@ -29,7 +29,7 @@ export interface ActionRun extends ActionOutcome {
 }
 
 /** How an action is called. */
-export interface Asking {
+export interface CallOptions {
   entry: string;
   /** The methods of `api` that it has. */
   methods: readonly string[];
@@ -49,7 +49,7 @@ interface Run {
   /** Records the outcome of the rules. @param asked what was asked for so far, including it. */
   begin(asked: ActionOutcome): void;
   /** Returns how the action with an index is called. */
-  step(index: number, canRedirect: boolean): { request: Progress['request']; how: Asking };
+  step(index: number, canRedirect: boolean): { request: Progress['request']; how: CallOptions };
   /**
    * Records the outcome of the action with an index.
    * @param asked what was asked for so far, including it.

@@ -12,7 +12,7 @@ import {
 } from '../scripts/scripts.ts';
 import { requiringOf } from './action-packages.ts';
 import { type Command, commandsSchema, PASSING } from './commands.ts';
-import type { Asking } from './progress.ts';
+import type { CallOptions } from './progress.ts';
 
 export interface RunActionDependencies {
   scripts: Pick<Scripts, 'runAll'>;
@@ -31,10 +31,10 @@ export interface UserRole {
 }
 
 /** What an action is called with. */
-interface Asked {
+interface ActionInput {
   event: object;
   /** `rules`: the ids of the rules that ran before it. */
-  how: Asking & { rules: string[]; userRoles?: readonly UserRole[] };
+  how: CallOptions & { rules: string[]; userRoles?: readonly UserRole[] };
   /** The entries of its trigger's cache. */
   kept: object;
   /** Values that must not appear in logs and messages, in addition to the action's secrets. */
@@ -44,11 +44,11 @@ interface Asked {
 /** An action to run. */
 export interface Call {
   action: RunnableAction;
-  asked: Asked;
+  asked: ActionInput;
 }
 
 /** What an action asked for, or why it failed; and what it printed and used, if it ran. */
-export type Answered = ({ commands: Command[] } | { fault: string }) & {
+export type ActionAnswer = ({ commands: Command[] } | { fault: string }) & {
   ran?: Pick<ScriptOutcome, 'printed' | 'used'>;
 };
 
@@ -56,8 +56,8 @@ export type Answered = ({ commands: Command[] } | { fault: string }) & {
 export async function runAction(
   deps: RunActionDependencies,
   action: RunnableAction,
-  asked: Asked,
-): Promise<Answered> {
+  asked: ActionInput,
+): Promise<ActionAnswer> {
   const [answer] = await runActions(deps, [{ action, asked }]);
   return answer ?? { fault: 'it was not run' };
 }
@@ -67,7 +67,10 @@ export async function runAction(
  * changes neither the event of the next one nor whether it runs.
  * @returns the answers of those that ran.
  */
-export async function runActions(deps: RunActionDependencies, calls: readonly Call[]): Promise<Answered[]> {
+export async function runActions(
+  deps: RunActionDependencies,
+  calls: readonly Call[],
+): Promise<ActionAnswer[]> {
   const runs: ScriptRun[] = [];
   for (const call of calls) {
     const run = await runOf(deps, call);
@@ -136,7 +139,7 @@ const SAYING: ReadonlySet<string> = new Set([
 ]);
 
 /** @param call the action, whose secrets are removed from texts. */
-function answerOf({ result, failure, ...ran }: ScriptOutcome, call: Call | undefined): Answered {
+function answerOf({ result, failure, ...ran }: ScriptOutcome, call: Call | undefined): ActionAnswer {
   if (failure !== undefined) return { fault: `${failure.kind}: ${failure.message}`, ran };
   const read = commandsSchema.safeParse(result);
   if (!read.success) return { fault: 'what it recorded cannot be read', ran };

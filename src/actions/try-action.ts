@@ -7,7 +7,7 @@ import { type ActionOutcome, type Command, methodsOf, nothingAsked, takeCommand 
 import { type RunActionDependencies, runAction, secretsOf } from './run-action.ts';
 
 /** What is to be run. */
-export interface Trying {
+export interface ActionTest {
   action: RunnableAction;
   trigger: Trigger;
   event: Readonly<Record<string, unknown>>;
@@ -16,7 +16,7 @@ export interface Trying {
 }
 
 /** The outcome of a test. */
-export interface Tried {
+export interface ActionTestResult {
   /** What the action asked for, in order. */
   commands: Command[];
   /** What of it would be refused: methods, and claims as they were set (`idToken.setCustomClaim("sub")`). */
@@ -30,8 +30,8 @@ export interface Tried {
 /** Runs an action. The values of its secrets are removed from the outcome. */
 export async function tryAction(
   deps: RunActionDependencies,
-  { action, trigger, event, isContinued = false }: Trying,
-): Promise<Tried> {
+  { action, trigger, event, isContinued = false }: ActionTest,
+): Promise<ActionTestResult> {
   const methods = methodsOf(trigger, isContinued);
   const entry = isContinued ? continueEntry(trigger) : TRIGGER_ENTRIES[trigger];
   const how = { entry, methods, canRedirect: true, rules: [] };

@@ -1,5 +1,5 @@
 // Test runs of actions: the action is read from the store, and runs in the process of the command.
-import { type Tried, tryAction } from '../actions/try-action.ts';
+import { type ActionTestResult, tryAction } from '../actions/try-action.ts';
 import { createOutbound } from '../http/outbound.ts';
 import { outboundRules } from '../http/outbound-rules.ts';
 import { ACTION_MODULE } from '../records/action-modules.ts';
@@ -46,7 +46,7 @@ export async function testAction(
   settings: Settings,
   { action, trigger }: StoredAction,
   given: { event: Record<string, unknown>; isContinued: boolean },
-): Promise<Tried> {
+): Promise<ActionTestResult> {
   const { hostname } = new URL(settings.baseUrl);
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
   const scripts = createScripts({ outbound, clock: Date.now, keepsLog: false });
@@ -62,7 +62,7 @@ export async function testAction(
 }
 
 /** Returns the result of a run, for people to read. */
-export function actionReport({ commands, refused, fault, logs, used }: Tried): string {
+export function actionReport({ commands, refused, fault, logs, used }: ActionTestResult): string {
   const asked = commands.map(
     ({ method, args }) => `\n  ${method}(${args.map((one) => JSON.stringify(one)).join(', ')})`,
   );

@@ -2,7 +2,7 @@
 // processes run the same one.
 import { expect } from 'chai';
 import type { Actions } from '../../src/actions/actions.ts';
-import { createAfterwards, type Told } from '../../src/actions/afterwards.ts';
+import { createAfterwards, type RecordedRun } from '../../src/actions/afterwards.ts';
 import type { ActionRun } from '../../src/actions/progress.ts';
 import { createDeliveries } from '../../src/delivery/deliveries.ts';
 import { AuthError } from '../../src/http/errors.ts';
@@ -151,7 +151,7 @@ describe('actions that run after the response', () => {
   });
 
   it('are stored in the same write as what they report', async () => {
-    const told: Told<string> = { trigger: TRIGGER, of: 'x', about: {} };
+    const told: RecordedRun<string> = { trigger: TRIGGER, of: 'x', about: {} };
     await process().keep(told.of);
     const { records } = await store.collection('deliveries').list({ limit: 10 });
     expect(records.map(({ kind, content }) => [kind, JSON.parse(content)])).to.deep.equal([

@@ -1,6 +1,6 @@
 // `/actions/actions/{id}/test` and `/actions/executions`: test runs of drafts, and the results of runs in logins.
 import { z } from 'zod';
-import type { Tried, Trying } from '../../actions/try-action.ts';
+import type { ActionTest, ActionTestResult } from '../../actions/try-action.ts';
 import { ACTION_MODULE } from '../../records/action-modules.ts';
 import { draftOf, triggerOf } from '../../records/actions.ts';
 import { type Call, callsWith, ok } from '../call.ts';
@@ -11,7 +11,7 @@ import { ACTION } from './actions.ts';
 
 export interface ActionRunDependencies extends DocumentDependencies {
   /** Runs an action without any of the effects that it asks for. */
-  tryAction(trying: Trying): Promise<Tried>;
+  tryAction(trying: ActionTest): Promise<ActionTestResult>;
 }
 
 const call = callsWith<ActionRunDependencies>();
