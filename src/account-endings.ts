@@ -1,4 +1,4 @@
-// // What ends with a user's password or account, in every kind of record that belongs to the user.
+// What ends with a user's password or account, in every kind of record that belongs to the user.
 import type { Sessions } from './engine/sessions.ts';
 import type { Authenticators } from './factors/authenticators.ts';
 import type { KnownBrowsers } from './factors/browsers.ts';
