@@ -140,6 +140,15 @@ describe('the architecture', () => {
     expect([...names].sort()).to.deep.equal(LAYERS.flat().sort());
   });
 
+  it('is the map of CONTRIBUTING.md, line by line', () => {
+    const [, map = ''] = readFileSync('CONTRIBUTING.md', 'utf8').split('## The map');
+    const [table = ''] = map.split('Where to look first');
+    const lines = [...table.matchAll(/^\| (`.*?) \|/gm)].map(([, cell = '']) =>
+      [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
+    );
+    expect(lines).to.deep.equal(LAYERS);
+  });
+
   it('keeps its import rules', () => {
     const broken = result.summary.violations.map(({ rule, from, to }) => `${rule.name}: ${from} → ${to}`);
     expect(broken).to.deep.equal([]);
