@@ -2,6 +2,7 @@
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../runtime/clock.ts';
+import { jsonOf } from '../runtime/json.ts';
 import type { Random } from '../runtime/random.ts';
 import { messageSchema, type OutboxMessage } from './outbox-message.ts';
 import type { Outgoing, Transport } from './transport.ts';
@@ -77,9 +78,10 @@ async function idsIn(directory: string): Promise<string[]> {
     .reverse();
 }
 
+/** Returns a message; undefined where there is none, or where its file is damaged: the others are still shown. */
 async function read(directory: string, id: string): Promise<OutboxMessage | undefined> {
   if (!ID.test(id)) return undefined;
-  const text = await readFile(join(directory, `${id}.json`), 'utf8').catch(() => undefined);
-  const parsed = text === undefined ? undefined : messageSchema.safeParse(JSON.parse(text));
-  return parsed?.success === true ? { ...parsed.data, id } : undefined;
+  const text = await readFile(join(directory, `${id}.json`), 'utf8').catch(() => '');
+  const { success, data } = messageSchema.safeParse(jsonOf(text));
+  return success ? { ...data, id } : undefined;
 }

@@ -1,6 +1,6 @@
 // The development inbox: as JSON, as a page that follows new messages, and restricted to this machine.
 import { existsSync } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
+import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
@@ -52,6 +52,19 @@ describe('the development inbox', () => {
     await send('file@example.test');
     const [file = ''] = await readdir(join(server.dataDir, 'outbox'));
     expect((await stat(join(server.dataDir, 'outbox', file))).mode & 0o777).to.equal(0o600);
+  });
+
+  it('shows the other messages when the file of one is damaged', async () => {
+    await send('damaged@example.test');
+    const [file = ''] = await readdir(join(server.dataDir, 'outbox'));
+    await writeFile(join(server.dataDir, 'outbox', file), '{"to":"damaged@exa');
+    await send('whole@example.test');
+    const messages = (await agent.get('/dev/inbox.json')).json();
+    expect(messages.map(({ to }: { to: string }) => to)).to.deep.equal(['whole@example.test']);
+    const { status, text } = await agent.get('/dev/inbox');
+    expect(status).to.equal(200);
+    expect(text).to.contain('whole@example.test');
+    expect((await agent.get(`/dev/inbox/${file.slice(0, -5)}`)).status).to.equal(404);
   });
 
   it('is hidden from pages of other hosts and from other origins', async () => {
