@@ -1,4 +1,4 @@
-// // Faults of the settings: those of several settings together, and those of an address in one of them.
+// Faults of the settings: those of several settings together, and those of an address in one of them.
 import { isIP } from 'node:net';
 import { isAddressRange } from './http/addresses.ts';
 import { isLoopback } from './http/loopback.ts';

@@ -47,14 +47,14 @@ const limits = {
     capacity: 10,
     perMinute: 1,
     per: 'user',
-    where: 'e-mails that administrators send themselves to see them',
+    where: 'test e-mails that administrators send to themselves',
   },
   // An SMS costs money, and the administrator may enter any number.
   consoleSms: {
     capacity: 3,
     perMinute: 0.2,
     per: 'user',
-    where: 'SMS that an administrator sends to a number to see them',
+    where: 'test SMS that an administrator sends to a number',
   },
 } satisfies Limits;
 

@@ -9,7 +9,7 @@ const limits = {
     capacity: 30,
     perMinute: 1 / 2,
     per: 'phone number',
-    where: 'every SMS, whatever asks for it; what is beyond is not sent, and a log event `fn` says so',
+    where: 'every SMS, for any purpose; beyond the limit none is sent, and a log event `fn` says so',
   },
 } satisfies Limits;
 

@@ -18,26 +18,25 @@ const limits = {
     capacity: 10,
     perMinute: 1 / 6,
     per: 'user',
-    where: 'codes of a second factor, whatever token or address they come by; right ones are given back',
+    where: 'codes of a second factor, over all tokens and addresses; correct codes do not count',
   },
   mfaMessage: {
     capacity: 10,
     perMinute: 1 / 60,
     per: 'user',
-    where: 'codes of a second factor that are sent, wherever to; used ones are given back',
+    where: 'codes of a second factor that are sent, to any destination; used codes do not count',
   },
   methodMail: {
     capacity: 10,
     perMinute: 1 / 6,
     per: 'user',
-    where:
-      'mails that tell of what was added to and removed from what a user logs in with; beyond it none is sent',
+    where: 'mails about authentication methods that a user added or removed; beyond the limit none is sent',
   },
   mfaPush: {
     capacity: 10,
     perMinute: 1 / 6,
     per: 'user',
-    where: "requests to a user's devices to approve a login; allowed ones are given back",
+    where: "requests to a user's devices to approve a login; approved requests do not count",
   },
 } satisfies Limits;
 

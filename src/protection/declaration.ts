@@ -8,13 +8,13 @@ export const limits = {
     capacity: 100,
     perMinute: 100 / 1440,
     per: 'account: all strangers together',
-    where: 'wrong passwords, from whatever addresses; part of brute-force protection',
+    where: 'wrong passwords, over all addresses; part of brute-force protection',
   },
   codeFailures: {
     capacity: 30,
     perMinute: 30 / 1440,
     per: 'account: all strangers together, each known caller',
-    where: 'wrong passwordless codes; whether or not brute-force protection is on',
+    where: 'wrong passwordless codes, even if brute-force protection is off',
   },
 } satisfies Limits;
 

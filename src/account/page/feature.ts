@@ -30,7 +30,7 @@ const limits = {
     capacity: 5,
     perMinute: 1 / 10,
     per: 'user',
-    where: 'new addresses that are asked for at `/account`',
+    where: 'changes of the e-mail address at `/account`',
   },
 } satisfies Limits;
 

@@ -25,7 +25,7 @@ const limits = {
     capacity: 30,
     perMinute: 3,
     per: 'user',
-    where: 'passwords for which the script of a database elsewhere failed',
+    where: 'logins for which the script of a custom database failed',
   },
   lockNotice: {
     capacity: 1,
@@ -37,13 +37,13 @@ const limits = {
     capacity: 5,
     perMinute: 1 / 12,
     per: 'account',
-    where: 'the same, from however many addresses it is attacked',
+    where: 'the same, over all attacking addresses',
   },
   lockNoticeEverywhere: {
     capacity: 1,
     perMinute: 1 / 720,
     per: 'account',
-    where: 'mails about an account that is locked for all strangers',
+    where: 'mails about an account that is locked for all unknown callers',
   },
   signup: {
     capacity: 50,
@@ -63,7 +63,7 @@ const limits = {
     capacity: 10,
     perMinute: 1 / 6,
     per: 'user: all strangers together, each known caller',
-    where: 'mails with a reset link; beyond it the answer is the same and no mail is sent',
+    where: 'mails with a reset link; beyond the limit the answer is the same and no mail is sent',
   },
 } satisfies Limits;
 

@@ -19,19 +19,19 @@ const limits = {
     perMinute: 1 / 6,
     per: 'e-mail address or phone number: all strangers together, each caller',
     where:
-      "the same, and codes of a second factor; 429 for one caller's own, beyond the strangers' the answer is the same and nothing is sent",
+      "the same, and codes of a second factor; beyond a caller's own limit the answer is 429, beyond the strangers' limit the answer is unchanged and nothing is sent",
   },
   passwordlessResend: {
     capacity: 1,
     perMinute: 2,
     per: 'destination, application and address',
-    where: 'another code at the hosted pages',
+    where: 'repeated codes on the hosted pages',
   },
   passwordlessVerify: {
     capacity: 50,
     perMinute: 50,
     per: 'address',
-    where: '`/passwordless/verify`, both forms, and links',
+    where: '`/passwordless/verify` (both forms) and login links',
   },
 } satisfies Limits;
 

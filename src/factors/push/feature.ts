@@ -8,7 +8,7 @@ const limits = {
     capacity: 60,
     perMinute: 60,
     per: 'user',
-    where: 'event streams that the devices of a user open; each lives for a minute at most',
+    where: 'event streams that the devices of a user open; each ends after at most a minute',
   },
 } satisfies Limits;
 

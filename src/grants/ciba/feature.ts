@@ -20,7 +20,7 @@ const limits = {
     capacity: 10,
     perMinute: 2,
     per: 'user',
-    where: 'approvals that `/bc-authorize` asks a user for',
+    where: 'approvals that `/bc-authorize` requests from a user',
   },
 } satisfies Limits;
 

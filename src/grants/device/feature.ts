@@ -26,7 +26,7 @@ const limits = {
     capacity: 600,
     perMinute: 300,
     per: 'tenant',
-    where: 'wrong codes at `/activate`, of everybody',
+    where: 'wrong codes at `/activate`, from all addresses',
   },
 } satisfies Limits;
 
