@@ -191,17 +191,20 @@ function withHidden(outcome: ScriptOutcome, hidden: readonly string[] = []): Scr
   return { ...outcome, printed, failure };
 }
 
-/** Replaces secrets in a text by `***`, in every form that they may be written in. */
+/** Replaces secrets in a text by `***`, in each of the {@link formsOf} a secret. */
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
   const forms = secrets.filter((one) => one !== '').flatMap(formsOf);
-  return forms.reduce((rest, one) => rest.replaceAll(one, '***'), text);
+  // The longest first: a secret may contain another one, and the rest of it would be shown.
+  const ordered = forms.sort((a, b) => b.length - a.length);
+  return ordered.reduce((rest, one) => rest.replaceAll(one, '***'), text);
 }
 
-/** Returns the forms of a secret: plain, as in JSON, and as in a URL. */
+/** Returns the forms of a secret: plain, as in JSON, as in a URL, and as in a form (`URLSearchParams`). */
 const formsOf = (secret: string) => [
   secret,
   JSON.stringify(secret).slice(1, -1),
   encodeURIComponent(secret.toWellFormed()),
+  new URLSearchParams({ '': secret }).toString().slice(1),
 ];
 
 /**

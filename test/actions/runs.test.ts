@@ -83,6 +83,28 @@ describe('runs of actions', () => {
     ]);
   });
 
+  it('of a draft hide the whole of a secret that begins with another one, in forms as well', async () => {
+    const code = `exports.onExecutePostLogin = async (event, api) => {
+      console.log('used', event.secrets.LONG);
+      api.redirect.sendUserTo('https://form.example.test/?' + new URLSearchParams({ key: event.secrets.LONG }));
+    };`;
+    const { status, body } = await managed(server, 'POST', '/actions/actions', {
+      name: 'Tried',
+      code,
+      supported_triggers: [{ id: 'post-login' }],
+      secrets: [
+        { name: 'SHORT', value: 'password' },
+        { name: 'LONG', value: "password (of the CRM's)" },
+      ],
+    });
+    expect(status).to.equal(201);
+    const tried = await managed(server, 'POST', `/actions/actions/${body.id}/test`, { payload: {} });
+    expect(tried.body.payload.logs).to.deep.equal([{ level: 'info', text: 'used ***' }]);
+    expect(tried.body.payload.commands).to.deep.equal([
+      { method: 'redirect.sendUserTo', args: ['https://form.example.test/?key=***'] },
+    ]);
+  });
+
   it('of a draft require permission, an event, and a trigger that exists here', async () => {
     const path = await draft('exports.onExecutePostLogin = async () => {};');
     const response = await fetch(`${server.url}/api/v2${path}`, {

@@ -68,9 +68,7 @@ export function createSecrets(known: readonly string[]): Secrets {
       note(member);
     }
   };
-  // The longest first: a secret may contain another one.
-  const ordered = () => [...all].sort((a, b) => b.length - a.length);
-  return { note, without: (text) => withoutSecrets(text, ordered()) };
+  return { note, without: (text) => withoutSecrets(text, [...all]) };
 }
 
 /** Returns parameters as they are shown. */
