@@ -30,7 +30,7 @@ const limits = {
     capacity: 5,
     perMinute: 1 / 10,
     per: 'user',
-    where: 'changes of the e-mail address at `/account`',
+    where: 'codes that `/account` sends',
   },
 } satisfies Limits;
 
