@@ -11,7 +11,7 @@ const limits = {
 } satisfies Limits;
 
 const events = {
-  passkey_removed: 'A user removed a passkey of theirs.',
+  passkey_removed: 'A user removed one of their passkeys.',
   account_connected: 'A user connected an account at another provider, for its tokens.',
   account_disconnected: 'A user removed an account that they had connected, with its tokens.',
 };

@@ -2,7 +2,7 @@
 import type { Declaration } from '../records/declaration.ts';
 
 const events = {
-  actions_execution_failed: 'An action failed, or asked for what it may not have.',
+  actions_execution_failed: 'An action failed, or requested something that it is not allowed to do.',
 };
 
 declare module '../records/log-events.ts' {

@@ -18,7 +18,7 @@ const events = {
   cs: 'A login code was sent by SMS.',
   fn: 'A message could not be sent.',
   scpr: 'A link to set a new password was sent.',
-  fcpr: 'A new password was asked for, and no link was sent.',
+  fcpr: 'A link to set a new password was requested, but not sent.',
   svr: 'A link to verify an address was sent.',
   fvr: 'A link to verify an address could not be sent.',
   gd_send_email: 'A code of a second factor was sent by e-mail.',

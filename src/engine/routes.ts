@@ -63,16 +63,16 @@ const limits = {
 const LARGEST_PUSHED = 10 * 1024;
 
 const events = {
-  s: 'A login ended well.',
-  sdel: 'A session began in which somebody acts for its user (session transfer).',
-  w: 'A session transfer token was not taken; the description says why.',
+  s: 'A login succeeded.',
+  sdel: 'A session began in which somebody else acts for the user (session transfer).',
+  w: 'A session transfer token was not accepted; the description says why.',
   sertft: 'A session transfer token was given for a refresh token.',
   f: 'A login was refused; the description says why.',
   mfar: 'A login needs a second factor.',
   feacft: 'An authorization code could not be exchanged for tokens.',
   fertft: 'A refresh token could not be exchanged for tokens.',
-  ferrt: 'A refresh token was used that had been used before; its family is revoked.',
-  custom_claim_left_out: 'A declared claim was left out, for its size; the description says which.',
+  ferrt: 'A refresh token was used a second time; its family was revoked.',
+  custom_claim_left_out: 'A declared claim was left out because of its size; the description says which.',
   feccft: "An application's own credentials could not be exchanged for tokens.",
 };
 

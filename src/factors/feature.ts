@@ -49,7 +49,7 @@ const events = {
   fercft: 'No tokens were given for a recovery code.',
   gd_start_enroll: 'The enrolment of an authenticator began.',
   gd_enrollment_complete: 'An authenticator was enrolled.',
-  gd_start_auth: 'A second factor was asked for.',
+  gd_start_auth: 'A second factor was requested.',
   gd_auth_succeed: 'A second factor was right.',
   gd_auth_failed: 'A second factor was wrong.',
   gd_auth_rejected: 'A login was rejected at a device.',

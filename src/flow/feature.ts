@@ -14,7 +14,7 @@ const limits = {
 } satisfies Limits;
 
 const events = {
-  scoa: 'Credentials were taken from a page of the application; it has a login ticket.',
+  scoa: 'Credentials from a page of the application were accepted; it got a login ticket.',
   fcoa: 'Credentials from a page of the application were refused.',
 };
 

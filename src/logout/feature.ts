@@ -11,8 +11,8 @@ const limits = {
 const events = {
   slo: 'A user logged out.',
   flo: 'A logout was refused; the description says why.',
-  oidc_backchannel_logout_succeeded: 'An application took the logout token of a session that ended.',
-  oidc_backchannel_logout_failed: 'An application did not take the logout token of a session that ended.',
+  oidc_backchannel_logout_succeeded: 'An application accepted the logout token of a session that ended.',
+  oidc_backchannel_logout_failed: 'An application did not accept the logout token of a session that ended.',
 };
 
 declare module '../records/limits.ts' {

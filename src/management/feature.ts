@@ -12,8 +12,8 @@ const limits = {
 } satisfies Limits;
 
 const events = {
-  sapi: 'A call of the Management API changed something; who, what, before and after are its details.',
-  fapi: 'A call of the Management API that would have changed something was refused.',
+  sapi: 'A call of the Management API made a change; the details are who made it, what it was, and the values before and after.',
+  fapi: 'A call of the Management API that would have made a change was refused.',
 };
 
 declare module '../records/limits.ts' {

@@ -19,7 +19,7 @@ export const limits = {
 } satisfies Limits;
 
 const events = {
-  limit_mu: 'An address was slowed down after too many failed logins of whatever accounts.',
+  limit_mu: 'An address was throttled after too many failed logins, over all accounts.',
 };
 
 declare module '../records/limits.ts' {

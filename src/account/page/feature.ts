@@ -35,8 +35,8 @@ const limits = {
 } satisfies Limits;
 
 const events = {
-  account_changed: 'A user changed something of their account at its page; the description says what.',
-  sce: 'A user has a new e-mail address, which they have proved.',
+  account_changed: 'A user changed something at their account page; the description says what.',
+  sce: 'A user changed their e-mail address and proved the new one.',
 };
 
 declare module '../../records/limits.ts' {

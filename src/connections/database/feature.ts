@@ -73,10 +73,10 @@ const events = {
   fepft: 'No tokens were given for a password.',
   limit_wc: 'An account was locked after too many failed logins.',
   scp: 'A new password was set.',
-  fcp: 'A new password was refused, or its link was too old.',
+  fcp: 'A new password was refused, or the link to set it had expired.',
   sv: 'An address was verified.',
-  fv: 'An address was not verified: the link was too old, used, or for another address.',
-  sdu: 'An account was deleted by the owner of its address, who had not made it.',
+  fv: 'An address was not verified: the link had expired, was used, or was for another address.',
+  sdu: 'An account was deleted by the owner of its address, who had not created it.',
 };
 
 declare module '../../records/limits.ts' {

@@ -11,7 +11,7 @@ const limits = {
 
 const events = {
   fepk: 'No tokens were given for a passkey.',
-  passkey_enrolled: 'A user made a passkey at the login page.',
+  passkey_enrolled: 'A user created a passkey on the login page.',
 };
 
 declare module '../../records/limits.ts' {

@@ -18,7 +18,7 @@ const events = {
   sens: "Tokens were issued for a code or token of a provider's native SDK.",
   fens: "No tokens were issued for a code or token of a provider's native SDK.",
   secte: 'Tokens were issued for a token that an action verified (custom token exchange).',
-  fecte: 'No tokens were issued for a token that an action was to verify (custom token exchange).',
+  fecte: 'No tokens were issued for a token that an action had to verify (custom token exchange).',
   connected_token_given: "An application was given the access token of a user's connected account.",
   connected_token_refused: "An application was refused the access token of a user's connected account.",
 };

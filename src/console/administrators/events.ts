@@ -16,7 +16,7 @@ interface Done {
 
 export const events = {
   administrator_changed:
-    'Somebody became an administrator, has another role, is one no more, or has a new password; the description says what.',
+    'An administrator was added or removed, or got another role or a new password; the description says which.',
 };
 
 declare module '../../records/log-events.ts' {

@@ -8,7 +8,7 @@ const limits = {
 } satisfies Limits;
 
 const events = {
-  anonymous_session: 'The session of a visitor who has not logged in began.',
+  anonymous_session: 'An anonymous session began, for a visitor who has not logged in.',
 };
 
 declare module '../../records/limits.ts' {

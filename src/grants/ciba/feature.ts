@@ -26,7 +26,7 @@ const limits = {
 
 const events = {
   seciba: 'An application got tokens for a login that its user approved.',
-  feciba: 'An application got no tokens for a login that its user was to approve.',
+  feciba: 'An application got no tokens for a login that its user had to approve (CIBA).',
 };
 
 declare module '../../records/limits.ts' {
