@@ -1,4 +1,4 @@
-// What runs the tenant's own code: scripts, actions, databases elsewhere.
+// What runs the tenant's own code: scripts, actions, custom databases.
 
 import { createActions } from './actions/actions.ts';
 import { METHOD_LISTS } from './actions/commands.ts';

@@ -1,4 +1,4 @@
-// Token exchanges whose action names users of databases elsewhere: the database is asked for the owner of the address,
+// Token exchanges whose action names users of custom databases: the database is asked for the owner of the address,
 // and creates a new user with the id that the action names.
 import bcrypt from 'bcryptjs';
 import { expect } from 'chai';
@@ -29,7 +29,7 @@ const CREATE = `async function create(user, callback) {
 }`;
 const { guardianPolicies: _everybody, ...rest } = base;
 
-describe('token exchanges for users of a database elsewhere', () => {
+describe('token exchanges for users of a custom database', () => {
   let legacy: LegacyDatabase;
   let server: TestServer;
   before(async () => {

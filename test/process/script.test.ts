@@ -101,7 +101,7 @@ describe('gatehouse script test', () => {
     );
   });
 
-  it('tests a login at a database elsewhere, and shows neither the password nor the configuration', async () => {
+  it('tests a login at a custom database, and shows neither the password nor the configuration', async () => {
     const ask = (password: string) =>
       testWith(password, 'elsewhere', 'login', '--username', 'ada@example.test', '--password-stdin');
     // In a process of its own that reads its standard input, as operators run it.
@@ -124,7 +124,7 @@ describe('gatehouse script test', () => {
       expect(stdout).not.to.include(KEY).and.not.include(PASSWORD).and.not.include('wrong-password');
   });
 
-  it('looks a user up in a database elsewhere', async () => {
+  it('looks a user up in a custom database', async () => {
     const found = await test('elsewhere', 'get_user', '--username', 'ada@example.test');
     expect([found.code, found.stderr]).to.deep.equal([0, '']);
     expect(found.stdout).to.include('"user_id": 1');
