@@ -71,7 +71,12 @@ const CHANGED = new Error('the credential has changed');
 const historyAfter = ({ passwordHash, history }: Frozen<CredentialRecord>) =>
   [passwordHash, ...history].filter((hash) => hash !== NO_PASSWORD).slice(0, HISTORY);
 
-const emptyCredential = (id: string): CredentialRecord => ({ id, passwordHash: NO_PASSWORD, history: [] });
+/** Returns a credential without a password. @param id as `home` of {@link Credentials.load} */
+export const emptyCredential = (id: string): CredentialRecord => ({
+  id,
+  passwordHash: NO_PASSWORD,
+  history: [],
+});
 
 /** Returns the credentials in a store. */
 export function createCredentials({ store, hasher }: UsersDependencies): Credentials {
@@ -186,6 +191,6 @@ async function check(
   return ok ? (version ?? versionOf(credential)) : undefined;
 }
 
-function versionOf(credential: Pick<Readonly<CredentialRecord>, 'version'> | undefined): number {
+export function versionOf(credential: Pick<Readonly<CredentialRecord>, 'version'> | undefined): number {
   return credential?.version ?? FIRST_VERSION;
 }

@@ -1,16 +1,16 @@
 // Imports users of a file into the store, some at a time, each time in one batch.
 import { DATABASE } from '../../records/connections.ts';
-import type { AddressKind } from '../../records/identities.ts';
+import { type AddressKind, addressKey } from '../../records/identities.ts';
 import { UniqueKeyError, type Write } from '../../store/contract.ts';
 import { updateUser } from '../changes.ts';
 import { newUserWrites } from '../create.ts';
-import { idByAddress } from '../identities.ts';
+import { idByAddress, isLinked } from '../identities.ts';
 import { factorWrites } from '../imported-factors.ts';
-import { FIRST_VERSION } from '../login.ts';
 import type { User, UsersDependencies } from '../user.ts';
 import { type Entry, withoutSecrets } from './entry.ts';
 import type { EntryError } from './entry-error.ts';
 import type { FailedUser, ImportFile } from './file.ts';
+import { replaceUnused } from './unused-password.ts';
 
 /** The options of an import. */
 export interface ImportOptions {
@@ -112,6 +112,8 @@ async function planOf(
   if (upsert && match !== undefined) {
     const foreign = Object.entries(found).find(([, id]) => id !== undefined && id !== match.id);
     if (foreign !== undefined) return { failed: failure(entry, conflictOf(foreign[0])) };
+    // The members of an entry, such as `email_verified`, are not those of the user whom its identity was linked to.
+    if (await isOfLinked(deps, connection, entry)) return { failed: failure(entry, conflictOf('email')) };
     return { update: match, entry };
   }
   if (other !== undefined) return { failed: failure(entry, upsert ? conflictOf(other[0]) : ALREADY_THERE) };
@@ -137,6 +139,16 @@ async function sameAs(
     userId === undefined ? undefined : store.collection('users').get(`${DATABASE}|${userId}`),
   ]);
   return { email, username, phone_number, id: known?.id };
+}
+
+/** Returns whether the identity that has the entry's e-mail address was linked to another user. */
+async function isOfLinked(
+  { store }: ImportDependencies,
+  connection: string,
+  { addresses: { email = '' } }: Entry,
+): Promise<boolean> {
+  const all = await store.collection('identities').findBy('address', addressKey(connection, 'email', email));
+  return all.some(isLinked);
 }
 
 /** The error for a user who exists and may not be updated; the message is the hosted service's. */
@@ -185,7 +197,7 @@ function insertOf(deps: ImportDependencies, { connection, unique }: ImportOption
   return [...writes, ...factorWrites(deps, user.id, entry.factors)];
 }
 
-/** Updates an existing user. Metadata is replaced. The password is replaced only if the user has never logged in. */
+/** Updates an existing user. Metadata is replaced, and the password only if it is unused ({@link replaceUnused}). */
 async function update(deps: ImportDependencies, user: User, entry: Entry): Promise<EntryError | undefined> {
   const { store } = deps;
   const has = entry.factors.length > 0 && (await store.collection('authenticators').findBy('user', user.id));
@@ -205,14 +217,7 @@ async function update(deps: ImportDependencies, user: User, entry: Entry): Promi
     throw thrown;
   }
   const { passwordHash } = entry;
-  if (passwordHash !== undefined && entry.isCustomHash && user.logins_count === 0) {
-    await store.collection('credentials').upsert(user.id, (current) => ({
-      id: user.id,
-      passwordHash,
-      history: current?.history ?? [],
-      version: (current?.version ?? FIRST_VERSION) + (current?.passwordHash === passwordHash ? 0 : 1),
-    }));
-  }
+  if (passwordHash !== undefined && entry.isCustomHash) await replaceUnused(store, user.id, passwordHash);
   const factors = factorWrites(deps, user.id, entry.factors);
   if (factors.length > 0) await store.batch(factors);
   if (entry.profile.blocked === true) await deps.endSessions(user.id);
