@@ -127,11 +127,15 @@ export function consoleForm<D extends ConsolePageDependencies>(
 ): RouteDeclaration<D> {
   return declared({ scopes, isDangerous, ...(file && { file }) }, async (deps, ctx) => {
     enter(ctx, section);
-    const session = await consoleSession(deps, ctx);
-    if (session === undefined) return handleWithoutSession(deps, ctx, section, file);
-    requireScopes(session, scopes);
+    const before = await consoleSession(deps, ctx);
+    if (before === undefined) return handleWithoutSession(deps, ctx, section, file);
+    requireScopes(before, scopes);
     const isAgain = formFields(ctx, AGAIN_FIELD)[AGAIN_FIELD] !== '';
     if (file !== undefined && !isAgain) await readFile(ctx, file);
+    // An upload may take half a minute, in which the session may have ended or the role may have changed.
+    const session = file === undefined ? before : await consoleSession(deps, ctx);
+    if (session === undefined) return handleWithoutSession(deps, ctx, section, undefined);
+    requireScopes(session, scopes);
     requireOwnForm(deps, ctx, session);
     if (isAgain) await takeForm(deps, ctx, session);
     if (isDangerous && !session.isFresh) return keepAndLogIn(deps, ctx, session, section);

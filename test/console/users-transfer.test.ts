@@ -1,10 +1,12 @@
 // Importing and exporting users in the console.
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { gunzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { JOB_FAULTS } from '../../src/records/job-faults.ts';
-import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
+import { addressOf, type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { tenant } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
@@ -13,6 +15,22 @@ import { PATIENCE } from '../support/wait-until.ts';
 const TRANSFER = '/console/users/transfer';
 const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll("'", '&#39;');
 const HOSTILE = '<img src=x onerror=alert(1)>';
+
+/** Returns the form as a browser sends it, with the token first. */
+function multipart(fields: Record<string, string>, file: string) {
+  const boundary = 'console-boundary';
+  const part = (name: string, value: string) =>
+    `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
+  const sent = `--${boundary}\r\nContent-Disposition: form-data; name="users"; filename="users.json"\r\nContent-Type: application/json\r\n\r\n${file}\r\n`;
+  const body = `${Object.entries(fields)
+    .map(([name, value]) => part(name, value))
+    .join('')}${sent}--${boundary}--\r\n`;
+  const headers = {
+    'content-type': `multipart/form-data; boundary=${boundary}`,
+    'content-length': String(Buffer.byteLength(body)),
+  };
+  return { headers, body };
+}
 
 describe('importing and exporting users in the console', () => {
   let server: TestServer;
@@ -28,23 +46,9 @@ describe('importing and exporting users in the console', () => {
   const page = () => owner.get(TRANSFER);
   const tokenOf = async () => /name="console-token" content="([^"]+)"/.exec((await page()).text)?.[1] ?? '';
   const connection = async () => /<option value="(con_[^"]+)">users</.exec((await page()).text)?.[1] ?? '';
-  /** Sends the form as a browser does, with the token first. */
   const upload = async (fields: Record<string, string>, file: string) => {
-    const boundary = 'console-boundary';
-    const part = (name: string, value: string) =>
-      `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
-    const sent = `--${boundary}\r\nContent-Disposition: form-data; name="users"; filename="users.json"\r\nContent-Type: application/json\r\n\r\n${file}\r\n`;
-    const body = `${Object.entries(fields)
-      .map(([name, value]) => part(name, value))
-      .join('')}${sent}--${boundary}--\r\n`;
-    return owner.agent.request(`${TRANSFER}/import`, {
-      method: 'POST',
-      headers: {
-        'content-type': `multipart/form-data; boundary=${boundary}`,
-        'content-length': String(Buffer.byteLength(body)),
-      },
-      body,
-    });
+    const { headers, body } = multipart(fields, file);
+    return owner.agent.request(`${TRANSFER}/import`, { method: 'POST', headers, body });
   };
   /** Returns the page of a job once it is done; it runs in the background. */
   const finished = async (location: string) => {
@@ -82,6 +86,35 @@ describe('importing and exporting users in the console', () => {
     const { records } = await server.store.collection('logs').list({ limit: 1000 });
     const logged = JSON.stringify(records);
     expect(logged).to.contain('/jobs/users-imports').and.to.not.contain('one@import.test');
+  });
+
+  it('imports nothing for an administrator whose role was taken away during the upload', async () => {
+    const editor = await openConsole(server, 'editor');
+    const [user] = await server.administrators.withEmail(addressOf('editor'));
+    const { text } = await editor.get(TRANSFER);
+    const fields = {
+      _csrf: /name="console-token" content="([^"]+)"/.exec(text)?.[1] ?? '',
+      connection_id: await connection(),
+    };
+    const { headers, body } = multipart(fields, JSON.stringify([{ email: 'late@import.test' }]));
+    const cookie = editor.agent
+      .cookies()
+      .map(({ name, value }) => `${name}=${value}`)
+      .join('; ');
+    const { ca } = server;
+    const options = { method: 'POST', headers: { ...headers, cookie }, ca, servername: 'localhost' };
+    const sent = https.request(`${server.url}${TRANSFER}/import`, options);
+    const answered = once(sent, 'response');
+    sent.write(body.slice(0, -50));
+    // The session is checked before the file is read, and the file is waited for.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const role = `/console/administrators/${user?.id.split('|')[1]}/role`;
+    expect((await owner.post(role, { role: 'viewer' })).status).to.equal(303);
+    sent.end(body.slice(-50));
+    const [response] = (await answered) as [IncomingMessage];
+    response.resume();
+    await owner.post(role, { role: 'editor' });
+    expect(response.statusCode).to.equal(403);
   });
 
   it('words every kind of fault in the reader’s language', async () => {
