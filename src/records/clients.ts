@@ -213,6 +213,14 @@ export const clientSchema = clientFields.superRefine((client, context) => {
         'credentials',
       );
   }
+  const [named] = methods;
+  if (method === 'none' && named !== undefined && client.token_endpoint_auth_method === undefined)
+    fault(
+      'is empty, so that the application would not authenticate: if that is intended, set token_endpoint_auth_method to none',
+      'client_authentication_methods',
+      named,
+      'credentials',
+    );
   if (method === 'none' && client.grant_types?.includes('client_credentials') === true) {
     fault(
       'client_credentials is for applications that prove who they are, and this one does not',

@@ -120,6 +120,75 @@ describe('the credentials of a client', () => {
     expect((await tokenBy(client, one.privateKey)).status).to.equal(200);
   });
 
+  it('cannot be taken from a native client so that it authenticates by nothing', async () => {
+    const { client_id = '' } = await management.clients.create({
+      name: 'App',
+      app_type: 'native',
+      client_authentication_methods: { private_key_jwt: { credentials: [key(one.publicKey)] } },
+    });
+    const [{ id = '' } = {}] = await management.clients.credentials.list(client_id);
+    const path = `/clients/${client_id}`;
+    const refused = async (body: object) =>
+      expect((await callApi(server, 'PATCH', path, body)).status, JSON.stringify(body)).to.equal(400);
+    for (const methods of [null, {}, { private_key_jwt: {} }, { private_key_jwt: { credentials: [] } }])
+      await refused({ client_authentication_methods: methods });
+    await refused({ client_authentication_methods: null, token_endpoint_auth_method: null });
+    // One credential named twice is still the only one.
+    await management.clients.update(client_id, {
+      client_authentication_methods: { private_key_jwt: { credentials: [{ id }, { id }] as never } },
+    });
+    expect(await failure(management.clients.credentials.delete(client_id, id))).to.include({
+      statusCode: 400,
+    });
+    expect((await ask({ client_id, grant_type: 'refresh_token', refresh_token: 'x' })).status).to.equal(401);
+  });
+
+  it('cannot be left out of a new native client with a method that needs them', async () => {
+    const body = {
+      name: 'App',
+      app_type: 'native',
+      client_authentication_methods: { private_key_jwt: { credentials: [] } },
+    };
+    expect((await callApi(server, 'POST', '/clients', body)).status).to.equal(400);
+    const asked = await callApi(server, 'POST', '/clients', { ...body, token_endpoint_auth_method: 'none' });
+    expect(asked.status).to.equal(201);
+  });
+
+  it('can be replaced by another method, or by none if the body says so', async () => {
+    const create = () =>
+      management.clients.create({
+        name: 'App',
+        app_type: 'native',
+        client_authentication_methods: { private_key_jwt: { credentials: [key(one.publicKey)] } },
+      });
+    for (const method of ['client_secret_post', 'none'] as const) {
+      const { client_id = '' } = await create();
+      const changed = await management.clients.update(client_id, {
+        client_authentication_methods: null,
+        token_endpoint_auth_method: method,
+      } as Management.UpdateClientRequestContent);
+      expect(changed.token_endpoint_auth_method).to.equal(method);
+    }
+  });
+
+  it('are not needed to keep a client confidential whose secret is its method', async () => {
+    const { client_id = '' } = await management.clients.create({
+      name: 'App',
+      app_type: 'regular_web',
+      grant_types: ['authorization_code'],
+    });
+    for (const body of [
+      { token_endpoint_auth_method: null, app_type: 'spa' },
+      { token_endpoint_auth_method: null, app_type: 'native' },
+    ])
+      expect((await callApi(server, 'PATCH', `/clients/${client_id}`, body)).status).to.equal(400);
+    const changed = await management.clients.update(client_id, {
+      token_endpoint_auth_method: 'none',
+      app_type: 'spa',
+    });
+    expect(changed.token_endpoint_auth_method).to.equal('none');
+  });
+
   it('of a client with a secret are unused until its method is changed, and the reverse', async () => {
     const made = await management.clients.create({ name: 'Secret', app_type: 'non_interactive' });
     const { client_id = '', client_secret } = made;

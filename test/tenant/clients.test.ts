@@ -53,6 +53,15 @@ const KEY = /^clients[.[]0\]?\.client_authentication_methods\.private_key_jwt\.c
 
 describe('a tenant file is rejected, with the place and the cause, for', () => {
   const refused: [string, object, RegExp, RegExp][] = [
+    [
+      'a native application by private_key_jwt without a key',
+      client({
+        app_type: 'native',
+        client_authentication_methods: { private_key_jwt: { credentials: [] } },
+      }),
+      /client_authentication_methods\.private_key_jwt\.credentials/,
+      /would not authenticate/,
+    ],
     ['a client_secret of one character', client({ client_secret: 'x' }), /client_secret/, /8 char/],
     ['a client_secret of seven characters', client({ client_secret: '1234567' }), /client_secret/, /8 char/],
     ...[

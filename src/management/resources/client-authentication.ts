@@ -1,6 +1,7 @@
 // How a client authenticates: its methods, and the credentials that they name.
 import { z } from 'zod';
 import {
+  authenticationMethod,
   CREDENTIAL_METHODS,
   type CredentialMethod,
   credentialMethod,
@@ -66,6 +67,31 @@ export function applyKeys<T extends object>(
     throw apiError(400, `The credentials are not for ${String(method)}`, 'invalid_body');
   const waiting = known.filter(({ id }) => !used.some((key) => key.id === id));
   return withKeys(asked, used, waiting);
+}
+
+/**
+ * Refuses a body that makes a client public without `token_endpoint_auth_method: none`. Without credentials, the method
+ * of a client is the default of its type, which is `none` for native and single-page applications.
+ * @param before the client before the change; undefined for a new one.
+ * @throws AuthError 400
+ */
+export function refusePublicUnasked(
+  before: Parameters<typeof authenticationMethod>[0] | undefined,
+  after: Parameters<typeof authenticationMethod>[0],
+  body: Readonly<Record<string, unknown>>,
+): void {
+  if (authenticationMethod(after) !== 'none' || body.token_endpoint_auth_method === 'none') return;
+  const { client_authentication_methods: methods } = body;
+  const wasConfidential =
+    before === undefined
+      ? isObject(methods) && CREDENTIAL_METHODS.some((one) => isObject(methods[one]))
+      : authenticationMethod(before) !== 'none';
+  if (!wasConfidential) return;
+  throw apiError(
+    400,
+    'The application would not authenticate any more: if that is intended, set token_endpoint_auth_method to none.',
+    'invalid_body',
+  );
 }
 
 /**

@@ -119,7 +119,7 @@ function removed(client: Client, id: string | undefined): Client {
   const used = usedKeys(client);
   const isKept = (key: ClientKey) => key.id !== id;
   // Without its last credential, the client would authenticate by another method, or not at all.
-  if (used.length === 1 && !used.some(isKept))
+  if (used.length > 0 && !used.some(isKept))
     throw apiError(
       400,
       'The only credential of an application cannot be deleted: change client_authentication_methods first.',

@@ -16,7 +16,14 @@ import { letters } from '../ids.ts';
 import { checkedBy, conflict, merged, notFound, resourceCalls } from '../resource.ts';
 import type { Resource } from '../resource-declaration.ts';
 import { isObject } from '../section.ts';
-import { applyKeys, applyRequestKeys, credentialIds, KEY_SCOPES, KEYS } from './client-authentication.ts';
+import {
+  applyKeys,
+  applyRequestKeys,
+  credentialIds,
+  KEY_SCOPES,
+  KEYS,
+  refusePublicUnasked,
+} from './client-authentication.ts';
 import { clientMetadata, createClientBody, patchClientBody } from './client-bodies.ts';
 import { requireProfiles } from './client-profiles.ts';
 import { grantedBy } from './client-search.ts';
@@ -152,7 +159,9 @@ const resource: Resource<'clients', ClientsDependencies> = {
     const client_id = letters(32, random);
     const asked = applyKeys(undefined, merged({ ...DEFAULTS }, body), { random, now });
     const signing = applyRequestKeys(undefined, asked, { random, now });
-    return completed(checkedBy(clientSchema, { ...signing, client_id }), () => newSecret(random));
+    const client = checkedBy(clientSchema, { ...signing, client_id });
+    refusePublicUnasked(undefined, client, body);
+    return completed(client, () => newSecret(random));
   },
   change: ({ random, now }, client, body) => {
     const { id: _, ...before } = client;
@@ -162,7 +171,9 @@ const resource: Resource<'clients', ClientsDependencies> = {
       'client_authentication_methods' in body ? applyKeys(client, changed, { random, now }) : changed;
     const signing =
       'signed_request_object' in body ? applyRequestKeys(client, asked, { random, now }) : asked;
-    return completed(checkedBy(clientSchema, signing), () => newSecret(random));
+    const after = checkedBy(clientSchema, signing);
+    refusePublicUnasked(client, after, body);
+    return completed(after, () => newSecret(random));
   },
   view: ({ tenantName }, client, caller) => clientView(client, caller, tenantName),
   missing: notFound('The client does not exist', 'inexistent_client'),
