@@ -14,12 +14,12 @@ if (isOlder(process.versions.node, needed)) {
   // Imported only now, because an older Node.js cannot load these files.
   const { keepCompiledCode } = await import('./runtime/compile-cache.js');
   const { leaveOutHttpClient } = await import('./runtime/http-client.js');
-  const { takePathsAsTheyStand } = await import('./runtime/own-modules.js');
+  const { resolveWithoutFileSystem } = await import('./runtime/own-modules.js');
   // Only `start` keeps compiled code on disk: other commands may run where nothing should be written.
   const [command = 'start', ...more] = process.argv.slice(2);
   if (command === 'start') keepCompiledCode(process.env.DATA_DIR);
   leaveOutHttpClient();
-  takePathsAsTheyStand();
+  resolveWithoutFileSystem();
   if (command === 'start' && more.length === 0) {
     // A start needs neither the other commands nor the parser of their arguments.
     const { runServer } = await import('./run.ts');

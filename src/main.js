@@ -3,10 +3,10 @@
 // every start.
 import { keepCompiledCode } from './runtime/compile-cache.js';
 import { leaveOutHttpClient } from './runtime/http-client.js';
-import { takePathsAsTheyStand } from './runtime/own-modules.js';
+import { resolveWithoutFileSystem } from './runtime/own-modules.js';
 
 keepCompiledCode(process.env.DATA_DIR);
 leaveOutHttpClient();
-takePathsAsTheyStand();
+resolveWithoutFileSystem();
 const { runServer } = await import('./run.ts');
 await runServer(process.env, process.stdout);

@@ -100,7 +100,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
     drain: () => ending.abort(),
     close: async (deadline) => {
       await finishWork({ ...capabilities, log }, deadline);
-      await Promise.all([scripts.close(), capabilities.directories.close(), engine.handOver()]);
+      await Promise.all([scripts.close(), capabilities.directories.close(), engine.storeUsedProofs()]);
     },
   };
 }

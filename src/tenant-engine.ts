@@ -49,13 +49,13 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const reading = { issuer, keys: publishedKeys(config), clock: wallClock, checkPossession };
   const readApiToken = apiTokenReader(reading);
   const signLogoutToken = logoutTokens({ issuer, signing, clock: wallClock, random });
-  const tellers = backChannel({ ...capabilities, store: deps.store, log, signLogoutToken });
+  const backChannelLogout = backChannel({ ...capabilities, store: deps.store, log, signLogoutToken });
   const idp = identityProvider(baseUrl, config, signing.sign);
   const { factors, mfaApi, secondFactor } = factorParts(deps, capabilities);
   const upstream = upstreamDependencies(deps, capabilities);
   const enrolledFactors = secondFactor.enrolled;
   const exchanges = tokenExchanges(deps, capabilities, { ...reading, ...asking, enrolledFactors });
-  const own = { factors, mfaApi, readApiToken, tellers, idp, exchanges, upstream, ...asking };
+  const own = { factors, mfaApi, readApiToken, backChannelLogout, idp, exchanges, upstream, ...asking };
   const { firstFactors, parts } = engineParts(deps, capabilities, own);
   const { logins, ...ours } = ownLogins(
     { baseUrl, consoleUrl: consoleOrigin(settings) },
@@ -188,14 +188,14 @@ function engineParts(
     factors: ReturnType<typeof factorDependencies>;
     mfaApi: string;
     readApiToken: ApiTokenReader;
-    tellers: LogoutChannel;
+    backChannelLogout: LogoutChannel;
     idp: IdentityProvider;
     exchanges: ReturnType<typeof tokenExchanges>;
     isOpen: ExchangeDependencies['isOpen'];
     upstream: ReturnType<typeof upstreamDependencies>;
   },
 ) {
-  const { factors, mfaApi, readApiToken, tellers, idp, exchanges } = own;
+  const { factors, mfaApi, readApiToken, backChannelLogout, idp, exchanges } = own;
   const proofs = {
     attempts,
     callers,
@@ -226,7 +226,7 @@ function engineParts(
     bindEngineParts(ciba, { challenges, clock, config }),
     bindEngineParts(device, { challenges, config, clock, random, isOpen: own.isOpen }),
     bindEngineParts(mfa, { ...factors, mfaApi, readApiToken }),
-    bindEngineParts(logout, { config, backChannel: tellers }),
+    bindEngineParts(logout, { config, backChannel: backChannelLogout }),
     bindEngineParts(saml, { clock, config, idp, random, store }),
   ];
   return { firstFactors, parts };

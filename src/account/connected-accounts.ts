@@ -16,7 +16,7 @@ import {
   keepConnectedAccount,
 } from '../users/connected-accounts.ts';
 import { type Actor, isStillGood, requireFactor, requireRight } from './actor.ts';
-import type { connectBody } from './connected-described.ts';
+import type { connectBody } from './connected-schemas.ts';
 import { unknownSession } from './enrollments.ts';
 import { invalidField } from './errors.ts';
 import type { MethodDependencies } from './methods.ts';

@@ -22,7 +22,7 @@ import {
   connectedAnswer,
   connectionsAnswer,
   pageQuery,
-} from './connected-described.ts';
+} from './connected-schemas.ts';
 import type { AccountRoutesDependencies } from './enroll-by-api.ts';
 import { invalidQuery } from './errors.ts';
 import { actorIn, myAccountRoute, withBody, withToken } from './route.ts';

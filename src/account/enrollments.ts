@@ -157,9 +157,10 @@ async function enrollmentOf(
   { user, clientId, login }: Actor,
   authSession: string,
 ): Promise<KeptEnrollment | undefined> {
-  const met = await challenges.peekTicket(PURPOSE, authSession);
-  const kept = met?.data.enrollment as KeptEnrollment | undefined;
-  const isTheirs = met?.userId === user.id && kept?.login === login.id && kept.clientId === clientId;
+  const verifiedChallenge = await challenges.peekTicket(PURPOSE, authSession);
+  const kept = verifiedChallenge?.data.enrollment as KeptEnrollment | undefined;
+  const isTheirs =
+    verifiedChallenge?.userId === user.id && kept?.login === login.id && kept.clientId === clientId;
   return isTheirs ? kept : undefined;
 }
 

@@ -109,7 +109,7 @@ export async function verifyPassword(
   await requireRight(deps, actor);
   const { user, clientId, login, languages } = actor;
   const open = await openReset(deps, authSession, PURPOSE);
-  const kept = open?.met.data.kept as KeptPassword | undefined;
+  const kept = open?.verifiedChallenge.data.kept as KeptPassword | undefined;
   if (open === undefined || kept === undefined || open.user.id !== user.id) throw unknownSession();
   if (kept.login !== login.id || kept.clientId !== clientId || passwordId(kept.identityId) !== id)
     throw unknownSession();

@@ -2,11 +2,18 @@
 import { z } from 'zod';
 import type { RouteDeclarations } from '../http/routes.ts';
 import { METHOD_TYPES, type MethodType } from '../records/second-factors.ts';
-import { begunAnswer, createBody, factorsAnswer, listAnswer, patchBody, verifyBody } from './described.ts';
 import { type AccountRoutesDependencies, handleCreate, handleVerify, METHODS } from './enroll-by-api.ts';
 import { invalidQuery } from './errors.ts';
 import { getMethod, listMethods, removeMethod, renameMethod } from './methods.ts';
 import { offeredTypes } from './offered.ts';
+import {
+  begunAnswer,
+  createBody,
+  factorsAnswer,
+  listAnswer,
+  patchBody,
+  verifyBody,
+} from './parameter-schemas.ts';
 import { actorIn, myAccountRoute, withBody, withToken } from './route.ts';
 import { methodAnswer } from './views.ts';
 

@@ -81,11 +81,11 @@ export async function takeForm(deps: Deps, ctx: Context, session: ConsoleSession
 async function opened(
   deps: Deps,
   { administrator: { userId } }: ConsoleSession,
-  met: VerifiedChallenge | undefined,
+  verifiedChallenge: VerifiedChallenge | undefined,
 ): Promise<KeptForm | undefined> {
-  if (met?.userId !== userId || !isSealed(met.data.form)) return undefined;
+  if (verifiedChallenge?.userId !== userId || !isSealed(verifiedChallenge.data.form)) return undefined;
   try {
-    return openValue(await keyOf(deps), placeOf(userId), met.data.form) as KeptForm;
+    return openValue(await keyOf(deps), placeOf(userId), verifiedChallenge.data.form) as KeptForm;
   } catch (thrown) {
     // The key was lost and has been replaced.
     if (thrown instanceof SealFault) return undefined;

@@ -124,10 +124,10 @@ async function readSession(
   ctx: Context,
 ): Promise<{ session: ConsoleSession; isOver: boolean } | undefined> {
   const secret = COOKIE.secret(ctx);
-  const met =
+  const verifiedChallenge =
     secret === undefined ? undefined : await deps.challenges.peekTicket<Kept>(CONSOLE_SESSION, secret);
-  if (secret === undefined || met === undefined) return undefined;
-  const { login, factors, form } = met.data;
+  if (secret === undefined || verifiedChallenge === undefined) return undefined;
+  const { login, factors, form } = verifiedChallenge.data;
   const [standing, member] = await Promise.all([
     admissionOf(deps.users, login),
     memberOf(deps, login.userId),

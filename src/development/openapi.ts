@@ -1,7 +1,7 @@
 // The OpenAPI 3.1 document, made from the features' declarations of their routes.
 import { z } from 'zod';
-import { STANDARD_GRANTS, tokenBody } from '../engine/described.ts';
 import type { Feature } from '../engine/feature.ts';
+import { STANDARD_GRANTS, tokenBody } from '../engine/parameter-schemas.ts';
 import { type GrantDeclaration, grantTypeOf } from '../engine/tokens.ts';
 import { addressOf, type RouteDeclaration } from '../http/routes.ts';
 import type { Limits } from '../records/limits.ts';

@@ -14,7 +14,7 @@ import type { LoginActions } from './login-actions.ts';
 import { machineClaims } from './machine-actions.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
 import { type Organizations, organizationOf } from './organizations.ts';
-import type { JudgedLogin, SecondFactor } from './second-factor.ts';
+import type { ProvedLogin, SecondFactor } from './second-factor.ts';
 
 type Customizer = (
   ctx: KoaContextWithOIDC | undefined,
@@ -136,7 +136,7 @@ async function ofMachine(
 }
 
 /** Returns the login from which a grant was made. A grant of an older version only says who the user is. */
-function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): JudgedLogin {
+function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): ProvedLogin {
   const grant: object = ctx?.oidc.entities.Grant ?? {};
   const { amr = [], factors, authTime, sessionUid, jti } = grant as KeptLogin;
   return {

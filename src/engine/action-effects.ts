@@ -6,8 +6,8 @@ import { type KeptAsked, notedAfter } from '../actions/kept-asked.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
+import { recordedMethods } from './action-logins.ts';
 import { boundsAfter, boundsOf } from './bounds.ts';
-import { recordedMethods } from './logins-to-judge.ts';
 import { familyKey, revokeGrant } from './refresh-families.ts';
 import { sessionMetadata, setSessionMetadata } from './session-metadata.ts';
 

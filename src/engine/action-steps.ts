@@ -3,10 +3,10 @@ import { errors, type KoaContextWithOIDC, type Session } from 'oidc-provider';
 import type { ActionRun, Progress } from '../actions/progress.ts';
 import { methodsOfFirstFactor } from '../users/login.ts';
 import { keepSession } from './action-effects.ts';
+import { loginOfSession } from './action-logins.ts';
 import { credentialVersionOf, factorsOf, providerSessionOf } from './browser-login.ts';
-import type { LoginToJudge } from './login-event.ts';
+import type { ActionLogin } from './login-event.ts';
 import type { LoginRunDependencies } from './login-runs.ts';
-import { loginOfSession } from './logins-to-judge.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { type PrimaryUser, stillPrimary } from './primary-user.ts';
 import type { SecondFactor } from './second-factor.ts';
@@ -34,7 +34,7 @@ export interface StepDependencies extends LoginRunDependencies {
 /** Runs the actions for a login. @param before the state of the run that waits, where one does. */
 export type RunLogin = (
   ctx: KoaContextWithOIDC,
-  login: LoginToJudge,
+  login: ActionLogin,
   before?: WaitingActions,
 ) => Promise<{
   outcome: ActionRun;
@@ -96,7 +96,7 @@ export async function stepOf(
 async function askFactor(
   { secondFactor }: StepDependencies,
   { oidc }: KoaContextWithOIDC,
-  { user, amr, sessionId }: LoginToJudge,
+  { user, amr, sessionId }: ActionLogin,
   { waiting, before }: { waiting: WaitingActions; before: WaitingActions | undefined },
 ): Promise<ActionStep | undefined> {
   const { factors } = waiting;
@@ -118,7 +118,7 @@ async function askFactor(
 async function askAs(
   { endSession, random }: StepDependencies,
   { ip, oidc }: KoaContextWithOIDC,
-  { connection, amr, authTime = 0, session = {} }: LoginToJudge,
+  { connection, amr, authTime = 0, session = {} }: ActionLogin,
   {
     primary: { userId, identities, credentialVersion },
     progress,
@@ -159,7 +159,7 @@ async function askAs(
 async function canGiveFactor(
   { secondFactor, acrValues }: StepDependencies,
   ctx: KoaContextWithOIDC,
-  { user, clientId, amr }: LoginToJudge,
+  { user, clientId, amr }: ActionLogin,
 ): Promise<boolean> {
   const { session } = ctx.oidc;
   const login = {

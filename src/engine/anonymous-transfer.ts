@@ -44,9 +44,11 @@ export async function withVisitor(
   request: ParsedUrlQuery,
   { [PARAMETER]: ticket }: ParsedUrlQuery,
 ): Promise<ParsedUrlQuery> {
-  const met = typeof ticket === 'string' ? await challenges.spendTicket(PURPOSE, ticket) : undefined;
-  if (met === undefined || met.data.clientId !== request.client_id) return request;
-  const extensions = { ...readExtensions(request), visitor: met.data.visitor };
+  const verifiedChallenge =
+    typeof ticket === 'string' ? await challenges.spendTicket(PURPOSE, ticket) : undefined;
+  if (verifiedChallenge === undefined || verifiedChallenge.data.clientId !== request.client_id)
+    return request;
+  const extensions = { ...readExtensions(request), visitor: verifiedChallenge.data.visitor };
   return { ...request, [EXTENSIONS_PARAMETER]: JSON.stringify(extensions) };
 }
 

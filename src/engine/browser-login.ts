@@ -20,7 +20,7 @@ import { type Device, deviceOf } from './device.ts';
 import type { LoginExecutions } from './login-executions.ts';
 import type { Organizations } from './organizations.ts';
 import { organizationOfSession } from './organizations.ts';
-import type { JudgedLogin, SecondFactor } from './second-factor.ts';
+import type { ProvedLogin, SecondFactor } from './second-factor.ts';
 import type { Settle } from './settle.ts';
 import { wantedOf } from './step-up.ts';
 import { keptOfTransfer, transferOf } from './transferred-session.ts';
@@ -89,7 +89,7 @@ export function providerSessionOf(session: object): Login['providerSession'] {
 }
 
 /** Returns the members of a session that {@link SecondFactor.isDemanded} needs. */
-function judged(session: Session & { accountId: string }): JudgedLogin {
+function judged(session: Session & { accountId: string }): ProvedLogin {
   return {
     userId: session.accountId,
     amr: session.amr ?? [],

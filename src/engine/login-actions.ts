@@ -7,11 +7,11 @@ import { CONSOLE_CLIENT } from '../records/administrators.ts';
 import { methodsOfFirstFactor } from '../users/login.ts';
 import type { ActionClaims } from './action-claims.ts';
 import { keepRefreshToken } from './action-effects.ts';
+import { loginOfGrant } from './action-logins.ts';
 import { keepMetadata } from './action-metadata.ts';
 import { type ActionStep, type RunLogin, type StepDependencies, stepOf } from './action-steps.ts';
-import type { LoginToJudge } from './login-event.ts';
+import type { ActionLogin } from './login-event.ts';
 import { aboutOf, claimsIn, runForLogin, TRIGGER } from './login-runs.ts';
-import { loginOfGrant } from './logins-to-judge.ts';
 import { type PrimaryUser, primaryOf, stillPrimary } from './primary-user.ts';
 import { answeredActions } from './waiting-actions.ts';
 
@@ -31,7 +31,7 @@ export interface LoginActions {
    */
   atToken(
     ctx: KoaContextWithOIDC,
-    login: Omit<LoginToJudge, 'identities'>,
+    login: Omit<ActionLogin, 'identities'>,
   ): Promise<{ lacksFactor: boolean; primary?: PrimaryUser | undefined; keep(): Promise<void> }>;
   /**
    * Runs the actions for a refresh, before its token is used up.
@@ -122,7 +122,7 @@ function isAsked({ actions }: StepDependencies, { oidc }: KoaContextWithOIDC): b
 async function isRemembered(
   { secondFactor, users }: StepDependencies,
   ctx: KoaContextWithOIDC,
-  { user, amr, sessionId }: LoginToJudge,
+  { user, amr, sessionId }: ActionLogin,
   { login: { mayRemember, primaryUser } }: ActionOutcome,
 ): Promise<boolean> {
   // There is no browser at the token endpoint, and another user has not chosen to be remembered.
@@ -137,7 +137,7 @@ const NO_PAGES = 'An action sends the user elsewhere, and this request has no br
 async function runWithoutPages(
   { actions }: StepDependencies,
   ctx: KoaContextWithOIDC,
-  login: LoginToJudge,
+  login: ActionLogin,
   run: RunLogin,
 ): ReturnType<RunLogin> {
   const ran = await run(ctx, login);

@@ -24,7 +24,7 @@ import { transactionOf } from './transaction-event.ts';
 import { transferOf } from './transferred-session.ts';
 
 /** A login, with what its actions get to know about it. */
-export interface LoginToJudge {
+export interface ActionLogin {
   user: User;
   clientId: string;
   /** The connection's name; empty where it is not known. */
@@ -63,7 +63,7 @@ export interface LoginEventDependencies {
 export async function loginEvent(
   deps: LoginEventDependencies,
   ctx: KoaContextWithOIDC,
-  login: LoginToJudge,
+  login: ActionLogin,
 ): Promise<{ event: Record<string, unknown>; roles: readonly UserRole[] }> {
   const { user, clientId, connection, organization, identities } = login;
   const { params } = ctx.oidc;
@@ -105,7 +105,7 @@ export async function loginEvent(
 
 const HOUR = 3600;
 
-async function sessionPart(deps: LoginEventDependencies, { sessionId, session }: LoginToJudge) {
+async function sessionPart(deps: LoginEventDependencies, { sessionId, session }: ActionLogin) {
   if (sessionId === undefined || session === undefined) return undefined;
   const lifetime = deps.config.settings().tenant.session_lifetime * HOUR;
   const metadata = await sessionMetadata(deps, sessionId);
@@ -145,7 +145,7 @@ async function parentPart(
 
 async function refreshTokenPart(
   deps: LoginEventDependencies,
-  { refreshToken }: LoginToJudge,
+  { refreshToken }: ActionLogin,
   transfer: Transfer | undefined,
 ) {
   const key = refreshToken && familyKey(refreshToken.jti);
@@ -169,7 +169,7 @@ function exchangePart(ctx: KoaContextWithOIDC): Record<string, unknown> {
 /** Returns a user's roles, with those within the organization of the login. */
 export async function rolesOf(
   { store, organizations }: Pick<LoginEventDependencies, 'store' | 'organizations'>,
-  { user, organization }: Pick<LoginToJudge, 'user' | 'organization'>,
+  { user, organization }: Pick<ActionLogin, 'user' | 'organization'>,
 ): Promise<UserRole[]> {
   const ids = new Set([...(user.roles ?? []), ...(await organizations.rolesOf(organization, user.id))]);
   const roles = await Promise.all([...ids].map((id) => store.collection('roles').get(id)));

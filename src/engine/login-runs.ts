@@ -9,7 +9,7 @@ import type { Users } from '../users/users.ts';
 import { type ActionClaims, allowedClaims } from './action-claims.ts';
 import { type EffectDependencies, revokeAsked } from './action-effects.ts';
 import { keepMetadata } from './action-metadata.ts';
-import { type LoginEventDependencies, type LoginToJudge, loginEvent } from './login-event.ts';
+import { type ActionLogin, type LoginEventDependencies, loginEvent } from './login-event.ts';
 import type { LoginExecutions } from './login-executions.ts';
 import { inEngineTerms } from './machine-actions.ts';
 import type { WaitingActions } from './waiting-actions.ts';
@@ -25,7 +25,7 @@ export interface LoginRunDependencies extends LoginEventDependencies, EffectDepe
 export const TRIGGER = 'post-login';
 
 /** Returns the application, user and address of a run, for the log. */
-export const aboutOf = (ctx: KoaContextWithOIDC, { user, clientId }: LoginToJudge) => ({
+export const aboutOf = (ctx: KoaContextWithOIDC, { user, clientId }: ActionLogin) => ({
   client_id: clientId,
   user_id: user.id,
   ip: ctx.ip,
@@ -52,7 +52,7 @@ export function claimsIn(
 export async function runForLogin(
   deps: LoginRunDependencies,
   ctx: KoaContextWithOIDC,
-  login: LoginToJudge,
+  login: ActionLogin,
   before: WaitingActions | undefined,
 ): Promise<ActionRun> {
   const about = aboutOf(ctx, login);
@@ -90,7 +90,7 @@ export async function runForLogin(
 async function isGiven(
   { secondFactor }: Pick<LoginRunDependencies, 'secondFactor'>,
   { oidc }: KoaContextWithOIDC,
-  { user, amr, sessionId }: LoginToJudge,
+  { user, amr, sessionId }: ActionLogin,
   factors: FactorsAsked,
 ): Promise<boolean> {
   if ((await secondFactor.standingOf(user, factors, amr)) === 'had') return true;

@@ -3,7 +3,7 @@
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { isAdministratorId } from '../records/administrators.ts';
 import type { Users } from '../users/users.ts';
-import type { LoginToJudge } from './login-event.ts';
+import type { ActionLogin } from './login-event.ts';
 import { aboutOf, type LoginRunDependencies, TRIGGER } from './login-runs.ts';
 import type { PrimaryLogin } from './waiting-actions.ts';
 
@@ -25,7 +25,7 @@ const REFUSED = 'The identity that was logged in with is none of the named user.
 export async function primaryOf(
   { users, actions }: LoginRunDependencies,
   ctx: KoaContextWithOIDC,
-  login: LoginToJudge,
+  login: ActionLogin,
   userId: string,
 ): Promise<PrimaryUser> {
   const { connection, user, identities: before } = login;

@@ -75,7 +75,7 @@ export interface Engine {
   /** @see authenticateClient */
   authenticateClient(ctx: Context): Promise<string>;
   /** Stores what only this process knows for the next one. Called at the stop, when no more requests come. */
-  handOver(): Promise<void>;
+  storeUsedProofs(): Promise<void>;
 }
 
 function bindTo(browsers: WeakMap<IncomingMessage, string>): BindInteraction {
@@ -131,7 +131,7 @@ function adaptedProvider(
     deps.ahead.around(() =>
       deps.commits.together([], async () => {
         await work();
-        await deps.transfers.handOver(ctx);
+        await deps.transfers.answerRefresh(ctx);
       }),
     ),
   );
@@ -192,7 +192,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     ...tokenReaders({ ...shared, provider, clock: wallClock, organizations, checkPossession }),
     checkPossession,
     reuseAfterLimit: kept.assertions.reuseAfterLimit,
-    handOver: proofs.used.handOver,
+    storeUsedProofs: proofs.used.storeUsedProofs,
   };
 }
 

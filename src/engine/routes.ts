@@ -2,12 +2,15 @@
 // without the engine.
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { optional } from '../http/described.ts';
 import { oauthShape } from '../http/errors.ts';
+import { optional } from '../http/parameter-schemas.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import type { Limits } from '../records/limits.ts';
 import type { Signing } from '../signing/signing.ts';
 import type { Config } from '../tenant/config.ts';
+import { mtlsAliases } from './discovery.ts';
+import { feature } from './feature.ts';
+import { takesPushedRequests } from './par-endpoint.ts';
 import {
   authorizationParameters,
   discoveryAnswer,
@@ -19,10 +22,7 @@ import {
   revocationBody,
   tokenAnswer,
   userinfoAnswer,
-} from './described.ts';
-import { mtlsAliases } from './discovery.ts';
-import { feature } from './feature.ts';
-import { takesPushedRequests } from './par-endpoint.ts';
+} from './parameter-schemas.ts';
 import type { Engine } from './provider.ts';
 import { CHECK_SESSION, hasSessionManagement, sendCheckSession } from './session-management.ts';
 import { hasStandardClaims } from './standard-claims.ts';

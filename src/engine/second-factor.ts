@@ -55,7 +55,7 @@ interface RequestedAccess {
 /** Decides whether a login needs a second factor, and how it is asked for. */
 export interface SecondFactor {
   /** Whether a second factor is needed that the login has not had. */
-  isDemanded(login: JudgedLogin, asked: AskedOfLogin): Promise<boolean>;
+  isDemanded(login: ProvedLogin, asked: AskedOfLogin): Promise<boolean>;
   /** Returns a text that changes whenever the second factors of a user change. */
   factorsOf(userId: string): Promise<string>;
   /**
@@ -64,7 +64,7 @@ export interface SecondFactor {
    */
   standingOf(user: User, asked: FactorsAsked, amr: readonly string[]): Promise<FactorStanding>;
   /** Whether the user has chosen to skip the second factor in this browser. */
-  isRemembered(ctx: Context, login: JudgedLogin): Promise<boolean>;
+  isRemembered(ctx: Context, login: ProvedLogin): Promise<boolean>;
   /** Whether the methods of a login include one of these factors. */
   wasGiven(asked: FactorsAsked, amr: readonly string[]): boolean;
   /**
@@ -76,7 +76,7 @@ export interface SecondFactor {
   /** Returns the types of the second factors that a user has enrolled. */
   enrolled(user: User): Promise<{ type: string }[]>;
   /** Returns the claims that access tokens for this API have in addition to those of all APIs. */
-  tokenClaims(audience: string, login: JudgedLogin): Promise<Record<string, unknown>>;
+  tokenClaims(audience: string, login: ProvedLogin): Promise<Record<string, unknown>>;
   /** Returns the `mfa_required` error of the token endpoint, with the token for the MFA API. */
   refusal(userId: string, clientId: string, request: CompletedRequest): Promise<AuthError>;
   /** The error code of {@link refusal}. */
@@ -104,7 +104,7 @@ export interface FactorChallenge {
 type FactorStanding = 'open' | 'had' | 'later' | 'none';
 
 /** The members of a login from which {@link SecondFactor.isDemanded} decides. */
-export interface JudgedLogin extends Pick<Login, 'userId' | 'amr' | 'credentialVersion'> {
+export interface ProvedLogin extends Pick<Login, 'userId' | 'amr' | 'credentialVersion'> {
   /**
    * {@link SecondFactor.factorsOf} when the session began; undefined for a login that has just been completed and
    * has no session yet.

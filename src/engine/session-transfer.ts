@@ -130,7 +130,7 @@ export interface SessionTransfers {
    */
   check(ctx: KoaContextWithOIDC): void;
   /** Puts a session transfer token in place of the access token, where a refresh has asked for one. */
-  handOver(ctx: KoaContextWithOIDC): Promise<void>;
+  answerRefresh(ctx: KoaContextWithOIDC): Promise<void>;
 }
 
 interface TransferDependencies extends IssueDependencies {
@@ -151,7 +151,7 @@ export function sessionTransfers(deps: TransferDependencies): SessionTransfers {
       if (transferOf(grant) === undefined) return;
       throw new errors.InvalidRequest('A session that was handed over is not handed over again.');
     },
-    handOver: async (ctx) => {
+    answerRefresh: async (ctx) => {
       if (transferAsked(ctx) === undefined) return;
       const { RefreshToken: token, Grant: grant, Client: client } = ctx.oidc.entities;
       if (token === undefined || grant === undefined || client === undefined)

@@ -21,7 +21,7 @@ interface SettleDependencies {
 }
 
 /** The decision on a login: refused with a reason, lacking a second factor, or complete. */
-type Verdict =
+type LoginDecision =
   | { is: 'refused'; refusal: AuthError }
   | { is: 'incomplete' }
   /** The user as read when the login was judged. */
@@ -41,7 +41,7 @@ interface Made {
 
 export interface Settle {
   /** Decides on a login before anything is created. */
-  judge(login: Login, asked: AskedOfLogin): Promise<Verdict>;
+  decide(login: Login, asked: AskedOfLogin): Promise<LoginDecision>;
   /**
    * Stores the session or tokens of a complete login, then checks the login again. If the user's sessions are ended
    * later, that end finds what was stored; if they were ended before, this check notices it.
@@ -67,7 +67,7 @@ export function createSettle({ users, events, secondFactor, organizations }: Set
     });
   };
   return {
-    judge: async (login, asked) => {
+    decide: async (login, asked) => {
       const { clientId } = asked;
       const { user, refusal } = await admissionOf(users, login);
       if (refusal !== undefined) {

@@ -38,11 +38,11 @@ export async function logInSilently(deps: SilentLoginDependencies, ctx: KoaConte
   if (!ctx.oidc.prompts.has('none')) return;
   const login = handed ?? (ticket && (await deps.tickets.redeem(ctx, ticket, clientId)));
   if (!login) return;
-  const verdict = await deps.settle.judge(login, { clientId, ...wantedOf(params), browser: true, ctx });
-  if (verdict.is === 'incomplete') throw new errors.LoginRequired(deps.secondFactor.description);
-  if (verdict.is === 'refused') {
-    if (verdict.refusal.error === 'invalid_grant') return;
-    return throwRefusal(verdict.refusal);
+  const decision = await deps.settle.decide(login, { clientId, ...wantedOf(params), browser: true, ctx });
+  if (decision.is === 'incomplete') throw new errors.LoginRequired(deps.secondFactor.description);
+  if (decision.is === 'refused') {
+    if (decision.refusal.error === 'invalid_grant') return;
+    return throwRefusal(decision.refusal);
   }
   await leaveOtherAccount(deps, ctx, login.userId);
   const { session } = ctx.oidc;

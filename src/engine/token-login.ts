@@ -101,7 +101,7 @@ async function refuseUnfit(
   asked: Judged,
 ): Promise<User> {
   const { clientId, resource, userAddress, organization, isFromPages } = asked;
-  const verdict = await settle.judge(login, {
+  const decision = await settle.decide(login, {
     clientId,
     organization,
     acrValues: [],
@@ -111,8 +111,8 @@ async function refuseUnfit(
     userAddress,
     ctx,
   });
-  if (verdict.is === 'refused') throw verdict.refusal;
-  if (verdict.is === 'complete') return verdict.user;
+  if (decision.is === 'refused') throw decision.refusal;
+  if (decision.is === 'complete') return decision.user;
   throw await lacksFactorOf({ secondFactor }, ctx, login, asked);
 }
 

@@ -16,7 +16,7 @@ export interface UsedProofs {
   /** Records a use. @returns true for the first; of simultaneous uses exactly one is the first. */
   isFirst(clientId: string, jti: string): Promise<boolean>;
   /** Stores what is in memory for the next process. Called at the stop, when no more requests come. */
-  handOver(): Promise<void>;
+  storeUsedProofs(): Promise<void>;
 }
 
 /** How far ahead a proof may be dated, seconds (FAPI 2.0 Security Profile §5.3.2.1: not more than 60). */
@@ -65,14 +65,15 @@ export async function usedProofs(deps: UsedProofsDependencies): Promise<UsedProo
     iat < now() - KEPT + AHEAD;
   const inStore = (clientId: string, jti: string) =>
     isFirstUse(store, [clientId, jti], now() + AHEAD + GOOD_FOR);
-  if (store.exclusive !== true) return { needsNonce, isFirst: inStore, handOver: async () => undefined };
+  if (store.exclusive !== true)
+    return { needsNonce, isFirst: inStore, storeUsedProofs: async () => undefined };
   return { needsNonce, ...inMemory(deps, { now, lostUntil, inStore }) };
 }
 
 function inMemory(
   { store, most = MOST }: UsedProofsDependencies,
   { now, lostUntil, inStore }: { now(): number; lostUntil: number; inStore: UsedProofs['isFirst'] },
-): Pick<UsedProofs, 'isFirst' | 'handOver'> {
+): Pick<UsedProofs, 'isFirst' | 'storeUsedProofs'> {
   const recent = recentKeys(KEPT);
   const artifacts = store.collection('artifacts');
   const beingStored = new Set<string>();
@@ -114,7 +115,7 @@ function inMemory(
       while (at >= notedUntil) await noted(at);
       return at >= lookUntil || (await artifacts.get(artifactKey(REPLAY_MODEL, key))) === undefined;
     },
-    handOver: async () => {
+    storeUsedProofs: async () => {
       if (recent.size() > MOST_HANDED_OVER) return;
       // A request that still arrives is recorded in the store.
       isHandedOver = true;

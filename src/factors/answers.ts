@@ -1,6 +1,6 @@
 // Schemas of the answers of the MFA API, for the API document.
 import { z } from 'zod';
-import { optional, required } from '../http/described.ts';
+import { optional, required } from '../http/parameter-schemas.ts';
 import { FACTORS } from './factors.ts';
 
 /** Returns an enum of the values without duplicates, which `z.enum` needs. */

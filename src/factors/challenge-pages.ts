@@ -52,10 +52,12 @@ export async function beginChallenge(
 export async function openChallengePage(deps: ChallengePagesDependencies, ctx: Context): Promise<FactorPage> {
   const { challenges, users, views, csrf, config } = deps;
   const ticket = TICKET.secret(ctx);
-  const met = ticket === undefined ? undefined : await challenges.peekTicket<Kept>(PURPOSE, ticket);
-  const user = met?.userId === undefined ? undefined : await users.get(met.userId);
-  if (ticket === undefined || met === undefined || user === undefined) throw requestExpired();
-  const { factors, back, clientId, credentialVersion, pages } = met.data;
+  const verifiedChallenge =
+    ticket === undefined ? undefined : await challenges.peekTicket<Kept>(PURPOSE, ticket);
+  const user =
+    verifiedChallenge?.userId === undefined ? undefined : await users.get(verifiedChallenge.userId);
+  if (ticket === undefined || verifiedChallenge === undefined || user === undefined) throw requestExpired();
+  const { factors, back, clientId, credentialVersion, pages } = verifiedChallenge.data;
   if ((await users.credentialVersion(user.id)) !== credentialVersion) throw requestExpired();
   const urlOf = (step?: string) => (step === undefined ? CHALLENGE : `${CHALLENGE}/${step}`);
   const client = { name: config.settings().tenant.friendly_name };

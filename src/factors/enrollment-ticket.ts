@@ -64,10 +64,11 @@ export async function issueEnrollment(
 /** Opens the page of a valid link. @throws AuthError 400 when the link is used, expired or unknown. */
 export async function openEnrollmentPage(deps: FactorPagesDependencies, ctx: Context): Promise<FactorPage> {
   const ticket = typeof ctx.query.ticket === 'string' ? ctx.query.ticket : '';
-  const met = await deps.challenges.peekTicket<TicketData>(PURPOSE, ticket);
-  const user = met?.userId === undefined ? undefined : await deps.users.get(met.userId);
-  if (met === undefined || user === undefined || user.blocked === true) throw linkExpired();
-  const { several, factor, credentialVersion, pages } = met.data;
+  const verifiedChallenge = await deps.challenges.peekTicket<TicketData>(PURPOSE, ticket);
+  const user =
+    verifiedChallenge?.userId === undefined ? undefined : await deps.users.get(verifiedChallenge.userId);
+  if (verifiedChallenge === undefined || user === undefined || user.blocked === true) throw linkExpired();
+  const { several, factor, credentialVersion, pages } = verifiedChallenge.data;
   // The ticket may have been issued while a new password was being set.
   if ((await deps.users.credentialVersion(user.id)) !== credentialVersion) throw linkExpired();
   const spend = async () => (await deps.challenges.spendTicket(PURPOSE, ticket)) !== undefined;

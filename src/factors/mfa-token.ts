@@ -50,18 +50,21 @@ export async function readMfaToken(
   clientId?: string,
 ): Promise<MfaSession> {
   const [ticket = '', end = ''] = token.split('.');
-  const met = await challenges.peekTicket(PURPOSE, ticket);
-  if (met?.userId === undefined) {
+  const verifiedChallenge = await challenges.peekTicket(PURPOSE, ticket);
+  if (verifiedChallenge?.userId === undefined) {
     const isOver = /^[0-9a-z]{5,9}$/.test(end) && Number.parseInt(end, 36) <= epochSeconds(clock);
     if (isOver) throw new AuthError(401, 'expired_token', 'mfa_token is expired');
     throw malformed();
   }
-  const { clientId: own, request } = met.data as { clientId: string; request: CompletedRequest };
+  const { clientId: own, request } = verifiedChallenge.data as {
+    clientId: string;
+    request: CompletedRequest;
+  };
   if (clientId !== undefined && clientId !== own) throw malformed();
   // The token may have been issued while a new password was being set.
-  if ((await users.credentialVersion(met.userId)) !== request.firstFactor.credentialVersion)
+  if ((await users.credentialVersion(verifiedChallenge.userId)) !== request.firstFactor.credentialVersion)
     throw malformed();
-  return { userId: met.userId, clientId: own, request, ticket };
+  return { userId: verifiedChallenge.userId, clientId: own, request, ticket };
 }
 
 /** Returns the error for a wrong MFA token. SDKs compare its text (docs/wire/mfa.md). */

@@ -1,5 +1,5 @@
 // The engine's view of second factors: whether a login needs one, and what to answer when it lacks one.
-import type { AskedOfLogin, JudgedLogin, SecondFactor } from '../engine/second-factor.ts';
+import type { AskedOfLogin, ProvedLogin, SecondFactor } from '../engine/second-factor.ts';
 import { AuthError } from '../http/errors.ts';
 import { beginChallenge } from './challenge-pages.ts';
 import type { Factor, FactorDependencies } from './factor.ts';
@@ -57,7 +57,7 @@ export function createSecondFactor(deps: FactorDependencies, ownApis: readonly s
 async function isDemanded(
   deps: FactorDependencies,
   ownApis: readonly string[],
-  login: JudgedLogin,
+  login: ProvedLogin,
   asked: AskedOfLogin,
 ): Promise<boolean> {
   const { userId, amr } = login;

@@ -1,8 +1,8 @@
 // Verifies the answer to an out-of-band challenge, and the grant that takes it (docs/wire/mfa.md).
 import { z } from 'zod';
 import { requiredField } from '../http/body-fields.ts';
-import { optional, required } from '../http/described.ts';
 import { AuthError } from '../http/errors.ts';
+import { optional, required } from '../http/parameter-schemas.ts';
 import type { Outcome } from '../protection/challenge-records.ts';
 import type { Claimant } from './claimant.ts';
 import type { FactorDependencies, MfaGrant, Verification } from './factor.ts';

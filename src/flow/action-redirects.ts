@@ -131,8 +131,8 @@ export function actionRedirects(deps: {
       return `${of.path}?ticket=${await issue(RETURNED, RETURNED_TTL, kept)}`;
     },
     takeReturned: async (ctx, { uid, step }, ticket) => {
-      const met = await challenges.peekTicket(RETURNED, ticket);
-      if (met?.data.uid !== uid || met.data.step !== step) return undefined;
+      const verifiedChallenge = await challenges.peekTicket(RETURNED, ticket);
+      if (verifiedChallenge?.data.uid !== uid || verifiedChallenge.data.step !== step) return undefined;
       return (await take<{ brought: Returned }>(ctx, RETURNED, ticket))?.brought;
     },
   };

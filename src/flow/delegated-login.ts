@@ -117,8 +117,9 @@ export function delegatedLogins(deps: DelegatedLoginDependencies): DelegatedLogi
     check: async ({ redirect_uri, state, code_challenge, response_mode }) => {
       const uris = [redirect_uri ?? []].flat();
       if (!uris.some((uri) => callbacks.has(uri))) return;
-      const met = typeof state === 'string' ? await challenges.peekTicket<Kept>(purpose, state) : undefined;
-      const kept = met?.data;
+      const verifiedChallenge =
+        typeof state === 'string' ? await challenges.peekTicket<Kept>(purpose, state) : undefined;
+      const kept = verifiedChallenge?.data;
       if (kept !== undefined && kept.codeChallenge === code_challenge && response_mode === undefined) return;
       throw new AuthError(400, 'invalid_request', 'This redirect_uri is not for applications to use.');
     },

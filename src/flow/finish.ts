@@ -89,12 +89,12 @@ export function createFinish({ interactions, settle, afterLogin, wallClock }: Fi
     }
     await interactions.answer(ctx, after);
   };
-  const judge = (ctx: Context, { clientId, params }: WaitingRequest, login: Login) =>
-    settle.judge(login, { clientId, ...wantedOf(params), browser: true, ctx });
+  const decide = (ctx: Context, { clientId, params }: WaitingRequest, login: Login) =>
+    settle.decide(login, { clientId, ...wantedOf(params), browser: true, ctx });
   const complete = async (ctx: Context, request: WaitingRequest, login: Login): Promise<void> => {
-    const verdict = await judge(ctx, request, login);
-    if (verdict.is === 'refused') return refuse(ctx, verdict.refusal);
-    if (verdict.is === 'complete') return end(ctx, request, login);
+    const decision = await decide(ctx, request, login);
+    if (decision.is === 'refused') return refuse(ctx, decision.refusal);
+    if (decision.is === 'complete') return end(ctx, request, login);
     await interactions.keepFirstFactor(ctx, login);
     ctx.redirect(`${interactionPath(request.uid)}/${FACTOR_STEP}`);
   };
@@ -119,9 +119,9 @@ export function createFinish({ interactions, settle, afterLogin, wallClock }: Fi
       if (firstFactor.userId !== userId) throw requestExpired();
       const given = { amr, acr, authTime: epochSeconds(wallClock), ip: ctx.ip };
       const login = withSecondFactor(firstFactor, given);
-      const verdict = await judge(ctx, request, login);
-      if (verdict.is === 'refused') return refuse(ctx, verdict.refusal);
-      if (verdict.is === 'incomplete') throw requestExpired();
+      const decision = await decide(ctx, request, login);
+      if (decision.is === 'refused') return refuse(ctx, decision.refusal);
+      if (decision.is === 'incomplete') throw requestExpired();
       await end(ctx, request, login);
     },
   };

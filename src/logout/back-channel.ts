@@ -3,7 +3,7 @@
 import type { Logger } from 'pino';
 import type { Deliveries } from '../delivery/deliveries.ts';
 import type { DeliveryKind } from '../delivery/delivery-kind.ts';
-import { NotTaken } from '../delivery/not-taken.ts';
+import { DeliveryRefused } from '../delivery/delivery-refused.ts';
 import type { EndedSession, LogoutChannel, SessionEnd } from '../engine/logout-channels.ts';
 import { type SignLogoutToken, takesSessionMetadata } from '../engine/logout-token.ts';
 import { type SessionMetadata, sessionMetadata } from '../engine/session-metadata.ts';
@@ -74,10 +74,11 @@ function logoutTokens(deps: BackChannelDependencies): DeliveryKind<LogoutNotice>
       await post(deps, notice);
       record(deps, notice, 'oidc_backchannel_logout_succeeded', `Told ${hostOf(notice.address)}`);
     },
-    mayPass: (error) => error instanceof NotTaken && error.mayPass,
+    mayPass: (error) => error instanceof DeliveryRefused && error.mayPass,
     gaveUp: async (notice, error) => {
-      const why = error instanceof NotTaken ? error.message : 'it could not be sent';
-      if (!(error instanceof NotTaken)) deps.log.error({ err: error }, 'a logout token could not be made');
+      const why = error instanceof DeliveryRefused ? error.message : 'it could not be sent';
+      if (!(error instanceof DeliveryRefused))
+        deps.log.error({ err: error }, 'a logout token could not be made');
       record(deps, notice, 'oidc_backchannel_logout_failed', `${hostOf(notice.address)}: ${why}`);
     },
     pauses: PAUSES,
@@ -106,7 +107,7 @@ function isInitiator({ oidc_logout }: Client, reason: SessionEnd): boolean {
   return initiators.mode === 'all' || initiators.selected_initiators.includes(reason);
 }
 
-/** Posts a logout token. @throws NotTaken when the application does not accept it. */
+/** Posts a logout token. @throws DeliveryRefused when the application does not accept it. */
 async function post(
   { config, signLogoutToken, outbound }: BackChannelDependencies,
   { clientId, address, session }: LogoutNotice,
@@ -114,7 +115,7 @@ async function post(
   const client = await config.client(clientId);
   // The application was deleted, or this URL was removed from it.
   if (client === undefined || !addressesOf(client).includes(address))
-    throw new NotTaken('it is told there no more', false);
+    throw new DeliveryRefused('it is told there no more', false);
   // Made for each attempt, because it is valid for two minutes.
   const token = await signLogoutToken(client, session);
   const answer = await outbound
@@ -128,15 +129,16 @@ async function post(
     })
     .catch((thrown: unknown) => {
       const failure = thrown instanceof OutboundError ? thrown.failure : undefined;
-      if (failure === 'refused') throw new NotTaken('its address may not be called (OUTBOUND_ALLOW)', false);
-      throw new NotTaken(
+      if (failure === 'refused')
+        throw new DeliveryRefused('its address may not be called (OUTBOUND_ALLOW)', false);
+      throw new DeliveryRefused(
         failure === 'timeout' ? 'it did not answer in time' : 'it could not be reached',
         true,
       );
     });
   if (answer.ok) return;
   const isBusy = answer.status >= 500 || answer.status === 429 || answer.status === 408;
-  throw new NotTaken(`it answered ${answer.status}`, isBusy);
+  throw new DeliveryRefused(`it answered ${answer.status}`, isBusy);
 }
 
 function record(

@@ -68,8 +68,8 @@ export async function returnFromProvider(
   { challenges }: FederatedDependencies,
   state: string | undefined,
 ): Promise<string | undefined> {
-  const met = state === undefined ? undefined : await challenges.spendTicket(PURPOSE, state);
-  return typeof met?.data?.returnTo === 'string' ? met.data.returnTo : undefined;
+  const verifiedChallenge = state === undefined ? undefined : await challenges.spendTicket(PURPOSE, state);
+  return typeof verifiedChallenge?.data?.returnTo === 'string' ? verifiedChallenge.data.returnTo : undefined;
 }
 
 function isUsable(address: string, allowLoopback: boolean): boolean {

@@ -1,8 +1,8 @@
 // The routes of logout.
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { optional } from '../http/described.ts';
 import { AuthError } from '../http/errors.ts';
+import { optional } from '../http/parameter-schemas.ts';
 import type { RouteDeclarations } from '../http/routes.ts';
 import { type EndSessionDependencies, endSession, SIGNED_OUT } from './end-session.ts';
 import { CALLBACK, returnFromProvider } from './federated.ts';

@@ -9,7 +9,7 @@ import type { Random } from '../runtime/random.ts';
 import type { Assets } from './assets.ts';
 import { fontCss, themeCss } from './colors.ts';
 import { type CustomTexts, withCustomTexts } from './custom-texts.ts';
-import { describeTenant, imagesOf } from './described.ts';
+import { describeTenant, imagesOf } from './layout-data.ts';
 import type { Locale } from './locales.ts';
 import { inTemplate, isFramed, type Settings, type TemplateModel, templateModel } from './page-template.ts';
 import { fontOf, logoOf, type OwnColors, type Theme, themeLook } from './theme.ts';

@@ -94,7 +94,10 @@ export interface ChallengeRecords {
   /** Makes a challenge that is not stored yet, without its secret. */
   prepare(challenge: NewChallenge, secrets: Secrets): Pick<Prepared, 'ref' | 'keep'>;
   /** Tries a secret. When the try uses the challenge up, at most one of several concurrent calls is accepted. */
-  attempt(id: string, tried: Try): Promise<{ outcome: Outcome; met: VerifiedChallenge | undefined }>;
+  attempt(
+    id: string,
+    tried: Try,
+  ): Promise<{ outcome: Outcome; verifiedChallenge: VerifiedChallenge | undefined }>;
   ofTicket(purpose: string, ticket: string): Promise<Frozen<ChallengeRecord> | undefined>;
 }
 
@@ -130,9 +133,12 @@ export function createChallengeRecords(deps: {
     attempt: async (id, tried) => {
       const result = await updateWithResult(all, id, (current) => {
         const { outcome, next } = outcomeOf(current, tried, clock());
-        return { result: { outcome, met: outcome === 'accepted' ? describe(current) : undefined }, next };
+        return {
+          result: { outcome, verifiedChallenge: outcome === 'accepted' ? describe(current) : undefined },
+          next,
+        };
       });
-      return result ?? { outcome: 'unknown', met: undefined };
+      return result ?? { outcome: 'unknown', verifiedChallenge: undefined };
     },
     ofTicket: async (purpose, ticket) =>
       (await all.findBy('ticket', hashSecret(ticket))).find((found) => found.purpose === purpose),

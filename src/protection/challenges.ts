@@ -145,7 +145,9 @@ function codes(records: ChallengeRecords, random: Random): Codes {
     }
     return async ({ spend }) => {
       const found = await ofTicket(purpose, secret);
-      return found?.subject === id ? (await attempt(found.id, { secret, spend })).met : undefined;
+      return found?.subject === id
+        ? (await attempt(found.id, { secret, spend })).verifiedChallenge
+        : undefined;
     };
   };
   const prepareCode: Challenges['prepareCode'] = (challenge) => {
@@ -189,11 +191,11 @@ async function tryCode(
   const { challenge: target, isOwn } = chosenFor(open, askers);
   if (target === undefined) return undefined;
   const room = isOwn ? ASKER : (known ?? STRANGERS);
-  const { met } = await attempt(target.id, { secret, spend, room });
-  if (met !== undefined && spend) {
+  const { verifiedChallenge } = await attempt(target.id, { secret, spend, room });
+  if (verifiedChallenge !== undefined && spend) {
     await Promise.all(found.filter(({ id }) => id !== target.id).map(({ id }) => all.delete(id)));
   }
-  return met;
+  return verifiedChallenge;
 }
 
 type Tickets = Pick<
@@ -226,7 +228,7 @@ function tickets({ all, prepare, attempt, ofTicket, newTicket }: ChallengeRecord
       const found = await ofTicket(purpose, ticket);
       return (
         found &&
-        ((await attempt(found.id, { secret: ticket, spend: true })).met as
+        ((await attempt(found.id, { secret: ticket, spend: true })).verifiedChallenge as
           | VerifiedChallenge<Data>
           | undefined)
       );

@@ -48,8 +48,8 @@ export function createLoginTickets(challenges: Challenges, random: Random): Logi
       if (waiting?.data.clientId !== clientId) return undefined;
       if (!BROWSER.bringsHashed(ctx, String(waiting.data.browser))) return undefined;
       BROWSER.forget(ctx);
-      const met = await challenges.spendTicket(PURPOSE, ticket);
-      return met?.data.login as Login | undefined;
+      const verifiedChallenge = await challenges.spendTicket(PURPOSE, ticket);
+      return verifiedChallenge?.data.login as Login | undefined;
     },
   };
 }

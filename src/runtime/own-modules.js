@@ -13,7 +13,7 @@ const ALIKE = /\/node_modules\/(?:oidc-provider|jose|zod)\//;
  * for links on the path and for the package at each of some thousand imports, which is a fifth of the processor
  * time of a start. Has to be called before modules that import others.
  */
-export function takePathsAsTheyStand() {
+export function resolveWithoutFileSystem() {
   registerHooks({
     resolve(specifier, context, next) {
       const { parentURL = '', conditions } = context;

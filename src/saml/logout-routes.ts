@@ -1,7 +1,7 @@
 // Routes of single logout: /samlp/<client_id>/logout and its steps.
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { optional } from '../http/described.ts';
+import { optional } from '../http/parameter-schemas.ts';
 import type { RouteDeclarations } from '../http/routes.ts';
 import type { Views } from '../pages/views.ts';
 import { receive, sendByPost, sendByRedirect } from '../saml-messages/bindings.ts';

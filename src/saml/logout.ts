@@ -192,8 +192,8 @@ export async function finishLogout(
   sp: ServiceProvider,
   state: string,
 ): Promise<Step> {
-  const met = await deps.challenges.peekTicket<Started>(PURPOSE, state);
-  const started = met?.data;
+  const verifiedChallenge = await deps.challenges.peekTicket<Started>(PURPOSE, state);
+  const started = verifiedChallenge?.data;
   const isOwn = started?.clientId === sp.clientId;
   if (!isOwn || (await deps.challenges.spendTicket(PURPOSE, state)) === undefined) {
     throw badMessage('This logout has expired or is already done.');

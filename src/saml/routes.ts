@@ -1,8 +1,8 @@
 // Routes of the SAML identity provider: /samlp/<client_id> and below.
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { optional } from '../http/described.ts';
 import { AuthError } from '../http/errors.ts';
+import { optional } from '../http/parameter-schemas.ts';
 import type { RouteDeclaration, RouteDeclarations } from '../http/routes.ts';
 import type { Views } from '../pages/views.ts';
 import { open, receive, relayStateAlone, sendByPost } from '../saml-messages/bindings.ts';

@@ -66,17 +66,17 @@ describe('used DPoP proofs, with one process', () => {
     expect(next.needsNonce(at() - 2)).to.equal(true);
     // An orderly stop after the crash does not restore them; after five minutes such a proof is too old anyway.
     const made = at() - 2;
-    await next.handOver();
+    await next.storeUsedProofs();
     expect((await open()).needsNonce(made), 'after a stop').to.equal(true);
     time += 5 * 60_000;
-    await (await open()).handOver();
+    await (await open()).storeUsedProofs();
     expect((await open()).needsNonce(at())).to.equal(false);
   });
 
   it('are known to the next process after an orderly stop', async () => {
     const stopped = await open();
     expect(await stopped.isFirst('stop', 'a')).to.equal(true);
-    await stopped.handOver();
+    await stopped.storeUsedProofs();
     expect(await stopped.isFirst('stop', 'b'), 'a late request').to.equal(true);
     const next = await open();
     expect(next.needsNonce(at())).to.equal(false);

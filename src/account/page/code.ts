@@ -71,11 +71,17 @@ export async function useCode(
   purpose: string,
   code: string,
 ): Promise<string | undefined> {
-  const met = await challenges.try(purpose, subjectOf(user, login), code.replace(/[\s-]/g, ''), {
-    spend: true,
-    askers: [login.id],
-    known: undefined,
-  });
-  if (met === undefined || met.data.credentialVersion !== login.credentialVersion) return undefined;
-  return String(met.data.to);
+  const verifiedChallenge = await challenges.try(
+    purpose,
+    subjectOf(user, login),
+    code.replace(/[\s-]/g, ''),
+    {
+      spend: true,
+      askers: [login.id],
+      known: undefined,
+    },
+  );
+  if (verifiedChallenge === undefined || verifiedChallenge.data.credentialVersion !== login.credentialVersion)
+    return undefined;
+  return String(verifiedChallenge.data.to);
 }

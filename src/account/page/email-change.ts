@@ -131,12 +131,15 @@ export async function openChange(
 
 async function validChange(
   deps: EmailChangeDependencies,
-  met: VerifiedChallenge<Kept> | undefined,
+  verifiedChallenge: VerifiedChallenge<Kept> | undefined,
 ): Promise<OpenChange | undefined> {
-  if (met?.userId === undefined) return undefined;
-  const kept = met.data;
+  if (verifiedChallenge?.userId === undefined) return undefined;
+  const kept = verifiedChallenge.data;
   const { credentialVersion, step, isAllowed } = kept;
-  const { user, refusal } = await admissionOf(deps.users, { userId: met.userId, credentialVersion });
+  const { user, refusal } = await admissionOf(deps.users, {
+    userId: verifiedChallenge.userId,
+    credentialVersion,
+  });
   if (user === undefined || refusal !== undefined || user.email !== kept.from) return undefined;
   // The address was verified after the request, and its owner has not allowed this change.
   if (step === 'prove' && isAllowed !== true && isOwned(user)) return undefined;

@@ -74,8 +74,8 @@ export async function pairOf(
   ctx: Context,
   ticket: string,
 ): Promise<Pair | undefined> {
-  const met = await deps.challenges.peekTicket(PURPOSE, ticket);
-  return met === undefined ? undefined : validPair(deps, ctx, met.data);
+  const verifiedChallenge = await deps.challenges.peekTicket(PURPOSE, ticket);
+  return verifiedChallenge === undefined ? undefined : validPair(deps, ctx, verifiedChallenge.data);
 }
 
 /**
@@ -87,8 +87,9 @@ export async function linkPair(
   ctx: Context,
   ticket: string,
 ): Promise<Pair | undefined> {
-  const met = await deps.challenges.spendTicket(PURPOSE, ticket);
-  const pair = met === undefined ? undefined : await validPair(deps, ctx, met.data);
+  const verifiedChallenge = await deps.challenges.spendTicket(PURPOSE, ticket);
+  const pair =
+    verifiedChallenge === undefined ? undefined : await validPair(deps, ctx, verifiedChallenge.data);
   if (pair === undefined) return undefined;
   if (!(await deps.users.link(pair.stays.user.id, pair.goes.user.id))) return undefined;
   await deps.endLinked(pair.goes.user.id);

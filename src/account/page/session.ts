@@ -132,11 +132,11 @@ export async function accountSessionOf(
   ctx: Context,
 ): Promise<(AccountSession & { pages?: PageState }) | undefined> {
   const secret = COOKIE.secret(ctx);
-  const met =
+  const verifiedChallenge =
     secret === undefined
       ? undefined
       : await challenges.peekTicket<AccountSession & { pages?: PageState }>(PURPOSE, secret);
-  return met?.data;
+  return verifiedChallenge?.data;
 }
 
 /**

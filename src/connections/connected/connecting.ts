@@ -108,8 +108,8 @@ export async function completeConnecting(
   { authSession, connectCode, codeVerifier, ...by }: Completion,
 ): Promise<{ connecting: AccountConnection } & ConnectedIdentity> {
   const { challenges } = deps;
-  const met = await challenges.peekTicket(SESSION, authSession);
-  const connecting = met?.data.connecting as AccountConnection | undefined;
+  const verifiedChallenge = await challenges.peekTicket(SESSION, authSession);
+  const connecting = verifiedChallenge?.data.connecting as AccountConnection | undefined;
   if (connecting === undefined || !isBy(connecting, by)) throw notGood();
   const code = await challenges.peekTicket(CODE, connectCode);
   if (code?.data.id !== connecting.id) throw notGood();

@@ -128,8 +128,8 @@ async function notChanged(deps: AccountPagesDependencies, ctx: Context, open: Op
 }
 
 /** Returns the organization that the reset was requested for. */
-async function organizationOf({ config }: AccountPagesDependencies, { met }: OpenReset) {
-  const { organization: name } = met.data;
+async function organizationOf({ config }: AccountPagesDependencies, { verifiedChallenge }: OpenReset) {
+  const { organization: name } = verifiedChallenge.data;
   return typeof name === 'string' ? config.organization(name) : undefined;
 }
 
@@ -146,7 +146,7 @@ async function resetTarget(
 /** Returns the result URL that an action set, or else that of the ticket. */
 async function targetOf({ config }: AccountPagesDependencies, open: OpenReset) {
   const url = resultUrlOf(open);
-  return url === undefined ? ticketTarget(config, open.met) : { url, includeEmail: false };
+  return url === undefined ? ticketTarget(config, open.verifiedChallenge) : { url, includeEmail: false };
 }
 
 /** Message keys of refused passwords; most are those of sign-up. */

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import type { GrantDeclaration, Granted, GrantRequest } from '../../engine/tokens.ts';
 import { requiredField } from '../../http/body-fields.ts';
-import { required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
+import { required } from '../../http/parameter-schemas.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { databaseFor } from './connection.ts';

@@ -61,7 +61,10 @@ interface Kept {
 
 const MOST_FORMS = 5;
 
-const keptOf = ({ met }: OpenReset): Kept => ({ allowed: [], ...(met.data.actions as object | undefined) });
+const keptOf = ({ verifiedChallenge }: OpenReset): Kept => ({
+  allowed: [],
+  ...(verifiedChallenge.data.actions as object | undefined),
+});
 
 /** Returns the URL that an action set for the browser to go to after the reset. */
 export function resultUrlOf(open: OpenReset): string | undefined {
@@ -154,7 +157,7 @@ function progressOf(
 }
 
 /** Returns the id of the application that requested the reset, if any. */
-function clientOfReset({ met: { data } }: OpenReset): { clientId: string | undefined } {
+function clientOfReset({ verifiedChallenge: { data } }: OpenReset): { clientId: string | undefined } {
   return { clientId: typeof data.clientId === 'string' ? data.clientId : undefined };
 }
 

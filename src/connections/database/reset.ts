@@ -51,7 +51,7 @@ export interface OpenReset {
   home: string;
   connection: Connection;
   options: DatabaseOptions;
-  met: VerifiedChallenge;
+  verifiedChallenge: VerifiedChallenge;
 }
 
 /**
@@ -65,10 +65,10 @@ export async function openReset(
   ticket: string,
   purpose: string = PASSWORD_RESET.purpose,
 ): Promise<OpenReset | undefined> {
-  const met = await deps.challenges.peekTicket(purpose, ticket);
-  if (met?.userId === undefined) return undefined;
-  const user = await deps.users.get(met.userId);
-  const connection = await deps.config.connection(String(met.data.connection));
+  const verifiedChallenge = await deps.challenges.peekTicket(purpose, ticket);
+  if (verifiedChallenge?.userId === undefined) return undefined;
+  const user = await deps.users.get(verifiedChallenge.userId);
+  const connection = await deps.config.connection(String(verifiedChallenge.data.connection));
   // Passwords may have been switched off since the link was mailed.
   if (user === undefined || connection === undefined || !passwordUse(connection).logsIn) return undefined;
   // The identity is compared, not the user: a linked identity has an address and a password of its own.
@@ -76,14 +76,20 @@ export async function openReset(
     (one) =>
       one.connection === connection.name &&
       Object.entries(mainIdentifier(one)).every(
-        ([kind, name]) => name !== undefined && met.data[kind] === name,
+        ([kind, name]) => name !== undefined && verifiedChallenge.data[kind] === name,
       ),
   );
   if (identity === undefined) return undefined;
   // A link is valid only until the password is changed.
-  const version = versionOf(met);
+  const version = versionOf(verifiedChallenge);
   if (version !== undefined && (await deps.users.credentialVersion(user.id)) !== version) return undefined;
-  return { user, home: homeOf(identity), connection, options: databaseOptions(connection), met };
+  return {
+    user,
+    home: homeOf(identity),
+    connection,
+    options: databaseOptions(connection),
+    verifiedChallenge,
+  };
 }
 
 /** Returns the credential version that a link was issued for; undefined for a link of an older release. */
@@ -134,19 +140,20 @@ export type ResetRefusal =
  */
 export async function resetPassword(
   deps: ResetDependencies,
-  { user, home, connection, options, met }: OpenReset,
+  { user, home, connection, options, verifiedChallenge }: OpenReset,
   { ticket, purpose = PASSWORD_RESET.purpose, password, caller, languages, asker }: NewPassword,
 ): Promise<ResetRefusal | undefined> {
   const refusal = await newPasswordRefusal(deps.users, options, password, { user, home });
   if (refusal !== undefined) return refusal;
   if ((await deps.challenges.spendTicket(purpose, ticket)) === undefined) return { reason: 'expired' };
-  const clientId = typeof met.data.clientId === 'string' ? met.data.clientId : undefined;
+  const clientId =
+    typeof verifiedChallenge.data.clientId === 'string' ? verifiedChallenge.data.clientId : undefined;
   // A user who requested the ticket while logged in does not take over the account: factors and identities stay.
-  const isByLink = purpose === PASSWORD_RESET.purpose && ticketOptions(met)?.isOwn !== true;
-  const isTakenOver = isByLink && mayTakeOver(user, met);
+  const isByLink = purpose === PASSWORD_RESET.purpose && ticketOptions(verifiedChallenge)?.isOwn !== true;
+  const isTakenOver = isByLink && mayTakeOver(user, verifiedChallenge);
   const also = [unlessAddressChanged(user), ...(isTakenOver ? [unverifyNumber(user.id)] : [])];
   // Of several links used at the same time only the first sets a password; for the others the version has changed.
-  const how = { home, asker: { ...asker, clientId }, version: versionOf(met), also };
+  const how = { home, asker: { ...asker, clientId }, version: versionOf(verifiedChallenge), also };
   const outcome = await deps.users.setPassword(user.id, password, how).catch((thrown: unknown) => {
     if (thrown === ADDRESS_CHANGED) return false;
     if (thrown instanceof AuthError && thrown.error === 'temporarily_unavailable') return 'failed';
@@ -154,7 +161,7 @@ export async function resetPassword(
   });
   if (outcome === 'failed') return { reason: 'not-changed' };
   if (!outcome) return { reason: 'expired' };
-  await endWhatWasBefore(deps, user, { met, isByLink });
+  await endWhatWasBefore(deps, user, { verifiedChallenge, isByLink });
   // Callers who became known by the old password are strangers again.
   await deps.callers.forgetAllOf(user.id);
   await deps.attempts.unlock(connection.name, user, caller);
@@ -187,20 +194,20 @@ export async function resetPassword(
 async function endWhatWasBefore(
   deps: ResetDependencies,
   user: User,
-  { met, isByLink }: { met: VerifiedChallenge; isByLink: boolean },
+  { verifiedChallenge, isByLink }: { verifiedChallenge: VerifiedChallenge; isByLink: boolean },
 ): Promise<void> {
   const { id: userId, email } = user;
   await deps.challenges.revokeAllOf(userId);
   await deps.endPending(userId);
   // An account without an address cannot have been made with somebody else's.
   const isProved = email === undefined || (await deps.users.get(userId))?.email_verified === true;
-  const ticket = ticketOptions(met);
-  if (!isProved && isByLink && mayTakeOver(user, met)) await deps.detachLinked(userId);
+  const ticket = ticketOptions(verifiedChallenge);
+  if (!isProved && isByLink && mayTakeOver(user, verifiedChallenge)) await deps.detachLinked(userId);
   if (!isProved && isByLink) await deps.endAll(userId);
   else if (deps.config.settings().tenant.flags.keep_sessions_on_password_reset !== true) {
     await deps.endSessions(userId);
   }
-  if (email === undefined || !isForOwnAddress(user, met)) return;
+  if (email === undefined || !isForOwnAddress(user, verifiedChallenge)) return;
   // A mailed link proves its address. An application may hand out a ticket in any way, so it says whether the ticket does.
   if (ticket === undefined && !isProved) await tryVerifyInCustomDatabase(deps, userId, email);
   if (ticket === undefined) await deps.users.proveEmail(userId, email);

@@ -6,16 +6,18 @@ import type { User } from '../../users/user.ts';
 import { ticketOptions } from './ticket-link.ts';
 
 /** Returns whether a link was issued for the user's own address, rather than for that of a linked identity. */
-export function isForOwnAddress({ email }: User, met: VerifiedChallenge): boolean {
-  return met.data.email === email;
+export function isForOwnAddress({ email }: User, verifiedChallenge: VerifiedChallenge): boolean {
+  return verifiedChallenge.data.email === email;
 }
 
 /**
  * Returns whether the user of a link may be the owner of the address without having created the account. Not so for a ticket
  * that does not verify the address: whoever created the account may have received it.
  */
-export function mayTakeOver(user: User, met: VerifiedChallenge): boolean {
-  return isForOwnAddress(user, met) && ticketOptions(met)?.marksVerified !== false;
+export function mayTakeOver(user: User, verifiedChallenge: VerifiedChallenge): boolean {
+  return (
+    isForOwnAddress(user, verifiedChallenge) && ticketOptions(verifiedChallenge)?.marksVerified !== false
+  );
 }
 
 /**

@@ -77,11 +77,11 @@ export function ticketOptions({ data }: VerifiedChallenge): TicketOptions | unde
 /** Returns the URL that a ticket's page redirects to: its own, else the application's `initiate_login_uri`. */
 export async function ticketTarget(
   config: Pick<Config, 'client'>,
-  met: VerifiedChallenge,
+  verifiedChallenge: VerifiedChallenge,
 ): Promise<{ url: string; includeEmail: boolean } | undefined> {
-  const options = ticketOptions(met);
+  const options = ticketOptions(verifiedChallenge);
   if (options === undefined) return undefined;
-  const { clientId } = met.data;
+  const { clientId } = verifiedChallenge.data;
   const client = typeof clientId === 'string' ? await config.client(clientId) : undefined;
   const url = options.resultUrl ?? client?.initiate_login_uri;
   return url === undefined ? undefined : { url, includeEmail: options.includeEmail };

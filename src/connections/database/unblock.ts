@@ -168,10 +168,11 @@ async function unblock(
 ): Promise<void> {
   csrf.verify(ctx);
   const { ticket } = formFields(ctx, 'ticket');
-  const met = await challenges.spendTicket(PURPOSE, ticket);
-  const user = met?.userId === undefined ? undefined : await users.get(met.userId);
-  if (met === undefined || user === undefined) throw linkExpired();
+  const verifiedChallenge = await challenges.spendTicket(PURPOSE, ticket);
+  const user =
+    verifiedChallenge?.userId === undefined ? undefined : await users.get(verifiedChallenge.userId);
+  if (verifiedChallenge === undefined || user === undefined) throw linkExpired();
   const caller = { ip: ctx.ip, ...markBrowser(ctx, random) };
-  await attempts.unlock(String(met.data.connection), user, caller);
+  await attempts.unlock(String(verifiedChallenge.data.connection), user, caller);
   await views.page(ctx, 'account/done', { done: 'unblock.done' });
 }

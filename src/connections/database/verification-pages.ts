@@ -19,7 +19,7 @@ async function showVerification(deps: AccountPagesDependencies, ctx: Context): P
   const ticket = ticketOf(ctx.query.ticket);
   const open = await openVerification(deps, ticket);
   if (open === undefined) throw linkExpired();
-  const after = await ticketTarget(deps.config, open.met);
+  const after = await ticketTarget(deps.config, open.verifiedChallenge);
   await deps.views.page(
     ctx,
     'account/verify',
@@ -41,12 +41,12 @@ async function handleVerification(deps: AccountPagesDependencies, ctx: Context):
     if (!(await discardAccount(deps, ticket, ctx.ip))) throw linkExpired();
     return deps.views.page(ctx, 'account/done', { done: 'verify.discarded' });
   }
-  const met = (await openVerification(deps, ticket))?.met;
+  const verifiedChallenge = (await openVerification(deps, ticket))?.verifiedChallenge;
   const user = await verifyEmail(deps, ticket, ctx.ip);
   if (user === undefined) throw linkExpired();
   const message = 'Your email was verified. You can continue using the application.';
   const outcome = { success: true, message, email: user.email };
-  const after = met && (await ticketTarget(deps.config, met));
+  const after = verifiedChallenge && (await ticketTarget(deps.config, verifiedChallenge));
   const target = resultUrl(deps, 'verify_email', outcome, after);
   if (target !== undefined) return see(ctx, target);
   await deps.views.page(ctx, 'account/done', { done: 'verify.done' });

@@ -22,10 +22,13 @@ export interface VerificationDependencies extends CustomVerificationDependencies
 export async function openVerification(
   deps: VerificationDependencies,
   ticket: string,
-): Promise<{ user: User; met: VerifiedChallenge } | undefined> {
-  const met = await deps.challenges.peekTicket(EMAIL_VERIFICATION.purpose, ticket);
-  const user = met?.userId === undefined ? undefined : await deps.users.get(met.userId);
-  return met === undefined || user === undefined || user.email !== met.data.email ? undefined : { user, met };
+): Promise<{ user: User; verifiedChallenge: VerifiedChallenge } | undefined> {
+  const verifiedChallenge = await deps.challenges.peekTicket(EMAIL_VERIFICATION.purpose, ticket);
+  const user =
+    verifiedChallenge?.userId === undefined ? undefined : await deps.users.get(verifiedChallenge.userId);
+  return verifiedChallenge === undefined || user === undefined || user.email !== verifiedChallenge.data.email
+    ? undefined
+    : { user, verifiedChallenge };
 }
 
 /**
@@ -40,15 +43,18 @@ export async function verifyEmail(
 ): Promise<User | undefined> {
   const open = await openVerification(deps, ticket);
   // This comes before the link is used up: if the custom database fails, the user can try the link again.
-  if (open !== undefined) await verifyInCustomDatabase(deps, open.user.id, String(open.met.data.email));
-  const met = open && (await deps.challenges.spendTicket(EMAIL_VERIFICATION.purpose, ticket));
-  const user = met && (await deps.users.confirmEmail(open.user.id, String(met.data.email)));
-  if (met === undefined || user === undefined) {
+  if (open !== undefined)
+    await verifyInCustomDatabase(deps, open.user.id, String(open.verifiedChallenge.data.email));
+  const verifiedChallenge = open && (await deps.challenges.spendTicket(EMAIL_VERIFICATION.purpose, ticket));
+  const user =
+    verifiedChallenge && (await deps.users.confirmEmail(open.user.id, String(verifiedChallenge.data.email)));
+  if (verifiedChallenge === undefined || user === undefined) {
     recordInvalidLink(deps, open, ip);
     return undefined;
   }
-  const connection = await deps.config.connection(String(met.data.connection));
-  const clientId = typeof met.data.clientId === 'string' ? met.data.clientId : undefined;
+  const connection = await deps.config.connection(String(verifiedChallenge.data.connection));
+  const clientId =
+    typeof verifiedChallenge.data.clientId === 'string' ? verifiedChallenge.data.clientId : undefined;
   const application = clientId === undefined ? undefined : await deps.config.client(clientId);
   deps.events.record({
     type: 'sv',
@@ -76,8 +82,10 @@ export async function discardAccount(
 ): Promise<boolean> {
   const open = await openVerification(deps, ticket);
   const isUnproved = open?.user.email_verified === false;
-  const met = isUnproved ? await deps.challenges.spendTicket(EMAIL_VERIFICATION.purpose, ticket) : undefined;
-  if (open === undefined || met === undefined) {
+  const verifiedChallenge = isUnproved
+    ? await deps.challenges.spendTicket(EMAIL_VERIFICATION.purpose, ticket)
+    : undefined;
+  if (open === undefined || verifiedChallenge === undefined) {
     recordInvalidLink(deps, open, ip);
     return false;
   }
@@ -87,7 +95,7 @@ export async function discardAccount(
     type: 'sdu',
     user_id: id,
     ip,
-    connection: String(met.data.connection),
+    connection: String(verifiedChallenge.data.connection),
     description: 'discarded by the owner of the address',
     ...(email !== undefined && { user_name: email }),
   });

@@ -3,8 +3,8 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { requiredField, textField } from '../../http/body-fields.ts';
-import { optional, required } from '../../http/described.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
+import { optional, required } from '../../http/parameter-schemas.ts';
 import type { Connection } from '../../records/collections.ts';
 import { connectionPurposes } from '../../records/connections.ts';
 import { enabledConnectionsOf } from '../../records/organizations.ts';

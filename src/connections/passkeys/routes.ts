@@ -2,8 +2,8 @@
 // authenticator (docs/wire/passkeys.md).
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { CLIENT_FIELDS, optional } from '../../http/described.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
+import { CLIENT_FIELDS, optional } from '../../http/parameter-schemas.ts';
 import { type RouteDeclarations, taking } from '../../http/routes.ts';
 import type { Client, Connection } from '../../records/collections.ts';
 import { passkeyOptions } from '../../records/database-options.ts';

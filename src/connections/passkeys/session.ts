@@ -54,8 +54,8 @@ export async function endSession(
   authSession: string,
   clientId: string,
 ): Promise<{ session: PasskeySession; challenge: string } | undefined> {
-  const met = await challenges.spendTicket(PURPOSE, authSession);
-  const session = met?.data.session as PasskeySession | undefined;
+  const verifiedChallenge = await challenges.spendTicket(PURPOSE, authSession);
+  const session = verifiedChallenge?.data.session as PasskeySession | undefined;
   if (session === undefined || session.clientId !== clientId) return undefined;
   return { session, challenge: challengeOf(authSession) };
 }

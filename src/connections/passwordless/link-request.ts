@@ -1,8 +1,8 @@
 // The parameters of a login link: those of its request to /passwordless/start, and those in its query.
 import { z } from 'zod';
 import type { Fields } from '../../http/body-fields.ts';
-import { optional, required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
+import { optional, required } from '../../http/parameter-schemas.ts';
 import { authenticationMethod } from '../../records/client-authentication.ts';
 import type { Client } from '../../records/collections.ts';
 

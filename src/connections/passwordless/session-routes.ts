@@ -2,9 +2,9 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { grantTypeOf } from '../../engine/tokens.ts';
-import { CLIENT_FIELDS, optional } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
+import { CLIENT_FIELDS, optional } from '../../http/parameter-schemas.ts';
 import type { Client, Connection } from '../../records/collections.ts';
 import type { CodeKind } from '../../records/database-options.ts';
 import type { Config } from '../../tenant/config.ts';

@@ -216,8 +216,8 @@ export async function finishLogout(
   ctx: Context,
   state: string,
 ): Promise<void> {
-  const met = await deps.challenges.spendTicket<PendingAnswer>(PURPOSE, state);
-  const answered = met?.data;
+  const verifiedChallenge = await deps.challenges.spendTicket<PendingAnswer>(PURPOSE, state);
+  const answered = verifiedChallenge?.data;
   const connection = answered && (await deps.config.connection(answered.connection));
   if (answered === undefined || connection === undefined) {
     throw badMessage('This logout has expired or is already done.');

@@ -1,8 +1,8 @@
 // The routes of this server as a SAML service provider.
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { optional } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
+import { optional } from '../../http/parameter-schemas.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { receive } from '../../saml-messages/bindings.ts';
 import { badMessage } from '../../saml-messages/xml.ts';

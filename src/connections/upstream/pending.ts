@@ -103,8 +103,8 @@ export function pendingLogins(deps: { challenges: Challenges; clock: Clock; rand
       return (await challenges.issueTicket(kept)).secret;
     },
     takeOutcome: async (ctx, uid, ticket) => {
-      const met = await challenges.peekTicket(OUTCOME, ticket);
-      return met?.data.uid === uid ? take<UpstreamOutcome>(ctx, OUTCOME, ticket) : undefined;
+      const verifiedChallenge = await challenges.peekTicket(OUTCOME, ticket);
+      return verifiedChallenge?.data.uid === uid ? take<UpstreamOutcome>(ctx, OUTCOME, ticket) : undefined;
     },
   };
 }

@@ -82,8 +82,9 @@ export function tryLogins({
   random: Random;
 }): TryLogins {
   const keptOf = async (state: Query[string]): Promise<Kept | undefined> => {
-    const met = typeof state === 'string' ? await challenges.peekTicket(PURPOSE, state) : undefined;
-    return met?.data as Kept | undefined;
+    const verifiedChallenge =
+      typeof state === 'string' ? await challenges.peekTicket(PURPOSE, state) : undefined;
+    return verifiedChallenge?.data as Kept | undefined;
   };
   return {
     begin: async (session, { clientId, params }) => {

@@ -3,8 +3,8 @@
 import { Secret } from 'otpauth';
 import { z } from 'zod';
 import { requiredField } from '../../http/body-fields.ts';
-import { required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
+import { required } from '../../http/parameter-schemas.ts';
 import { qrCode } from '../../pages/qr-code.ts';
 import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import { updateWithResult } from '../../store/update-with-result.ts';

@@ -77,9 +77,10 @@ export async function enrollDevice(
   if (claims?.enrollment_tx_id !== ticket) {
     throw new AuthError(400, 'invalid_request', 'proof must be signed with the key, for this enrolment.');
   }
-  const met = await deps.challenges.spendTicket(DEVICE_ENROLLMENT, ticket);
-  const id = String(met?.data.authenticatorId ?? '');
-  const user = met?.userId === undefined ? undefined : await deps.users.get(met.userId);
+  const verifiedChallenge = await deps.challenges.spendTicket(DEVICE_ENROLLMENT, ticket);
+  const id = String(verifiedChallenge?.data.authenticatorId ?? '');
+  const user =
+    verifiedChallenge?.userId === undefined ? undefined : await deps.users.get(verifiedChallenge.userId);
   if (user === undefined || !(await registerDevice(deps.authenticators, id, { publicKey: key, name }))) {
     throw new AuthError(400, 'invalid_grant', 'This code is too old or was already used.');
   }

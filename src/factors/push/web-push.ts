@@ -3,7 +3,7 @@
 import { importJWK, SignJWT } from 'jose';
 import type { Logger } from 'pino';
 import type { Deliveries } from '../../delivery/deliveries.ts';
-import { NotTaken } from '../../delivery/not-taken.ts';
+import { DeliveryRefused } from '../../delivery/delivery-refused.ts';
 import type { Outbound } from '../../http/outbound.ts';
 import { OutboundError } from '../../http/outbound-error.ts';
 import { hasUserInfo } from '../../http/outbound-rules.ts';
@@ -84,7 +84,7 @@ export function createWebPush(deps: WebPushDependencies): WebPush {
       const endpoint = addressOf(await deps.authenticators.get(id));
       if (endpoint !== undefined) await wake(deps, id, endpoint);
     },
-    mayPass: (error) => error instanceof NotTaken && error.mayPass,
+    mayPass: (error) => error instanceof DeliveryRefused && error.mayPass,
     gaveUp: async (_waking, error) => log.warn({ err: error }, 'a device could not be woken'),
     pauses: PAUSES,
     longest: TIMEOUT * 2,
@@ -103,7 +103,7 @@ export function createWebPush(deps: WebPushDependencies): WebPush {
   };
 }
 
-/** Sends one message. @throws NotTaken */
+/** Sends one message. @throws DeliveryRefused */
 async function wake(deps: WebPushDependencies, id: string, endpoint: string): Promise<void> {
   const keys = deps.config.settings().webPush;
   if (keys === undefined) return;
@@ -118,14 +118,14 @@ async function wake(deps: WebPushDependencies, id: string, endpoint: string): Pr
     })
     .catch((thrown: unknown) => {
       const mayBe = thrown instanceof OutboundError && thrown.failure !== 'refused';
-      throw new NotTaken('a push service could not be reached', mayBe);
+      throw new DeliveryRefused('a push service could not be reached', mayBe);
     });
   // RFC 8030 §7.3: the subscription has expired.
   if (answer.status === 404 || answer.status === 410)
     return setPushEndpoint(deps.authenticators, id, undefined);
   if (answer.ok) return;
   const isBusy = answer.status >= 500 || answer.status === 429;
-  throw new NotTaken(`a push service answered ${answer.status}`, isBusy);
+  throw new DeliveryRefused(`a push service answered ${answer.status}`, isBusy);
 }
 
 /** Returns the `Authorization` header that identifies the tenant to a push service (RFC 8292 §2). */

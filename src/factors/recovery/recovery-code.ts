@@ -1,8 +1,8 @@
 // The recovery code as a second factor, used when the others are lost.
 import { z } from 'zod';
 import { requiredField } from '../../http/body-fields.ts';
-import { required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
+import { required } from '../../http/parameter-schemas.ts';
 import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import type { Claimant } from '../claimant.ts';
 import type { Factor, FactorDependencies, Verification } from '../factor.ts';

@@ -130,10 +130,11 @@ async function verify(
   claimant: Claimant,
   { code, oobCode }: { code: string; oobCode: string },
 ): Promise<Verification> {
-  const met = await deps.challenges.spendTicket(PURPOSE, oobCode);
-  if (met === undefined || met.userId !== claimant.user.id) return { ok: false, outcome: 'unknown' };
-  const { authenticatorId } = met.data;
-  const party = await relyingPartyOf(deps, met.data);
+  const verifiedChallenge = await deps.challenges.spendTicket(PURPOSE, oobCode);
+  if (verifiedChallenge === undefined || verifiedChallenge.userId !== claimant.user.id)
+    return { ok: false, outcome: 'unknown' };
+  const { authenticatorId } = verifiedChallenge.data;
+  const party = await relyingPartyOf(deps, verifiedChallenge.data);
   return countingGuesses(deps, claimant, async () =>
     typeof authenticatorId === 'string'
       ? register(deps, kind, claimant, { code, challenge: oobCode, party, authenticatorId })

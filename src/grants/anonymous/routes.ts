@@ -2,8 +2,8 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { ANONYMOUS_TRANSFER, issueTransfer, TRANSFER_SECONDS } from '../../engine/anonymous-transfer.ts';
-import { CLIENT_FIELDS, optional, required } from '../../http/described.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
+import { CLIENT_FIELDS, optional, required } from '../../http/parameter-schemas.ts';
 import { type RouteDeclarations, taking } from '../../http/routes.ts';
 import type { Challenges } from '../../protection/challenges.ts';
 import { epochSeconds } from '../../runtime/clock.ts';

@@ -6,8 +6,8 @@ import { type BackchannelParameters, backchannelParameters } from '../../engine/
 import { BACKCHANNEL_INTERVAL, issueBackchannel } from '../../engine/backchannel-requests.ts';
 import { namesAllowed } from '../../engine/organization-parameter.ts';
 import { bodyFields, requiredField } from '../../http/body-fields.ts';
-import { CLIENT_FIELDS, optional, required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
+import { CLIENT_FIELDS, optional, required } from '../../http/parameter-schemas.ts';
 import type { Challenges } from '../../protection/challenges.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import { asksEachTime } from '../../records/apis.ts';

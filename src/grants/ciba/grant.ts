@@ -5,8 +5,8 @@ import { type PolledBackchannel, pollBackchannel } from '../../engine/backchanne
 import { completedRequest } from '../../engine/second-factor.ts';
 import type { GrantDeclaration } from '../../engine/tokens.ts';
 import { requiredField } from '../../http/body-fields.ts';
-import { required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
+import { required } from '../../http/parameter-schemas.ts';
 import type { Challenges } from '../../protection/challenges.ts';
 import { asksEachTime } from '../../records/apis.ts';
 import { authenticationMethod } from '../../records/client-authentication.ts';

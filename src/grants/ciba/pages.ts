@@ -125,9 +125,9 @@ async function waitingFor(
 async function takeAnswer(deps: ApprovalPageDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);
   const { ticket, request, decision } = formFields(ctx, 'ticket', 'request', 'decision');
-  const met = await deps.challenges.spendTicket<Approver>(PURPOSE, ticket);
-  if (met === undefined) throw requestExpired();
-  const approver = met.data;
+  const verifiedChallenge = await deps.challenges.spendTicket<Approver>(PURPOSE, ticket);
+  if (verifiedChallenge === undefined) throw requestExpired();
+  const approver = verifiedChallenge.data;
   const found = (await waitingFor(deps, approver)).find(({ id }) => id === request);
   const isAllowed = decision === 'accept';
   const worth = isAllowed ? approver.login : undefined;

@@ -2,8 +2,8 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { bodyFields } from '../../http/body-fields.ts';
-import { CLIENT_FIELDS, optional } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
+import { CLIENT_FIELDS, optional } from '../../http/parameter-schemas.ts';
 import { ACTIVATE, DEVICE_GRANT } from './callbacks.ts';
 import { CODE_SECONDS, type CodeDependencies, INTERVAL, issueCodes } from './codes.ts';
 

@@ -4,8 +4,8 @@ import { toResource } from '../../engine/audience.ts';
 import { completedRequest } from '../../engine/second-factor.ts';
 import type { GrantDeclaration } from '../../engine/tokens.ts';
 import { requiredField } from '../../http/body-fields.ts';
-import { required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
+import { required } from '../../http/parameter-schemas.ts';
 import { DEVICE_GRANT } from './callbacks.ts';
 import { type CodeDependencies, INTERVAL, needsConsent, type Polled, poll } from './codes.ts';
 

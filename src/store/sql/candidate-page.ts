@@ -80,19 +80,20 @@ export async function candidatePage(
     held: branches.flatMap(({ rest }) => rest.flatMap(referencesIn)),
     dialect,
   };
-  const pageIn = (met: AnyRecord[]): Found => ({
-    records: met.slice(page * limit, end),
-    more: met.length > end,
+  const pageIn = (verifiedChallenge: AnyRecord[]): Found => ({
+    records: verifiedChallenge.slice(page * limit, end),
+    more: verifiedChallenge.length > end,
     total: undefined,
   });
-  let last: Matched = { met: [], isAll: false };
+  let last: Matched = { verifiedChallenge: [], isAll: false };
   for (const bound of bounds) {
     last = matchesIn(searched, bound, reach, await runner.candidates(candidatesOf(searched, bound)));
-    if (last.isAll || last.met.length === reach) return { query: asked, found: pageIn(last.met) };
+    if (last.isAll || last.verifiedChallenge.length === reach)
+      return { query: asked, found: pageIn(last.verifiedChallenge) };
   }
   // A reference filter may match few of many candidates: the full statement reads only those.
   const isCut = query.isBounded === true && searched.held.length === 0;
-  return { query: asked, ...(isCut && { found: { ...pageIn(last.met), isCut } }) };
+  return { query: asked, ...(isCut && { found: { ...pageIn(last.verifiedChallenge), isCut } }) };
 }
 
 interface Search {
@@ -109,7 +110,7 @@ interface Bound {
 }
 
 interface Matched {
-  met: AnyRecord[];
+  verifiedChallenge: AnyRecord[];
   /** Whether no further candidate may match. */
   isAll: boolean;
 }
@@ -124,22 +125,22 @@ function matchesIn(
   const spec = rememberingLast(collection.spec);
   const isReferenced = (candidate: Candidate) => (filter: ReferenceFilter) =>
     candidate.held[held.indexOf(filter)] === true;
-  const met = new Map<string, AnyRecord>();
-  const given = () => [...met.values()];
+  const verifiedChallenge = new Map<string, AnyRecord>();
+  const given = () => [...verifiedChallenge.values()];
   let seen = 0;
   for (const [n, { rest }] of branches.entries()) {
     const ofBranch = candidates.filter((one) => one.n === n);
     for (const one of ofBranch) {
       const record = one.record();
       if (rest.every((filter) => matches(spec, record, filter, isReferenced(one))))
-        met.set(record.id, record);
-      if (met.size === reach) return { met: given(), isAll: false };
+        verifiedChallenge.set(record.id, record);
+      if (verifiedChallenge.size === reach) return { verifiedChallenge: given(), isAll: false };
     }
     seen += ofBranch.length;
     // This branch has more candidates, which come before those of the next branch.
-    if (ofBranch.length === each || seen === all) return { met: given(), isAll: false };
+    if (ofBranch.length === each || seen === all) return { verifiedChallenge: given(), isAll: false };
   }
-  return { met: given(), isAll: true };
+  return { verifiedChallenge: given(), isAll: true };
 }
 
 /**

@@ -3,7 +3,7 @@ import type { KoaContextWithOIDC, RefreshToken } from 'oidc-provider';
 import type { Users } from '../users/users.ts';
 import { toAudience } from './audience.ts';
 import { connectionOf } from './browser-login.ts';
-import type { LoginToJudge } from './login-event.ts';
+import type { ActionLogin } from './login-event.ts';
 import type { RecordedMethod } from './login-methods.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { wantedOf } from './step-up.ts';
@@ -27,7 +27,7 @@ export async function loginOfSession(
     ownCallbacks,
   }: { users: Pick<Users, 'get' | 'identitiesOf'>; ownCallbacks: Pick<OwnCallbacks, 'protocolOf'> },
   ctx: KoaContextWithOIDC,
-): Promise<LoginToJudge | undefined> {
+): Promise<ActionLogin | undefined> {
   const { session, client, params } = ctx.oidc;
   const user = session?.accountId === undefined ? undefined : await users.get(session.accountId);
   if (session === undefined || user === undefined || client === undefined) return undefined;
@@ -52,11 +52,11 @@ export async function loginOfSession(
 export async function loginOfGrant(
   { users }: { users: Pick<Users, 'get' | 'identitiesOf'> },
   ctx: KoaContextWithOIDC,
-): Promise<LoginToJudge | undefined> {
+): Promise<ActionLogin | undefined> {
   const { RefreshToken: token, Grant: grant, Client: client } = ctx.oidc.entities;
   const user = token === undefined ? undefined : await users.get(token.accountId);
   if (token === undefined || user === undefined || client === undefined) return undefined;
-  const { amr = [], organization, connection = '' } = (grant ?? {}) as Partial<LoginToJudge>;
+  const { amr = [], organization, connection = '' } = (grant ?? {}) as Partial<ActionLogin>;
   return {
     user,
     clientId: client.clientId,

@@ -1,13 +1,13 @@
 // The failure of a delivery whose receiver did not accept it.
 
 /** A failed try of a delivery. */
-export class NotTaken extends Error {
+export class DeliveryRefused extends Error {
   /** Whether a later try may succeed. */
   readonly mayPass: boolean;
 
   constructor(message: string, mayPass: boolean) {
     super(message);
-    this.name = 'NotTaken';
+    this.name = 'DeliveryRefused';
     this.mayPass = mayPass;
   }
 }

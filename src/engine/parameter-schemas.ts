@@ -1,6 +1,6 @@
 // Schemas of the engine's requests, for the OpenAPI document only: the engine itself checks requests.
 import { z } from 'zod';
-import { CLIENT_FIELDS, optional, required } from '../http/described.ts';
+import { CLIENT_FIELDS, optional, required } from '../http/parameter-schemas.ts';
 
 /** Parameters of /authorize (OpenID Connect Core §3.1.2.1); unknown ones are kept for upstream providers. */
 export const authorizationParameters = z.looseObject({
