@@ -1,5 +1,10 @@
 // Adds a passkey for a logged-in user: begun, then verified once by the login that began it.
-import { endPasskey, keepPasskey, passkeyRegistration } from '../connections/passkeys/passkeys.ts';
+import {
+  endPasskey,
+  keepPasskey,
+  MOST_PASSKEYS,
+  passkeyRegistration,
+} from '../connections/passkeys/passkeys.ts';
 import { beginSession, endSession } from '../connections/passkeys/session.ts';
 import { accountOf } from '../factors/enroll.ts';
 import { AuthError } from '../http/errors.ts';
@@ -17,9 +22,6 @@ import { type MethodView, PASSKEY_PREFIX, passkeyView } from './views.ts';
 
 /** The id in the path of a passkey that is not created yet. */
 export const NEW_PASSKEY = `${PASSKEY_PREFIX}new`;
-
-/** How many passkeys a user may have. */
-const MOST = 20;
 
 /** The identity that a passkey or password is for; by default the first one that fits. */
 export interface WantedIdentity {
@@ -48,7 +50,8 @@ export async function beginPasskey(
   const { user, clientId, login, at } = actor;
   const connection = await connectionFor(deps, user.id, wanted);
   const own = await passkeysOf(deps, user.id);
-  if (own.length >= MOST) throw invalidField('type', 'There are too many passkeys: one must be removed.');
+  if (own.length >= MOST_PASSKEYS)
+    throw invalidField('type', 'There are too many passkeys: one must be removed.');
   const owner = { userId: user.id, login: login.id };
   const { authSession, challenge } = await beginSession(deps, { clientId, connection, at, owner });
   const registration = passkeyRegistration(challenge, user.id, accountOf(user), own);

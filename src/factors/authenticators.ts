@@ -5,8 +5,9 @@ import { type FactorKind, SECOND_FACTORS } from '../records/second-factors.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
-import type { Collection, Store } from '../store/contract.ts';
-import { type ConfirmOptions, confirm, isBegun, removeIf } from './confirm.ts';
+import type { Collection, Store, Write } from '../store/contract.ts';
+import { writeInTurn } from '../store/write-in-turn.ts';
+import { type ConfirmOptions, confirm, isBegun, removeIf, turnOf } from './confirm.ts';
 import type { FactorChanges } from './factor-changes.ts';
 
 export type Authenticator = Frozen<AuthenticatorRecord>;
@@ -32,6 +33,11 @@ interface GivenAuthenticator {
   fields: OwnFields;
 }
 
+interface GiveOptions {
+  instead?: boolean;
+  check?(present: readonly Authenticator[]): void;
+}
+
 export interface Authenticators {
   /** Returns all authenticators of a user, including unconfirmed ones. */
   of(userId: string): Promise<Authenticator[]>;
@@ -50,12 +56,9 @@ export interface Authenticators {
   /**
    * Gives a user active authenticators, for an administrator.
    * @param options.instead whether to delete all others of the user, in the same write.
+   * @param options.check is called with all that the user has at the write, and throws to refuse.
    */
-  give(
-    userId: string,
-    given: readonly GivenAuthenticator[],
-    options?: { instead?: boolean },
-  ): Promise<Authenticator[]>;
+  give(userId: string, given: readonly GivenAuthenticator[], options?: GiveOptions): Promise<Authenticator[]>;
   /** Changes an authenticator atomically. @returns the new record; undefined when there is none with that id. */
   update(id: string, change: (current: Authenticator) => Authenticator): Promise<Authenticator | undefined>;
   /**
@@ -98,7 +101,7 @@ export function createAuthenticators(deps: AuthenticatorsDependencies): Authenti
     give: (userId, given, options) => give(deps, userId, given, options),
     update: (id, change) => records.update(id, change),
     confirm: (authenticator, options, by) =>
-      factorChanges.around(authenticator.user_id, by, () => confirm(records, authenticator, options)),
+      factorChanges.around(authenticator.user_id, by, () => confirm(store, authenticator, options)),
     ...removals(records, factorChanges),
   };
 }
@@ -107,7 +110,7 @@ async function give(
   { store, clock, random, factorChanges }: AuthenticatorsDependencies,
   userId: string,
   given: readonly GivenAuthenticator[],
-  { instead = false }: { instead?: boolean } = {},
+  { instead = false, check }: GiveOptions = {},
 ): Promise<Authenticator[]> {
   const made = given.map(({ kind, fields }) => ({
     ...fields,
@@ -117,13 +120,17 @@ async function give(
     active: true,
     created_at: new Date(clock()).toISOString(),
   }));
-  await factorChanges.around(userId, undefined, async () => {
-    const before = instead ? await store.collection('authenticators').findBy('user', userId) : [];
-    await store.batch([
-      ...before.map(({ id }) => ({ collection: 'authenticators' as const, delete: id })),
-      ...made.map((insert) => ({ collection: 'authenticators' as const, insert })),
-    ]);
-  });
+  const prepare = async (): Promise<Write[]> => {
+    const present = await store.collection('authenticators').findBy('user', userId);
+    check?.(present);
+    return [
+      ...(instead ? present : []).map(({ id }): Write => ({ collection: 'authenticators', delete: id })),
+      ...made.map((insert): Write => ({ collection: 'authenticators', insert })),
+    ];
+  };
+  // A refused call must not be recorded as a change, which would end the user's tokens.
+  check?.(await store.collection('authenticators').findBy('user', userId));
+  await factorChanges.around(userId, undefined, () => writeInTurn(store, turnOf(userId), prepare, random));
   return made;
 }
 

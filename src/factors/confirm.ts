@@ -2,8 +2,15 @@
 // factor; the unique mark `first` lets one of them become the user's first.
 import type { AuthenticatorRecord } from '../records/authenticators.ts';
 import type { Frozen } from '../records/record.ts';
-import { type Collection, UniqueKeyError } from '../store/contract.ts';
+import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';
 import { updateWithResult } from '../store/update-with-result.ts';
+import { writeInTurn } from '../store/write-in-turn.ts';
+
+/** How many confirmed authenticators a user may have, without the recovery code. */
+export const MOST_CONFIRMED = 20;
+
+/** The name of the turn in which authenticators of a user are added, for {@link writeInTurn}. */
+export const turnOf = (userId: string) => `authenticators of ${userId}`;
 
 export interface ConfirmOptions {
   /** Whether it may only become the user's first authenticator. Of several concurrent calls one succeeds. */
@@ -19,36 +26,50 @@ export interface ConfirmOptions {
 
 /**
  * Makes an authenticator active, and removes the user's unconfirmed ones.
- * @returns false when `first` is set and the user has a second factor, or when the authenticator is gone.
+ * @returns false when `first` is set and the user has a second factor, when the user has too many, or when the
+ *   authenticator is gone.
  */
 export async function confirm(
-  records: Collection<AuthenticatorRecord>,
+  store: Store,
   { id, user_id: userId }: Frozen<AuthenticatorRecord>,
   { first, counts, keepRecoveryCode }: ConfirmOptions,
 ): Promise<boolean> {
-  const active = (await records.findBy('user', userId)).filter((one) => !isBegun(one));
-  const isFirst = !active.some(counts);
-  if (first && !isFirst) return false;
-  for (const one of active) if (one.first === true && !counts(one)) await unmark(records, one.id);
+  const records = store.collection('authenticators');
   let codeHash: string | undefined;
-  const activate = (mark: boolean) =>
-    records.update(id, (current) => {
-      const { codeHash: brought, expiresAt: _end, credential_version: _begunBy, ...next } = current;
-      codeHash = brought;
-      return { ...next, active: true, ...(mark && { first: true }) };
+  let isFirst = false;
+  let isDone = false;
+  const activate = (mayMark: boolean) =>
+    writeInTurn(store, turnOf(userId), async () => {
+      isDone = false;
+      const active = (await records.findBy('user', userId)).filter((one) => !isBegun(one));
+      isFirst = !active.some(counts);
+      if ((first && !isFirst) || active.filter(isNoCode).length >= MOST_CONFIRMED) return undefined;
+      for (const one of active) if (one.first === true && !counts(one)) await unmark(records, one.id);
+      const change = (current: Frozen<AuthenticatorRecord>): AuthenticatorRecord => {
+        const { codeHash: brought, expiresAt: _end, credential_version: _begunBy, ...next } = current;
+        codeHash = brought;
+        isDone = true;
+        return { ...next, active: true, ...(isFirst && mayMark && { first: true }) } as AuthenticatorRecord;
+      };
+      return [{ collection: 'authenticators', update: id, change }];
     });
   try {
-    if ((await activate(isFirst)) === undefined) return false;
+    await activate(true);
   } catch (thrown) {
     if (!(thrown instanceof UniqueKeyError)) throw thrown;
     // Another authenticator became the user's first in the meantime.
-    if (first || (await activate(false)) === undefined) return false;
+    if (first) return false;
+    await activate(false);
   }
+  if (!isDone) return false;
   if (codeHash !== undefined && isFirst) await keepRecoveryCode(userId, codeHash);
   const begun = (await records.findBy('user', userId)).filter(isBegun);
   await Promise.all(begun.map((one) => removeIf(records, one.id, isBegun)));
   return true;
 }
+
+/** Among confirmed authenticators only the recovery code has a `codeHash`. */
+const isNoCode = ({ codeHash }: Frozen<AuthenticatorRecord>) => codeHash === undefined;
 
 /** Returns whether an authenticator is begun but not confirmed. */
 export function isBegun({ active }: Frozen<AuthenticatorRecord>): boolean {

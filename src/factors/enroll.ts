@@ -2,12 +2,10 @@
 import { AuthError } from '../http/errors.ts';
 import type { User } from '../users/user.ts';
 import type { FactorRequest } from './claimant.ts';
+import { MOST_CONFIRMED } from './confirm.ts';
 import type { Enrolled, Factor, FactorDependencies } from './factor.ts';
 import { activeAuthenticators, enabledFactors, isRecovery } from './policy.ts';
 import { attachRecoveryCode } from './recovery/codes.ts';
-
-/** How many confirmed authenticators a user may have, without recovery codes. */
-const MOST = 20;
 
 /** The factor to enrol, and its e-mail address or phone number if it has one. */
 export interface WantedFactor {
@@ -30,7 +28,7 @@ export async function enroll(
   }
   const { user, clientId, ip } = request;
   const own = (await deps.authenticators.of(user.id)).filter((one) => one.active && !isRecovery(deps, one));
-  if (own.length >= MOST)
+  if (own.length >= MOST_CONFIRMED)
     throw new AuthError(400, 'invalid_request', 'The user has too many authenticators: one must be removed.');
   deps.events.record({ type: 'gd_start_enroll', user_id: user.id, client_id: clientId, ip });
   const enrolled = await factor.enroll.begin(deps, request, address);

@@ -101,6 +101,19 @@ describe('grants, device credentials and statistics', () => {
       expect((await management.deviceCredentials.list({ type: 'public_key' })).data).to.have.length(1);
     });
 
+    it('lets a user register at most 20 keys, even with 50 requests at once', async () => {
+      const ada = await ownToken();
+      const made = await Promise.all(
+        Array.from({ length: 50 }, (_, n) =>
+          authorizeAs(server, ada, 'POST', '/device-credentials', device({ device_id: `phone-${n}` })),
+        ),
+      );
+      expect(made.filter(({ status }) => status === 201)).to.have.length(20);
+      expect(made.filter(({ status }) => status === 403)).to.have.length(30);
+      const { data } = await management.deviceCredentials.list({ type: 'public_key' });
+      expect(data).to.have.length(20);
+    });
+
     it('does not let another user delete a refresh token', async () => {
       const { tokens, userId } = await offline();
       const { data } = await management.deviceCredentials.list({ user_id: userId });

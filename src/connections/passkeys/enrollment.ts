@@ -7,6 +7,7 @@ import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Login } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
+import { MOST_PASSKEYS } from './passkeys.ts';
 
 export interface EnrollmentDependencies {
   config: Config;
@@ -21,9 +22,6 @@ export const LATER_MS = 30 * 86_400_000;
 
 /** The key in `ctx.state` of whether, as the browser says, the login was with a passkey of another device. */
 export const FROM_ELSEWHERE = 'passkeyFromElsewhere';
-
-/** Users with this many passkeys are not offered another. */
-const MOST = 20;
 
 /** Returns an `AfterLogin` that runs another one first and then, if the login goes on, may offer a passkey. */
 export function offerAfterLogin(deps: EnrollmentDependencies, otherwise: AfterLogin): AfterLogin {
@@ -51,7 +49,9 @@ export async function mayEnroll(
   if (offered === undefined) return false;
   const passkeys = await deps.store.collection('passkeys').findBy('user', userId);
   if (isLocal)
-    return offered.local_enrollment_enabled !== false && amr.includes('pop') && passkeys.length < MOST;
+    return (
+      offered.local_enrollment_enabled !== false && amr.includes('pop') && passkeys.length < MOST_PASSKEYS
+    );
   if (!amr.includes('pwd') || offered.progressive_enrollment_enabled === false) return false;
   return passkeys.length === 0 && (amr.includes('mfa') || !(await hasSecondFactor(deps, userId)));
 }

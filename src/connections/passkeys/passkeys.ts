@@ -6,6 +6,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import { type Store, UniqueKeyError } from '../../store/contract.ts';
 import { updateWithResult } from '../../store/update-with-result.ts';
+import { writeInTurn } from '../../store/write-in-turn.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import {
@@ -58,7 +59,10 @@ interface PasskeyOwner extends Pick<PasskeyRecord, 'user_id' | 'connection'> {
 /** Characters of a `User-Agent` that are stored; those of browsers are shorter. */
 const LONGEST_USER_AGENT = 500;
 
-/** Stores a verified passkey for a user. @returns false if the credential is already registered. */
+/** How many passkeys a user may have. */
+export const MOST_PASSKEYS = 20;
+
+/** Stores a verified passkey for a user. @returns false if the credential is already registered, or the user has too many. */
 export async function keepPasskey(
   { store, wallClock }: Pick<PasskeyDependencies, 'store' | 'wallClock'>,
   credential: WebAuthnCredential,
@@ -67,7 +71,7 @@ export async function keepPasskey(
   const created_at = new Date(wallClock()).toISOString();
   const user_agent = userAgent.slice(0, LONGEST_USER_AGENT);
   try {
-    await store.collection('passkeys').insert({
+    const insert = {
       ...credential,
       id: idOf(credential.credential_id),
       user_id,
@@ -77,8 +81,11 @@ export async function keepPasskey(
       ...(name !== undefined && { name }),
       user_agent,
       created_at,
+    };
+    return await writeInTurn(store, `passkeys of ${user_id}`, async () => {
+      const own = await store.collection('passkeys').findBy('user', user_id);
+      return own.length >= MOST_PASSKEYS ? undefined : [{ collection: 'passkeys', insert }];
     });
-    return true;
   } catch (thrown) {
     if (thrown instanceof UniqueKeyError) return false;
     throw thrown;

@@ -5,6 +5,7 @@ import type { ArtifactRecord } from '../../records/engine.ts';
 import type { Frozen } from '../../records/record.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import { type Store, UniqueKeyError } from '../../store/contract.ts';
+import { writeInTurn } from '../../store/write-in-turn.ts';
 import { type Call, type Caller, callsWith, created, noContent, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
 import { fieldsQuery, selectFields } from '../fields.ts';
@@ -115,19 +116,16 @@ export const deviceCredentialCalls: Call<SessionsDependencies>[] = [
     }),
     handle: async ({ store }, { body, caller }) => {
       const { type: _, client_id = caller.clientId, ...device } = body;
-      if ((await publicKeysOf(store, caller.subject)).length >= MOST.keys)
-        throw apiError(403, 'You reached the limit of entities of this type for this tenant.');
       const id = idFor(caller.subject, client_id, device.device_id);
       // `accountId` makes it one of the user's artifacts, which are deleted when all access of the user ends.
       const payload = { ...device, accountId: caller.subject, clientId: client_id };
-      await store
-        .collection('artifacts')
-        .insert({ id: keyOf(id), model: MODEL, payload })
-        .catch((thrown: unknown) => {
-          throw thrown instanceof UniqueKeyError
-            ? conflict('The device credential already exists.')()
-            : thrown;
-        });
+      await writeInTurn(store, `device keys of ${caller.subject}`, async () => {
+        if ((await publicKeysOf(store, caller.subject)).length >= MOST.keys)
+          throw apiError(403, 'You reached the limit of entities of this type for this tenant.');
+        return [{ collection: 'artifacts', insert: { id: keyOf(id), model: MODEL, payload } }];
+      }).catch((thrown: unknown) => {
+        throw thrown instanceof UniqueKeyError ? conflict('The device credential already exists.')() : thrown;
+      });
       return created({ id });
     },
   }),

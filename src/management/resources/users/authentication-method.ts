@@ -27,7 +27,7 @@ interface UserFactors {
   give(
     userId: string,
     given: readonly NewFactor[],
-    options?: { instead?: boolean },
+    options?: { instead?: boolean; check?(present: readonly Authenticator[]): void },
   ): Promise<Authenticator[]>;
   update(id: string, change: (current: Authenticator) => Authenticator): Promise<Authenticator | undefined>;
   remove(id: string): Promise<unknown>;

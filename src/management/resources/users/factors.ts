@@ -45,12 +45,14 @@ const allCalls: Call<UserFactorsDependencies>[] = [
     body: method,
     handle: async (deps, { params, body }) => {
       const user = await userOf(deps, params.id);
-      const own = await deps.authenticators.of(user.id);
       const wanted = factorOf(body);
-      if (wanted.kind !== 'otp' && own.some((one) => one.active && isSame(one, wanted)))
-        throw conflict('The authentication method already exists.', 'authentication_method_conflict')();
-      if (own.length >= MOST) throw apiError(400, 'The user has too many authentication methods.');
-      const [made] = await deps.authenticators.give(user.id, [wanted]);
+      const [made] = await deps.authenticators.give(user.id, [wanted], {
+        check: (own) => {
+          if (wanted.kind !== 'otp' && own.some((one) => one.active && isSame(one, wanted)))
+            throw conflict('The authentication method already exists.', 'authentication_method_conflict')();
+          if (own.length >= MOST) throw apiError(400, 'The user has too many authentication methods.');
+        },
+      });
       return created(made && methodView(made));
     },
   }),
