@@ -12,7 +12,7 @@ interface HealthDependencies {
 }
 
 const limits = {
-  other: { capacity: 600, perMinute: 3000, per: 'address', where: 'every other path, unknown ones too' },
+  other: { capacity: 600, perMinute: 3000, per: 'address', where: 'every other path, also unknown ones' },
 } satisfies Limits;
 
 declare module './records/limits.ts' {
@@ -26,8 +26,12 @@ export const health = feature<HealthDependencies>({
   limits,
   pages: ['error'],
   routes: {
-    'GET|HEAD /healthz': { ...probe, summary: 'Whether the process lives', handle: answerAlive },
-    'GET|HEAD /readyz': { ...probe, summary: 'Whether it can serve: the store answers', handle: answerReady },
+    'GET|HEAD /healthz': { ...probe, summary: 'Whether the process is alive', handle: answerAlive },
+    'GET|HEAD /readyz': {
+      ...probe,
+      summary: 'Whether the process can serve requests: the store answers',
+      handle: answerReady,
+    },
   },
 });
 

@@ -36,7 +36,7 @@ export const connectedAccountRoutes: RouteDeclarations<ConnectedRoutesDependenci
   [`POST ${PATH}/connect` as const]: {
     ...myAccountRoute,
     summary: 'Begin to connect an account at another provider',
-    answers: { 201: { description: 'Where the browser goes, with the ticket', body: connectAnswer } },
+    answers: { 201: { description: 'The URL for the browser, with the ticket', body: connectAnswer } },
     ...withBody<ConnectedRoutesDependencies, typeof connectBody>(
       'create:me:connected_accounts',
       connectBody,
@@ -54,7 +54,7 @@ export const connectedAccountRoutes: RouteDeclarations<ConnectedRoutesDependenci
   },
   [`POST ${PATH}/complete` as const]: {
     ...myAccountRoute,
-    summary: 'Keep the account that was connected',
+    summary: 'Complete the connection of an account',
     answers: { 201: { description: 'The account', body: connectedAnswer } },
     ...withBody<ConnectedRoutesDependencies, typeof completeBody>(
       'create:me:connected_accounts',
@@ -76,7 +76,7 @@ export const connectedAccountRoutes: RouteDeclarations<ConnectedRoutesDependenci
     ...withToken<ConnectedRoutesDependencies>('read:me:connected_accounts'),
     summary: 'The accounts that the user has connected',
     query: accountsQuery,
-    answers: { 200: { description: 'Without their tokens', body: accountsAnswer } },
+    answers: { 200: { description: 'The accounts, without their tokens', body: accountsAnswer } },
     handle: async (deps, ctx) => {
       const { connection, ...page } = read(ctx, accountsQuery);
       const all = await listConnected(deps, actorIn(ctx), connection);
@@ -97,9 +97,9 @@ export const connectedAccountRoutes: RouteDeclarations<ConnectedRoutesDependenci
   [`GET ${PATH}/connections` as const]: {
     ...myAccountRoute,
     ...withToken<ConnectedRoutesDependencies>('read:me:connected_accounts'),
-    summary: 'By which connections accounts can be connected',
+    summary: 'List the connections that can connect accounts',
     query: pageQuery,
-    answers: { 200: { description: 'Those of the application', body: connectionsAnswer } },
+    answers: { 200: { description: 'The connections of the application', body: connectionsAnswer } },
     handle: async (deps, ctx) => {
       const all = await connectable(deps.config, actorIn(ctx).clientId);
       const { items, next } = pageOf(all, ({ connection }) => connection.name, read(ctx, pageQuery));

@@ -8,7 +8,7 @@ const scopeToken = z
 
 export const connectBody = z.object({
   connection: z.string().max(128),
-  scopes: z.array(scopeToken).max(50).default([]).describe('Beside those of the connection.'),
+  scopes: z.array(scopeToken).max(50).default([]).describe('Scopes in addition to those of the connection.'),
   redirect_uri: z.string().max(2000).describe('A callback of the application.'),
   state: z.string().max(2000).optional(),
   code_challenge: z
@@ -25,8 +25,8 @@ export const connectBody = z.object({
 export const connectAnswer = z.object({
   connect_uri: z.string(),
   connect_params: z.object({ ticket: z.string() }).describe('For the query of `connect_uri`.'),
-  auth_session: z.string().describe('For `/complete`, by the same login.'),
-  expires_in: z.number().describe('Of the ticket, seconds.'),
+  auth_session: z.string().describe('For `/complete`, with a token of the same login.'),
+  expires_in: z.number().describe('Lifetime of the ticket, in seconds.'),
 });
 export const completeBody = z.object({
   auth_session: z.string().max(100),
@@ -51,7 +51,7 @@ export const connectionsAnswer = z.object({
   next: z.string().optional(),
 });
 export const pageQuery = z.object({
-  from: z.string().max(255).optional().describe('`next` of the page before.'),
+  from: z.string().max(255).optional().describe('`next` of the previous page.'),
   take: z.coerce.number().int().min(1).max(100).optional(),
 });
 export const accountsQuery = pageQuery.extend({ connection: z.string().max(128).optional() });

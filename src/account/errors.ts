@@ -74,7 +74,7 @@ problemShape.described = {
     type: z.string().describe(`\`${TYPE}\` and a code for programs.`),
     status: z.number(),
     title: z.string(),
-    detail: z.string().describe('A sentence for people who write them.'),
+    detail: z.string().describe('A sentence for developers.'),
     validation_errors: z
       .array(z.looseObject({ detail: z.string(), field: z.string().optional() }))
       .optional(),

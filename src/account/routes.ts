@@ -24,9 +24,9 @@ export const accountRoutes: RouteDeclarations<Deps> = {
   [`GET ${METHODS}` as const]: {
     ...myAccountRoute,
     ...withToken<Deps>('read:me:authentication_methods'),
-    summary: 'What the user logs in with',
+    summary: "List the user's authentication methods",
     query: z.object({ type: z.enum(METHOD_TYPES).optional() }),
-    answers: { 200: { description: 'Passwords, passkeys, and second factors that count', body: listAnswer } },
+    answers: { 200: { description: 'Passwords, passkeys, and confirmed second factors', body: listAnswer } },
     handle: async (deps, ctx) => {
       const { type } = ctx.query;
       if (type !== undefined && !isMethodType(type)) throw invalidQuery('type', 'There is no such type.');
@@ -36,15 +36,18 @@ export const accountRoutes: RouteDeclarations<Deps> = {
   },
   [`POST ${METHODS}` as const]: {
     ...myAccountRoute,
-    summary: 'Begin to add to what the user logs in with',
+    summary: 'Begin to add an authentication method',
     answers: {
-      201: { description: 'What is to be verified now, at `Location` and `/verify`', body: begunAnswer },
+      201: {
+        description: 'The method, which must now be verified (at `Location` with `/verify`)',
+        body: begunAnswer,
+      },
     },
     ...withBody('create:me:authentication_methods', createBody, handleCreate),
   },
   [`POST ${METHODS}/:id/verify` as const]: {
     ...myAccountRoute,
-    summary: 'Verify what was begun: from now on it counts',
+    summary: 'Verify a new authentication method, which is then active',
     answers: { 201: { description: 'The authentication method', body: methodAnswer } },
     ...withBody('create:me:authentication_methods', verifyBody, handleVerify),
   },
@@ -80,8 +83,8 @@ export const accountRoutes: RouteDeclarations<Deps> = {
   'GET /me/v1/factors': {
     ...myAccountRoute,
     ...withToken<Deps>('read:me:factors'),
-    summary: 'What the tenant lets its users log in with',
-    answers: { 200: { description: 'Those that are on', body: factorsAnswer } },
+    summary: 'List the factors that the tenant has enabled',
+    answers: { 200: { description: 'The enabled factors', body: factorsAnswer } },
     handle: async (deps, ctx) => {
       ctx.body = { factors: await offeredTypes(deps, actorIn(ctx)) };
     },

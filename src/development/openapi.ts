@@ -27,12 +27,12 @@ interface Components {
 }
 
 const RATE_LIMITED = {
-  description: 'Too many requests of this address, or about this user.',
+  description: 'Too many requests from this address, or for this user.',
   headers: Object.fromEntries(
     Object.entries({
-      'X-RateLimit-Limit': "The bucket's size.",
-      'X-RateLimit-Remaining': 'What is left in it.',
-      'X-RateLimit-Reset': 'When it is full, epoch seconds.',
+      'X-RateLimit-Limit': 'The size of the bucket.',
+      'X-RateLimit-Remaining': 'The number of requests left.',
+      'X-RateLimit-Reset': 'When the bucket is full again, in epoch seconds.',
       'Retry-After': 'Seconds to wait.',
     }).map(([name, description]) => [name, { description, schema: { type: 'integer' } }]),
   ),
@@ -51,7 +51,8 @@ const SECURITY = {
     type: 'apiKey',
     in: 'header',
     name: 'Authorization',
-    description: '`Device <JWT>`: signed with the key of the device, for this server, a minute old at most.',
+    description:
+      '`Device <JWT>`: a JWT signed with the key of the device, for this server, at most a minute old.',
   },
 };
 
@@ -191,7 +192,7 @@ function failure(
       : { 'application/json': { schema: { $ref: `#/components/schemas/${name}` } } };
   const id = `${kind}${name}`;
   responses[id] = {
-    ...(kind === 'RateLimited' ? RATE_LIMITED : { description: 'What went wrong.' }),
+    ...(kind === 'RateLimited' ? RATE_LIMITED : { description: 'The error.' }),
     content,
   };
   return { $ref: `#/components/responses/${id}` };

@@ -6,41 +6,45 @@ import { CLIENT_FIELDS, optional, required } from '../http/parameter-schemas.ts'
 export const authorizationParameters = z.looseObject({
   client_id: required('The application.'),
   request_uri: optional(
-    'What `/oauth/par` answered (RFC 9126); nothing else counts beside it and `client_id`.',
+    'The value from `/oauth/par` (RFC 9126); all other parameters except `client_id` are ignored.',
   ),
   response_type: required('`code`, `token`, `id_token`, `id_token token`, or a hybrid of them.'),
   redirect_uri: required('One of the callbacks of the application.'),
-  scope: optional('`openid profile email` where nothing is said.'),
-  state: optional('Returned as it is.'),
+  scope: optional('`openid profile email` by default.'),
+  state: optional('Returned unchanged.'),
   nonce: optional('Returned in the ID token.'),
   audience: optional(
-    'The API that the access token is for: its identifier. `resource` (RFC 8707) says the same.',
+    'The identifier of the API that the access token is for. `resource` (RFC 8707) has the same meaning.',
   ),
   response_mode: optional(
     '`query`, `fragment`, `form_post` or `web_message`; `jwt`, or one of the first three with `.jwt`, for a signed response.',
   ),
-  code_challenge: optional('PKCE (RFC 7636); applications without a secret need it.'),
+  code_challenge: optional('PKCE (RFC 7636); required from public applications.'),
   code_challenge_method: optional('`S256`'),
-  dpop_jkt: optional('The key that the code is bound to (RFC 9449 §10): its thumbprint.'),
+  dpop_jkt: optional('The thumbprint of the DPoP key that the code is bound to (RFC 9449 §10).'),
   connection: optional('The connection to log in with.'),
   organization: optional('The organization, by id or name.'),
   invitation: optional('The ticket of an invitation.'),
   prompt: optional('`none`, `login`, `consent`, `select_account`.'),
-  screen_hint: optional('`signup` begins with the form to sign up.'),
-  login_hint: optional('Fills in the address or username.'),
-  max_age: optional('Seconds since the last login, at most.'),
+  screen_hint: optional('`signup` shows the sign-up page first.'),
+  login_hint: optional('Fills in the e-mail address or username.'),
+  max_age: optional('The maximum number of seconds since the last login.'),
   acr_values: optional(
-    '`http://schemas.openid.net/pape/policies/2007/06/multi-factor` asks for a second factor.',
+    '`http://schemas.openid.net/pape/policies/2007/06/multi-factor` requires a second factor.',
   ),
-  id_token_hint: optional('An ID token of the user who is expected.'),
-  ui_locales: optional('Languages of the pages, best first.'),
-  claims: optional('Claims one by one, JSON (OpenID Connect Core §5.5).'),
-  authorization_details: optional('JSON in terms of the API (RFC 9396): of types that it has registered.'),
-  display: optional('`page`, `popup`, `touch` or `wap`; all are shown alike.'),
+  id_token_hint: optional('An ID token of the expected user.'),
+  ui_locales: optional('Languages of the pages, preferred first.'),
+  claims: optional('Requested claims, as JSON (OpenID Connect Core §5.5).'),
+  authorization_details: optional('JSON (RFC 9396), of types that the API has registered.'),
+  display: optional('`page`, `popup`, `touch` or `wap`; has no effect.'),
   request: optional('The parameters as a signed JWT (OpenID Connect Core §6.1).'),
-  login_ticket: optional('A login that was done before: of `/co/authenticate` or a login link.'),
-  session_transfer_token: optional('A session that an application hands over to the browser.'),
-  connection_scope: optional('For the upstream provider.'),
+  login_ticket: optional(
+    'A ticket from `/co/authenticate` or a login link, for a login that has already been done.',
+  ),
+  session_transfer_token: optional(
+    'A session transfer token: the session that an application transfers to the browser.',
+  ),
+  connection_scope: optional('Scopes that are requested from the upstream provider.'),
 });
 
 /** Body of /oauth/par (RFC 9126 §2.1): the parameters of /authorize and the client's authentication. */
@@ -53,14 +57,14 @@ export const pushedBody = authorizationParameters.omit({ client_id: true }).exte
 
 /** Response of /oauth/par (RFC 9126 §2.2). */
 export const pushedAnswer = z.object({
-  request_uri: z.string().describe('For `/authorize`, once, with the `client_id` alone.'),
-  expires_in: z.number().int().describe('Seconds until the browser has to come.'),
+  request_uri: z.string().describe('For one request to `/authorize`, with only `client_id` beside it.'),
+  expires_in: z.number().int().describe('Seconds until the browser must have opened `/authorize`.'),
 });
 
 const scopeAndAudience = {
-  scope: optional('What is asked for, separated by spaces.'),
+  scope: optional('The requested scopes, separated by spaces.'),
   audience: optional(
-    'The API that the access token is for: its identifier. `resource` (RFC 8707) says the same.',
+    'The identifier of the API that the access token is for. `resource` (RFC 8707) has the same meaning.',
   ),
 };
 
@@ -69,12 +73,12 @@ const organization = optional('The organization that the tokens are for, by id o
 /** Parameters of the engine's own grants, by `grant_type`. */
 export const STANDARD_GRANTS = {
   authorization_code: z.object({
-    code: required('As it came to the callback.'),
-    redirect_uri: optional('As it was sent to `/authorize`.'),
-    code_verifier: optional('Of PKCE (RFC 7636), where there was a challenge.'),
+    code: required('The code from the callback.'),
+    redirect_uri: optional('The same value as at `/authorize`.'),
+    code_verifier: optional('The code verifier of PKCE (RFC 7636), if the request had a challenge.'),
   }),
   refresh_token: z.object({
-    refresh_token: required('As it came with the access token.'),
+    refresh_token: required('The refresh token that came with an access token.'),
     scope: optional('Fewer scopes than were granted.'),
   }),
   client_credentials: z.object({ ...scopeAndAudience, organization }),
@@ -103,7 +107,7 @@ export const tokenAnswer = z.object({
   scope: z.string().optional(),
   id_token: optional('With the scope `openid`.'),
   refresh_token: optional('With the scope `offline_access`.'),
-  recovery_code: optional('A new one, where one was used.'),
+  recovery_code: optional('A new recovery code, if one was used.'),
 });
 
 /** Body of /oauth/revoke (RFC 7009 §2.1). */
@@ -116,7 +120,7 @@ export const revocationBody = z.object({
 /** Body of /oauth/introspect (RFC 7662 §2.1). */
 export const introspectionBody = z.object({
   ...CLIENT_FIELDS,
-  token: required('An access token that the API was given.'),
+  token: required('An access token that the API received.'),
   token_type_hint: optional('`access_token`'),
 });
 

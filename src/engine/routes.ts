@@ -90,7 +90,7 @@ const authorize = {
   summary: 'Log in (OAuth 2.0 and OpenID Connect authorization request)',
   answers: {
     302: 'To the callback with the response or an error, or to the pages of the login.',
-    200: 'With `response_mode` `form_post` or `web_message`: a page that hands the response over.',
+    200: 'With `response_mode` `form_post` or `web_message`: a page that passes the response on.',
   },
   handle: ({ authorization }: EngineRoutesDependencies, ctx: Context) => authorization.request(ctx),
 } as const;
@@ -99,7 +99,7 @@ const discovery = {
   limit: 'discovery',
   cors: 'any',
   errors: oauthShape,
-  summary: "The server's metadata (discovery)",
+  summary: 'The metadata of the server (discovery)',
   answers: { 200: { description: 'The metadata', body: discoveryAnswer } },
   handle: (deps: EngineRoutesDependencies, ctx: Context) =>
     deps.sendDiscovery(ctx, () => makeMetadata(deps, ctx)),
@@ -112,7 +112,7 @@ const profile = {
   limit: 'other',
   summary: "The user's profile, by an access token",
   security: ['accessToken'],
-  answers: { 200: { description: 'Claims, as the scopes of the token allow', body: userinfoAnswer } },
+  answers: { 200: { description: 'The claims that the scopes of the token allow', body: userinfoAnswer } },
   handle: sendProfile,
 } as const;
 
@@ -138,7 +138,7 @@ export const engine = feature<EngineRoutesDependencies>({
       security: ['client'],
       body: pushedBody,
       answers: {
-        201: { description: 'What `/authorize` takes in place of the parameters', body: pushedAnswer },
+        201: { description: 'The `request_uri` for `/authorize`', body: pushedAnswer },
       },
       handle: ({ pushRequest }, ctx) => pushRequest(ctx),
     },
@@ -156,17 +156,19 @@ export const engine = feature<EngineRoutesDependencies>({
       summary: 'Revoke a refresh token (RFC 7009)',
       security: ['client'],
       body: revocationBody,
-      answers: { 200: 'Revoked, or never one of the application' },
+      answers: { 200: 'Revoked; also for a token that is not one of the application' },
       handle: ({ tokens }, ctx) => tokens.revoke(ctx),
     },
     'POST /oauth/introspect': {
       ...called,
       cors: 'none',
       limit: 'introspect',
-      summary: 'Whether an access token for an API is good (RFC 7662), asked by the client of that API',
+      summary: 'Tell the client of an API whether an access token for that API is active (RFC 7662)',
       security: ['client'],
       body: introspectionBody,
-      answers: { 200: { description: 'Whether it is, and what it says', body: introspectionAnswer } },
+      answers: {
+        200: { description: 'Whether the token is active, and its claims', body: introspectionAnswer },
+      },
       handle: async ({ introspect }, ctx) => {
         const found = await introspect(ctx);
         ctx.set('Cache-Control', 'no-store');
@@ -178,7 +180,7 @@ export const engine = feature<EngineRoutesDependencies>({
     'GET|HEAD /.well-known/jwks.json': {
       ...discovery,
       summary: 'The public keys that tokens are signed with',
-      answers: { 200: { description: 'The keys, the current first', body: keySetAnswer } },
+      answers: { 200: { description: 'The keys, the current one first', body: keySetAnswer } },
       handle: sendKeys,
     },
     [`GET ${CHECK_SESSION}` as const]: {
@@ -190,7 +192,7 @@ export const engine = feature<EngineRoutesDependencies>({
     'GET /userinfo': profile,
     'POST /userinfo': {
       ...profile,
-      body: z.object({ access_token: optional('In place of the header (RFC 6750 §2.2).') }),
+      body: z.object({ access_token: optional('The access token, instead of the header (RFC 6750 §2.2).') }),
     },
   },
 });

@@ -11,19 +11,19 @@ const authenticatorTypes = (factors: typeof FACTORS) =>
 /** The answer of POST /mfa/challenge. */
 export const challengeAnswer = z.object({
   challenge_type: authenticatorTypes(FACTORS.filter(({ challenge }) => challenge !== undefined)),
-  oob_code: optional('With `oob`: goes to the token endpoint.'),
+  oob_code: optional('With `oob`: for the token endpoint.'),
   binding_method: z.literal('prompt').optional().describe('The user types a code that was sent.'),
 });
 
 /** The answer of POST /mfa/associate. */
 export const association = z.object({
   authenticator_type: authenticatorTypes(FACTORS.filter((factor) => factor.enroll !== undefined)),
-  id: required('Of the authenticator.'),
+  id: required('The id of the authenticator.'),
   secret: optional('With `otp`: base32, for the authenticator app.'),
-  barcode_uri: optional('The same, or the enrolment of a device, as a QR code shows it.'),
+  barcode_uri: optional('The URI for a QR code: the secret, or the enrolment of a device.'),
   oob_channels: optional('`sms`, `email` or `auth0`.'),
   oob_channel: optional('The same, under the name that SDKs read.'),
-  oob_code: optional('With `oob`: goes to the token endpoint.'),
+  oob_code: optional('With `oob`: for the token endpoint.'),
   binding_method: z.literal('prompt').optional().describe('The user types a code that was sent.'),
   recovery_codes: z.array(z.string()).optional().describe('With the first authenticator.'),
 });
@@ -35,5 +35,5 @@ export const authenticatorAnswer = z.object({
   type: oneOf(FACTORS.map(({ type }) => type)),
   active: z.boolean().describe('Whether it was confirmed.'),
   oob_channel: z.string().optional(),
-  name: optional('Enough to know it by.'),
+  name: optional('Part of the phone number or address, so that the user recognizes it.'),
 });

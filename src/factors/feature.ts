@@ -45,7 +45,7 @@ const events = {
   seoobft: 'Tokens were given for a code that was sent, or a login that a device approved.',
   sercft: 'Tokens were given for a recovery code.',
   feotpft: 'No tokens were given for the code of an authenticator app.',
-  feoobft: 'No tokens were given for a code that was sent, or a login that a device did not approve.',
+  feoobft: 'No tokens were given for a code that was sent, or for a login that no device approved.',
   fercft: 'No tokens were given for a recovery code.',
   gd_start_enroll: 'The enrolment of an authenticator began.',
   gd_enrollment_complete: 'An authenticator was enrolled.',

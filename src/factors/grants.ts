@@ -24,7 +24,7 @@ export interface MfaGrantDependencies extends FactorDependencies {
   wallClock: Clock;
 }
 
-const mfaToken = required('As it came with the error `mfa_required`, or of an enrolment.');
+const mfaToken = required('The token from the error `mfa_required`, or from an enrolment.');
 
 /** The MFA grants, one for each distinct grant of the factors. */
 export const mfaGrants: readonly GrantDeclaration<MfaGrantDependencies>[] = [

@@ -32,17 +32,22 @@ type ChallengeBody = z.output<typeof challengeBody>;
 
 const challengeBody = z.object({
   ...CLIENT_FIELDS,
-  mfa_token: z.string().min(1).describe('As it came with the error `mfa_required`.'),
-  challenge_type: optional('What the application can show, separated by spaces: `otp`, `oob`.'),
-  authenticator_id: optional('Which authenticator; without it the safest that fits.'),
+  mfa_token: z.string().min(1).describe('The token from the error `mfa_required`.'),
+  challenge_type: optional(
+    'The kinds of challenge that the application supports, separated by spaces: `otp`, `oob`.',
+  ),
+  authenticator_id: optional('The id of the authenticator; by default the safest one that fits.'),
 });
 
 const associateBody = z.object({
   ...CLIENT_FIELDS,
-  authenticator_types: unchecked('One of `otp`, `oob`: a list of one, or a text.', ['array', 'string']),
-  oob_channels: unchecked('With `oob`, one of `sms`, `email`, `auth0`: likewise.', ['array', 'string']),
-  phone_number: unchecked('With `sms` (E.164).'),
-  email: unchecked("With `email`; without it the user's own."),
+  authenticator_types: unchecked('`otp` or `oob`, as a list of one or as a string.', ['array', 'string']),
+  oob_channels: unchecked('With `oob`: `sms`, `email` or `auth0`, as a list of one or as a string.', [
+    'array',
+    'string',
+  ]),
+  phone_number: unchecked('With `sms`: the phone number, in E.164.'),
+  email: unchecked("With `email`: the e-mail address; by default the user's own."),
 });
 
 /** The routes of the MFA API. */
@@ -50,9 +55,9 @@ export const mfaRoutes: RouteDeclarations<MfaRoutesDependencies> = {
   'POST /mfa/challenge': {
     ...api,
     limit: 'mfaChallenge',
-    summary: 'Ask for a second factor: have a code sent, or a device asked',
+    summary: 'Challenge a second factor: send a code, or notify a device',
     security: ['client'],
-    answers: { 200: { description: 'What is to be given now', body: challengeAnswer } },
+    answers: { 200: { description: 'The challenge', body: challengeAnswer } },
     ...taking(challengeBody, handleChallenge),
   },
   'POST /mfa/associate': {
@@ -71,7 +76,7 @@ export const mfaRoutes: RouteDeclarations<MfaRoutesDependencies> = {
     limit: 'mfaVerify',
     summary: "The user's authenticators",
     security: ['mfaToken', 'accessToken'],
-    answers: { 200: { description: 'Those that count first', body: z.array(authenticatorAnswer) } },
+    answers: { 200: { description: 'The confirmed ones first', body: z.array(authenticatorAnswer) } },
     handle: handleList,
   },
   'DELETE /mfa/authenticators/:id': {

@@ -44,8 +44,8 @@ export const oobGrant: MfaGrant = {
   name: 'oob',
   summary: 'A second factor: a code that was sent, or a login that a device approved',
   parameters: z.object({
-    oob_code: required('As it came with the challenge.'),
-    binding_code: optional('The code that was sent, where one was.'),
+    oob_code: required('The value from the challenge.'),
+    binding_code: optional('The code that was sent, if one was.'),
   }),
   events: { success: 'seoobft', failure: 'feoobft' },
   verify: async (deps, claimant, params) => {

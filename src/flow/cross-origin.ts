@@ -40,7 +40,8 @@ export const crossOriginRoutes: RouteDeclarations<CrossOriginDependencies> = {
     limit: 'other',
     cors: 'applications',
     errors: oauthShape,
-    summary: 'A login ticket for credentials that a page of the application took (cross-origin login)',
+    summary:
+      'Get a login ticket for credentials that the user entered on a page of the application (cross-origin login)',
     body: z.object({
       client_id: required(
         'The application; it must allow cross-origin login, and the `Origin` must be its own.',
@@ -49,9 +50,9 @@ export const crossOriginRoutes: RouteDeclarations<CrossOriginDependencies> = {
         'A grant type of a first factor: a password (realm), or a passwordless code.',
       ),
       username: required('The e-mail address, username or phone number.'),
-      password: optional('With a password.'),
-      otp: optional('With a passwordless code.'),
-      realm: optional('The name of a connection, where the credential type takes one.'),
+      password: optional('The password, for a password grant type.'),
+      otp: optional('The code, for a passwordless grant type.'),
+      realm: optional('The name of a connection, if the credential type needs one.'),
     }),
     answers: {
       200: {

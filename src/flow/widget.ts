@@ -20,7 +20,7 @@ const api = { limit: 'other', cors: 'applications', errors: oauthShape } as cons
 /** The route that asks whether a captcha is required. It never is. */
 const challenge = {
   ...api,
-  summary: 'Whether a challenge is due: never',
+  summary: 'Whether a challenge (captcha) is needed: never',
   answers: { 200: { description: 'None', body: z.object({ required: z.literal(false) }) } },
   handle: (_deps: WidgetDependencies, ctx: Context) => {
     ctx.set('Cache-Control', 'no-store');
@@ -42,20 +42,20 @@ export const widgetRoutes: RouteDeclarations<WidgetDependencies> = {
     limit: 'discovery',
     cors: 'any',
     errors: oauthShape,
-    summary: 'The same, with the connections of an organization alone',
+    summary: '`<client_id>.js` with only the connections of an organization',
     answers: { 200: { description: 'A script', body: z.string(), type: 'application/javascript' } },
     handle: sendSettings,
   },
   'GET /user/geoloc/country': {
     ...api,
-    summary: "Which country's prefix a form for phone numbers begins with, by the browser's language",
+    summary: 'The country whose phone prefix is preselected in a form, by the language of the browser',
     answers: { 200: { description: 'A code of ISO 3166-1', body: z.object({ countryCode: z.string() }) } },
     handle: (_deps, ctx) => sendCountry(ctx),
   },
   'GET /user/ssodata': {
     ...api,
     cors: 'none',
-    summary: 'Whether a login page may offer to go on as who is logged in: no',
+    summary: 'Whether a login page may offer to continue as the logged-in user: no',
     answers: { 200: { description: 'No', body: z.object({ sso: z.literal(false) }) } },
     handle: (_deps, ctx) => sendLastLogin(ctx),
   },

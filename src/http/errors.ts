@@ -69,7 +69,7 @@ oauthShape.described = {
   name: 'Error',
   body: z.looseObject({
     error: z.string().describe('A code for programs (RFC 6749 §5.2).'),
-    error_description: z.string().describe('A sentence for people who write them.'),
+    error_description: z.string().describe('A sentence for developers.'),
   }),
 };
 

@@ -19,7 +19,7 @@ export function unchecked(description: string, type: string | string[] = 'string
 /** Body parameters for client authentication without HTTP Basic (RFC 6749 §2.3.1, RFC 7523 §2.2). */
 export const CLIENT_FIELDS = {
   client_id: unchecked('The application.'),
-  client_secret: unchecked('Its secret, where it has one and sends no `Authorization` header.'),
-  client_assertion: unchecked('A JWT signed with its key (RFC 7523), in place of a secret.'),
+  client_secret: unchecked('Its secret, if it has one and sends no `Authorization` header.'),
+  client_assertion: unchecked('A JWT signed with its key (RFC 7523), instead of a secret.'),
   client_assertion_type: unchecked('`urn:ietf:params:oauth:client-assertion-type:jwt-bearer`'),
 };

@@ -17,29 +17,35 @@ const page = { cors: 'none', errors: 'page' } as const;
 const endpoint = { ...page, limit: 'logout' } as const;
 
 const LOGGED_OUT = {
-  200: 'The session is over: a page that says so, `OK` for who asks for none, or the question whether to log out.',
-  302: 'The session is over; the browser goes on to the address that the request names.',
+  200: 'The session has ended: a page, or `OK` for clients that do not accept HTML. Or a page that asks whether to log out.',
+  302: 'The session has ended; the browser is sent to the URL in the request.',
 } as const;
 
 const rpParameters = z.object({
   id_token_hint: optional('An ID token of the session, which may be expired.'),
   logout_hint: optional('The `sid` of the session, as in its ID tokens.'),
-  post_logout_redirect_uri: optional('Where the browser goes in the end; it must be allowed.'),
-  client_id: optional('The application that asks; its allow-list applies.'),
-  federated: optional('Logs out of the upstream provider, too; by POST `true` or `false`.'),
-  state: optional('Returned as it is, in the query of `post_logout_redirect_uri`.'),
-  ui_locales: optional('Languages of the pages, best first; the first must be enabled in the tenant.'),
+  post_logout_redirect_uri: optional(
+    'The URL that the browser is sent to after the logout; it must be allowed.',
+  ),
+  client_id: optional('The application; its allow-list applies.'),
+  federated: optional('Also logs out at the upstream provider; with POST `true` or `false`.'),
+  state: optional('Returned unchanged, in the query of `post_logout_redirect_uri`.'),
+  ui_locales: optional('Languages of the pages, preferred first; the first must be enabled in the tenant.'),
 } satisfies Record<(typeof RP_PARAMETERS)[number], unknown>);
 
 /** The routes of logout. */
 export const logoutRoutes: RouteDeclarations<LogoutDependencies> = {
   'GET /v2/logout': {
     ...endpoint,
-    summary: "Log out, in the hosted service's manner",
+    summary: 'Log out, as at the hosted service',
     query: z.object({
-      returnTo: optional('Where the browser goes in the end; it must be allowed, its query apart.'),
+      returnTo: optional(
+        'The URL that the browser is sent to after the logout; it must be allowed, apart from its query.',
+      ),
       client_id: optional("The application whose allow-list applies; without it the tenant's does."),
-      federated: optional('Logs out of the upstream provider, too: on by being there, off by `false`.'),
+      federated: optional(
+        'Also logs out at the upstream provider; on if present, except with the value `false`.',
+      ),
     } satisfies Record<(typeof V2_PARAMETERS)[number], unknown>),
     answers: LOGGED_OUT,
     handle: recorded(v2Logout),

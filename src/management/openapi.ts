@@ -38,7 +38,7 @@ const RESPONSES: Readonly<Record<string, Json>> = {
   TooLarge: failure('The body is too large.'),
   TooMany: failure('Too many requests from this address.', {
     'Retry-After': number('Seconds to wait.'),
-    'X-RateLimit-Limit': number("The bucket's size."),
+    'X-RateLimit-Limit': number('The size of the bucket.'),
     'X-RateLimit-Remaining': number('Requests left in the bucket.'),
     'X-RateLimit-Reset': number('When the bucket is full again, in epoch seconds.'),
   }),

@@ -30,7 +30,7 @@ export const metricsFeature = feature<MetricsDependencies>({
       limit: 'other',
       cors: 'none',
       errors: oauthShape,
-      summary: 'Metrics, to those who bring METRICS_TOKEN as a bearer token; where one is set',
+      summary: 'Metrics, for callers with METRICS_TOKEN as bearer token, if it is set',
       handle: answerMetrics,
     },
   },

@@ -29,9 +29,9 @@ const at = (decide: Decide) =>
   }) as const;
 
 const message = {
-  SAMLRequest: optional('A LogoutRequest: base64, deflated by GET.'),
-  SAMLResponse: optional('The answer to a LogoutRequest of ours, likewise.'),
-  RelayState: optional('Returned as it is.'),
+  SAMLRequest: optional('A LogoutRequest in base64; also deflated with GET.'),
+  SAMLResponse: optional('A LogoutResponse to a LogoutRequest of this server, encoded in the same way.'),
+  RelayState: optional('Returned unchanged.'),
 };
 
 /** The routes of single logout. */
@@ -42,7 +42,7 @@ export const logoutRoutes: RouteDeclarations<SamlLogoutRoutesDependencies> = {
     query: z.object({
       ...message,
       SigAlg: optional('The algorithm of the signature (SAML Bindings §3.4.4.1).'),
-      Signature: optional('The signature of the query, base64.'),
+      Signature: optional('The signature of the query, in base64.'),
     }),
     answers: { 302: 'To the next application of the session, or back with a LogoutResponse.' },
   },
@@ -52,7 +52,7 @@ export const logoutRoutes: RouteDeclarations<SamlLogoutRoutesDependencies> = {
     body: z.object(message),
     bodyTypes: ['form'],
     answers: {
-      200: 'A form with the next message; it posts itself.',
+      200: 'A page with the next message in a form that submits itself.',
       302: 'To the next application of the session, or back with a LogoutResponse.',
     },
   },

@@ -25,41 +25,41 @@ const samlp = { limit: 'samlp', cors: 'none', errors: 'page' } as const;
 
 const requestParameters = {
   SAMLRequest: optional(
-    'An AuthnRequest: base64, deflated by GET. Without one the login is begun by the identity provider.',
+    'An AuthnRequest in base64; also deflated with GET. Without it the login is IdP-initiated.',
   ),
-  RelayState: optional('Returned as it is.'),
+  RelayState: optional('Returned unchanged.'),
 };
 const signature = {
   SigAlg: optional('The algorithm of the signature (SAML Bindings §3.4.4.1).'),
   Signature: optional(
-    'The signature of the query, base64; demanded where the application has a certificate.',
+    'The signature of the query, in base64; required if the application has a certificate.',
   ),
 };
 
 const forwarded = {
   connection: optional('The connection to log in with.'),
   organization: optional('The organization, by id or name.'),
-  login_hint: optional('Fills in the address or username.'),
-  ui_locales: optional('Languages of the pages, best first.'),
+  login_hint: optional('Fills in the e-mail address or username.'),
+  ui_locales: optional('Languages of the pages, preferred first.'),
 };
 
 const LOGIN_ANSWERS = {
-  302: 'The login goes on in the browser.',
-  200: 'A form with a SAMLResponse that says why there is no login; it posts itself to the application.',
+  302: 'The login continues in the browser.',
+  200: 'A page with a SAMLResponse that gives the reason for the refusal, in a form that submits itself to the application.',
 } as const;
 
 /** The routes of the SAML identity provider. */
 export const samlRoutes: RouteDeclarations<SamlRoutesDependencies> = {
   'GET|HEAD /samlp/metadata/:client_id': {
     ...samlp,
-    summary: "The identity provider's metadata, as one application needs it",
+    summary: 'The metadata of the identity provider, for one application',
     answers: { 200: 'Metadata in XML (SAML Metadata §2.4.3)' },
     handle: sendMetadata,
   },
   ...recordedRoutes({
     'GET /samlp/:client_id': {
       ...samlp,
-      summary: 'Log in by SAML 2.0 (HTTP-Redirect binding), or begun by the identity provider',
+      summary: 'Log in by SAML 2.0 (HTTP-Redirect binding), or by an IdP-initiated login',
       query: z.object({ ...requestParameters, ...signature, ...forwarded }),
       answers: LOGIN_ANSWERS,
       handle: takeLogin,

@@ -26,7 +26,7 @@ describe('the log of the console, in a browser', () => {
       void dialog.dismiss();
     });
     await openConsolePage(page, server, { path: '/console/log?type=fu' });
-    await page.getByText('Nothing was logged that this filter means.').waitFor();
+    await page.getByText('No event matches this filter.').waitFor();
     await page.getByRole('button', { name: 'Follow' }).click();
     server.tenant.events.record({
       type: 'fu',

@@ -72,7 +72,7 @@ function rulesTable(): string {
     'access token': TOKEN_RULES,
   };
   return table(
-    ['of the', 'rule', ...Object.values(STANDARDS)],
+    ['applies to', 'rule', ...Object.values(STANDARDS)],
     Object.entries(places).flatMap(([place, rules]) =>
       rules.map(({ demand, clauses: { fapi1 = '', ciba = '', fapi2 = '', signing = '' } }) => [
         place,
@@ -157,11 +157,12 @@ function apiReadme(api: ReturnType<typeof describedApi>): string {
   });
   return `# The API
 
-Every public endpoint, as the code declares it; written by \`npm run docs\`. The same for programs is
-[openapi.json](openapi.json) (OpenAPI 3.1), which a server of development serves at \`/openapi.json\`.
+Every public endpoint. \`npm run docs\` writes this page from the declarations in the code. [openapi.json](openapi.json) has the same content
+for programs (OpenAPI 3.1); a server in development also serves it at \`/openapi.json\`.
 
-Where it says "Authorization: client", an application that has a secret or a key proves itself: by HTTP Basic, or in the body
-by \`client_secret\` (RFC 6749 §2.3.1) or \`client_assertion\` and \`client_assertion_type\` (RFC 7523 §2.2).
+"Authorization: client" means that an application with a secret or a key must authenticate: by HTTP Basic, or in the body
+by \`client_secret\` (RFC 6749 §2.3.1) or by \`client_assertion\` and \`client_assertion_type\` (RFC 7523 §2.2). "Scripts of" names the origins
+whose scripts may call the endpoint (CORS). "Limits" names the rate limits (docs/operating.md, "Limits").
 
 ${parts.join('\n')}`;
 }

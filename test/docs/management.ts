@@ -29,12 +29,12 @@ export function managementReadme(api: { paths: Record<string, object>; tags?: un
   });
   return `# The Management API
 
-Every call below \`/api/v2\`, as the code declares it; written by \`npm run docs\`. The same for programs is
-[management.json](management.json) (OpenAPI 3.1), which a server of development serves at \`/api/v2/openapi.json\`.
+Every call below \`/api/v2\`. \`npm run docs\` writes this page from the declarations in the code. [management.json](management.json) has the
+same content for programs (OpenAPI 3.1); a server in development also serves it at \`/api/v2/openapi.json\`.
 
-A call wants \`Authorization: Bearer\` with an access token for the audience \`<issuer>api/v2/\`. Failures are
-\`{ statusCode, error, message, errorCode }\`; every answer has the \`X-RateLimit-\` headers, and 429 has \`Retry-After\`.
-Members that must be there are bold.
+A call needs \`Authorization: Bearer\` with an access token for the audience \`<issuer>api/v2/\`. Errors are
+\`{ statusCode, error, message, errorCode }\`. Every response has the \`X-RateLimit-\` headers, and a 429 has \`Retry-After\`.
+Required members are bold.
 
 ${parts.join('\n')}`;
 }
@@ -50,7 +50,7 @@ function said({ summary, 'x-scopes': scopes, parameters = [], requestBody }: Ope
     scopes.all === undefined
       ? `Scope: ${(scopes.any ?? []).map((one) => `\`${one}\``).join(' or ')}`
       : `Scopes: ${words(scopes.all)}, all of them`,
-    ...(scopes.own === undefined ? [] : [`Of a user's own token: ${words(scopes.own)}`]),
+    ...(scopes.own === undefined ? [] : [`With a user's own token: ${words(scopes.own)}`]),
     ...(query.length === 0 ? [] : [`Query: ${words(query)}`]),
     ...(content === undefined ? [] : [`Body (${types.join(', ')}): ${membersOf(content.schema)}`]),
   ];

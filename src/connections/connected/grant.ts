@@ -23,15 +23,18 @@ const TOKEN_TYPE = '/oauth/token-type/federated-connection-access-token';
 
 export const connectedGrant: GrantDeclaration<ConnectedGrantDependencies> = {
   grantType: 'urn:auth0:params:oauth:grant-type:token-exchange:federated-connection-access-token',
-  summary: "The access token of a user's connected account, for a refresh or access token of ours",
+  summary:
+    "The access token of a user's connected account, for a refresh token or access token of this server",
   parameters: z.object({
     connection: required('The name of the connection.'),
     subject_token: required('A refresh token of the application, or an access token for its API.'),
-    subject_token_type: required('Which of them (RFC 8693 §3).'),
+    subject_token_type: required('The type of the subject token (RFC 8693 §3).'),
     requested_token_type: optional(
       '`http://<vendor_host>/oauth/token-type/federated-connection-access-token`',
     ),
-    login_hint: optional('Which account, by its id at the provider; the one connected first by default.'),
+    login_hint: optional(
+      'The id of the account at the provider; by default the account that was connected first.',
+    ),
   }),
   gty: 'federated-connection-access-token',
   events: { success: 'connected_token_given', failure: 'connected_token_refused' },

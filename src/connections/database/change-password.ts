@@ -20,7 +20,7 @@ export const changePasswordBody = z
       .describe('The application; the connection must be enabled for it.'),
     connection: text('connection').describe('The name of a database connection.'),
     email: text('email'),
-    organization: text('organization').optional().describe('An id or a name, for the link.'),
+    organization: text('organization').optional().describe('The organization for the link, by id or name.'),
   })
   .refine(({ email }) => normalizeEmail(email) !== undefined, {
     message: 'email format validation failed',

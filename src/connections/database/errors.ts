@@ -44,13 +44,16 @@ legacyShape.described = {
   body: z.object({
     error: z.string().optional(),
     name: z.string().optional(),
-    code: z.string().optional().describe('What SDKs and login widgets branch on.'),
+    code: z.string().optional().describe('The code that SDKs and login widgets read.'),
     message: z.string().optional(),
     description: z
       .unknown()
-      .describe('A sentence; of a weak password the rules, and which of them it meets.'),
+      .describe('A sentence; for a weak password the rules, and which of them it meets.'),
     policy: z.string().optional(),
-    friendly_message: z.string().optional().describe("Of a sign-up that the tenant's own code refuses."),
+    friendly_message: z
+      .string()
+      .optional()
+      .describe("The text of the tenant's own code, if that refused the sign-up."),
     statusCode: z.number().optional(),
   }),
 };

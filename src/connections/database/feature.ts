@@ -20,7 +20,7 @@ interface DatabaseFeatureDependencies
     UnblockDependencies {}
 
 const limits = {
-  login: { capacity: 20, perMinute: 10, per: 'user and address', where: 'wherever a password is tried' },
+  login: { capacity: 20, perMinute: 10, per: 'user and address', where: 'every login with a password' },
   customDatabase: {
     capacity: 30,
     perMinute: 3,
@@ -31,7 +31,7 @@ const limits = {
     capacity: 1,
     perMinute: 1 / 60,
     per: 'account and address',
-    where: 'mails about a locked account',
+    where: 'e-mails about a locked account, to its user',
   },
   lockNoticeAccount: {
     capacity: 5,

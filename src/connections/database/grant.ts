@@ -43,7 +43,7 @@ export const passwordGrants: readonly GrantDeclaration<PasswordGrantDependencies
   },
   {
     grantType: '/oauth/grant-type/password-realm',
-    summary: 'A password, in the connection that is named',
+    summary: 'A password, in the named connection',
     parameters: z.object({ ...credentials, realm: required('The name of a database connection.') }),
     gty: 'password',
     events: EXCHANGE,

@@ -39,15 +39,15 @@ export const databaseRoutes: RouteDeclarations<DatabaseDependencies> = {
     ...api,
     also: ['signup'],
     summary: 'Sign up',
-    answers: { 200: { description: 'The new user: what was sent, and the id', body: signUpAnswer } },
+    answers: { 200: { description: 'The new user, with its id', body: signUpAnswer } },
     ...taking(signUpBody, handleSignUp),
   },
   'POST /dbconnections/change_password': {
     ...api,
-    summary: 'Have a link to set a new password sent',
+    summary: 'Send a link to set a new password',
     answers: {
       200: {
-        description: 'The same whether there is such a user or not',
+        description: 'The answer is the same whether or not the user exists',
         body: z.string(),
         type: 'text/html',
       },

@@ -47,15 +47,19 @@ const metadata = z
 export const signUpFields = {
   client_id: text('client_id').optional().describe('The application; the connection must be enabled for it.'),
   connection: required('connection').describe('The name of a database connection.'),
-  email: required('email').optional().describe('Unless the connection has other names.'),
+  email: required('email')
+    .optional()
+    .describe('The e-mail address; optional if the connection has other identifiers.'),
   password: z
     .string('password is required')
     .min(1, 'password is required')
     .max(10_000, 'password is too long')
     .optional()
-    .describe('Unless the connection makes users without one.'),
-  username: text('username').optional().describe('Where the connection has usernames.'),
-  phone_number: text('phone_number').optional().describe('E.164, where the connection has phone numbers.'),
+    .describe('The password; optional if the connection creates users without one.'),
+  username: text('username').optional().describe('The username, if the connection has usernames.'),
+  phone_number: text('phone_number')
+    .optional()
+    .describe('The phone number in E.164, if the connection has phone numbers.'),
   given_name: text('given_name').optional(),
   family_name: text('family_name').optional(),
   name: text('name').optional(),
@@ -82,7 +86,7 @@ const { client_id: _1, connection: _2, password: _3, ...told } = signUpFields;
 /** The schema of the response. */
 export const signUpAnswer = z.object({
   ...told,
-  _id: z.string().describe('The id, without the strategy before it.'),
+  _id: z.string().describe('The id of the user, without the prefix of the strategy.'),
   email_verified: z.boolean(),
   phone_verified: z.boolean().optional(),
 });

@@ -42,7 +42,7 @@ export const webFinger = {
   errors: oauthShape,
   summary: 'Whether addresses of a domain belong to an enterprise connection (WebFinger)',
   query,
-  answers: { 200: { description: 'They do; 404 otherwise', body: answer } },
+  answers: { 200: { description: 'They do (404 if not)', body: answer } },
   handle: async ({ config, issuer }: WebFingerDependencies, ctx: Context) => {
     const resource = requiredField(ctx.query, 'resource');
     const rel = textField(ctx.query, 'rel') ?? ISSUER;

@@ -4,7 +4,7 @@ import { type LinkingRouteDependencies, linkingRoutes } from './routes.ts';
 
 const events = {
   account_linked:
-    'A user logged in to two accounts, and the new one, which the description names, became an identity of the other.',
+    'A user logged in to two accounts, and the new account, which the description names, became an identity of the other.',
   account_link_declined: 'A user declined to link a new account to an existing one.',
 };
 

@@ -62,7 +62,7 @@ export const nativeGrant: GrantDeclaration<NativeGrantDependencies> = {
     actor_token: optional('A token of the actor, who acts for the user.'),
     actor_token_type: optional('The type of the actor token.'),
     requested_token_type: optional('`urn:ietf:params:oauth:token-type:access_token`'),
-    user_profile: optional('The profile of the user as the app knows it, JSON.'),
+    user_profile: optional('The profile of the user, as the app received it from the provider, in JSON.'),
   }),
   gty: 'urn:ietf:params:oauth:grant-type:token-exchange',
   events: { success: 'sens', failure: 'fens' },

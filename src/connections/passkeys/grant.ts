@@ -42,9 +42,9 @@ export const passkeyGrant: GrantDeclaration<PasskeyGrantDependencies> = {
   grantType: PASSKEY_GRANT,
   summary: 'A passkey: a login, or the sign-up that `/passkey/register` began',
   parameters: z.object({
-    auth_session: required('As `/passkey/challenge` or `/passkey/register` gave it.'),
+    auth_session: required('The value from `/passkey/challenge` or `/passkey/register`.'),
     authn_response: required("The authenticator's answer, in JSON."),
-    realm: optional('The connection that it was begun for.'),
+    realm: optional('The connection of the request that began the login or sign-up.'),
   }),
   gty: 'webauthn',
   events: { failure: 'fepk' },

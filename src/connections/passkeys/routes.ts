@@ -29,8 +29,8 @@ export interface PasskeyRoutesDependencies extends SessionDependencies {
 
 const where = {
   ...CLIENT_FIELDS,
-  realm: optional("The name of a database connection; the application's own where none is named."),
-  organization: optional('The organization that the login is for; it is judged with the grant.'),
+  realm: optional('The name of a database connection; by default the connection of the application.'),
+  organization: optional('The organization that the login is for; it is checked when the grant is used.'),
 };
 const challengeBody = z.object(where);
 const { email, username, phone_number, name, given_name, family_name, nickname, picture, user_metadata } =
@@ -42,7 +42,7 @@ const registerBody = z.object({
 });
 
 const answer = z.object({
-  auth_session: z.string().describe('For the grant, once, within five minutes.'),
+  auth_session: z.string().describe('For one use of the grant, within five minutes.'),
   authn_params_public_key: z
     .looseObject({})
     .describe('For `navigator.credentials`, as WebAuthn Level 3 §5.1.10 and §5.1.11 have it in JSON.'),
@@ -55,7 +55,7 @@ export const passkeyRoutes: RouteDeclarations<PasskeyRoutesDependencies> = {
     ...api,
     summary: 'Begin a login with a passkey',
     security: ['client'],
-    answers: { 200: { description: 'What the authenticator is asked', body: answer } },
+    answers: { 200: { description: 'The options for the authenticator', body: answer } },
     ...taking(challengeBody, beginLogin),
   },
   'POST /passkey/register': {
@@ -63,7 +63,7 @@ export const passkeyRoutes: RouteDeclarations<PasskeyRoutesDependencies> = {
     also: ['signup'],
     summary: 'Begin to sign up with a passkey',
     security: ['client'],
-    answers: { 200: { description: 'What the authenticator is asked', body: answer } },
+    answers: { 200: { description: 'The options for the authenticator', body: answer } },
     ...taking(registerBody, beginSignUp),
   },
 };

@@ -10,8 +10,8 @@ import type { Client } from '../../records/collections.ts';
 export const linkQuery = z.looseObject({
   client_id: required('The application.'),
   connection: required('The name of a passwordless connection.'),
-  email: optional('For a connection by e-mail.'),
-  phone_number: optional('For a connection by SMS.'),
+  email: optional('The e-mail address, for an e-mail connection.'),
+  phone_number: optional('The phone number, for an SMS connection.'),
   verification_code: required('The code.'),
 });
 

@@ -9,14 +9,16 @@ import { type LinkParameters, linkParameters, typeOf } from './link-request.ts';
 export const startBody = z.strictObject({
   ...CLIENT_FIELDS,
   connection: required('The name of a passwordless connection.'),
-  email: optional('Where the code or link goes, for a connection by e-mail.'),
-  phone_number: optional('Where the code goes, for a connection by SMS (E.164).'),
-  send: optional('`link` (the default) or `code`; by e-mail alone.'),
+  email: optional('The address that the code or link is sent to, for an e-mail connection.'),
+  phone_number: optional('The number that the code is sent to, in E.164, for an SMS connection.'),
+  send: optional('`link` (the default) or `code`; only for e-mail.'),
   authParams: z
     .record(z.string(), z.unknown())
     .optional()
-    .describe('Parameters of the authorization request that the link leads to; in a form JSON text.'),
-  auth0Client: unchecked('What SDKs say of themselves.'),
+    .describe(
+      'Parameters of the authorization request that the link leads to: an object, or JSON text in a form.',
+    ),
+  auth0Client: unchecked('The name and version of the SDK.'),
 });
 
 /** The response of POST /passwordless/start. */
@@ -43,8 +45,8 @@ export const verifyBody = z.union([
   z.object({
     client_id: required('The application.'),
     connection: required('The name of a passwordless connection.'),
-    email: optional('For a connection by e-mail.'),
-    phone_number: optional('For a connection by SMS.'),
+    email: optional('The e-mail address, for an e-mail connection.'),
+    phone_number: optional('The phone number, for an SMS connection.'),
     verification_code: required('The code.'),
   }),
 ]);

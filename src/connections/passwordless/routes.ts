@@ -41,33 +41,40 @@ const link = { limit: 'other', cors: 'none', errors: 'page' } as const;
 export const passwordlessRoutes: RouteDeclarations<PasswordlessDependencies> = {
   'POST /passwordless/start': {
     ...api,
-    summary: 'Have a code or a login link sent',
+    summary: 'Send a code or a login link',
     security: ['client'],
     body: startBody,
-    answers: { 200: { description: 'It was sent, or it looks as if it was', body: startAnswer } },
+    answers: { 200: { description: 'Sent; the answer is the same if nothing was sent', body: startAnswer } },
     handle: handleStart,
   },
   'POST /otp/challenge': {
     ...api,
     also: ['passwordlessStart'],
-    summary: 'Have a code sent with which a user of a database logs in, or signs up',
+    summary: 'Send a code for a login, or a sign-up, in a database connection',
     security: ['client'],
-    answers: { 200: { description: 'It was sent, or it looks as if it was', body: sessionAnswer } },
+    answers: {
+      200: { description: 'Sent; the answer is the same if nothing was sent', body: sessionAnswer },
+    },
     ...taking(sessionBody, handleSession),
   },
   'POST /passwordless/verify': {
     ...api,
-    summary: "A login by a code, or the browser SDK's question whether a code is right",
+    summary: 'Log in with a code, or only check a code (as the browser SDK does)',
     security: ['client'],
     body: verifyBody,
-    answers: { 200: 'The tokens, as of the token endpoint; or nothing: the code is right' },
+    answers: {
+      200: 'The tokens, as at the token endpoint; or an empty object if a code was only checked and is right',
+    },
     handle: handleVerify,
   },
   [`GET|HEAD ${LINK_PATH}` as const]: {
     ...link,
-    summary: 'Where a login link leads',
+    summary: 'The address of a login link',
     query: linkQuery,
-    answers: { 302: 'To the authorization request that goes on', 200: 'A page that asks whether to go on' },
+    answers: {
+      302: 'To the authorization request, which continues',
+      200: 'A page that asks whether to continue',
+    },
     handle: handleLink,
   },
   [`POST ${LINK_PATH}` as const]: { ...link, handle: handleConfirmed },

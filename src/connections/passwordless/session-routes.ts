@@ -24,11 +24,13 @@ import { type StartDependencies, start } from './start.ts';
 /** The body of POST /otp/challenge. */
 export const sessionBody = z.object({
   ...CLIENT_FIELDS,
-  connection: optional("The name of a database connection; the application's own where none is named."),
-  email: optional('Where the code goes.'),
-  phone_number: optional('In its place, E.164: where the connection logs in with phone numbers.'),
-  allow_signup: z.boolean().optional().describe('Whether somebody new is made a user.'),
-  delivery_method: z.enum(['text', 'voice']).optional().describe('Of a phone number: `text`.'),
+  connection: optional('The name of a database connection; by default the connection of the application.'),
+  email: optional('The e-mail address that the code is sent to.'),
+  phone_number: optional(
+    'The phone number that the code is sent to, in E.164, instead of `email`, if the connection has phone numbers as identifiers.',
+  ),
+  allow_signup: z.boolean().optional().describe('Whether a new user may be created.'),
+  delivery_method: z.enum(['text', 'voice']).optional().describe('For a phone number: `text`.'),
 });
 
 /** The response of POST /otp/challenge, the same whether the address has a user or not. */

@@ -33,7 +33,7 @@ export const revocation = feature<RevocationDependencies>({
       summary: "End a user's sessions and refresh tokens, by a JWT that their identity provider signs",
       body: revocationBody,
       bodyTypes: ['json'],
-      answers: { 204: 'They have been ended' },
+      answers: { 204: 'The sessions and refresh tokens have ended' },
       handle: async (deps, ctx) => {
         await revokeGlobally(deps, ctx);
         ctx.status = 204;

@@ -20,13 +20,13 @@ export interface SamlUpstreamDependencies extends UpstreamLogoutDependencies {}
 const samlp = { limit: 'samlp', cors: 'none', errors: 'page' } as const;
 
 const message = {
-  SAMLRequest: optional('A LogoutRequest: base64, deflated by GET.'),
-  SAMLResponse: optional('The answer to a LogoutRequest of ours, likewise.'),
-  RelayState: optional('Returned as it is.'),
+  SAMLRequest: optional('A LogoutRequest in base64; also deflated with GET.'),
+  SAMLResponse: optional('A LogoutResponse to a LogoutRequest of this server, encoded in the same way.'),
+  RelayState: optional('Returned unchanged.'),
 };
 const signature = {
   SigAlg: optional('The algorithm of the signature (SAML Bindings §3.4.4.1).'),
-  Signature: optional('The signature of the query, base64.'),
+  Signature: optional('The signature of the query, in base64.'),
 };
 
 export const samlUpstreamRoutes: RouteDeclarations<SamlUpstreamDependencies> = {
@@ -41,7 +41,9 @@ export const samlUpstreamRoutes: RouteDeclarations<SamlUpstreamDependencies> = {
     ...samlp,
     summary: "SAML single logout by a connection's identity provider (HTTP-Redirect binding)",
     query: z.object({ ...message, ...signature }),
-    answers: { 302: 'To the next application of the session, back to the provider, or on with the logout.' },
+    answers: {
+      302: 'To the next application of the session, back to the provider, or to the next step of the logout.',
+    },
     handle: recorded(takeMessage),
   },
   'POST /logout': {
@@ -50,8 +52,8 @@ export const samlUpstreamRoutes: RouteDeclarations<SamlUpstreamDependencies> = {
     body: z.object(message),
     bodyTypes: ['form'],
     answers: {
-      200: 'A form with a LogoutResponse; it posts itself.',
-      302: 'To the next application of the session, or on with the logout.',
+      200: 'A page with a LogoutResponse in a form that submits itself.',
+      302: 'To the next application of the session, or to the next step of the logout.',
     },
     handle: recorded(takeMessage),
   },

@@ -49,7 +49,7 @@ export const deviceRoutes: RouteDeclarations<DeviceRoutesDependencies> = {
   'POST /authenticator/devices': {
     ...api,
     security: [],
-    summary: 'Enrol a device by the ticket of a barcode',
+    summary: 'Enrol a device with the ticket of a QR code',
     body: enrollment,
     answers: { 200: { description: 'The device', body: enrolledDevice } },
     handle: async (deps, ctx) => {
@@ -58,8 +58,8 @@ export const deviceRoutes: RouteDeclarations<DeviceRoutesDependencies> = {
   },
   'POST /authenticator/push': {
     ...api,
-    summary: "Where the device's push service is; the assertion says it",
-    answers: { 204: 'Kept' },
+    summary: 'Register the push endpoint of the device, which the assertion contains',
+    answers: { 204: 'Stored' },
     handle: async (deps, ctx) => {
       await subscribeDevice(deps, assertionOf(ctx));
       ctx.status = 204;
@@ -76,8 +76,8 @@ export const deviceRoutes: RouteDeclarations<DeviceRoutesDependencies> = {
   },
   'POST /authenticator/requests/:id': {
     ...api,
-    summary: 'Allow a login, or reject it; the assertion says which',
-    answers: { 204: 'Taken' },
+    summary: 'Allow or reject a login, as the assertion says',
+    answers: { 204: 'Accepted' },
     handle: async (deps, ctx) => {
       await answerRequest(deps, String(ctx.params.id), assertionOf(ctx), ctx.ip);
       ctx.status = 204;
@@ -88,7 +88,7 @@ export const deviceRoutes: RouteDeclarations<DeviceRoutesDependencies> = {
     security: [],
     summary: 'The logins that wait for the device, as server-sent events',
     query: z.object({
-      assertion: required('As in the header `Authorization: Device` of the other requests.'),
+      assertion: required('The JWT that other requests have in the header `Authorization: Device`.'),
     }),
     answers: {
       200: { description: 'The list, whenever it changes', body: z.string(), type: 'text/event-stream' },

@@ -52,7 +52,7 @@ export const enrollment = z.object({
 /** A device, as the answer to its enrolment describes it. */
 export const enrolledDevice = z.object({
   id: z.string(),
-  account: z.string().describe('Whose logins it approves.'),
+  account: z.string().describe('The account whose logins the device approves.'),
   issuer: z.string().describe("The tenant's name."),
 });
 
@@ -99,11 +99,11 @@ export const waitingRequest = z.object({
   id: z.string(),
   application: z.string(),
   ip: z.string(),
-  number: z.string().optional().describe('Shown at both ends.'),
+  number: z.string().optional().describe('The number that the login page shows too.'),
   binding_message: z
     .string()
     .optional()
-    .describe('What the application shows, of a login that it asked for itself.'),
+    .describe('The message that the application shows, for a login without a browser.'),
   at: z.iso.datetime(),
   expires_at: z.iso.datetime(),
 });

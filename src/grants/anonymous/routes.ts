@@ -28,30 +28,32 @@ const metadata = z
   .refine((given) => Buffer.byteLength(JSON.stringify(given)) <= LARGEST_METADATA)
   .optional()
   .describe(
-    'What is noted of the visitor, in the session token: a JSON object of at most 1 KiB. With a new session alone.',
+    'Metadata of the visitor, stored in the session token: a JSON object of at most 1 KiB. Only for a new session.',
   );
 
 const tokenBody = z.object({
   ...CLIENT_FIELDS,
-  session_token: optional('The session; a new one begins without it.'),
-  audience: optional('The API that the access token is for: its identifier. A token for no API without it.'),
-  scope: optional('What is asked for, separated by spaces; all that visitors may have without it.'),
+  session_token: optional('The session token; without it a new session begins.'),
+  audience: optional(
+    'The identifier of the API that the access token is for. Without it the token is for no API.',
+  ),
+  scope: optional('The requested scopes, separated by spaces; by default all that visitors may have.'),
   metadata,
 });
 
 const tokenAnswer = z.object({
   access_token: z.string(),
   token_type: z.literal('Bearer'),
-  expires_in: z.number().int().describe('Seconds of the access token.'),
+  expires_in: z.number().int().describe('Lifetime of the access token, in seconds.'),
   scope: z.string().optional(),
-  session_token: z.string().optional().describe('Of a session that begins.'),
-  session_expires_in: z.number().int().describe('Seconds of the session; it is not prolonged.'),
+  session_token: z.string().optional().describe('For a new session.'),
+  session_expires_in: z.number().int().describe('Seconds until the session ends; it is not prolonged.'),
 });
 
 const transferAnswer = z.object({
   anon_transfer_token: z.string().describe('For one request to `/authorize`.'),
   token_type: z.literal('N_A'),
-  expires_in: z.number().int().describe('Seconds of the ticket.'),
+  expires_in: z.number().int().describe('Lifetime of the ticket, in seconds.'),
 });
 
 const logoutBody = z.object({ client_id: required('The application.') });
@@ -74,9 +76,9 @@ export const anonymousRoutes: RouteDeclarations<AnonymousDependencies> = {
   },
   'POST /anonymous/logout': {
     ...api,
-    summary: 'End the session of a visitor, who forgets its token',
+    summary: 'End the session of a visitor; the application deletes the session token',
     bodyTypes: ['json'],
-    answers: { 204: 'There is nothing of the session here' },
+    answers: { 204: 'Accepted; the server stores nothing about the session' },
     ...taking(logoutBody, endSession),
   },
 };

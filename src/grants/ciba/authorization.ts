@@ -35,21 +35,25 @@ export interface AuthorizationDependencies extends HintDependencies, MailDepende
 }
 
 const PARAMETERS = {
-  login_hint: required('Who: `{"format":"iss_sub","iss":"<issuer>","sub":"<user_id>"}`.'),
-  scope: required('With `openid`; separated by spaces.'),
-  binding_message: optional('Shown to the user, to be compared with what the application shows.'),
-  audience: optional('The API that the access token is for: its identifier.'),
+  login_hint: required('The user: `{"format":"iss_sub","iss":"<issuer>","sub":"<user_id>"}`.'),
+  scope: required('The requested scopes, separated by spaces; `openid` must be one of them.'),
+  binding_message: optional(
+    'A message that the user sees and can compare with the one that the application shows.',
+  ),
+  audience: optional('The identifier of the API that the access token is for.'),
   organization: optional('The organization that the login is for, by id or name.'),
-  requested_expiry: optional('Seconds; more than 300 are for e-mail.'),
+  requested_expiry: optional(
+    'Seconds until the request expires; values above 300 apply only to an approval by e-mail.',
+  ),
   acr_values: optional(
-    'Context classes, separated by spaces: reached where the user approves at a page and has a second factor.',
+    'Context classes, separated by spaces; they are met if the user approves on the page and has a second factor.',
   ),
   authorization_details: optional(
-    'JSON (RFC 9396): shown at the page, so that the user needs an e-mail address.',
+    'JSON (RFC 9396), shown on the approval page; the user needs a verified e-mail address.',
   ),
-  id_token_hint: optional('Not taken here.'),
-  login_hint_token: optional('Not taken here.'),
-  request: optional('All the others as a JWT that the application has signed.'),
+  id_token_hint: optional('Not supported.'),
+  login_hint_token: optional('Not supported.'),
+  request: optional('All other parameters, as a JWT signed by the application.'),
 };
 
 export const authorizationBody = z.object({ ...CLIENT_FIELDS, ...PARAMETERS });
@@ -57,7 +61,10 @@ export const authorizationBody = z.object({ ...CLIENT_FIELDS, ...PARAMETERS });
 export const authorizationAnswer = z.object({
   auth_req_id: z.string().describe('For the token endpoint.'),
   expires_in: z.number().int().describe('Seconds.'),
-  interval: z.number().int().describe('Seconds between two questions at the token endpoint.'),
+  interval: z
+    .number()
+    .int()
+    .describe('The minimum number of seconds between two requests to the token endpoint.'),
 });
 
 const FIELDS = Object.keys(PARAMETERS);

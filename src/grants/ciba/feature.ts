@@ -41,7 +41,7 @@ const begin = {
   summary: 'Ask a user to approve a login (CIBA)',
   security: ['client'],
   body: authorizationBody,
-  answers: { 200: { description: 'What to ask the token endpoint with', body: authorizationAnswer } },
+  answers: { 200: { description: 'The `auth_req_id` for the token endpoint', body: authorizationAnswer } },
   limit: 'bcAuthorize',
   cors: 'none',
   errors: oauthShape,

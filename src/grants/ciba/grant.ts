@@ -57,8 +57,8 @@ const REFUSALS: Readonly<
 
 export const cibaGrant: GrantDeclaration<CibaGrantDependencies> = {
   grantType: CIBA_GRANT,
-  summary: 'A login that its user approved without a browser of the application',
-  parameters: z.object({ auth_req_id: required('As `/bc-authorize` gave it.') }),
+  summary: 'A login that the user approved without a browser of the application',
+  parameters: z.object({ auth_req_id: required('The value from `/bc-authorize`.') }),
   gty: CIBA_GRANT,
   events: { success: 'seciba', failure: 'feciba' },
   completes: true,

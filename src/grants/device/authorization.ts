@@ -14,8 +14,8 @@ export interface AuthorizationDependencies extends CodeDependencies {
 
 export const authorizationBody = z.object({
   ...CLIENT_FIELDS,
-  scope: optional('What is asked for, separated by spaces.'),
-  audience: optional('The API that the access token is for: its identifier.'),
+  scope: optional('The requested scopes, separated by spaces.'),
+  audience: optional('The identifier of the API that the access token is for.'),
   organization: optional('The organization that the login is for, by id or name.'),
 });
 
@@ -25,7 +25,10 @@ export const authorizationAnswer = z.object({
   verification_uri: z.url(),
   verification_uri_complete: z.url().describe('With the code, for a QR code.'),
   expires_in: z.number().int().describe('Seconds.'),
-  interval: z.number().int().describe('Seconds between two questions at the token endpoint.'),
+  interval: z
+    .number()
+    .int()
+    .describe('The minimum number of seconds between two requests to the token endpoint.'),
 });
 
 const FIELDS = [...Object.keys(CLIENT_FIELDS), 'scope', 'audience', 'resource', 'organization'];

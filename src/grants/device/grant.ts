@@ -30,8 +30,8 @@ export interface DeviceGrantDependencies extends CodeDependencies {
 
 export const deviceGrant: GrantDeclaration<DeviceGrantDependencies> = {
   grantType: DEVICE_GRANT,
-  summary: 'A login that was made elsewhere for a device',
-  parameters: z.object({ device_code: required('As `/oauth/device/code` gave it.') }),
+  summary: 'A login for a device, made in a browser',
+  parameters: z.object({ device_code: required('The value from `/oauth/device/code`.') }),
   gty: DEVICE_GRANT,
   events: { success: 'sede', failure: 'fede' },
   completes: true,
