@@ -62,7 +62,7 @@ const limits = {
   changePasswordDestination: {
     capacity: 10,
     perMinute: 1 / 6,
-    per: 'user: all strangers together, each known caller',
+    per: 'user: all unknown callers together, each known caller',
     where: 'mails with a reset link; beyond the limit the answer is the same and no mail is sent',
   },
 } satisfies Limits;

@@ -19,7 +19,7 @@ const limits = {
     perMinute: 1 / 6,
     per: 'e-mail address or phone number: all unknown callers together, each caller',
     where:
-      "the same, and codes of a second factor; beyond a caller's own limit the answer is 429, beyond the strangers' limit the answer is unchanged and nothing is sent",
+      "the same, and codes of a second factor; beyond a caller's own limit the answer is 429, beyond the limit of unknown callers the answer is unchanged and nothing is sent",
   },
   passwordlessResend: {
     capacity: 1,
