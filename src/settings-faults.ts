@@ -151,8 +151,10 @@ function isOrigin(text: string): boolean {
  * `[2001:db8::1]:5353`.
  */
 function isServerAddress(text: string): boolean {
-  const [, inBrackets, plain = ''] = /^(?:\[([^\]]+)\]|([\d.]+))(?::\d{1,5})?$/.exec(text) ?? [];
-  return isIP(inBrackets ?? plain) !== 0 || isIP(text) === 6;
+  const [, inBrackets, plain = '', port = '53'] =
+    /^(?:\[([^\]]+)\]|([\d.]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
+  const isPort = Number(port) >= 1 && Number(port) <= 65_535;
+  return (isIP(inBrackets ?? plain) !== 0 && isPort) || isIP(text) === 6;
 }
 
 /** Returns the parts of a list that is separated by commas. */

@@ -157,6 +157,19 @@ describe('settings', () => {
     });
   }
 
+  it('accept addresses of DNS servers, with and without a port', () => {
+    const servers = ['192.0.2.1', '192.0.2.1:5353', '2001:db8::1', '[2001:db8::1]:65535'];
+    expect(readSettings({ DNS_SERVERS: servers.join() }).dnsServers).to.deep.equal(servers);
+  });
+
+  for (const server of ['dns.example', '192.0.2', '192.0.2.1:0', '192.0.2.1:65536', '[2001:db8::1]:99999']) {
+    it(`refuse ${server} as a DNS server`, () => {
+      expect(faultsOf({ DNS_SERVERS: server })).to.deep.equal([
+        `DNS_SERVERS: ${server} is no IP address, with or without a port`,
+      ]);
+    });
+  }
+
   it('accept hosts for outbound requests; the default is this machine, in development for it alone', () => {
     const allowed = (env: Record<string, string>) => outboundAllow(readSettings(env));
     expect(allowed({ OUTBOUND_ALLOW: '10.0.0.0/8, idp.corp.example,' })).to.deep.equal([
