@@ -20,7 +20,10 @@ interface UserWithIdentities extends UserRecord {
   identities?: { provider: string; user_id: string; connection: string; isSocial: boolean }[];
 }
 
-/** All migrations, in order. */
+/**
+ * All migrations, in order. A store in PostgreSQL runs none when it is opened, because those below are older than it. One
+ * that is added must run there, too (src/store/open.ts), once among all processes that start.
+ */
 export const migrations: readonly Migration[] = [
   {
     id: 'identities',
