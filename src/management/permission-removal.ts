@@ -1,9 +1,10 @@
-// Removes the permissions of a deleted API from all roles and users, in the background: otherwise a new API with the
-// same identifier would give them back. A document that names the API is stored before the API is deleted, so that an
+// Deletes the client grants of a deleted API, and removes its permissions from all roles and users, in the background:
+// otherwise a new API with the same identifier would give them back. A document that names the API is stored before the API is deleted, so that an
 // interrupted removal continues at the next start.
 import type { PermissionRecord } from '../records/roles.ts';
 import type { Background } from '../runtime/background.ts';
 import type { Store } from '../store/contract.ts';
+import { listAll } from '../store/list-all.ts';
 import { documentsOf } from './document-resource.ts';
 import { apiError } from './errors.ts';
 
@@ -31,11 +32,16 @@ export async function announcePermissionRemoval(
     .put({ id: removalId(identifier), kind: KIND, body: { identifier }, created_at: at, updated_at: at });
 }
 
-/** Starts to remove the permissions of a deleted API in the background. */
-export function removePermissionsOf(
+/**
+ * Deletes the client grants of a deleted API, and starts to remove its permissions in the background. A client grant
+ * that is left would apply to the next API with that identifier.
+ */
+export async function removePermissionsOf(
   { store, background }: PermissionRemovalDependencies,
   identifier: string,
-): void {
+): Promise<void> {
+  for (const grant of await listAll(store.collection('clientGrants')))
+    if (grant.audience === identifier) await store.collection('clientGrants').delete(grant.id);
   const isOf = (one: Pick<PermissionRecord, 'resource_server_identifier'>) =>
     one.resource_server_identifier === identifier;
   background.run('the removal of the permissions of an API', async () => {
@@ -70,7 +76,7 @@ export async function resumePermissionRemovals(deps: PermissionRemovalDependenci
     const [api] = await deps.store.collection('resourceServers').findBy('identifier', identifier);
     // The process ended before the API itself was deleted.
     if (api !== undefined) await deps.store.collection('documents').delete(id);
-    else removePermissionsOf(deps, identifier);
+    else await removePermissionsOf(deps, identifier);
   }
 }
 

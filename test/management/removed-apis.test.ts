@@ -87,6 +87,8 @@ describe('deleting an API', () => {
     const path = `/roles/${role.id}/permissions`;
     const permissions = [{ resource_server_identifier: AUDIENCE, permission_name: 'do:it' }];
     await answer('POST', path, { permissions });
+    const grant = { id: 'cgr_left', client_id: 'somebody', audience: AUDIENCE, scope: ['do:it'] };
+    await server.store.collection('clientGrants').insert(grant as never);
     // The state of the store if the process ends between deleting the API and removing its permissions.
     await note(AUDIENCE);
     await answer('POST', '/resource-servers', { name: 'y', identifier: 'https://stays.example.test/' });
@@ -102,6 +104,7 @@ describe('deleting an API', () => {
       );
     };
     while ((await notes()).length > 0);
+    expect(await server.store.collection('clientGrants').get('cgr_left')).to.equal(undefined);
     expect(await answer('GET', path)).to.deep.equal([]);
     expect(await apis().findBy('identifier', 'https://stays.example.test/')).to.have.length(1);
     expect((await make()).identifier).to.equal(AUDIENCE);

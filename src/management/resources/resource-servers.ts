@@ -122,13 +122,7 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
     }
   },
   beforeRemoval: (deps, { identifier }) => announcePermissionRemoval(deps, identifier),
-  afterRemoval: async (deps, { identifier }) => {
-    const { store } = deps;
-    // All of them: one that is left would grant the next API of this identifier.
-    for (const grant of await listAll(store.collection('clientGrants')))
-      if (grant.audience === identifier) await store.collection('clientGrants').delete(grant.id);
-    removePermissionsOf(deps, identifier);
-  },
+  afterRemoval: (deps, { identifier }) => removePermissionsOf(deps, identifier),
 };
 
 /** Adds a secret to an API that signs its tokens with one, if the body has none. */
