@@ -3,7 +3,7 @@ import type { Stored } from './record.ts';
 
 /**
  * A lease; `id` names the work. The record expires long after `until`, so that a process with a wrong clock still
- * sees it.
+ * sees it. Also the turn of `writeInTurn`; `holder` is then a random value that changes with each batch.
  */
 export interface LeaseRecord extends Stored {
   /** The process that holds the lease. */
