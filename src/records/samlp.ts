@@ -1,5 +1,6 @@
 // `addons.samlp` of a client: its options as a SAML service provider, with the hosted service's names. The schema
-// adds no defaults, so that an export returns what was written; src/saml/service-provider.ts has the defaults.
+// adds no defaults, so that an export returns what was written. src/saml applies the defaults; docs/saml.md lists
+// them.
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { isHttpAddress } from '../http/outbound-rules.ts';
