@@ -13,7 +13,7 @@ import {
 } from './document-resource.ts';
 import { fieldsQuery, selectFields } from './fields.ts';
 import { arraySource, cursorQuery, listAnswer, mapped, pageQuery } from './list.ts';
-import { conflict, merged, withArticle } from './resource.ts';
+import { conflict, merged, pluralOf, withArticle } from './resource.ts';
 import { sortedBy } from './search/sort.ts';
 
 const call = callsWith<DocumentDependencies>();
@@ -79,7 +79,7 @@ function collectionCalls(resource: DocumentResource): Call<DocumentDependencies>
       method: 'GET',
       path,
       scopes: [`read:${noun}`],
-      summary: `List ${name}s`,
+      summary: `List ${pluralOf(name)}`,
       query: z.strictObject({ ...pageQuery, ...cursorQuery, ...fieldsQuery, ...resource.filters }),
       handle: async (deps, { query }) => {
         const matching = (await documentsOf(deps.store, kind))

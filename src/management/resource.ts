@@ -51,7 +51,7 @@ function collectionCalls<N extends ConfigurationName, D extends ResourceDependen
       method: 'GET',
       path,
       scopes: [`read:${noun}`, ...readScopes],
-      summary: `List ${name}s`,
+      summary: `List ${pluralOf(name)}`,
       query: z.strictObject({ ...pageQuery, ...cursorQuery, ...fieldsQuery, ...resource.filters }),
       handle: async (deps, { query, caller }) => ok(await list(deps, resource, query, caller)),
     }),
@@ -214,3 +214,10 @@ export function merged<T extends object>(record: T, body: Readonly<Record<string
 export const notFound = (message: string, code?: string) => (): AuthError => apiError(404, message, code);
 
 export const conflict = (message: string, code?: string) => (): AuthError => apiError(409, message, code);
+
+/** Returns the plural of a resource's name, such as `rate limit policies` or `connections of flows`. */
+export function pluralOf(name: string): string {
+  const [noun = '', ...rest] = name.split(' of ');
+  const many = /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}s`;
+  return [many, ...rest].join(' of ');
+}

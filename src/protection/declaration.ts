@@ -7,13 +7,13 @@ export const limits = {
   passwordFailures: {
     capacity: 100,
     perMinute: 100 / 1440,
-    per: 'account: all strangers together',
+    per: 'account: all unknown callers together',
     where: 'wrong passwords, over all addresses; part of brute-force protection',
   },
   codeFailures: {
     capacity: 30,
     perMinute: 30 / 1440,
-    per: 'account: all strangers together, each known caller',
+    per: 'account: all unknown callers together, each known caller',
     where: 'wrong passwordless codes, even if brute-force protection is off',
   },
 } satisfies Limits;
