@@ -21,8 +21,8 @@ import {
 import { resetForm } from '../../support/reset.ts';
 import type { TestServer } from '../../support/server.ts';
 import { aMoment, PATIENCE } from '../../support/wait-until.ts';
+import { REALM, realmLogin } from './support.ts';
 
-const REALM = 'http://auth0.com/oauth/grant-type/password-realm';
 const OLD = 'old';
 const NEW = 'A-New-Password-1';
 const generous = { capacity: 10_000, perMinute: 10_000 };
@@ -84,15 +84,7 @@ describe('changes of users in a custom database', () => {
   let people = 0;
   const fresh = () => `changing-${++people}@example.test`;
   const grant = (username: string, password: string, realm = 'users', scope = 'openid') =>
-    token(createAgent(server), {
-      grant_type: REALM,
-      client_id: 'web',
-      client_secret: 'web-secret',
-      username,
-      password,
-      realm,
-      scope,
-    });
+    realmLogin(server, { username, password, realm, scope });
   /** Creates a user who has logged in. */
   const someone = async (more = {}, connection = 'users') => {
     const email = fresh();

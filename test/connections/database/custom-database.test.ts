@@ -1,7 +1,7 @@
 // Users who stay in a custom database with their passwords: each login asks it.
 import { expect } from 'chai';
 import { createAgent } from '../../support/agent.ts';
-import { tenant as base, logIn, payload, responseOf, token, webRequest } from '../../support/flows.ts';
+import { tenant as base, logIn, payload, responseOf, webRequest } from '../../support/flows.ts';
 import {
   elsewhereOptions,
   KEY,
@@ -10,9 +10,9 @@ import {
   startLegacyDatabase,
 } from '../../support/legacy-database.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
+import { REALM, realmLogin } from './support.ts';
 
 const PASSWORD = 'old';
-const REALM = 'http://auth0.com/oauth/grant-type/password-realm';
 
 describe('users who stay in a custom database', () => {
   let legacy: LegacyDatabase;
@@ -84,17 +84,8 @@ describe('users who stay in a custom database', () => {
     const email = `stayer-${++people}@example.test`;
     return { email, user: legacy.add(email, PASSWORD, more) };
   };
-  const grant = (username: string, password: string, realm = 'users', more: object = {}) =>
-    token(createAgent(server), {
-      grant_type: REALM,
-      client_id: 'web',
-      client_secret: 'web-secret',
-      username,
-      password,
-      realm,
-      scope: 'openid profile email',
-      ...more,
-    });
+  const grant = (username: string, password: string, realm = 'users', more: Record<string, string> = {}) =>
+    realmLogin(server, { username, password, realm, ...more });
   const subject = (answer: { json(): any }) => payload(answer.json().id_token).sub;
   const events = async (name: string, type = 'f') => {
     const { records } = await server.store.collection('logs').list({ limit: 500 });

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import bcrypt from 'bcryptjs';
 import { expect } from 'chai';
 import { createAgent } from '../../support/agent.ts';
-import { tenant as base, payload, token } from '../../support/flows.ts';
+import { tenant as base, payload } from '../../support/flows.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
+import { REALM, realmLogin } from './support.ts';
 
-const REALM = 'http://auth0.com/oauth/grant-type/password-realm';
 const PASSWORD = 'the-old-password';
 const EMAIL = 'ada@example.test';
 const ROW = { id: 7, nickname: 'ada', email: EMAIL, password: bcrypt.hashSync(PASSWORD, 4) };
@@ -182,15 +182,7 @@ describe('custom database scripts with drivers of the operator', () => {
   });
 
   const logIn = (realm: string, username = EMAIL, password = PASSWORD) =>
-    token(createAgent(server), {
-      grant_type: REALM,
-      client_id: 'web',
-      client_secret: 'web-secret',
-      username,
-      password,
-      realm,
-      scope: 'openid profile email',
-    });
+    realmLogin(server, { username, password, realm });
 
   const signUp = (connection: string, email: string) =>
     createAgent(server).request('/dbconnections/signup', {

@@ -19,9 +19,9 @@ import {
 } from '../../support/legacy-database.ts';
 import { resetPassword } from '../../support/reset.ts';
 import { SHORT_SCRIPTS, startServer, type TestServer } from '../../support/server.ts';
+import { REALM, realmLogin } from './support.ts';
 
 const PASSWORD = 'old';
-const REALM = 'http://auth0.com/oauth/grant-type/password-realm';
 
 describe('users who move here from a custom database', () => {
   let legacy: LegacyDatabase;
@@ -78,15 +78,7 @@ describe('users who move here from a custom database', () => {
     return { email, user: legacy.add(email, PASSWORD, more) };
   };
   const grant = (username: string, password: string, realm = 'users') =>
-    token(createAgent(server), {
-      grant_type: REALM,
-      client_id: 'web',
-      client_secret: 'web-secret',
-      username,
-      password,
-      realm,
-      scope: 'openid profile email',
-    });
+    realmLogin(server, { username, password, realm });
   const events = async (name: string) => {
     const { records } = await server.store.collection('logs').list({ limit: 500 });
     return records.filter(({ connection, type }) => connection === name && type === 'f');

@@ -1,6 +1,6 @@
 // A tenant with database connections for one test file, and their pages in a browser.
 import { type Answer, createAgent, readForm } from '../../support/agent.ts';
-import { authorize, tenant as base, follow, webRequest } from '../../support/flows.ts';
+import { authorize, tenant as base, follow, token, webRequest } from '../../support/flows.ts';
 import type { TestServer } from '../../support/server.ts';
 import { generous } from '../passwordless/tenant.ts';
 
@@ -39,4 +39,24 @@ export async function openPage(server: TestServer, over: Parameters<typeof webRe
     return follow(agent, await agent.request(action, { form: { ...fields, ...typed } }), server.url);
   };
   return { agent, page, submit };
+}
+
+/** The grant type of a password login that names its connection. */
+export const REALM = 'http://auth0.com/oauth/grant-type/password-realm';
+
+/**
+ * Logs a user in at the token endpoint with the realm grant, as the application `web` in a new browser.
+ * @param fields username, password and realm; further parameters replace those of the helper.
+ */
+export function realmLogin(
+  server: TestServer,
+  fields: { username: string; password: string; realm: string } & Record<string, string>,
+): Promise<Answer> {
+  return token(createAgent(server), {
+    grant_type: REALM,
+    client_id: 'web',
+    client_secret: 'web-secret',
+    scope: 'openid profile email',
+    ...fields,
+  });
 }
