@@ -335,6 +335,21 @@ describe('identities of a user', () => {
       ]);
     });
 
+    it('are not linked with an ID token from before a password reset, which ends what a thief has', async () => {
+      const first = await someone();
+      const second = await someone('users', VERIFIED);
+      const { access_token: mine } = await ownToken(first);
+      const { id_token } = await ownToken(second);
+      server.tick(2000);
+      const password = 'Another-battery-2071';
+      expect((await call('PATCH', pathOf(second.id), { password })).status).to.equal(200);
+      for (const by of [mine, undefined])
+        expect((await link(first.id, { link_with: id_token }, by)).status).to.equal(400);
+      server.tick(2000);
+      const { id_token: fresh } = await ownToken({ ...second, password });
+      expect((await link(first.id, { link_with: fresh }, mine)).status).to.equal(201);
+    });
+
     it("are not linked with another user's id, an access token, an expired token, or a blocked account", async () => {
       const first = await someone();
       const second = await someone('users', VERIFIED);

@@ -1,5 +1,6 @@
 // Linking users: identities of one person are combined into one user, and separated again.
 import { z } from 'zod';
+import { isBeforeReset } from '../../../engine/actor-token.ts';
 import type { ReadIdTokenHint } from '../../../engine/id-token-hint.ts';
 import { identityId } from '../../../records/identities.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
@@ -88,6 +89,8 @@ async function provedOther(deps: UserIdentitiesDependencies, token: string, call
   const other = await deps.users.get(read.userId);
   // Linking would let a blocked user log in as another user.
   if (other === undefined || other.blocked === true) throw invalid;
+  // Whoever had the token before the password was reset, or only acts for the user, must not get the account.
+  if (isBeforeReset(other, read.claims) || read.claims.act !== undefined) throw invalid;
   // The real owner of the address could set a password for it, and would then have access to the linked account.
   if (caller.isUser && mayBeAnothers(other))
     throw apiError(400, 'The user to be linked has an address that is not verified.', 'unverified_email');
