@@ -33,9 +33,9 @@ export interface Settings {
   tls: TlsSettings;
   /** Where the signing keys are. */
   signing: SigningSettings;
-  /** Undefined where mail goes to the development outbox. */
+  /** Undefined where mail goes to the provider of the tenant, or to the development outbox. */
   mail?: { smtpUrl: string; from: string | undefined };
-  /** Undefined where SMS go to the development outbox. */
+  /** Undefined where SMS go to the provider of the connection, or to the development outbox. */
   sms?: SmsSettings;
   /**
    * Hosts and ranges that requests to addresses which users or applications name may reach beside the public Internet;

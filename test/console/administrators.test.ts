@@ -1,5 +1,6 @@
 // Owners invite administrators, change their roles, and remove them.
 import { expect } from 'chai';
+import { withdrawLink } from '../../src/console/administrators/links.ts';
 import { removeMember } from '../../src/console/administrators/members.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { addressOf, type ConsoleAgent, openConsole, PASSWORD, startConsole } from '../support/console.ts';
@@ -89,6 +90,26 @@ describe('administrators of the console', () => {
     expect((await accept(byFirst)).answer.status).to.equal(400);
     server.tick(4 * 86_400_000);
     expect((await accept(other)).answer.status).to.equal(400);
+  });
+
+  it('withdraw a link once, so that the log has it once, and only as owners', async () => {
+    await invite('twice@example.test', 'viewer');
+    const { links = [] } = (await server.store.collection('administrators').get('administrators')) ?? {};
+    const id = links.find(({ email }) => email === 'twice@example.test')?.id ?? '';
+    const first = (await membersOf()).find(({ role }) => role === 'owner')?.user_id ?? '';
+    const by = [
+      (await membersOf()).find(({ role }) => role === 'viewer')?.user_id ?? '',
+      first,
+      first,
+      first,
+    ];
+    const withdrawn = await Promise.all(by.map((one) => withdrawLink(server, id, one)));
+    expect(withdrawn.map((link) => link?.email)).to.deep.equal([
+      undefined,
+      'twice@example.test',
+      undefined,
+      undefined,
+    ]);
   });
 
   it('have a changed role with the next request', async () => {

@@ -12,6 +12,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
 import { isSameSecret, sha256 } from '../../runtime/secrets.ts';
 import type { Write } from '../../store/contract.ts';
+import { updateWithResult } from '../../store/update-with-result.ts';
 import { CONSOLE } from '../callbacks.ts';
 import { addAdministrator, isOwner, type MemberDependencies, registerOf } from './members.ts';
 
@@ -70,21 +71,28 @@ export function openLinks({ links = [] }: Register, wallClock: Clock): Frozen<Ad
   return links.filter(({ expires_at }) => expires_at > now);
 }
 
-/** Withdraws a link. @param by the owner who does so. @returns the link; undefined when there was none. */
-export async function withdrawLink(
+/**
+ * Withdraws a link.
+ * @param by the owner who does so.
+ * @returns the link; undefined when there was none, or `by` is no longer an owner.
+ */
+export function withdrawLink(
   { store }: Pick<LinkDependencies, 'store'>,
   id: string,
   by: string,
 ): Promise<Frozen<AdministratorLink> | undefined> {
-  const before = (await registerOf({ store })).links?.find((one) => one.id === id);
-  await store
-    .collection('administrators')
-    .update(ADMINISTRATORS, (register) =>
-      isOwner(register, by)
-        ? { ...register, links: (register.links ?? []).filter((one) => one.id !== id) }
-        : register,
-    );
-  return before;
+  return updateWithResult(
+    store.collection('administrators'),
+    ADMINISTRATORS,
+    (register): { result: Frozen<AdministratorLink> | undefined; next?: Register } => {
+      const { links = [] } = register;
+      const result = isOwner(register, by) ? links.find((one) => one.id === id) : undefined;
+      return {
+        result,
+        ...(result && { next: { ...register, links: links.filter((one) => one !== result) } }),
+      };
+    },
+  );
 }
 
 /** Returns an open link without using it up; undefined when the secret belongs to none. */
