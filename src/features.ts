@@ -81,7 +81,7 @@ export const DECLARATIONS: readonly Declaration[] = [
 /** All limits, by name. */
 export const LIMITS: Limits = collected('limits');
 
-/** The limits of routes, which each process counts for itself. */
+/** The limits of routes. Each process counts them without waiting for the store (src/protection/counters.ts). */
 export const ROUTE_LIMITS: ReadonlySet<string> = new Set([
   ...FEATURES.flatMap(({ routes = {} }) => Object.values(routes).map(({ limit }) => limit)),
   ...Object.keys(LIMITS).filter((name) => LIMITS[name]?.ofRoute === true),

@@ -159,19 +159,19 @@ async function runBound(
   const callOf = (action: BoundAction, index: number): Call => {
     const { request, how } = run.step(index, canRedirect);
     const told = eventNow(event, run.outcome(), new Date(wallClock()).toISOString());
-    const asked = {
+    const input = {
       event: request === undefined ? told : { ...told, request },
       how: { ...how, rules: rules?.enabled.map(({ id }) => id) ?? [], userRoles },
       kept: cache.of(trigger),
       hidden,
     };
-    return { action, asked };
+    return { action, input };
   };
   /** Handles the answer of an action. @returns whether no further action runs now. */
-  const taken = async (index: number, { action, asked }: Call, answer: ActionAnswer, time: Time) => {
+  const taken = async (index: number, { action, input }: Call, answer: ActionAnswer, time: Time) => {
     const of = `The action ${action.name} (${trigger})`;
     const ran =
-      'fault' in answer ? answer : take(trigger, { ...answer, ...asked.how, of, about }, run.outcome());
+      'fault' in answer ? answer : take(trigger, { ...answer, ...input.how, of, about }, run.outcome());
     execution.runs(action.name, time.began)('fault' in ran ? ran.fault : undefined, time.ended);
     const isOptional = bound[index]?.isOptional === true && !NEEDED_TRIGGERS.has(trigger);
     if ('fault' in ran && !isOptional) throw fail(`${of} failed: ${ran.fault}`);

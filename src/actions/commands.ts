@@ -49,7 +49,7 @@ export function nothingAsked(): ActionOutcome {
 
 const METADATA = ['user.setUserMetadata', 'user.setAppMetadata'] as const;
 
-/** After each of these methods the sandbox records all resulting scopes as a call of the first. */
+/** The sandbox records a call of any of these as a call of the first, with all scopes that result from it. */
 const TARGET_SCOPES = [
   'transaction.setTargetScopes',
   'transaction.addTargetScope',
@@ -177,8 +177,8 @@ const GATES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Methods that change neither the event of the next action nor whether it runs, and that are ignored when they are
- * called with wrong arguments. With more calls than `most` an action fails.
+ * Methods after whose calls the sandbox may run the next action at once: they change neither its event nor whether
+ * it runs, and calls with wrong arguments are ignored. An action with more than `most` calls fails.
  */
 export const PASSING = {
   methods: ['idToken.setCustomClaim', 'accessToken.setCustomClaim', 'accessToken.addScope'],

@@ -44,7 +44,7 @@ interface ActionInput {
 /** An action to run. */
 export interface Call {
   action: RunnableAction;
-  asked: ActionInput;
+  input: ActionInput;
 }
 
 /** What an action asked for, or why it failed; and what it printed and used, if it ran. */
@@ -56,9 +56,9 @@ export type ActionAnswer = ({ commands: Command[] } | { fault: string }) & {
 export async function runAction(
   deps: RunActionDependencies,
   action: RunnableAction,
-  asked: ActionInput,
+  input: ActionInput,
 ): Promise<ActionAnswer> {
-  const [answer] = await runActions(deps, [{ action, asked }]);
+  const [answer] = await runActions(deps, [{ action, input }]);
   return answer ?? { fault: 'it was not run' };
 }
 
@@ -89,14 +89,14 @@ export function secretsOf(action: RunnableAction): string[] {
 }
 
 /** Returns the values to remove from the texts of an action. */
-const hiddenOf = ({ action, asked }: Call): string[] => secretsOf(action).concat(asked.hidden ?? []);
+const hiddenOf = ({ action, input }: Call): string[] => secretsOf(action).concat(input.hidden ?? []);
 
 async function runOf(
   { packages, wallClock, hostname }: RunActionDependencies,
   call: Call,
 ): Promise<ScriptRun | { fault: string }> {
-  const { action, asked } = call;
-  const { event, how, kept } = asked;
+  const { action, input } = call;
+  const { event, how, kept } = input;
   const missing = action.modules.find(({ found }) => found === undefined);
   if (missing !== undefined) return { fault: `the module ${missing.name} is not there any more` };
   const modules = action.modules.flatMap(({ found }) => found ?? []);

@@ -99,7 +99,7 @@ interface Verification<Credentials, Read> {
    * The key under which the attempts of a caller who has logged in to this account before are counted; undefined for any
    * other caller.
    */
-  room: string | undefined;
+  callerKey: string | undefined;
   /** Whether right credentials are used up. */
   use: boolean;
   /** Sets the log event for wrong credentials, in place of {@link Verifier.failure}. */
@@ -191,8 +191,8 @@ async function attempt<Credentials, Read, Right>(
   const explain = (told: Explained) => {
     why = told;
   };
-  const look = async (room: string | undefined): Promise<Right | undefined> => {
-    const right = await verify(deps, { proof, read: await reading, room, use, explain });
+  const look = async (callerKey: string | undefined): Promise<Right | undefined> => {
+    const right = await verify(deps, { proof, read: await reading, callerKey, use, explain });
     if (right !== undefined && use) {
       user = await userOf(deps, proof, await reading, right);
       tried.userId = user?.userId;

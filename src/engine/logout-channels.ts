@@ -18,7 +18,7 @@ export interface EndedSession {
 
 /**
  * Why a session ended, named as in the hosted service's `backchannel_logout_initiators`. `rp-logout`: the user
- * logged out at one of the three endpoints. `idp-logout`: the user logged out at the identity provider.
+ * logged out at `/v2/logout` or `/oidc/logout`, or by a logout request of another protocol. `idp-logout`: the user logged out at the identity provider.
  * `account-deactivated`: the user was blocked. `session-revoked`: another user logged in at this browser, or an
  * administrator ended the session.
  */

@@ -205,7 +205,7 @@ function withUse(family: Artifact, id: string, now: number): Artifact {
   });
 }
 
-/** Returns the record of a family, whose tokens are not rotated, with a new expiry of one of them. */
+/** Returns the record of a family with a new expiry of one of its tokens. For refresh tokens that are not rotated. */
 export function withExpiry(
   family: Artifact,
   id: string,

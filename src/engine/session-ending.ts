@@ -27,7 +27,7 @@ const endedKey = (sid: string) => `EndedSession:${sid}`;
 
 /**
  * Removes a record that was written while its session ended. An end is stored before anything is removed, and this
- * function looks for it after the write, so that the record goes whichever of the two was later.
+ * function looks for it after the write, so that the record is deleted, whichever of the two was stored first.
  * @param record as it was just written.
  */
 export async function removeIfOvertaken(artifacts: Artifacts, record: ArtifactRecord): Promise<void> {

@@ -1,4 +1,4 @@
-// Grant types beyond the engine's: the interface for features, and their registration.
+// Grant types beyond those of oidc-provider: the interface for features, and their registration.
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
@@ -48,7 +48,7 @@ export interface Granted {
    * where one was needed.
    */
   isFromPages?: boolean;
-  /** @see Made.isRecorded */
+  /** Whether the login was already counted and logged when its session was made. */
   isRecorded?: boolean;
   /** The organization that the login is for, by id or name; it takes precedence over the request's. */
   organization?: string | undefined;
@@ -68,11 +68,14 @@ export interface GrantAnswer {
 }
 
 /**
- * A grant type beyond the engine's. The feature that declares it authenticates the user; everything else is done
- * here. @template D the dependencies of the feature.
+ * A grant type beyond those of oidc-provider. The feature that declares it authenticates the user; this folder does
+ * everything else. @template D the dependencies of the feature.
  */
 export interface GrantDeclaration<D> {
-  /** The complete `grant_type`; one that begins with a slash is a path below the tenant's `vendor_host`. */
+  /**
+   * The complete `grant_type`. One that begins with a slash is completed with the tenant's `vendor_host`:
+   * `/oauth/grant-type/x` is `http://<vendor_host>/oauth/grant-type/x`.
+   */
   grantType: string;
   /** One line, for the OpenAPI document. */
   summary: string;
@@ -169,7 +172,7 @@ export function registerVendorGrant(
         if (extra !== undefined) Object.assign(ctx.body as object, extra);
       } catch (thrown) {
         if (!(thrown instanceof AuthError)) throw thrown;
-        // The engine only passes on errors of its own. Ours is recorded and answered after the engine.
+        // oidc-provider only passes on errors of its own. Ours is recorded, and replaces its answer afterwards.
         deps.failures.keep(ctx, thrown);
         throw new errors.CustomOIDCProviderError(thrown.error, thrown.error_description, { cause: thrown });
       }

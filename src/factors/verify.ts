@@ -30,8 +30,8 @@ export async function findAuthenticator(
 }
 
 /**
- * Returns the authenticators that the claimant may use: the confirmed ones, and the begun ones if there is no other
- * or the claimant has proved a second factor.
+ * Returns the authenticators that the claimant may use. With an enrolment ticket: those that were begun. Otherwise:
+ * the confirmed ones; and those that were begun, if no other is confirmed or the claimant has proved a second factor.
  */
 export async function usableAuthenticators(
   deps: FactorDependencies,
@@ -40,7 +40,7 @@ export async function usableAuthenticators(
   const all = await deps.authenticators.of(claimant.user.id);
   // A new password ends what was begun with the old one.
   const begun = all.filter((one) => !one.active && one.credential_version === claimant.credentialVersion);
-  // A ticket permits enrolments only, so existing factors cannot be used with it.
+  // An enrolment ticket (`permit`) proves no factor, so confirmed ones cannot be used with it.
   const { permit } = claimant;
   if (permit !== undefined)
     return begun.filter(({ id }) => permit.authenticatorId === undefined || id === permit.authenticatorId);

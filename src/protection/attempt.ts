@@ -18,11 +18,14 @@ export interface Attempt extends Caller {
   /** What is guessed. A short code takes fewer guesses than a password, so it has its own limit. */
   what: 'password' | 'code';
   /**
-   * A later step, such as `mfa`, which has its own count. Otherwise an attacker who has the password could reset
-   * the count of wrong codes by logging in again.
+   * The step of the login after the first factor, such as `mfa`; undefined for the first factor. Each step has its
+   * own count. Otherwise an attacker who has the password could reset the count of wrong codes by logging in again.
    */
   step?: string;
-  /** A stage without an account, for which only failures of the address are counted, separately from logins. */
+  /**
+   * Set for an attempt that is not a login to an account, named as in the settings. Only the failures of the address
+   * are counted, separately from those of logins.
+   */
   stage?: 'pre-custom-token-exchange';
   /** Whether users of the connection have several identifiers: then failures are also counted across all of them. */
   hasSeveralNames?: boolean;
@@ -32,7 +35,12 @@ export interface Attempt extends Caller {
 
 /** Describes a lock that has just begun. */
 export interface Lock {
+  /** Whether the tenant wants the owner to be notified. */
   notify: boolean;
+  /**
+   * Whom the account is locked for: `known`, one known caller; `address`, the strangers of one address (or all, with
+   * the mode `count_per_identifier`); `strangers`, all strangers, after guesses from many addresses.
+   */
   lockedFor: 'known' | 'address' | 'strangers';
 }
 
@@ -42,8 +50,7 @@ export interface AttemptsDependencies {
   callers: KnownCallers;
   clock: Clock;
   /**
-   * Called when an account gets locked; resolves once the notice is stored. `notify`: whether the tenant wants the
-   * owner told. `lockedFor`: a known caller, the strangers of one address, or all strangers.
+   * Called when an account gets locked; resolves once the notice is stored.
    */
   onLocked(attempt: Attempt, lock: Lock): Promise<void>;
   /** How many counts of failures are kept at most. */

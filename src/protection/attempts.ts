@@ -12,8 +12,8 @@ import { sharedReservations } from './shared-reservations.ts';
 
 /** An attempt that may be verified. Exactly one of its three functions must be called. */
 interface AdmittedAttempt {
-  /** The limit key of a known caller; undefined for a stranger. */
-  known: string | undefined;
+  /** The key that attempts of a known caller are counted under; undefined for a stranger. */
+  callerKey: string | undefined;
   /** Whether the account has no attempts left across all its identifiers. A right proof is then treated as wrong. */
   isSpent: boolean;
   /** Counts a wrong proof. */
@@ -41,20 +41,20 @@ export interface Attempts {
 
 /**
  * Runs a verification, and counts its failure.
- * @param prove verifies the proof; undefined means it is wrong. It gets the caller's limit key, as in {@link
- *   AdmittedAttempt}.
+ * @param prove verifies the proof; undefined means it is wrong. It gets {@link
+ *   AdmittedAttempt.callerKey}.
  * @returns the result of `prove`.
  * @throws AuthError as {@link Attempts.admit}, and whatever `prove` throws.
  */
 export async function tryProof<T>(
   attempts: Attempts,
   attempt: Attempt,
-  prove: (known: string | undefined) => Promise<T | undefined>,
+  prove: (callerKey: string | undefined) => Promise<T | undefined>,
 ): Promise<T | undefined> {
   const admitted = await attempts.admit(attempt);
   let proved: T | undefined;
   try {
-    const judged = await prove(admitted.known);
+    const judged = await prove(admitted.callerKey);
     proved = admitted.isSpent ? undefined : judged;
   } catch (thrown) {
     admitted.abandoned();
@@ -75,12 +75,12 @@ function createCounting({ callers, clock, store, mostCounts }: AttemptsDependenc
     const look = async () => {
       const failed = await Promise.all(counts.map((count) => failures.now(count)));
       // The level is a fraction: a failure that is not fully forgotten still counts.
-      const room = counts.map(({ most }, index) => most - (failed[index] ?? 0));
-      const full = counts.filter((_, index) => (room[index] ?? 0) < 1);
+      const left = counts.map(({ most }, index) => most - (failed[index] ?? 0));
+      const full = counts.filter((_, index) => (left[index] ?? 0) < 1);
       const told = full.find((count) => count.isSilent !== true);
       if (told !== undefined) throw new AuthError(429, 'too_many_attempts', told.refusal);
       isSpent = full.length > 0;
-      return room.map((one, index) => (counts[index]?.isSilent && one < 1 ? Number.POSITIVE_INFINITY : one));
+      return left.map((one, index) => (counts[index]?.isSilent && one < 1 ? Number.POSITIVE_INFINITY : one));
     };
     const release = await reservations.take(
       counts.map(({ id }) => id),
@@ -134,12 +134,12 @@ export function createAttempts(deps: AttemptsDependencies): Attempts {
       // second.
       const first = attempt.step === undefined;
       const seen = first ? await callers.look(attempt.userId, attempt) : undefined;
-      const known = seen?.known?.room;
+      const callerKey = seen?.known?.key;
       // The same counts are used to the end of this attempt, so that what was reserved is released.
-      const counts = countsOf(deps, attempt, known);
+      const counts = countsOf(deps, attempt, callerKey);
       const { release, isSpent } = await reserve(counts);
       return {
-        known,
+        callerKey,
         isSpent,
         failed: () => fail(attempt, counts, release),
         succeeded: () => succeed(attempt, { counts, release, seen }),

@@ -16,8 +16,8 @@ export interface Caller {
 
 /** A caller that has logged in to the account before. */
 interface KnownCaller {
-  /** The key of the caller's own limits, a hash. */
-  room: string;
+  /** The key that limits of this caller are counted under, a hash. */
+  key: string;
   by: 'browser' | 'address';
 }
 
@@ -79,10 +79,10 @@ export function createKnownCallers(store: Store, clock: Clock): KnownCallers {
     const found = await Promise.all(keys.map((key) => callers.get(idOf(userId ?? '', key))));
     const until = epochSeconds(clock) + KNOWN_SECONDS;
     const index = found.findIndex((one) => one !== undefined);
-    const room = found[index]?.id;
+    const id = found[index]?.id;
     const by = keys[index]?.startsWith('browser:') === true ? 'browser' : 'address';
     return {
-      known: room === undefined ? undefined : { room, by },
+      known: id === undefined ? undefined : { key: id, by },
       due: keys.filter((_key, at) => (found[at]?.expiresAt ?? 0) <= until - RENEW_SECONDS),
       isNew: found.includes(undefined),
     };

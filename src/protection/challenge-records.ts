@@ -73,8 +73,8 @@ interface Try {
   code?: string | undefined;
   /** Whether a right secret uses the challenge up. */
   spend: boolean;
-  /** The count that a wrong secret is added to; undefined to count none. */
-  room?: string;
+  /** The key in `wrong` of the record that a wrong secret is counted under; undefined to count none. */
+  counter?: string;
 }
 
 /**
@@ -178,15 +178,15 @@ async function endOlder(
 /** Returns the result of a try, and the changed record if it changes. */
 function outcomeOf(
   current: Frozen<ChallengeRecord>,
-  { secret, code = '', spend, room }: Try,
+  { secret, code = '', spend, counter }: Try,
   now: number,
 ): { outcome: Outcome; next?: Frozen<ChallengeRecord> } {
   const { salt, boundCode, approval, triesLeft } = current;
-  const wrong = room === undefined ? 0 : (current.wrong?.[room] ?? 0);
+  const wrong = counter === undefined ? 0 : (current.wrong?.[counter] ?? 0);
   if (current.spent || triesLeft <= wrong) return { outcome: 'unknown' };
   if (!isSameSecret(hashSecret(secret, salt), current.secretHash)) {
-    if (room === undefined) return { outcome: 'unknown' };
-    return { outcome: 'unknown', next: { ...current, wrong: { ...current.wrong, [room]: wrong + 1 } } };
+    if (counter === undefined) return { outcome: 'unknown' };
+    return { outcome: 'unknown', next: { ...current, wrong: { ...current.wrong, [counter]: wrong + 1 } } };
   }
   if (boundCode !== undefined && !isSameSecret(hashSecret(code, boundCode.salt), boundCode.hash)) {
     return { outcome: 'wrong', next: { ...current, triesLeft: triesLeft - 1 } };

@@ -24,7 +24,7 @@ import { type OutOfBand, outOfBand } from './out-of-band.ts';
 
 export type { ChallengeRef, Issued, NewChallenge, Prepared, VerifiedChallenge };
 
-/** The format of a ticket: 32 random bytes. It cannot be guessed, so wrong tries are not counted. */
+/** The format of a ticket: 32 random bytes. A ticket cannot be guessed, so unknown tickets are not counted. */
 const TICKET = /^[\w-]{43}$/;
 
 /** Returns whether a secret has the format of a ticket. */
@@ -37,8 +37,8 @@ interface TryOptions {
   spend: boolean;
   /** The keys of the caller. */
   askers: readonly string[];
-  /** The limit key of a known caller of the account. */
-  known: string | undefined;
+  /** The key of a known caller of the account; undefined for a stranger. */
+  callerKey: string | undefined;
 }
 
 export interface Challenges extends OutOfBand {
@@ -59,7 +59,7 @@ export interface Challenges extends OutOfBand {
   takeBack(ref: ChallengeRef): Promise<void>;
   /**
    * Tries a code or a ticket for a known subject. A code is compared with the caller's own request, or else with
-   * the newest of the subject, so that each try is a guess at one code only. Three wrong tries end a code. They are
+   * the newest of the subject, and never with several codes: otherwise each open code would make a guess likelier to be right. Three wrong tries end a code. They are
    * counted separately for the caller that requested it, for each known caller, and for all others together.
    */
   try(
@@ -88,7 +88,10 @@ export interface Challenges extends OutOfBand {
     purpose: string,
     ticket: string,
   ): Promise<VerifiedChallenge<Data> | undefined>;
-  /** Counts a wrong try against a ticket. Too many end it. */
+  /**
+   * Counts a wrong proof that was sent with a right ticket, such as a wrong code of a second factor. Too many end the
+   * ticket.
+   */
   penalise(purpose: string, ticket: string): Promise<void>;
   /** Deletes a challenge. */
   discard(purpose: string, subject: string): Promise<void>;
@@ -185,13 +188,13 @@ async function tryCode(
   { all, attempt }: ChallengeRecords,
   found: readonly Frozen<ChallengeRecord>[],
   secret: string,
-  { spend, askers, known }: TryOptions,
+  { spend, askers, callerKey }: TryOptions,
 ): Promise<VerifiedChallenge | undefined> {
   const open = found.filter(({ spent }) => !spent);
   const { challenge: target, isOwn } = chosenFor(open, askers);
   if (target === undefined) return undefined;
-  const room = isOwn ? ASKER : (known ?? STRANGERS);
-  const { verifiedChallenge } = await attempt(target.id, { secret, spend, room });
+  const counter = isOwn ? ASKER : (callerKey ?? STRANGERS);
+  const { verifiedChallenge } = await attempt(target.id, { secret, spend, counter });
   if (verifiedChallenge !== undefined && spend) {
     await Promise.all(found.filter(({ id }) => id !== target.id).map(({ id }) => all.delete(id)));
   }

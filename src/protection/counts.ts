@@ -29,8 +29,8 @@ export interface Count extends FailureCounter {
   blocks: boolean;
   refusal: string;
   /**
-   * Whether a full count treats right proofs as wrong. A 429 would reveal that two identifiers belong to one
-   * account.
+   * Whether attempts beyond this count are answered as wrong, even right ones, and not with 429. A 429 would reveal
+   * that two identifiers belong to one account.
    */
   isSilent?: boolean;
   onFull(attempt: Attempt): Promise<void>;
@@ -40,15 +40,15 @@ type Dependencies = Pick<AttemptsDependencies, 'config' | 'onLocked' | 'onThrott
 
 /**
  * Returns the counts of an attempt.
- * @param known the limit key of a known caller, to whom failures of others do not apply.
+ * @param callerKey the key of a known caller, to whom failures of others do not apply; undefined for a stranger.
  */
-export function countsOf(deps: Dependencies, attempt: Attempt, known: string | undefined): Count[] {
+export function countsOf(deps: Dependencies, attempt: Attempt, callerKey: string | undefined): Count[] {
   const settings = protectionSettings(deps.config);
   if (attempt.stage !== undefined) return addressCount(deps, settings, attempt);
   return [
-    ...accountCount(deps, settings, attempt, known),
-    ...guessesCount(deps, settings, attempt, known),
-    ...wholeCounts(deps, settings, attempt, known),
+    ...accountCount(deps, settings, attempt, callerKey),
+    ...guessesCount(deps, settings, attempt, callerKey),
+    ...wholeCounts(deps, settings, attempt, callerKey),
     ...addressCount(deps, settings, attempt),
   ];
 }
@@ -58,11 +58,12 @@ function accountCount(
   { onLocked }: Dependencies,
   { bruteForceProtection: locks }: AttackProtection,
   attempt: Attempt,
-  known: string | undefined,
+  callerKey: string | undefined,
 ): Count[] {
   if (!locks.enabled || attempt.locks === false || isListed(locks.allowlist, attempt.ip)) return [];
   const account = accountOf(attempt);
-  const from = known ?? (locks.mode === 'count_per_identifier' ? '' : addressKey(attempt.ip));
+  // A known caller has a count of its own. Strangers have one for each address, or one for all of them.
+  const from = callerKey ?? (locks.mode === 'count_per_identifier' ? '' : addressKey(attempt.ip));
   return [
     {
       id: `account:${sha256(`${account}\n${from}\n${attempt.step ?? ''}`)}`,
@@ -76,7 +77,7 @@ function accountCount(
       onFull: (full) =>
         onLocked(full, {
           notify: locks.shields.includes('user_notification'),
-          lockedFor: known === undefined ? 'address' : 'known',
+          lockedFor: callerKey === undefined ? 'address' : 'known',
         }),
     },
   ];
@@ -91,17 +92,17 @@ function guessesCount(
   { onLocked }: Dependencies,
   { bruteForceProtection: locks, rateLimits }: AttackProtection,
   attempt: Attempt,
-  known: string | undefined,
+  callerKey: string | undefined,
 ): Count[] {
   const isCode = attempt.what === 'code';
-  const isOff = !locks.enabled || attempt.locks === false || known !== undefined;
+  const isOff = !locks.enabled || attempt.locks === false || callerKey !== undefined;
   // The second factor has its own count for each user.
   if (attempt.step !== undefined || (isOff && !isCode) || isListed(locks.allowlist, attempt.ip)) return [];
   const name = isCode ? 'codeFailures' : 'passwordFailures';
   const { capacity, perMinute }: Bucket = rateLimits[name] ?? limits[name];
   return [
     {
-      id: guessesId(accountOf(attempt), attempt.what, known),
+      id: guessesId(accountOf(attempt), attempt.what, callerKey),
       most: capacity,
       rate: 60_000 / perMinute,
       blocks: isCode || locks.shields.includes('block'),
@@ -109,7 +110,7 @@ function guessesCount(
       onFull: (full) =>
         onLocked(full, {
           notify: locks.shields.includes('user_notification'),
-          lockedFor: known === undefined ? 'strangers' : 'known',
+          lockedFor: callerKey === undefined ? 'strangers' : 'known',
         }),
     },
   ];
@@ -123,15 +124,16 @@ function wholeCounts(
   deps: Dependencies,
   settings: AttackProtection,
   attempt: Attempt,
-  known: string | undefined,
+  callerKey: string | undefined,
 ): Count[] {
   const { hasSeveralNames, userId: identifier, step } = attempt;
-  if (hasSeveralNames !== true || identifier === undefined || known !== undefined || step !== undefined)
+  if (hasSeveralNames !== true || identifier === undefined || callerKey !== undefined || step !== undefined)
     return [];
   const whole = { ...attempt, identifier };
-  return [...accountCount(deps, settings, whole, known), ...guessesCount(deps, settings, whole, known)].map(
-    (count) => ({ ...count, isSilent: true }),
-  );
+  return [
+    ...accountCount(deps, settings, whole, callerKey),
+    ...guessesCount(deps, settings, whole, callerKey),
+  ].map((count) => ({ ...count, isSilent: true }));
 }
 
 /** Returns the count of the address across accounts; none when it is not throttled. */
@@ -169,11 +171,11 @@ export function nameKey(identifier: string): string {
 }
 
 /** The id of the count of an account's guesses. @param account its hash. */
-export function guessesId(account: string, what: Attempt['what'], known = ''): string {
-  return `guesses:${sha256(`${account}\n${what}\n${known}`)}`;
+export function guessesId(account: string, what: Attempt['what'], callerKey = ''): string {
+  return `guesses:${sha256(`${account}\n${what}\n${callerKey}`)}`;
 }
 
-/** The id of the count of an address across accounts. @param stage as attempts have it. */
+/** The id of the count of an address across accounts. @param stage {@link Attempt.stage}; the empty text for a login. */
 export function addressId(ip: string, stage: Attempt['stage'] | '' = ''): string {
   return `address:${sha256(addressKey(ip))}${stage && `:${stage}`}`;
 }

@@ -36,7 +36,7 @@ interface RateLimitDependencies {
   clock: Clock;
   /** All declared limits. */
   limits: Limits;
-  /** The limits of routes, which do not wait for the store. */
+  /** The limits whose requests do not wait for the store: each process counts them, and shares its counts later. */
   ofRoutes: ReadonlySet<string>;
   measures?: Pick<Measures, 'limited'> | undefined;
 }
@@ -50,9 +50,9 @@ export function createRateLimits({
   ofRoutes,
   measures,
 }: RateLimitDependencies): RateLimits {
-  const ofAll = storedCounters(store, clock);
-  const ofEach = store.exclusive === true ? localCounters(clock) : syncedCounters(store, clock);
-  const countersOf = (name: LimitName) => (ofRoutes.has(name) ? ofEach : ofAll);
+  const inStore = storedCounters(store, clock);
+  const perProcess = store.exclusive === true ? localCounters(clock) : syncedCounters(store, clock);
+  const countersOf = (name: LimitName) => (ofRoutes.has(name) ? perProcess : inStore);
   const bucketOf = (name: LimitName): Bucket => {
     const limit = limits[name];
     if (limit === undefined) throw new Error(`a limit that nobody declares: ${name}`);

@@ -1,4 +1,4 @@
-// What every store engine must do. Features import only this file and collections.ts; every engine must pass
+// What every store engine must do. Features import only this file and src/records/collections.ts; every engine must pass
 // test/store/contract.ts.
 import { AuthError } from '../http/errors.ts';
 import type { CollectionName, Records } from '../records/collections.ts';
@@ -167,7 +167,7 @@ export interface Collection<T extends Stored> {
   get(id: string): Promise<Frozen<T> | undefined>;
   /**
    * Returns the record with this id and the records that it names (`named` in collections.ts), all as of the same moment and in one
-   * query. A named record may be missing when its id is too long for an index. Only engines that query another process have this
+   * query. A named record may be missing when its id is too long for an index. Only engines whose database is another process (PostgreSQL) have this
    * method.
    */
   getWithNamed?(id: string): Promise<WithNamed<T> | undefined>;

@@ -48,8 +48,8 @@ async function openWhole(options: StoreOptions): Promise<Store> {
   if (databaseUrl !== undefined) {
     await mkdir(dataDir, { recursive: true, mode: directoryMode });
     // Imported here because the embedded store does not need the PostgreSQL client.
-    // No migration is run: all are older than this store, and filling it from an older one migrates the records. A test
-    // fails when one is added (test/users/identities.test.ts).
+    // `migrate` is not called for PostgreSQL: all migrations are older than that engine, and a restore or a move into it
+    // migrates the records. A test fails when a migration is added (test/users/identities.test.ts).
     const { openPostgres } = await import('./sql/postgres-store.ts');
     return openPostgres({ ...options, url: databaseUrl });
   }

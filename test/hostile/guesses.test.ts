@@ -22,7 +22,7 @@ describe('codes that many guess at once', () => {
   const ask = (subject: string, name: string) =>
     challenges.issueCode({ purpose: PURPOSE, subject, askers: keysOf(name), digits: 6, ttlSeconds: 600 });
   const guess = (subject: string, name: string, code: string, known?: string) =>
-    challenges.try(PURPOSE, subject, code, { spend: true, askers: keysOf(name), known });
+    challenges.try(PURPOSE, subject, code, { spend: true, askers: keysOf(name), callerKey: known });
   const wrongTries = async () => {
     const { records } = await server.store.collection('challenges').list({ limit: 10_000 });
     return records.filter(({ purpose }) => purpose === PURPOSE).map(({ wrong = {} }) => Object.values(wrong));

@@ -78,7 +78,7 @@ export async function useCode(
     {
       spend: true,
       askers: [login.id],
-      known: undefined,
+      callerKey: undefined,
     },
   );
   if (verifiedChallenge === undefined || verifiedChallenge.data.credentialVersion !== login.credentialVersion)

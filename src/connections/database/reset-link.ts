@@ -182,6 +182,6 @@ async function spendMail(
   const known = await callers.recognize(userId, caller);
   return rateLimits.spend(
     'changePasswordDestination',
-    known === undefined ? account : `${account}\n${known.room}`,
+    known === undefined ? account : `${account}\n${known.key}`,
   );
 }

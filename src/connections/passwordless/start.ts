@@ -71,7 +71,7 @@ export async function start(
   const user = await deps.users.findByAddress({ connection: record.name, kind, address });
   const known = await deps.callers.recognize(user?.id, caller);
   // Strangers are counted by IP address, because they can send a new browser cookie each time.
-  const own = known?.by === 'browser' ? known.room : addressKey(caller.ip);
+  const own = known?.by === 'browser' ? known.key : addressKey(caller.ip);
   await deps.rateLimits.take(ctx, 'passwordlessDestination', `${destination}\n${own}`);
   const isOpen = await deps.rateLimits.spend('passwordlessDestination', destination);
   const isRefused = !isOpen && known === undefined;

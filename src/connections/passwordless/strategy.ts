@@ -72,8 +72,8 @@ export function passwordlessStrategy({ wrong: description, ...traits }: Traits):
         ]);
         return { user, version, code };
       },
-      verify: (_deps, { proof, read: { code }, room, use }) =>
-        code({ spend: use, askers: callerKeys(proof.caller), known: room }),
+      verify: (_deps, { proof, read: { code }, callerKey, use }) =>
+        code({ spend: use, askers: callerKeys(proof.caller), callerKey }),
       userOf: async ({ users, events }, proof, { user: seen, version }) => {
         const { clientId, connection, identifier: address, caller, asker } = proof;
         const { disable_signup } = passwordlessOptions(connection);
