@@ -100,7 +100,7 @@ export function ownCode(
     clock,
     pause,
   });
-  const asking = withCustomDatabases(users, { config, customDatabases: databases, leases, random });
+  const withDatabases = withCustomDatabases(users, { config, customDatabases: databases, leases, random });
   return {
     scripts,
     packages,
@@ -108,7 +108,7 @@ export function ownCode(
     customDatabases: databases,
     actions,
     users: withRegistration(
-      asking,
+      withDatabases,
       registrationActions({ actions, config, deliveries, events, store, users, wallClock }),
     ),
   };

@@ -45,7 +45,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const { settings, log, clock, wallClock, random } = deps;
   const { certificates, config, events, challenges, signing, tickets, views } = capabilities;
   const { issuer, baseUrl } = settings;
-  const { checkPossession, redeemOwnCode, ...asking } = later(() => engine);
+  const { checkPossession, redeemOwnCode, ...engineCalls } = later(() => engine);
   const reading = { issuer, keys: publishedKeys(config), clock: wallClock, checkPossession };
   const readApiToken = apiTokenReader(reading);
   const signLogoutToken = logoutTokens({ issuer, signing, clock: wallClock, random });
@@ -54,10 +54,10 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const { factors, mfaApi, secondFactor } = factorParts(deps, capabilities);
   const upstream = upstreamDependencies(deps, capabilities);
   const enrolledFactors = secondFactor.enrolled;
-  const exchanges = tokenExchanges(deps, capabilities, { ...reading, ...asking, enrolledFactors });
-  const own = { factors, mfaApi, readApiToken, backChannelLogout, idp, exchanges, upstream, ...asking };
+  const exchanges = tokenExchanges(deps, capabilities, { ...reading, ...engineCalls, enrolledFactors });
+  const own = { factors, mfaApi, readApiToken, backChannelLogout, idp, exchanges, upstream, ...engineCalls };
   const { firstFactors, parts } = engineParts(deps, capabilities, own);
-  const { logins, ...ours } = ownLogins(
+  const { logins, ...loginParts } = ownLogins(
     { baseUrl, consoleUrl: consoleOrigin(settings) },
     { ...deps, challenges, redeemOwnCode },
   );
@@ -79,7 +79,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     errorPage: (ctx, error) => views.error(ctx, error),
     connectionFault: (clientId, name) => connectionFault(config, clientId, name),
     logoutChannels: createLogoutChannels(channels, log),
-    ...ours,
+    ...loginParts,
     directRedirect: directRedirect(upstream),
   });
   return {

@@ -154,7 +154,7 @@ export type Command = z.output<typeof commandsSchema>[number];
  * Methods that must not be ignored when they are called with wrong arguments, because access would be wider than
  * intended. The action fails instead.
  */
-const GATES: ReadonlySet<string> = new Set([
+const MUST_BE_VALID: ReadonlySet<string> = new Set([
   'access.deny',
   'validation.error',
   'multifactor.enable',
@@ -196,5 +196,5 @@ export function takeCommand(
   { method, args }: Command,
 ): boolean | 'failed' {
   const isTaken = methods.includes(method) && TAKE[method]?.(outcome, args) === true;
-  return isTaken || (GATES.has(method) ? 'failed' : false);
+  return isTaken || (MUST_BE_VALID.has(method) ? 'failed' : false);
 }

@@ -69,7 +69,7 @@ export interface LogoutChannels {
    * Notifies all applications.
    * @returns where the browser goes now: `browser.returnTo`, or a URL that leads there through the applications.
    */
-  tell(session: EndedSession, browser?: LogoutBrowser): Promise<string | undefined>;
+  notify(session: EndedSession, browser?: LogoutBrowser): Promise<string | undefined>;
 }
 
 /** Combines a tenant's channels, in the order in which they are called. */
@@ -91,7 +91,7 @@ export function createLogoutChannels(channels: readonly LogoutChannel[], log: Lo
         },
       };
     },
-    tell: async (session, browser) => {
+    notify: async (session, browser) => {
       let returnTo = browser?.returnTo;
       for (const channel of channels) {
         try {

@@ -78,7 +78,7 @@ export function createSessions(provider: Provider, deps: SessionsDependencies): 
     // Challenges of the session end with it, except when another login replaces it in the same browser.
     if (ended !== undefined && requestsStay !== true)
       await deps.challenges.revokeOfSession(ended.userId, sid);
-    return ended === undefined ? browser?.returnTo : deps.logoutChannels.tell(ended, browser);
+    return ended === undefined ? browser?.returnTo : deps.logoutChannels.notify(ended, browser);
   };
   return {
     current: async (ctx) => {
