@@ -7,7 +7,7 @@ import { type ConsoleAgent, openConsole, startConsole } from '../support/console
 import { databaseUser } from '../support/database-user.ts';
 import { logIn, pkce, responseOf, spaRequest, tenant } from '../support/flows.ts';
 import { TEXTS } from '../support/hostile-input.ts';
-import { nextMessageTo } from '../support/inbox.ts';
+import { messagesTo, nextMessageTo } from '../support/inbox.ts';
 import type { TestServer } from '../support/server.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
 
@@ -300,6 +300,26 @@ describe('users in the console', () => {
       expect(mails.link).to.contain(server.url);
       const page = await owner.get(`${path}?said=console.users.said.mailSent`);
       expect(page.text).to.contain('The mail is on its way.');
+    });
+
+    it('mail the link of a linked account to its own address, and nothing to a namesake of the user', async () => {
+      const namesake = await newUser();
+      const linked = await newUser();
+      const { id } = userOf(
+        await server.users.create({
+          identity: {
+            connection: 'works',
+            provider: 'oauth2',
+            upstreamId: 'works-1',
+            addresses: { email: namesake.email },
+            unique: [],
+          },
+        }),
+      );
+      await server.users.link(id, linked.id);
+      expect((await owner.post(`${USERS}/${encodeURIComponent(id)}/reset`)).status).to.equal(303);
+      expect((await nextMessageTo(server, linked.email, 1, 'link')).link).to.contain(server.url);
+      expect(await messagesTo(server, namesake.email)).to.deep.equal([]);
     });
 
     it('show a link to set a password once, and log its creation without it', async () => {

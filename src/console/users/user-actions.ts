@@ -63,13 +63,12 @@ export const userActionRoutes: RouteDeclarations<UsersDependencies> = {
   ),
 };
 
-/** Mails a link for a new password to the user's own address. */
+/** Mails a link for a new password to the address that the user has in the database. */
 async function mailReset(deps: UsersDependencies, ctx: Context, session: ConsoleSession, user: UserAnswer) {
-  const connection = await databaseOf(deps, user);
-  if (connection === undefined || user.email === undefined)
-    return { refused: { status: 400, key: 'console.users.reset.none' } };
-  await deps.mailReset({ email: user.email, connection, ip: ctx.ip });
-  recordReset(deps, ctx, session, user, connection);
+  const account = await databaseAccountOf(deps, user);
+  if (account === undefined) return { refused: { status: 400, key: 'console.users.reset.none' } };
+  await deps.mailReset({ ...account, ip: ctx.ip });
+  recordReset(deps, ctx, session, user, account.connection);
   return { said: 'console.users.said.mailSent' as const };
 }
 
@@ -93,12 +92,20 @@ function recordReset(
   });
 }
 
-/** Returns the database in which the link can set the user's password. */
-async function databaseOf({ config }: UsersDependencies, user: UserAnswer): Promise<Connection | undefined> {
-  for (const { connection: name } of user.identities) {
-    const connection = await config.connection(name);
+/**
+ * Returns the database in which a link can set the user's password, and the address of the user's account there. A
+ * linked account may have another address than the user, and the user's may be somebody else's in that database.
+ */
+async function databaseAccountOf(
+  { config }: UsersDependencies,
+  user: UserAnswer,
+): Promise<{ connection: Connection; email: string } | undefined> {
+  for (const [index, { connection: name, profileData }] of user.identities.entries()) {
+    const email = index === 0 ? user.email : profileData?.email;
+    const connection = email === undefined ? undefined : await config.connection(name);
     const isDatabase = connection && strategyRecord(connection.strategy)?.isDatabase === true;
-    if (isDatabase === true && changesPasswords(connection)) return connection;
+    if (email !== undefined && isDatabase === true && changesPasswords(connection))
+      return { connection, email };
   }
   return undefined;
 }
