@@ -13,7 +13,7 @@ import { badMessage, parseXml, SMALL } from './xml.ts';
 const LONGEST_RELAY_STATE = 2048;
 
 /** A message as received, not verified yet. */
-export interface Received {
+export interface ReceivedMessage {
   kind: 'request' | 'response';
   bytes: Buffer;
   relayState: string | undefined;
@@ -27,7 +27,7 @@ export interface Received {
  * @returns undefined when it has none.
  * @throws AuthError 400 when it has both a request and a response, or one that cannot be decoded.
  */
-export function receive(ctx: Context): Received | undefined {
+export function receive(ctx: Context): ReceivedMessage | undefined {
   const parameters = ctx.method === 'POST' ? formOf(ctx) : readParameters(ctx.querystring);
   const { SAMLRequest: request, SAMLResponse: response } = parameters;
   const relayState = relayStateOf(parameters);
@@ -57,18 +57,18 @@ function formOf(ctx: Context): Parameters {
 }
 
 /** Returns the RelayState. @throws AuthError 400 when it is too long. */
-function relayStateOf({ RelayState: given }: Parameters): string | undefined {
-  if (given !== undefined && Buffer.byteLength(given.value) > LONGEST_RELAY_STATE) {
+function relayStateOf({ RelayState: parameter }: Parameters): string | undefined {
+  if (parameter !== undefined && Buffer.byteLength(parameter.value) > LONGEST_RELAY_STATE) {
     throw badMessage('RelayState is too long.');
   }
-  return given?.value;
+  return parameter?.value;
 }
 
 /**
  * Returns the RelayState of an IdP-initiated login, which has no message.
  * @throws AuthError 400 when it is too long.
  */
-export function relayStateAlone(ctx: Context): string | undefined {
+export function relayStateOfQuery(ctx: Context): string | undefined {
   return relayStateOf(readParameters(ctx.querystring));
 }
 
@@ -84,7 +84,7 @@ function fromBase64(value: string, name: string): Buffer {
  * @param value the form field.
  * @throws AuthError 400 when it cannot be decoded.
  */
-export function postedMessage(value: string, kind: Received['kind'], limits = SMALL): Buffer {
+export function postedMessage(value: string, kind: ReceivedMessage['kind'], limits = SMALL): Buffer {
   const bytes = fromBase64(value, parameterOf(kind));
   return /^(\ufeff|\s)*</.test(bytes.toString('utf8', 0, 64)) ? bytes : inflate(bytes, limits);
 }
@@ -111,7 +111,7 @@ function signedQuery(message: Parameter, parameters: Parameters): SignedQuery | 
  * @returns the root element; with a verifier, that of the signed content.
  * @throws AuthError 400 when it is not XML, or not signed as required.
  */
-export function open(received: Received, verifier: Verifier | undefined): Element {
+export function verifyMessage(received: ReceivedMessage, verifier: Verifier | undefined): Element {
   const root = parseXml(received.bytes);
   if (verifier === undefined) return root;
   if (received.binding === 'post') return verifyEnveloped(received.bytes.toString('utf8'), root, verifier);
@@ -120,7 +120,7 @@ export function open(received: Received, verifier: Verifier | undefined): Elemen
 }
 
 /** A message to be sent. */
-export interface Outgoing {
+export interface OutgoingMessage {
   kind: 'request' | 'response';
   /** Already signed, if it is posted. */
   markup: string;
@@ -129,7 +129,7 @@ export interface Outgoing {
   location: string;
 }
 
-const parameterOf = (kind: Outgoing['kind']) => (kind === 'request' ? 'SAMLRequest' : 'SAMLResponse');
+const parameterOf = (kind: OutgoingMessage['kind']) => (kind === 'request' ? 'SAMLRequest' : 'SAMLResponse');
 
 /**
  * Sends a page with a form that posts itself, or by its button without JavaScript.
@@ -138,7 +138,7 @@ const parameterOf = (kind: Outgoing['kind']) => (kind === 'request' ? 'SAMLReque
 export function sendByPost(
   ctx: Context,
   views: Views,
-  message: Outgoing,
+  message: OutgoingMessage,
   client: { name: string },
 ): Promise<void> {
   const { kind, markup, relayState, location } = message;
@@ -157,7 +157,7 @@ export function sendByPost(
 }
 
 /** Sends a redirect with a signed query. */
-export async function sendByRedirect(ctx: Context, message: Outgoing, signer: Signer): Promise<void> {
+export async function sendByRedirect(ctx: Context, message: OutgoingMessage, signer: Signer): Promise<void> {
   const address = await redirectAddress(message, signer);
   ctx.set('Cache-Control', 'no-store');
   ctx.redirect(address);
@@ -169,13 +169,13 @@ export async function sendByRedirect(ctx: Context, message: Outgoing, signer: Si
  * @param deflate false for receivers that, against the standard, expect uncompressed messages.
  */
 export async function redirectAddress(
-  { kind, markup, relayState, location }: Outgoing,
+  { kind, markup, relayState, location }: OutgoingMessage,
   signer: Signer | undefined,
   deflate = true,
 ): Promise<string> {
   const bytes = deflate ? deflateRawSync(markup) : Buffer.from(markup);
   const state = relayState === undefined ? '' : `&RelayState=${encodeURIComponent(relayState)}`;
   const query = `${parameterOf(kind)}=${encodeURIComponent(bytes.toString('base64'))}${state}`;
-  const sent = signer === undefined ? query : await signQuery(query, signer);
-  return `${location}${location.includes('?') ? '&' : '?'}${sent}`;
+  const finalQuery = signer === undefined ? query : await signQuery(query, signer);
+  return `${location}${location.includes('?') ? '&' : '?'}${finalQuery}`;
 }

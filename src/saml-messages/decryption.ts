@@ -44,7 +44,7 @@ export function decryptAssertion(
   accepts: (algorithm: string) => boolean,
 ): string {
   try {
-    const data = required(encrypted, NS.encryption, 'EncryptedData');
+    const data = requiredChild(encrypted, NS.encryption, 'EncryptedData');
     const algorithm = algorithmOf(data);
     const cipher = CIPHERS[algorithm];
     if (cipher === undefined || !accepts(algorithm))
@@ -71,12 +71,14 @@ export function isAuthenticated(algorithm: string): boolean {
 
 /** Returns the EncryptedKey in the data's KeyInfo, or beside the data (SAML Core §2.2.4). */
 function encryptedKey(encrypted: Element, data: Element): Element {
-  const info = required(data, NS.signature, 'KeyInfo');
-  return childOf(info, NS.encryption, 'EncryptedKey') ?? required(encrypted, NS.encryption, 'EncryptedKey');
+  const info = requiredChild(data, NS.signature, 'KeyInfo');
+  return (
+    childOf(info, NS.encryption, 'EncryptedKey') ?? requiredChild(encrypted, NS.encryption, 'EncryptedKey')
+  );
 }
 
 function unwrap(wrapped: Element, key: KeyObject): Buffer {
-  const method = required(wrapped, NS.encryption, 'EncryptionMethod');
+  const method = requiredChild(wrapped, NS.encryption, 'EncryptionMethod');
   const digest = childOf(method, NS.signature, 'DigestMethod');
   const oaepHash = digest === undefined ? 'sha1' : DIGESTS[attribute(digest, 'Algorithm') ?? ''];
   // Both functions of OAEP use one hash. No provider is known that uses two.
@@ -102,15 +104,18 @@ function decrypt({ name, keyBytes }: BlockCipher, key: Buffer, value: Buffer): B
 }
 
 function algorithmOf(encrypted: Element): string {
-  return attribute(required(encrypted, NS.encryption, 'EncryptionMethod'), 'Algorithm') ?? '';
+  return attribute(requiredChild(encrypted, NS.encryption, 'EncryptionMethod'), 'Algorithm') ?? '';
 }
 
 function cipherValue(encrypted: Element): Buffer {
-  const data = required(encrypted, NS.encryption, 'CipherData');
-  return Buffer.from(textOf(required(data, NS.encryption, 'CipherValue')).replaceAll(/\s/g, ''), 'base64');
+  const data = requiredChild(encrypted, NS.encryption, 'CipherData');
+  return Buffer.from(
+    textOf(requiredChild(data, NS.encryption, 'CipherValue')).replaceAll(/\s/g, ''),
+    'base64',
+  );
 }
 
-function required(element: Element, namespace: string, name: string): Element {
+function requiredChild(element: Element, namespace: string, name: string): Element {
   const found = childOf(element, namespace, name);
   if (found === undefined) throw new Error(`there is no ${name}`);
   return found;

@@ -10,9 +10,14 @@ export function encryptAssertion(assertion: string, recipient: KeyObject, random
   const [key, iv] = [random(32), random(12)];
   const cipher = createCipheriv('aes-256-gcm', key, iv);
   // The value is IV, ciphertext, tag (XML Encryption 1.1 §5.2.4).
-  const sealed = Buffer.concat([iv, cipher.update(assertion, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+  const ciphertext = Buffer.concat([
+    iv,
+    cipher.update(assertion, 'utf8'),
+    cipher.final(),
+    cipher.getAuthTag(),
+  ]);
   const padding = constants.RSA_PKCS1_OAEP_PADDING;
-  const wrapped = publicEncrypt({ key: recipient, padding, oaepHash: 'sha1' }, key);
+  const wrappedKey = publicEncrypt({ key: recipient, padding, oaepHash: 'sha1' }, key);
   return xml(
     'saml:EncryptedAssertion',
     { 'xmlns:saml': NS.assertion },
@@ -20,13 +25,13 @@ export function encryptAssertion(assertion: string, recipient: KeyObject, random
       'xenc:EncryptedData',
       { 'xmlns:xenc': NS.encryption, Type: `${NS.encryption}Element` },
       xml('xenc:EncryptionMethod', { Algorithm: 'http://www.w3.org/2009/xmlenc11#aes256-gcm' }),
-      xml('ds:KeyInfo', { 'xmlns:ds': NS.signature }, encryptedKey(wrapped)),
-      cipherData(sealed),
+      xml('ds:KeyInfo', { 'xmlns:ds': NS.signature }, encryptedKey(wrappedKey)),
+      cipherData(ciphertext),
     ),
   );
 }
 
-function encryptedKey(wrapped: Buffer): Markup {
+function encryptedKey(wrappedKey: Buffer): Markup {
   return xml(
     'xenc:EncryptedKey',
     {},
@@ -36,7 +41,7 @@ function encryptedKey(wrapped: Buffer): Markup {
       // OAEP does not depend on collision resistance, and every implementation supports SHA-1 here.
       xml('ds:DigestMethod', { Algorithm: `${NS.signature}sha1` }),
     ),
-    cipherData(wrapped),
+    cipherData(wrappedKey),
   );
 }
 

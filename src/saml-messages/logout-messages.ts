@@ -1,7 +1,7 @@
 // Reads and writes LogoutRequest and LogoutResponse (SAML Core §3.7).
 import type { Element } from '@xmldom/xmldom';
 import { epochSeconds } from '../runtime/clock.ts';
-import { type Envelope, type Expected, epochOf, instantOf, readEnvelope, SKEW } from './message.ts';
+import { type Envelope, type ExpectedMessage, epochOf, instantOf, readEnvelope, SKEW } from './message.ts';
 import { type NameId, nameIdMarkup } from './name-id.ts';
 import { NS, STATUS } from './names.ts';
 import { attribute, badMessage, childOf, elementsOf, isNamed, textOf, xml } from './xml.ts';
@@ -18,7 +18,7 @@ export interface LogoutRequest extends Envelope {
 }
 
 /** Reads a LogoutRequest. @throws AuthError 400 when it is malformed, has no NameID, or has expired. */
-export function readLogoutRequest(root: Element, expected: Omit<Expected, 'name'>): LogoutRequest {
+export function readLogoutRequest(root: Element, expected: Omit<ExpectedMessage, 'name'>): LogoutRequest {
   const envelope = readEnvelope(root, { ...expected, name: 'LogoutRequest' });
   const until = attribute(root, 'NotOnOrAfter');
   const end = epochOf(until);
@@ -40,7 +40,7 @@ export function readLogoutRequest(root: Element, expected: Omit<Expected, 'name'
 /** Reads a LogoutResponse; `isSuccess`: the service provider ended its session. @throws AuthError 400 when malformed. */
 export function readLogoutResponse(
   root: Element,
-  expected: Omit<Expected, 'name'>,
+  expected: Omit<ExpectedMessage, 'name'>,
 ): Envelope & { isSuccess: boolean } {
   const envelope = readEnvelope(root, { ...expected, name: 'LogoutResponse' });
   const status = childOf(root, NS.protocol, 'Status');

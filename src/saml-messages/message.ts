@@ -19,7 +19,7 @@ export interface Envelope {
   inResponseTo: string | undefined;
 }
 
-export interface Expected {
+export interface ExpectedMessage {
   /** Local name of the message. */
   name: 'AuthnRequest' | 'LogoutRequest' | 'LogoutResponse' | 'Response';
   /** Our URL that received it. */
@@ -34,7 +34,7 @@ export interface Expected {
  * Reads the envelope of a message.
  * @throws AuthError 400 when it is another message, for another destination, too old or from the future.
  */
-export function readEnvelope(root: Element, expected: Expected): Envelope {
+export function readEnvelope(root: Element, expected: ExpectedMessage): Envelope {
   if (!isNamed(root, NS.protocol, expected.name)) {
     throw badMessage(`The SAML message is no ${expected.name}.`);
   }
@@ -62,10 +62,10 @@ export function issuerOf(root: Element): string {
 /**
  * Compares origin and path. The query is ignored, because service providers may be configured with `?connection=…`.
  */
-function checkDestination(destination: string | undefined, expected: Expected): void {
+function checkDestination(destination: string | undefined, expected: ExpectedMessage): void {
   if (destination === undefined && !expected.destinationRequired) return;
-  const [to, we] = [URL.parse(destination ?? ''), new URL(expected.destination)];
-  if (to?.origin === we.origin && to.pathname === we.pathname) return;
+  const [received, ours] = [URL.parse(destination ?? ''), new URL(expected.destination)];
+  if (received?.origin === ours.origin && received.pathname === ours.pathname) return;
   throw badMessage('The Destination of the SAML message is not this address.');
 }
 
@@ -105,7 +105,7 @@ export function newId(random: Random): string {
  * @param sender the client_id or connection id that the message ID belongs to.
  * @throws AuthError 400 when the sender's ID was used before.
  */
-export async function countOnce(store: Store, clock: Clock, sender: string, id: string): Promise<void> {
+export async function refuseReplay(store: Store, clock: Clock, sender: string, id: string): Promise<void> {
   const expiresAt = epochSeconds(clock) + FRESH + 2 * SKEW + 1 + SET_BACK;
   try {
     await store.collection('samlMessages').insert({ id: `${sender}\n${id}`, expiresAt });

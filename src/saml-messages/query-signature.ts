@@ -27,12 +27,12 @@ export function verifyQuery(query: SignedQuery | undefined, verifier: Verifier):
   const algorithm = (Object.keys(SIGNATURE_URI) as SignatureAlgorithm[]).find(
     (a) => SIGNATURE_URI[a] === uri,
   );
-  const isRight = verifier.publicKeys.some((key) =>
+  const isValid = verifier.publicKeys.some((key) =>
     createVerify(HASH[algorithm ?? 'rsa-sha256'])
       .update(query.octets, 'latin1')
       .verify(key, query.signature, 'base64'),
   );
-  if (!isRight) throw wrongSignature();
+  if (!isValid) throw wrongSignature();
 }
 
 /** Adds `SigAlg` and `Signature` to a query. @param query SAMLRequest or SAMLResponse, and RelayState. */

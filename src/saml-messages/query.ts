@@ -22,18 +22,18 @@ export type Parameters = Partial<Record<ParameterName, Parameter>>;
  *   two parsers recognizes would let an unsigned value in.
  */
 export function readParameters(query: string): Parameters {
-  const found: Parameters = {};
+  const parameters: Parameters = {};
   for (const raw of query.split('&')) {
-    const [written = ''] = raw.split('=', 1);
-    const name = NAMES.find((known) => known === decode(written));
+    const [writtenName = ''] = raw.split('=', 1);
+    const name = NAMES.find((known) => known === decode(writtenName));
     if (name === undefined) continue;
-    if (written !== name) throw badMessage(`The name of ${name} must be written without escapes.`);
-    if (found[name] !== undefined) throw twice();
-    const value = decode(raw.slice(written.length + 1));
+    if (writtenName !== name) throw badMessage(`The name of ${name} must be written without escapes.`);
+    if (parameters[name] !== undefined) throw repeatedParameter();
+    const value = decode(raw.slice(writtenName.length + 1));
     if (value === undefined) throw badMessage(`${name} cannot be decoded.`);
-    found[name] = { raw, value };
+    parameters[name] = { raw, value };
   }
-  return found;
+  return parameters;
 }
 
 /**
@@ -42,17 +42,17 @@ export function readParameters(query: string): Parameters {
  * @throws AuthError 400 when one occurs twice, or is not a string.
  */
 export function readFormParameters(form: Readonly<Record<string, unknown>>): Parameters {
-  const found: Parameters = {};
+  const parameters: Parameters = {};
   for (const name of NAMES) {
     const value = Object.hasOwn(form, name) ? form[name] : undefined;
     if (value === undefined) continue;
-    if (typeof value !== 'string') throw twice();
-    found[name] = { raw: '', value };
+    if (typeof value !== 'string') throw repeatedParameter();
+    parameters[name] = { raw: '', value };
   }
-  return found;
+  return parameters;
 }
 
-function twice() {
+function repeatedParameter() {
   return badMessage('The SAML parameters must come once.');
 }
 

@@ -63,7 +63,7 @@ export interface Verifier {
  * @throws what `signer` throws; Error when there is no such element.
  */
 export async function signElement(markup: string, id: string, signer: Signer): Promise<string> {
-  const signed = new (signatures().SignedXml)({
+  const signedXml = new (signatures().SignedXml)({
     // The library requires a key, but only passes it to the algorithm, which is ours and ignores it.
     privateKey: 'elsewhere',
     publicCert: `-----BEGIN CERTIFICATE-----\n${signer.certificate}\n-----END CERTIFICATE-----`,
@@ -71,21 +71,21 @@ export async function signElement(markup: string, id: string, signer: Signer): P
     canonicalizationAlgorithm: EXCLUSIVE_C14N,
   });
   const element = `//*[@ID='${id}']`;
-  signed.addReference({
+  signedXml.addReference({
     xpath: element,
     transforms: [ENVELOPED, EXCLUSIVE_C14N],
     digestAlgorithm: DIGEST_URI[signer.digestAlgorithm],
   });
   const issuer = `${element}/*[local-name(.)='Issuer']`;
-  signed.SignatureAlgorithms[SIGNATURE_URI[signer.signatureAlgorithm]] = algorithmOf(signer);
+  signedXml.SignatureAlgorithms[SIGNATURE_URI[signer.signatureAlgorithm]] = algorithmOf(signer);
   await new Promise<void>((resolve, reject) => {
-    signed.computeSignature(
+    signedXml.computeSignature(
       markup,
       { prefix: 'ds', location: { reference: issuer, action: 'after' } },
       (fault) => (fault ? reject(fault) : resolve()),
     );
   });
-  return signed.getSignedXml();
+  return signedXml.getSignedXml();
 }
 
 /** Returns a signer as a class, as the library expects it. */
@@ -106,7 +106,7 @@ function algorithmOf({ sign, signatureAlgorithm }: Signer): new () => SignatureA
     getSignature,
     verifySignature: () => false,
   } as unknown as SignatureAlgorithmOfLibrary;
-  return function made() {
+  return function signatureAlgorithmOfLibrary() {
     return algorithm;
   } as unknown as new () => SignatureAlgorithmOfLibrary;
 }
@@ -117,9 +117,9 @@ function algorithmOf({ sign, signatureAlgorithm }: Signer): new () => SignatureA
  * @throws AuthError 400 when it is missing, invalid, or does not cover the whole message.
  */
 export function verifyEnveloped(text: string, root: Element, verifier: Verifier): Element {
-  const signed = verifyElement(text, root, verifier);
+  const content = verifyElement(text, root, verifier);
   if (root.getElementsByTagNameNS(NS.signature, 'Signature').length !== 1) throw wrongSignature();
-  return signed;
+  return content;
 }
 
 /**
@@ -137,29 +137,34 @@ export function verifyElement(
   const signature = childOf(element, NS.signature, 'Signature');
   if (signature === undefined) throw badMessage('The SAML message must be signed.');
   const algorithm = checkShape(signature, attribute(element, 'ID') ?? '', verifier);
-  const covered = coveredBy(signature, text, algorithm, verifier);
-  const verified = parseXml(covered, limits);
+  const signedContent = signedContentOf(signature, text, algorithm, verifier);
+  const content = parseXml(signedContent, limits);
   const isWhole =
-    isNamed(verified, element.namespaceURI ?? '', element.localName ?? '') &&
-    attribute(verified, 'ID') === attribute(element, 'ID');
+    isNamed(content, element.namespaceURI ?? '', element.localName ?? '') &&
+    attribute(content, 'ID') === attribute(element, 'ID');
   if (!isWhole) throw wrongSignature();
-  return verified;
+  return content;
 }
 
 /** Returns what a signature covers, if one of the keys verifies it. @throws AuthError 400 when none does. */
-function coveredBy(signature: Element, text: string, algorithm: string, { publicKeys }: Verifier): string {
+function signedContentOf(
+  signature: Element,
+  text: string,
+  algorithm: string,
+  { publicKeys }: Verifier,
+): string {
   let cause: unknown;
   for (const publicCert of publicKeys) {
-    const signed = new (signatures().SignedXml)({ publicCert, signatureAlgorithm: algorithm });
+    const signedXml = new (signatures().SignedXml)({ publicCert, signatureAlgorithm: algorithm });
     // The library must accept no other algorithm than the one that was checked.
-    for (const known of Object.keys(signed.SignatureAlgorithms)) {
-      if (known !== algorithm) delete signed.SignatureAlgorithms[known];
+    for (const name of Object.keys(signedXml.SignatureAlgorithms)) {
+      if (name !== algorithm) delete signedXml.SignatureAlgorithms[name];
     }
     try {
-      signed.loadSignature(signature.toString());
-      const isValid = signed.checkSignature(text);
-      const [covered, another] = signed.getSignedReferences();
-      if (isValid && covered !== undefined && another === undefined) return covered;
+      signedXml.loadSignature(signature.toString());
+      const isValid = signedXml.checkSignature(text);
+      const [signedContent, another] = signedXml.getSignedReferences();
+      if (isValid && signedContent !== undefined && another === undefined) return signedContent;
     } catch (thrown) {
       cause = thrown;
     }
@@ -179,18 +184,18 @@ export function wrongSignature(cause?: unknown) {
 function checkShape(signature: Element, id: string, verifier: Verifier): string {
   const [info, value, keyInfo, ...rest] = elementsOf(signature);
   const isSignature =
-    isDs(info, 'SignedInfo') &&
-    isDs(value, 'SignatureValue') &&
+    isDsig(info, 'SignedInfo') &&
+    isDsig(value, 'SignatureValue') &&
     elementsOf(value).length === 0 &&
-    (keyInfo === undefined || isDs(keyInfo, 'KeyInfo')) &&
+    (keyInfo === undefined || isDsig(keyInfo, 'KeyInfo')) &&
     rest.length === 0;
   if (!isSignature) throw wrongSignature();
   const [c14n, method, reference, ...others] = elementsOf(info);
   const isInfo =
-    isDs(c14n, 'CanonicalizationMethod') &&
+    isDsig(c14n, 'CanonicalizationMethod') &&
     attribute(c14n, 'Algorithm') === EXCLUSIVE_C14N &&
-    isDs(method, 'SignatureMethod') &&
-    isDs(reference, 'Reference') &&
+    isDsig(method, 'SignatureMethod') &&
+    isDsig(reference, 'Reference') &&
     others.length === 0;
   if (!isInfo) throw wrongSignature();
   checkReference(reference, id, verifier);
@@ -202,9 +207,9 @@ function checkReference(reference: Element, id: string, verifier: Verifier): voi
   const isReference =
     id !== '' &&
     attribute(reference, 'URI') === `#${id}` &&
-    isDs(transforms, 'Transforms') &&
-    isDs(digest, 'DigestMethod') &&
-    isDs(value, 'DigestValue') &&
+    isDsig(transforms, 'Transforms') &&
+    isDsig(digest, 'DigestMethod') &&
+    isDsig(value, 'DigestValue') &&
     rest.length === 0;
   if (!isReference) throw wrongSignature();
   const [first, second, ...further] = elementsOf(transforms).map((one) => attribute(one, 'Algorithm'));
@@ -217,7 +222,7 @@ function checkReference(reference: Element, id: string, verifier: Verifier): voi
   if (!isAllowed) throw badMessage('The digest algorithm of the SAML message is not accepted.');
 }
 
-function isDs(element: Element | undefined, name: string): element is Element {
+function isDsig(element: Element | undefined, name: string): element is Element {
   return element !== undefined && isNamed(element, NS.signature, name);
 }
 

@@ -28,7 +28,7 @@ export function statusResponse(
   { code, detail, message }: Status,
   content?: Markup,
 ): Markup {
-  const below = detail === undefined ? undefined : xml('samlp:StatusCode', { Value: detail });
+  const secondLevel = detail === undefined ? undefined : xml('samlp:StatusCode', { Value: detail });
   return xml(
     name,
     {
@@ -44,7 +44,7 @@ export function statusResponse(
     xml(
       'samlp:Status',
       {},
-      xml('samlp:StatusCode', { Value: code }, below),
+      xml('samlp:StatusCode', { Value: code }, secondLevel),
       message === undefined ? undefined : xml('samlp:StatusMessage', {}, message),
     ),
     content,

@@ -14,7 +14,7 @@ export interface MessageLimits {
 export const SMALL: MessageLimits = { bytes: 65_536, elements: 500 };
 /** For responses and metadata: a user may be in hundreds of groups, and a provider may have many certificates. */
 export const LARGE: MessageLimits = { bytes: 262_144, elements: 5_000 };
-const DEEPEST = 24;
+const DEEPEST_NESTING = 24;
 const MOST_ATTRIBUTES = 40;
 
 /** Returns the error for a message that is rejected. */
@@ -42,7 +42,7 @@ export function parseXml(message: Uint8Array | string, limits = SMALL): Element 
   }
   if (text.search(FORBIDDEN) >= 0) throw notXml();
   const root = parse(text);
-  measure(root, limits);
+  checkSize(root, limits);
   return root;
 }
 
@@ -74,16 +74,16 @@ function parse(text: string): Element {
 }
 
 /** Limits depth and size, so that later code may recurse. */
-function measure(root: Element, limits: MessageLimits): void {
-  const open: [Element, number][] = [[root, 1]];
+function checkSize(root: Element, limits: MessageLimits): void {
+  const stack: [Element, number][] = [[root, 1]];
   let count = 0;
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     const [element, depth] = next;
     count++;
-    if (depth > DEEPEST || count > limits.elements || element.attributes.length > MOST_ATTRIBUTES) {
+    if (depth > DEEPEST_NESTING || count > limits.elements || element.attributes.length > MOST_ATTRIBUTES) {
       throw badMessage('The SAML message is nested too deeply or has too many elements.');
     }
-    for (const child of elementsOf(element)) open.push([child, depth + 1]);
+    for (const child of elementsOf(element)) stack.push([child, depth + 1]);
   }
 }
 
@@ -138,13 +138,13 @@ export function xml(
   attributes: Readonly<Record<string, string | undefined>>,
   ...content: (Markup | string | undefined)[]
 ): Markup {
-  const written = Object.entries(attributes)
+  const attributeText = Object.entries(attributes)
     .filter((entry): entry is [string, string] => entry[1] !== undefined)
     .map(([key, value]) => ` ${key}="${escapeXml(value)}"`);
-  const inside = content.map((piece) =>
+  const contentText = content.map((piece) =>
     typeof piece === 'string' ? escapeXml(piece) : (piece?.markup ?? ''),
   );
-  return { markup: `<${name}${written.join('')}>${inside.join('')}</${name}>` };
+  return { markup: `<${name}${attributeText.join('')}>${contentText.join('')}</${name}>` };
 }
 
 /** Escapes text and attribute values, and drops characters that XML does not allow. */

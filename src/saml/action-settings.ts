@@ -13,26 +13,26 @@ import type { ServiceProvider } from './service-provider.ts';
 export async function withSettings(
   config: Config,
   sp: ServiceProvider,
-  asked: AssertionAsked | undefined,
+  assertion: AssertionAsked | undefined,
 ): Promise<ServiceProvider | undefined> {
-  const { audience, recipient, destination } = asked?.settings ?? {};
-  const isOwn = [recipient, destination].every((one) => one === undefined || sp.acsUrls.includes(one));
-  if (!isOwn) return undefined;
+  const { audience, recipient, destination } = assertion?.settings ?? {};
+  const isRegistered = [recipient, destination].every((one) => one === undefined || sp.acsUrls.includes(one));
+  if (!isRegistered) return undefined;
   if (audience !== undefined && audience !== sp.audience && !(await isOwnName(config, sp, audience)))
     return undefined;
-  return { ...sp, ...asked?.settings };
+  return { ...sp, ...assertion?.settings };
 }
 
 /** Returns the attributes with those that actions set, and without those that they removed. */
 export function withAttributes(
   attributes: readonly Attribute[],
-  asked: AssertionAsked | undefined,
+  assertion: AssertionAsked | undefined,
 ): Attribute[] {
-  const set = asked?.attributes ?? {};
-  const others = attributes.filter(({ name }) => !Object.hasOwn(set, name));
-  const added = Object.entries(set).flatMap(([name, value]): Attribute[] => {
+  const overrides = assertion?.attributes ?? {};
+  const others = attributes.filter(({ name }) => !Object.hasOwn(overrides, name));
+  const added = Object.entries(overrides).flatMap(([name, value]): Attribute[] => {
     const values = value === null ? [] : [value].flat();
-    return values.length === 0 ? [] : [{ name, values, naming: values[0] }];
+    return values.length === 0 ? [] : [{ name, values, nameIdValue: values[0] }];
   });
   return [...others, ...added];
 }

@@ -23,8 +23,8 @@ interface ContentDependencies {
 
 type AssertionContent = Pick<Assertion, 'nameId' | 'attributes' | 'context' | 'audience'>;
 
-const refusal = (detail: string, message?: string): { refused: Status } => ({
-  refused: { code: STATUS.responder, detail, ...(message === undefined ? {} : { message }) },
+const refusal = (detail: string, message?: string): { failure: Status } => ({
+  failure: { code: STATUS.responder, detail, ...(message === undefined ? {} : { message }) },
 });
 
 /**
@@ -37,7 +37,7 @@ export async function assertionContent(
   sp: ServiceProvider,
   { issuer: entityId }: ResponseFrame,
   { request, login, transient }: { request: LoginRequest; login: OwnCodeLogin; transient: string },
-): Promise<AssertionContent | { refused: Status }> {
+): Promise<AssertionContent | { failure: Status }> {
   const user = await users.get(login.userId);
   if (user === undefined) return refusal(STATUS.unknownPrincipal);
   // Checked again: the configuration may have changed while the user logged in.
@@ -47,24 +47,27 @@ export async function assertionContent(
   if (context === undefined) return refusal(STATUS.noAuthnContext);
   const identity = sp.mapIdentities ? primaryIdentity(await users.identitiesOf(user.id)) : undefined;
   const declared = await customClaims.list({ to: 'saml', clientId: sp.clientId, userId: user.id });
-  const ofUser = attributesOf(user, identity, sp, { vendorHost: config.settings().vendor_host, declared });
-  const attributes = withAttributes(ofUser, login.assertion);
-  const named = nameIdOf(user, attributes, sp, request.nameIdFormat, transient);
-  if (named === undefined) {
+  const userAttributes = attributesOf(user, identity, sp, {
+    vendorHost: config.settings().vendor_host,
+    declared,
+  });
+  const attributes = withAttributes(userAttributes, login.assertion);
+  const unqualified = nameIdOf(user, attributes, sp, request.nameIdFormat, transient);
+  if (unqualified === undefined) {
     const isUnproved = request.nameIdFormat === NAME_ID.email;
     return refusal(
       STATUS.invalidNameIdPolicy,
       isUnproved ? 'The user has no verified e-mail address.' : undefined,
     );
   }
-  const nameId = await qualified(config, sp, named, request, audience);
+  const nameId = await qualifyNameId(config, sp, unqualified, request, audience);
   if (nameId === undefined) return refusal(STATUS.invalidNameIdPolicy);
-  const isMeant = request.subject === undefined || request.subject === nameId.value;
-  return isMeant ? { nameId, attributes, context, audience } : refusal(STATUS.unknownPrincipal);
+  const isRequestedSubject = request.subject === undefined || request.subject === nameId.value;
+  return isRequestedSubject ? { nameId, attributes, context, audience } : refusal(STATUS.unknownPrincipal);
 }
 
 /** Adds the SPNameQualifier of the request, unless it is another service provider's (Core §3.4.1.1). */
-async function qualified(
+async function qualifyNameId(
   config: Config,
   sp: ServiceProvider,
   nameId: NameId,

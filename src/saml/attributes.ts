@@ -16,7 +16,7 @@ export interface Attribute {
   name: string;
   values: AttributeValue[];
   /** The first value that may be a NameID; undefined when the user chose all of them freely. */
-  naming?: AttributeValue | undefined;
+  nameIdValue?: AttributeValue | undefined;
 }
 
 type User = Frozen<UserRecord>;
@@ -74,41 +74,46 @@ export function attributesOf(
   { vendorHost, declared }: { vendorHost: string; declared: ClaimFound[] },
 ): Attribute[] {
   const profile = profileOf(user, identity, sp);
-  const trusts = sp.allowUnverifiedIdentifiers;
+  const allowsUnverified = sp.allowUnverifiedIdentifiers;
   const attribute = (name: string, field: string, value: unknown): Attribute => {
-    const values = valuesOf(value).filter((one) => trusts || isReleasable(user, field, one));
-    return { name, values, naming: values.find((one) => trusts || mayBeNameId(user, field, one)) };
+    const values = valuesOf(value).filter((one) => allowsUnverified || isReleasable(user, field, one));
+    return {
+      name,
+      values,
+      nameIdValue: values.find((one) => allowsUnverified || mayBeNameId(user, field, one)),
+    };
   };
   const mapped = Object.entries(sp.mappings).flatMap(([field, names]) =>
     names.map((name) => attribute(name, field, lookUp(field, profile, user))),
   );
   // A mapped attribute name is reserved even when its field has no value.
-  const taken = new Set(mapped.map(({ name }) => name));
+  const mappedNames = new Set(mapped.map(({ name }) => name));
   const unmapped = Object.entries(profile)
     .filter(([field]) => sp.passthroughClaimsWithNoMapping && !Object.hasOwn(sp.mappings, field))
     .map(([field, value]) =>
       attribute(sp.mapUnknownClaimsAsIs ? field : `http://schemas.${vendorHost}/${field}`, field, value),
     )
-    .filter(({ name }) => !taken.has(name));
-  const proved = trusts ? user : withoutUnproved(user);
+    .filter(({ name }) => !mappedNames.has(name));
+  const verifiedUser = allowsUnverified ? user : withoutUnproved(user);
   const isUnproved = (path: string) =>
-    (path === 'user.email' && proved.email === undefined) ||
-    (path === 'user.phone_number' && proved.phone_number === undefined);
+    (path === 'user.email' && verifiedUser.email === undefined) ||
+    (path === 'user.phone_number' && verifiedUser.phone_number === undefined);
   const custom = declared
     .filter((one) => !isUnproved(one.declared.value))
     .map(({ declared: { claim, value: path }, value }) =>
       attribute(claim, path.replace(/^user\./, ''), value),
     );
-  return merged([...mapped, ...unmapped, ...custom]);
+  return mergeAttributes([...mapped, ...unmapped, ...custom]);
 }
 
 /** Merges attributes of the same name, and drops those without a value. */
-function merged(attributes: readonly Attribute[]): Attribute[] {
+function mergeAttributes(attributes: readonly Attribute[]): Attribute[] {
   const byName = new Map<string, Attribute>();
-  for (const { name, values, naming } of attributes) {
-    const before = byName.get(name);
-    const all = [...(before?.values ?? []), ...values];
-    if (all.length > 0) byName.set(name, { name, values: all, naming: before?.naming ?? naming });
+  for (const { name, values, nameIdValue } of attributes) {
+    const existing = byName.get(name);
+    const all = [...(existing?.values ?? []), ...values];
+    if (all.length > 0)
+      byName.set(name, { name, values: all, nameIdValue: existing?.nameIdValue ?? nameIdValue });
   }
   return [...byName.values()];
 }
@@ -140,7 +145,7 @@ const LONGEST_NAME_ID = 256;
 /**
  * Returns the NameID of a user for a service provider. It is made from verified values only, so that nobody can log
  * in under a self-chosen name.
- * @param asked the format of the request's NameIDPolicy, which must be met exactly (Core §3.4.1.1).
+ * @param requestedFormat the format of the request's NameIDPolicy, which must be met exactly (Core §3.4.1.1).
  * @param transient the identifier for the transient format, valid in this session.
  * @returns undefined when the user has no identifier of that format.
  */
@@ -148,26 +153,26 @@ export function nameIdOf(
   user: User,
   attributes: readonly Attribute[],
   sp: ServiceProvider,
-  asked: string | undefined,
+  requestedFormat: string | undefined,
   transient: string,
 ): NameId | undefined {
-  const isAsked = asked !== undefined && asked !== NAME_ID.unspecified;
-  const format = isAsked ? asked : sp.nameIdentifierFormat;
+  const isRequested = requestedFormat !== undefined && requestedFormat !== NAME_ID.unspecified;
+  const format = isRequested ? requestedFormat : sp.nameIdentifierFormat;
   const isKnown = Object.values<string>(NAME_ID).includes(format) || format === sp.nameIdentifierFormat;
   if (!isKnown) return undefined;
   if (format === NAME_ID.transient) return { value: transient, format };
   const probes = sp.nameIdentifierProbes ?? (format === NAME_ID.email ? [] : PROBES);
-  const probed = probes
-    .map((probe) => attributes.find(({ name }) => name === probe)?.naming)
+  const probedValue = probes
+    .map((probe) => attributes.find(({ name }) => name === probe)?.nameIdValue)
     .find((value) => value !== undefined);
-  if (probed !== undefined) return named(String(probed), format);
-  if (format !== NAME_ID.email) return named(user.id, format);
+  if (probedValue !== undefined) return boundedNameId(String(probedValue), format);
+  if (format !== NAME_ID.email) return boundedNameId(user.id, format);
   const { email } = sp.allowUnverifiedIdentifiers ? user : withoutUnproved(user);
-  if (email !== undefined) return named(email, format);
+  if (email !== undefined) return boundedNameId(email, format);
   // The addon's format is only a preference: without an address the user id is sent, so that the login works.
-  return isAsked ? undefined : named(user.id, NAME_ID.unspecified);
+  return isRequested ? undefined : boundedNameId(user.id, NAME_ID.unspecified);
 }
 
-function named(value: string, format: string): NameId | undefined {
+function boundedNameId(value: string, format: string): NameId | undefined {
   return value.length > LONGEST_NAME_ID ? undefined : { value, format };
 }

@@ -8,7 +8,7 @@ import type { DelegatedLogins, DelegatedOutcome } from '../flow/delegated-login.
 import type { SamlSessionRecord } from '../records/saml-sessions.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
-import type { Outgoing } from '../saml-messages/bindings.ts';
+import type { OutgoingMessage } from '../saml-messages/bindings.ts';
 import { newId } from '../saml-messages/message.ts';
 import { STATUS } from '../saml-messages/names.ts';
 import type { ResponseFrame, Status } from '../saml-messages/status-response.ts';
@@ -83,21 +83,21 @@ export async function answerLogin(
   deps: SamlDependencies,
   sp: ServiceProvider,
   { data, login }: DelegatedOutcome,
-): Promise<Outgoing> {
+): Promise<OutgoingMessage> {
   // {@link beginLogin} has stored this data.
   const { request, begunAt } = data as unknown as PendingLogin;
   if (!sp.acsUrls.includes(request.acsUrl)) {
     throw badMessage('The address of the response is not allowed any more.');
   }
-  const asked = 'error' in login ? sp : await withSettings(deps.config, sp, login.assertion);
-  const frame = await frameOf(deps, asked ?? sp, request);
-  const markup = await (asked === undefined
+  const provider = 'error' in login ? sp : await withSettings(deps.config, sp, login.assertion);
+  const frame = await frameOf(deps, provider ?? sp, request);
+  const markup = await (provider === undefined
     ? failure(deps, sp, frame, { code: STATUS.responder, detail: STATUS.requestDenied })
-    : outcomeOf(deps, asked, frame, { request, begunAt, login }));
+    : responseOf(deps, provider, frame, { request, begunAt, login }));
   return { kind: 'response', markup, relayState: request.relayState, location: request.acsUrl };
 }
 
-function outcomeOf(
+function responseOf(
   deps: SamlDependencies,
   sp: ServiceProvider,
   frame: ResponseFrame,
@@ -127,7 +127,7 @@ export async function refuse(
   sp: ServiceProvider,
   request: LoginRequest,
   status: Status,
-): Promise<Outgoing> {
+): Promise<OutgoingMessage> {
   const markup = await failure(deps, sp, await frameOf(deps, sp, request), status);
   return { kind: 'response', markup, relayState: request.relayState, location: request.acsUrl };
 }
@@ -149,7 +149,7 @@ function failure(deps: SamlDependencies, sp: ServiceProvider, frame: ResponseFra
   return failureResponse(frame, status, deps.idp.signer(sp), deps.random);
 }
 
-const DETAIL: Record<string, string> = {
+const STATUS_DETAILS: Record<string, string> = {
   login_required: STATUS.noPassive,
   interaction_required: STATUS.noPassive,
   account_selection_required: STATUS.noPassive,
@@ -159,7 +159,7 @@ const DETAIL: Record<string, string> = {
 };
 
 function statusOf({ error, description }: { error: string; description: string }): Status {
-  const detail = DETAIL[error];
+  const detail = STATUS_DETAILS[error];
   return {
     code: STATUS.responder,
     ...(detail === undefined ? {} : { detail }),
@@ -174,12 +174,12 @@ async function success(
   request: LoginRequest,
   login: OwnCodeLogin,
 ): Promise<string> {
-  const before = await samlSessions(deps.store).find(sp.clientId, login.sessionUid);
-  const transient = before?.name_id.transient ?? newId(deps.random);
+  const existing = await samlSessions(deps.store).find(sp.clientId, login.sessionUid);
+  const transient = existing?.name_id.transient ?? newId(deps.random);
   const content = await assertionContent(deps, sp, frame, { request, login, transient });
-  if ('refused' in content) return failure(deps, sp, frame, content.refused);
-  const sessionIndex = before?.id ?? newId(deps.random);
-  const issuer = request.issuer ?? before?.issuer;
+  if ('failure' in content) return failure(deps, sp, frame, content.failure);
+  const sessionIndex = existing?.id ?? newId(deps.random);
+  const issuer = request.issuer ?? existing?.issuer;
   const isSaved = await saveSession(deps, sp, login, {
     id: sessionIndex,
     name_id: { ...content.nameId, transient },
@@ -213,11 +213,11 @@ function saveSession(
   { store, config }: SamlDependencies,
   { clientId }: ServiceProvider,
   login: OwnCodeLogin,
-  known: Pick<SamlSessionRecord, 'id' | 'issuer' | 'name_id'>,
+  fields: Pick<SamlSessionRecord, 'id' | 'issuer' | 'name_id'>,
 ): Promise<boolean> {
   const hours = config.settings().tenant.session_lifetime;
   return samlSessions(store).save({
-    ...known,
+    ...fields,
     client_id: clientId,
     session_uid: login.sessionUid,
     user_id: login.userId,

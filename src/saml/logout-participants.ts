@@ -2,12 +2,12 @@
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import { epochSeconds } from '../runtime/clock.ts';
-import { open, type Received } from '../saml-messages/bindings.ts';
+import { type ReceivedMessage, verifyMessage } from '../saml-messages/bindings.ts';
 import { logoutRequest, readLogoutResponse } from '../saml-messages/logout-messages.ts';
 import { attribute, parseXml } from '../saml-messages/xml.ts';
 import { expectation, type SamlLogoutDependencies } from './logout.ts';
 import { continueLogout, nextParticipant, propagationOf } from './logout-propagation.ts';
-import { type Step, signed } from './logout-response.ts';
+import { type LogoutStep, signForPost } from './logout-response.ts';
 import type { ServiceProvider } from './service-provider.ts';
 
 /**
@@ -20,7 +20,7 @@ export async function nextLogoutRequest(
   ctx: Context,
   sp: ServiceProvider,
   ticket: string,
-): Promise<Step> {
+): Promise<LogoutStep> {
   const { propagation, participant, requestId: id } = await nextParticipant(deps, ctx, sp.clientId, ticket);
   const { logoutUrl: destination } = sp;
   if (destination === undefined)
@@ -31,7 +31,7 @@ export async function nextLogoutRequest(
   return {
     message: {
       kind: 'request',
-      markup: await signed(deps.idp, sp, markup, id),
+      markup: await signForPost(deps.idp, sp, markup, id),
       relayState: undefined,
       location: destination,
     },
@@ -43,12 +43,12 @@ export async function nextLogoutRequest(
  * the user is not left half-way.
  * @throws AuthError 400 when it answers no request of ours.
  */
-export async function takeLogoutResponse(
+export async function handleLogoutResponse(
   deps: SamlLogoutDependencies,
   ctx: Context,
   sp: ServiceProvider,
-  received: Received,
-): Promise<Step> {
+  received: ReceivedMessage,
+): Promise<LogoutStep> {
   const inResponseTo = attribute(parseXml(received.bytes), 'InResponseTo') ?? '';
   const propagation = await propagationOf(deps, ctx, sp.clientId, inResponseTo);
   const isSuccess = isSuccessful(deps, sp, received, {
@@ -61,11 +61,11 @@ export async function takeLogoutResponse(
 function isSuccessful(
   deps: SamlLogoutDependencies,
   sp: ServiceProvider,
-  received: Received,
+  received: ReceivedMessage,
   expected: { inResponseTo: string; issuer: string | undefined },
 ): boolean {
   try {
-    const answer = readLogoutResponse(open(received, sp.verifier), expectation(deps, sp));
+    const answer = readLogoutResponse(verifyMessage(received, sp.verifier), expectation(deps, sp));
     return (
       answer.isSuccess &&
       answer.inResponseTo === expected.inResponseTo &&

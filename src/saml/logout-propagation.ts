@@ -42,7 +42,7 @@ export function samlLogoutChannel(deps: LogoutPropagationDependencies): LogoutCh
       );
       // Service providers are only reached through the user's browser.
       if (browser === undefined || waiting.length === 0) return undefined;
-      return save(deps, {
+      return saveProgress(deps, {
         sid,
         return_to: browser.returnTo,
         waiting: waiting.map((participant) => ({
@@ -64,13 +64,13 @@ export async function reachable(
   config: Config,
   participants: readonly SamlSession[],
 ): Promise<SamlSession[]> {
-  const kept = await Promise.all(
+  const results = await Promise.all(
     participants.map(async (participant) => {
       const sp = await knownProvider(config, participant.client_id);
       return sp?.sloEnabled === true && sp.logoutUrl !== undefined ? [participant] : [];
     }),
   );
-  return kept.flat();
+  return results.flat();
 }
 
 async function knownProvider(config: Config, clientId: string): Promise<ServiceProvider | undefined> {
@@ -84,7 +84,7 @@ async function knownProvider(config: Config, clientId: string): Promise<ServiceP
 }
 
 /** Stores the progress. @returns where the browser goes next. */
-async function save(
+async function saveProgress(
   { store, idp, random }: LogoutPropagationDependencies,
   propagation: Omit<SamlLogoutRecord, 'id'>,
 ): Promise<string> {
@@ -101,7 +101,7 @@ async function save(
  * Binds a propagation to the user's browser: a service provider that knows the ID of its own request must not be
  * able to fetch the message for the next one. `None`, because service providers post from their own sites.
  */
-const BROWSER = browserCookie('__Host-gatehouse_logout', { sameSite: 'none' });
+const BROWSER_COOKIE = browserCookie('__Host-gatehouse_logout', { sameSite: 'none' });
 
 /**
  * Returns the next participant, and the ID of the LogoutRequest to it.
@@ -114,11 +114,11 @@ export async function nextParticipant(
   ticket: string,
 ): Promise<{ propagation: Propagation; participant: Propagation['waiting'][number]; requestId: string }> {
   const requestId = newId(random);
-  const mark = sha256(BROWSER.keep(ctx, random));
+  const browserHash = sha256(BROWSER_COOKIE.keep(ctx, random));
   const propagation = await store.collection('samlLogouts').update(sha256(ticket), (current) => {
     if (current.waiting[0]?.client_id !== clientId) throw expired();
-    if (current.browser !== undefined && !BROWSER.bringsHashed(ctx, current.browser)) throw expired();
-    return { ...current, request: requestId, browser: mark };
+    if (current.browser !== undefined && !BROWSER_COOKIE.bringsHashed(ctx, current.browser)) throw expired();
+    return { ...current, request: requestId, browser: browserHash };
   });
   const participant = propagation?.waiting[0];
   if (propagation === undefined || participant === undefined) throw expired();
@@ -140,7 +140,8 @@ export async function propagationOf(
   requestId: string,
 ): Promise<Propagation> {
   const [propagation] = await store.collection('samlLogouts').findBy('request', requestId);
-  const isOfBrowser = propagation?.browser !== undefined && BROWSER.bringsHashed(ctx, propagation.browser);
+  const isOfBrowser =
+    propagation?.browser !== undefined && BROWSER_COOKIE.bringsHashed(ctx, propagation.browser);
   if (isOfBrowser && propagation.waiting[0]?.client_id === clientId) return propagation;
   throw badMessage('The LogoutResponse answers no request of ours.');
 }
@@ -155,10 +156,10 @@ export async function continueLogout(
   { id }: Propagation,
   { isSuccess }: { isSuccess: boolean },
 ): Promise<string> {
-  const taken = await deps.store.collection('samlLogouts').take(id);
-  if (taken === undefined) throw expired();
-  const { id: _id, request: _request, ...propagation } = taken;
-  return save(deps, {
+  const stored = await deps.store.collection('samlLogouts').take(id);
+  if (stored === undefined) throw expired();
+  const { id: _id, request: _request, ...propagation } = stored;
+  return saveProgress(deps, {
     ...propagation,
     waiting: propagation.waiting.slice(1),
     failed: propagation.failed || !isSuccess,

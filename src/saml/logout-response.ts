@@ -1,7 +1,7 @@
 // The LogoutResponse to a service provider, or the redirect for one that takes none.
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
-import type { Outgoing } from '../saml-messages/bindings.ts';
+import type { OutgoingMessage } from '../saml-messages/bindings.ts';
 import { newId } from '../saml-messages/message.ts';
 import { STATUS } from '../saml-messages/names.ts';
 import { signElement } from '../saml-messages/signature.ts';
@@ -10,7 +10,7 @@ import type { IdentityProvider } from './identity-provider.ts';
 import type { ServiceProvider } from './service-provider.ts';
 
 /** What the browser gets: a redirect, or a SAML message. */
-export type Step = { redirect: string } | { message: Outgoing };
+export type LogoutStep = { redirect: string } | { message: OutgoingMessage };
 
 export interface LogoutAnswerDependencies {
   idp: IdentityProvider;
@@ -22,7 +22,7 @@ export interface LogoutAnswerDependencies {
 }
 
 /** The LogoutRequest that is answered. */
-interface Answered {
+interface AnsweredRequest {
   requestId: string;
   relayState?: string | undefined;
 }
@@ -40,9 +40,9 @@ export function statusOf(partial: boolean): Status {
 export async function answerLogout(
   { idp, wallClock, random, signedOutPage }: LogoutAnswerDependencies,
   sp: ServiceProvider,
-  { requestId, relayState }: Answered,
+  { requestId, relayState }: AnsweredRequest,
   status: Status,
-): Promise<Step> {
+): Promise<LogoutStep> {
   const { logoutUrl: location } = sp;
   if (location === undefined) {
     return { redirect: sp.logoutAddresses.find((url) => url === relayState) ?? signedOutPage };
@@ -56,12 +56,12 @@ export async function answerLogout(
   };
   const { markup } = statusResponse('samlp:LogoutResponse', frame, id, status);
   return {
-    message: { kind: 'response', markup: await signed(idp, sp, markup, id), relayState, location },
+    message: { kind: 'response', markup: await signForPost(idp, sp, markup, id), relayState, location },
   };
 }
 
 /** Signs a logout message for the POST binding. A redirect signs the query instead (Bindings §3.4.4.1). */
-export async function signed(
+export async function signForPost(
   idp: IdentityProvider,
   sp: ServiceProvider,
   markup: string,

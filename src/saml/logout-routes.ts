@@ -6,25 +6,29 @@ import type { RouteDeclarations } from '../http/routes.ts';
 import type { Views } from '../pages/views.ts';
 import { receive, sendByPost, sendByRedirect } from '../saml-messages/bindings.ts';
 import { badMessage } from '../saml-messages/xml.ts';
-import { finishLogout, type SamlLogoutDependencies, takeLogoutRequest } from './logout.ts';
-import { nextLogoutRequest, takeLogoutResponse } from './logout-participants.ts';
-import type { Step } from './logout-response.ts';
+import { finishLogout, handleLogoutRequest, type SamlLogoutDependencies } from './logout.ts';
+import { handleLogoutResponse, nextLogoutRequest } from './logout-participants.ts';
+import type { LogoutStep } from './logout-response.ts';
 import { type ServiceProvider, serviceProvider } from './service-provider.ts';
 
 export interface SamlLogoutRoutesDependencies extends SamlLogoutDependencies {
   views: Views;
 }
 
-type Decide = (deps: SamlLogoutRoutesDependencies, ctx: Context, sp: ServiceProvider) => Promise<Step>;
+type LogoutHandler = (
+  deps: SamlLogoutRoutesDependencies,
+  ctx: Context,
+  sp: ServiceProvider,
+) => Promise<LogoutStep>;
 
-const at = (decide: Decide) =>
+const logoutRoute = (handler: LogoutHandler) =>
   ({
     limit: 'samlp',
     cors: 'none',
     errors: 'page',
     handle: async (deps: SamlLogoutRoutesDependencies, ctx: Context): Promise<void> => {
       const sp = await serviceProvider(deps.config, String(ctx.params.client_id));
-      await carryOut(deps, ctx, sp, await decide(deps, ctx, sp));
+      await sendStep(deps, ctx, sp, await handler(deps, ctx, sp));
     },
   }) as const;
 
@@ -37,7 +41,7 @@ const message = {
 /** The routes of single logout. */
 export const logoutRoutes: RouteDeclarations<SamlLogoutRoutesDependencies> = {
   'GET /samlp/:client_id/logout': {
-    ...at(takeMessage),
+    ...logoutRoute(handleMessage),
     summary: 'SAML single logout (HTTP-Redirect binding)',
     query: z.object({
       ...message,
@@ -47,7 +51,7 @@ export const logoutRoutes: RouteDeclarations<SamlLogoutRoutesDependencies> = {
     answers: { 302: 'To the next application of the session, or back with a LogoutResponse.' },
   },
   'POST /samlp/:client_id/logout': {
-    ...at(takeMessage),
+    ...logoutRoute(handleMessage),
     summary: 'SAML single logout (HTTP-POST binding)',
     body: z.object(message),
     bodyTypes: ['form'],
@@ -56,30 +60,32 @@ export const logoutRoutes: RouteDeclarations<SamlLogoutRoutesDependencies> = {
       302: 'To the next application of the session, or back with a LogoutResponse.',
     },
   },
-  'GET /samlp/:client_id/logout/next': at((deps, ctx, sp) => nextLogoutRequest(deps, ctx, sp, stateOf(ctx))),
-  'GET /samlp/:client_id/logout/done': at((deps, ctx, sp) => finishLogout(deps, sp, stateOf(ctx))),
+  'GET /samlp/:client_id/logout/next': logoutRoute((deps, ctx, sp) =>
+    nextLogoutRequest(deps, ctx, sp, stateOf(ctx)),
+  ),
+  'GET /samlp/:client_id/logout/done': logoutRoute((deps, ctx, sp) => finishLogout(deps, sp, stateOf(ctx))),
 };
 
 function stateOf({ query }: Context): string {
   return typeof query.state === 'string' ? query.state : '';
 }
 
-async function takeMessage(
+async function handleMessage(
   deps: SamlLogoutRoutesDependencies,
   ctx: Context,
   sp: ServiceProvider,
-): Promise<Step> {
+): Promise<LogoutStep> {
   const received = receive(ctx);
   if (received === undefined) throw badMessage('Missing required parameter: SAMLRequest');
-  if (received.kind === 'request') return takeLogoutRequest(deps, ctx, sp, received);
-  return takeLogoutResponse(deps, ctx, sp, received);
+  if (received.kind === 'request') return handleLogoutRequest(deps, ctx, sp, received);
+  return handleLogoutResponse(deps, ctx, sp, received);
 }
 
-async function carryOut(
+async function sendStep(
   { idp, views }: SamlLogoutRoutesDependencies,
   ctx: Context,
   sp: ServiceProvider,
-  step: Step,
+  step: LogoutStep,
 ): Promise<void> {
   if ('message' in step) {
     if (sp.logoutBinding === 'post') return sendByPost(ctx, views, step.message, sp);

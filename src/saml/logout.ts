@@ -2,15 +2,15 @@
 import type { Context } from 'koa';
 import type { Sessions } from '../engine/sessions.ts';
 import type { Challenges } from '../protection/challenges.ts';
-import { open, type Received } from '../saml-messages/bindings.ts';
+import { type ReceivedMessage, verifyMessage } from '../saml-messages/bindings.ts';
 import { type LogoutRequest, readLogoutRequest } from '../saml-messages/logout-messages.ts';
-import { countOnce, type Expected, newId } from '../saml-messages/message.ts';
+import { type ExpectedMessage, newId, refuseReplay } from '../saml-messages/message.ts';
 import { NAME_ID, STATUS } from '../saml-messages/names.ts';
 import type { Status } from '../saml-messages/status-response.ts';
 import { badMessage } from '../saml-messages/xml.ts';
 import type { Events } from '../tenant/events.ts';
 import { finishPropagation, type LogoutPropagationDependencies, reachable } from './logout-propagation.ts';
-import { answerLogout, type LogoutAnswerDependencies, type Step, statusOf } from './logout-response.ts';
+import { answerLogout, type LogoutAnswerDependencies, type LogoutStep, statusOf } from './logout-response.ts';
 import type { ServiceProvider } from './service-provider.ts';
 import { type SamlSession, samlSessions } from './sessions.ts';
 
@@ -24,7 +24,7 @@ const PURPOSE = 'saml_logout';
 const TTL = 900;
 
 /** A LogoutRequest that waits for the logout of the other participants. */
-interface Started {
+interface PendingLogout {
   clientId: string;
   requestId: string;
   relayState?: string | undefined;
@@ -37,43 +37,46 @@ interface Started {
  * Handles a LogoutRequest, and ends the sessions it names.
  * @throws AuthError 400 when it is invalid, or there is nowhere to send the answer.
  */
-export async function takeLogoutRequest(
+export async function handleLogoutRequest(
   deps: SamlLogoutDependencies,
   ctx: Context,
   sp: ServiceProvider,
-  received: Received,
-): Promise<Step> {
-  const root = open(received, sp.verifier);
+  received: ReceivedMessage,
+): Promise<LogoutStep> {
+  const root = verifyMessage(received, sp.verifier);
   const request = readLogoutRequest(root, expectation(deps, sp));
   const { relayState } = received;
   const browser = await deps.sessions.current(ctx);
-  const named = await sessionsNamed(deps, sp, request, browser?.sid);
+  const namedSessions = await findNamedSessions(deps, sp, request, browser?.sid);
   // An unsigned request that ends nothing is not stored, because anybody could fill the store with them.
-  if (sp.verifier !== undefined || (named ?? []).length > 0) {
-    await countOnce(deps.store, deps.clock, sp.clientId, request.id);
+  if (sp.verifier !== undefined || (namedSessions ?? []).length > 0) {
+    await refuseReplay(deps.store, deps.clock, sp.clientId, request.id);
   }
   const answer = (status: Status) => answerLogout(deps, sp, { requestId: request.id, relayState }, status);
-  if (named === undefined) return denied(sp, answer);
-  const own = named.find(({ session_uid }) => session_uid === browser?.sid);
-  const partial = await endElsewhere(
+  if (namedSessions === undefined) return refuseSession(sp, answer);
+  const ownSession = namedSessions.find(({ session_uid }) => session_uid === browser?.sid);
+  const partial = await endOtherBrowsers(
     deps,
     sp,
-    named.filter((one) => one !== own),
+    namedSessions.filter((one) => one !== ownSession),
   );
-  recordLogout(deps, ctx, sp, named);
-  if (own === undefined) return answer(statusOf(partial));
-  const started: Started = {
+  recordLogout(deps, ctx, sp, namedSessions);
+  if (ownSession === undefined) return answer(statusOf(partial));
+  const pendingLogout: PendingLogout = {
     clientId: sp.clientId,
     requestId: request.id,
     relayState,
-    sid: own.session_uid,
+    sid: ownSession.session_uid,
     partial,
   };
-  return { redirect: await endHere(deps, ctx, sp, started) };
+  return { redirect: await endThisBrowser(deps, ctx, sp, pendingLogout) };
 }
 
 /** Rejects a request that names another user than the session's. The message is the hosted service's. */
-function denied(sp: ServiceProvider, answer: (status: Status) => Promise<Step>): Promise<Step> {
+function refuseSession(
+  sp: ServiceProvider,
+  answer: (status: Status) => Promise<LogoutStep>,
+): Promise<LogoutStep> {
   const message = 'Invalid Session Participant';
   // Nothing has ended, so the signed-out page would be wrong.
   if (sp.logoutUrl === undefined) throw badMessage(message);
@@ -84,7 +87,7 @@ function denied(sp: ServiceProvider, answer: (status: Status) => Promise<Step>):
 export function expectation(
   { idp, wallClock }: SamlLogoutDependencies,
   sp: ServiceProvider,
-): Omit<Expected, 'name'> {
+): Omit<ExpectedMessage, 'name'> {
   return {
     destination: idp.addresses(sp.clientId).logout,
     destinationRequired: sp.verifier !== undefined,
@@ -97,21 +100,21 @@ export function expectation(
  * which anybody can write, only that of the browser that sends it.
  * @returns undefined when there are sessions, but the request names none of them.
  */
-async function sessionsNamed(
+async function findNamedSessions(
   { store }: SamlLogoutDependencies,
   { clientId, verifier }: ServiceProvider,
   request: LogoutRequest,
   sid: string | undefined,
 ): Promise<SamlSession[] | undefined> {
   const sessions = samlSessions(store);
-  const own = sid === undefined ? undefined : await sessions.find(clientId, sid);
+  const ownSession = sid === undefined ? undefined : await sessions.find(clientId, sid);
   const candidates =
     verifier === undefined
-      ? [own].filter((one) => one !== undefined)
-      : await sessions.ofName(clientId, request.nameId);
-  const named = candidates.filter((session) => isNamed(session, request));
-  const missed = own !== undefined || candidates.length > 0;
-  return named.length === 0 && missed ? undefined : named;
+      ? [ownSession].filter((one) => one !== undefined)
+      : await sessions.findByName(clientId, request.nameId);
+  const namedSessions = candidates.filter((session) => isNamed(session, request));
+  const missed = ownSession !== undefined || candidates.length > 0;
+  return namedSessions.length === 0 && missed ? undefined : namedSessions;
 }
 
 function isNamed({ id, issuer, name_id }: SamlSession, request: LogoutRequest): boolean {
@@ -125,15 +128,15 @@ function isNamed({ id, issuer, name_id }: SamlSession, request: LogoutRequest): 
 }
 
 /** Ends sessions of other browsers. @returns whether some of their participants could not be reached. */
-async function endElsewhere(
+async function endOtherBrowsers(
   deps: SamlLogoutDependencies,
   { clientId }: ServiceProvider,
-  named: readonly SamlSession[],
+  namedSessions: readonly SamlSession[],
 ): Promise<boolean> {
   const sessions = samlSessions(deps.store);
   const unreached = await Promise.all(
-    named.map(async ({ session_uid }) => {
-      const participants = await sessions.ofSession(session_uid);
+    namedSessions.map(async ({ session_uid }) => {
+      const participants = await sessions.findBySession(session_uid);
       const others = participants.filter(({ client_id }) => client_id !== clientId);
       const missed = (await reachable(deps.config, others)).length > 0;
       await deps.sessions.end(session_uid, { reason: 'rp-logout', startedBy: clientId });
@@ -149,22 +152,22 @@ async function endElsewhere(
  * Ends this browser's session.
  * @returns where the browser goes: to the other participants, then back for the answer.
  */
-async function endHere(
+async function endThisBrowser(
   deps: SamlLogoutDependencies,
   ctx: Context,
   { clientId }: ServiceProvider,
-  started: Started,
+  pendingLogout: PendingLogout,
 ): Promise<string> {
   const { secret } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
     subject: newId(deps.random),
     ttlSeconds: TTL,
-    data: { ...started },
+    data: { ...pendingLogout },
   });
   const returnTo = `${deps.idp.addresses(clientId).logout}/done?state=${secret}`;
   deps.sessions.forget(ctx);
   const options = { reason: 'rp-logout', startedBy: clientId, browser: { returnTo } } as const;
-  return (await deps.sessions.end(started.sid, options)) ?? returnTo;
+  return (await deps.sessions.end(pendingLogout.sid, options)) ?? returnTo;
 }
 
 function recordLogout(
@@ -191,13 +194,13 @@ export async function finishLogout(
   deps: SamlLogoutDependencies,
   sp: ServiceProvider,
   state: string,
-): Promise<Step> {
-  const verifiedChallenge = await deps.challenges.peekTicket<Started>(PURPOSE, state);
-  const started = verifiedChallenge?.data;
-  const isOwn = started?.clientId === sp.clientId;
+): Promise<LogoutStep> {
+  const verifiedChallenge = await deps.challenges.peekTicket<PendingLogout>(PURPOSE, state);
+  const pendingLogout = verifiedChallenge?.data;
+  const isOwn = pendingLogout?.clientId === sp.clientId;
   if (!isOwn || (await deps.challenges.spendTicket(PURPOSE, state)) === undefined) {
     throw badMessage('This logout has expired or is already done.');
   }
-  const complete = await finishPropagation(deps, started.sid);
-  return answerLogout(deps, sp, started, statusOf(started.partial || !complete));
+  const complete = await finishPropagation(deps, pendingLogout.sid);
+  return answerLogout(deps, sp, pendingLogout, statusOf(pendingLogout.partial || !complete));
 }

@@ -34,7 +34,7 @@ export async function metadata(idp: IdentityProvider, sp: ServiceProvider): Prom
         xml('NameIDFormat', {}, format),
       ),
       ...services('SingleSignOnService', login),
-      ...ATTRIBUTES.map(attributeOffered),
+      ...ATTRIBUTES.map(attributeElement),
     ),
   );
   return `<?xml version="1.0" encoding="UTF-8"?>\n${markup}\n`;
@@ -45,7 +45,7 @@ function keyDescriptor(certificate: string): Markup {
   return xml('KeyDescriptor', { use: 'signing' }, xml('KeyInfo', { xmlns: NS.signature }, data));
 }
 
-function attributeOffered([claim, friendlyName]: [string, string]): Markup {
+function attributeElement([claim, friendlyName]: [string, string]): Markup {
   return xml('Attribute', {
     xmlns: NS.assertion,
     Name: `${CLAIMS}${claim}`,

@@ -1,6 +1,6 @@
 // Reads an AuthnRequest (SAML Core §3.4.1).
 import type { Element } from '@xmldom/xmldom';
-import { type Expected, readEnvelope } from '../saml-messages/message.ts';
+import { type ExpectedMessage, readEnvelope } from '../saml-messages/message.ts';
 import { BINDING, NS } from '../saml-messages/names.ts';
 import {
   attribute,
@@ -40,7 +40,7 @@ export interface LoginRequest {
 export function readAuthnRequest(
   root: Element,
   sp: ServiceProvider,
-  expected: Omit<Expected, 'name'>,
+  expected: Omit<ExpectedMessage, 'name'>,
   relayState: string | undefined,
 ): LoginRequest & { id: string } {
   const { id, issuer } = readEnvelope(root, { ...expected, name: 'AuthnRequest' });
@@ -53,26 +53,26 @@ export function readAuthnRequest(
     relayState,
     isPassive: booleanAttribute(root, 'IsPassive'),
     forceAuthn: booleanAttribute(root, 'ForceAuthn'),
-    nameIdFormat: policy && short(attribute(policy, 'Format'), 'The Format of NameIDPolicy'),
-    spNameQualifier: policy && short(attribute(policy, 'SPNameQualifier'), 'SPNameQualifier'),
+    nameIdFormat: policy && checkLength(attribute(policy, 'Format'), 'The Format of NameIDPolicy'),
+    spNameQualifier: policy && checkLength(attribute(policy, 'SPNameQualifier'), 'SPNameQualifier'),
     classRefs: classRefs(root),
-    subject: short(subjectOf(root), 'The Subject'),
+    subject: checkLength(subjectOf(root), 'The Subject'),
     unsupportedBinding: binding !== undefined && binding !== BINDING.post,
   };
 }
 
 /** Maximum length of a name: the request is stored, and anybody can send one. */
-const LONGEST = 256;
+const LONGEST_NAME = 256;
 const MOST_CLASSES = 20;
 
-/** Checks the length of a text. @throws AuthError 400 when it is longer than {@link LONGEST}. */
-function short(text: string | undefined, what: string): string | undefined {
-  if (text !== undefined && text.length > LONGEST) throw badMessage(`${what} is too long.`);
+/** Checks the length of a text. @throws AuthError 400 when it is longer than {@link LONGEST_NAME}. */
+function checkLength(text: string | undefined, what: string): string | undefined {
+  if (text !== undefined && text.length > LONGEST_NAME) throw badMessage(`${what} is too long.`);
   return text;
 }
 
 /** Returns an IdP-initiated login to the application's first callback. @throws AuthError 400 when it has none. */
-export function unsolicited(sp: ServiceProvider, relayState: string | undefined): LoginRequest {
+export function unsolicitedRequest(sp: ServiceProvider, relayState: string | undefined): LoginRequest {
   return {
     acsUrl: acsUrl(sp, undefined),
     relayState,
@@ -86,13 +86,13 @@ export function unsolicited(sp: ServiceProvider, relayState: string | undefined)
  * Returns the assertion consumer URL: the requested one if it is registered, otherwise the first.
  * @throws AuthError 400
  */
-function acsUrl({ acsUrls }: ServiceProvider, asked: string | undefined): string {
-  const found = asked === undefined ? acsUrls[0] : acsUrls.find((url) => url === asked);
+function acsUrl({ acsUrls }: ServiceProvider, requested: string | undefined): string {
+  const found = requested === undefined ? acsUrls[0] : acsUrls.find((url) => url === requested);
   if (found !== undefined) return found;
   throw badMessage(
-    asked === undefined
+    requested === undefined
       ? 'The application has no callback that a SAML response could go to.'
-      : `The AssertionConsumerServiceURL "${asked.slice(0, LONGEST)}" is not in the list of allowed callback URLs.`,
+      : `The AssertionConsumerServiceURL "${requested.slice(0, LONGEST_NAME)}" is not in the list of allowed callback URLs.`,
   );
 }
 
@@ -114,7 +114,7 @@ function classRefs(root: Element): string[] | undefined {
     .filter((element) => isNamed(element, NS.assertion, 'AuthnContextClassRef'))
     .map((element) => textOf(element).trim());
   if (classes.length > MOST_CLASSES) throw badMessage('RequestedAuthnContext names too many classes.');
-  for (const one of classes) short(one, 'An AuthnContextClassRef');
+  for (const one of classes) checkLength(one, 'An AuthnContextClassRef');
   return classes;
 }
 

@@ -34,12 +34,12 @@ export async function loginResponse(
   random: Random,
 ): Promise<string> {
   const assertion = await assertionOf(frame, content, sp, signer, random);
-  const sealed =
+  const element =
     sp.encryptionKey === undefined
       ? { markup: assertion }
       : encryptAssertion(assertion, sp.encryptionKey, random);
   const id = newId(random);
-  const { markup } = response(frame, id, { code: STATUS.success }, sealed);
+  const { markup } = response(frame, id, { code: STATUS.success }, element);
   return sp.signResponse ? signElement(markup, id, signer) : markup;
 }
 

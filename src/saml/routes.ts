@@ -5,15 +5,15 @@ import { AuthError } from '../http/errors.ts';
 import { optional } from '../http/parameter-schemas.ts';
 import type { RouteDeclaration, RouteDeclarations } from '../http/routes.ts';
 import type { Views } from '../pages/views.ts';
-import { open, receive, relayStateAlone, sendByPost } from '../saml-messages/bindings.ts';
-import { countOnce } from '../saml-messages/message.ts';
+import { receive, relayStateOfQuery, sendByPost, verifyMessage } from '../saml-messages/bindings.ts';
+import { refuseReplay } from '../saml-messages/message.ts';
 import { STATUS } from '../saml-messages/names.ts';
 import { badMessage } from '../saml-messages/xml.ts';
 import { audienceOf } from './audience.ts';
 import { answerLogin, beginLogin, refuse, type SamlDependencies } from './login.ts';
 import { logoutRoutes, type SamlLogoutRoutesDependencies } from './logout-routes.ts';
 import { metadata } from './metadata.ts';
-import { type LoginRequest, readAuthnRequest, unsolicited } from './request.ts';
+import { type LoginRequest, readAuthnRequest, unsolicitedRequest } from './request.ts';
 import { type ServiceProvider, serviceProvider } from './service-provider.ts';
 
 export interface SamlRoutesDependencies extends SamlDependencies, SamlLogoutRoutesDependencies {
@@ -36,7 +36,7 @@ const signature = {
   ),
 };
 
-const forwarded = {
+const forwardedParameters = {
   connection: optional('The connection to log in with.'),
   organization: optional('The organization, by id or name.'),
   login_hint: optional('Fills in the e-mail address or username.'),
@@ -56,13 +56,13 @@ export const samlRoutes: RouteDeclarations<SamlRoutesDependencies> = {
     answers: { 200: 'Metadata in XML (SAML Metadata §2.4.3)' },
     handle: sendMetadata,
   },
-  ...recordedRoutes({
+  ...recordRejections({
     'GET /samlp/:client_id': {
       ...samlp,
       summary: 'Log in by SAML 2.0 (HTTP-Redirect binding), or by an IdP-initiated login',
-      query: z.object({ ...requestParameters, ...signature, ...forwarded }),
+      query: z.object({ ...requestParameters, ...signature, ...forwardedParameters }),
       answers: LOGIN_ANSWERS,
-      handle: takeLogin,
+      handle: handleLogin,
     },
     'POST /samlp/:client_id': {
       ...samlp,
@@ -70,7 +70,7 @@ export const samlRoutes: RouteDeclarations<SamlRoutesDependencies> = {
       body: z.object(requestParameters),
       bodyTypes: ['form'],
       answers: LOGIN_ANSWERS,
-      handle: takeLogin,
+      handle: handleLogin,
     },
     'GET /samlp/:client_id/callback': { ...samlp, handle: finishLogin },
     ...logoutRoutes,
@@ -90,7 +90,7 @@ async function sendMetadata(deps: SamlRoutesDependencies, ctx: Context): Promise
   ctx.body = document;
 }
 
-async function takeLogin(deps: SamlRoutesDependencies, ctx: Context): Promise<void> {
+async function handleLogin(deps: SamlRoutesDependencies, ctx: Context): Promise<void> {
   const sp = await providerOf(deps, ctx);
   const request = await requestOf(deps, ctx, sp);
   if (request.unsupportedBinding) {
@@ -108,15 +108,15 @@ async function finishLogin(deps: SamlRoutesDependencies, ctx: Context): Promise<
 }
 
 /** Records rejected messages as log events, where administrators look for the reason. */
-function recordedRoutes(
+function recordRejections(
   routes: RouteDeclarations<SamlRoutesDependencies>,
 ): RouteDeclarations<SamlRoutesDependencies> {
   return Object.fromEntries(
-    Object.entries(routes).map(([key, route]) => [key, { ...route, handle: recorded(route.handle) }]),
+    Object.entries(routes).map(([key, route]) => [key, { ...route, handle: recordRejection(route.handle) }]),
   );
 }
 
-function recorded(handle: RouteDeclaration<SamlRoutesDependencies>['handle']) {
+function recordRejection(handle: RouteDeclaration<SamlRoutesDependencies>['handle']) {
   return async (deps: SamlRoutesDependencies, ctx: Context): Promise<void> => {
     try {
       await handle(deps, ctx);
@@ -143,10 +143,10 @@ async function requestOf(
   const received = receive(ctx);
   if (received === undefined) {
     if (ctx.method === 'POST') throw badMessage('Missing required parameter: SAMLRequest');
-    return unsolicited(sp, relayStateAlone(ctx));
+    return unsolicitedRequest(sp, relayStateOfQuery(ctx));
   }
   if (received.kind !== 'request') throw badMessage('A SAMLResponse is not expected here.');
-  const root = open(received, sp.verifier);
+  const root = verifyMessage(received, sp.verifier);
   const request = readAuthnRequest(
     root,
     sp,
@@ -160,7 +160,7 @@ async function requestOf(
   await checkAudience(deps, sp, request);
   // An unsigned request can be repeated by anybody, so storing its ID would only fill the store.
   if (sp.verifier !== undefined) {
-    await countOnce(deps.store, deps.clock, sp.clientId, request.id);
+    await refuseReplay(deps.store, deps.clock, sp.clientId, request.id);
   }
   return request;
 }

@@ -69,10 +69,10 @@ export async function serviceProvider(config: Config, clientId: string): Promise
   if (client === undefined || addon === undefined) {
     throw new AuthError(404, 'not_found', 'There is no SAML application at this address.');
   }
-  return { ...identity(client, addon as SamlpAddon), ...content(addon as SamlpAddon) };
+  return { ...identityOptions(client, addon as SamlpAddon), ...contentOptions(addon as SamlpAddon) };
 }
 
-function identity(client: Client, addon: SamlpAddon) {
+function identityOptions(client: Client, addon: SamlpAddon) {
   const { recipient, destination, signingCert, encryptionCert, encryptionPublicKey, logout } = addon;
   const encryption = encryptionCert ?? encryptionPublicKey;
   const addresses = [...client.callbacks, destination, recipient].filter((one) => one !== undefined);
@@ -97,7 +97,7 @@ function identity(client: Client, addon: SamlpAddon) {
   };
 }
 
-function content(addon: SamlpAddon) {
+function contentOptions(addon: SamlpAddon) {
   const signResponse = addon.signResponse ?? false;
   return {
     mappings: mappingsOf(addon),

@@ -17,9 +17,9 @@ interface SamlSessions {
    */
   save(session: SamlSessionRecord): Promise<boolean>;
   /** Returns the sessions of a user at one application. */
-  ofName(clientId: string, nameId: string): Promise<SamlSession[]>;
+  findByName(clientId: string, nameId: string): Promise<SamlSession[]>;
   /** Returns all participants of a browser session. */
-  ofSession(sessionUid: string): Promise<SamlSession[]>;
+  findBySession(sessionUid: string): Promise<SamlSession[]>;
   /** Removes all participants of a browser session. @returns them. */
   takeAll(sessionUid: string): Promise<SamlSession[]>;
 }
@@ -38,8 +38,8 @@ export function samlSessions(store: Store): SamlSessions {
         throw thrown;
       }
     },
-    ofName: (clientId, nameId) => sessions.findBy('name', `${clientId}\n${nameId}`),
-    ofSession: (sessionUid) => sessions.findBy('session', sessionUid),
+    findByName: (clientId, nameId) => sessions.findBy('name', `${clientId}\n${nameId}`),
+    findBySession: (sessionUid) => sessions.findBy('session', sessionUid),
     takeAll: async (sessionUid) => {
       const found = await sessions.findBy('session', sessionUid);
       await sessions.deleteBy('session', sessionUid);

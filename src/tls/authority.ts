@@ -30,7 +30,7 @@ const RENEW_BEFORE_DAYS = 30;
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 
 /** Paths of the files in the directory. */
-interface Files {
+interface CertificateFiles {
   ca: string;
   caKey: string;
   cert: string;
@@ -56,12 +56,12 @@ export async function localCertificate(
     key: file('key.pem'),
   };
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  const warnings = await keepAuthority(files, hosts, clock);
+  const warnings = await ensureAuthority(files, hosts, clock);
   const ca = await readFile(files.ca, 'utf8');
   if (!(await isUsable(files, hosts, clock))) {
-    const made = await makeServerCertificate(ca, await authorityKey(files), hosts, clock);
-    await writePrivate(files.key, made.key);
-    await writePrivate(files.cert, made.cert, 0o644);
+    const issued = await makeServerCertificate(ca, await authorityKey(files), hosts, clock);
+    await writePrivate(files.key, issued.key);
+    await writePrivate(files.cert, issued.cert, 0o644);
   }
   return {
     cert: `${await readFile(files.cert, 'utf8')}${ca}`,
@@ -75,7 +75,11 @@ export async function localCertificate(
  * Makes the CA if there is none, or its constraints do not allow these hosts.
  * @returns warnings for those who trust it.
  */
-async function keepAuthority(files: Files, hosts: readonly string[], clock: Clock): Promise<string[]> {
+async function ensureAuthority(
+  files: CertificateFiles,
+  hosts: readonly string[],
+  clock: Clock,
+): Promise<string[]> {
   if (!existsSync(files.ca)) {
     // Without a server certificate the CA was never in use, so nobody trusts it yet.
     if (existsSync(files.cert)) throw new Error(`${files.ca} is missing`);
@@ -83,30 +87,36 @@ async function keepAuthority(files: Files, hosts: readonly string[], clock: Cloc
     return [];
   }
   const ca = await readCertificate(files.ca);
-  const isOver = Date.parse(ca.validTo) - clock() < SERVER_DAYS * DAY;
-  if (!isConstrained(ca.raw) && !isOver) {
+  const isExpiring = Date.parse(ca.validTo) - clock() < SERVER_DAYS * DAY;
+  if (!isConstrained(ca.raw) && !isExpiring) {
     return [
       `the CA in ${files.ca} was made by an older release and may sign for any site: stop trusting it, delete the directory, and trust the one that the next start makes`,
     ];
   }
-  const foreign = hosts.filter((host) => !permits(ca.raw, host));
-  if (foreign.length === 0 && !isOver) return [];
+  const unpermitted = hosts.filter((host) => !permits(ca.raw, host));
+  if (unpermitted.length === 0 && !isExpiring) return [];
   await rm(files.cert, { force: true });
   await rm(files.ca);
   await writeAuthority(files, hosts, clock);
-  const why = isOver ? 'the one before expires' : `the one before may not sign for ${foreign.join(', ')}`;
-  return [`made a new CA, ${why}: trust ${files.ca} anew`];
+  const reason = isExpiring
+    ? 'the one before expires'
+    : `the one before may not sign for ${unpermitted.join(', ')}`;
+  return [`made a new CA, ${reason}: trust ${files.ca} anew`];
 }
 
-async function writeAuthority(files: Files, hosts: readonly string[], clock: Clock): Promise<void> {
-  const made = await makeAuthority(hosts, clock);
-  await writePrivate(files.caKey, made.key);
+async function writeAuthority(
+  files: CertificateFiles,
+  hosts: readonly string[],
+  clock: Clock,
+): Promise<void> {
+  const issued = await makeAuthority(hosts, clock);
+  await writePrivate(files.caKey, issued.key);
   // The certificate is written last: after a crash in between, a new CA is made.
-  await writePrivate(files.ca, made.cert, 0o644);
+  await writePrivate(files.ca, issued.cert, 0o644);
 }
 
 /** Returns the CA's key. It is needed only to sign: a server whose operator removed it keeps its certificate. */
-async function authorityKey({ ca, caKey }: Files): Promise<string> {
+async function authorityKey({ ca, caKey }: CertificateFiles): Promise<string> {
   if (!existsSync(caKey)) throw new Error(`${caKey} is missing, and a server certificate must be made`);
   const pem = await readFile(caKey, 'utf8');
   if ((await readCertificate(ca)).checkPrivateKey(readKey(caKey, pem))) return pem;
@@ -117,17 +127,17 @@ async function authorityKey({ ca, caKey }: Files): Promise<string> {
  * Reports whether the server certificate is still valid for the hosts.
  * @throws Error naming the file that is damaged.
  */
-async function isUsable(files: Files, hosts: readonly string[], clock: Clock): Promise<boolean> {
+async function isUsable(files: CertificateFiles, hosts: readonly string[], clock: Clock): Promise<boolean> {
   if (!existsSync(files.cert) || !existsSync(files.key)) return false;
   const cert = await readCertificate(files.cert);
-  const fresh =
+  const isFresh =
     Date.parse(cert.validTo) - clock() > RENEW_BEFORE_DAYS * DAY && Date.parse(cert.validFrom) <= clock();
-  const covers = hosts.every(
+  const coversHosts = hosts.every(
     (host) => (isIP(host) === 0 ? cert.checkHost(host) : cert.checkIP(host)) !== undefined,
   );
   return (
-    fresh &&
-    covers &&
+    isFresh &&
+    coversHosts &&
     cert.verify((await readCertificate(files.ca)).publicKey) &&
     cert.checkPrivateKey(readKey(files.key, await readFile(files.key, 'utf8')))
   );
@@ -150,7 +160,7 @@ function readKey(file: string, pem: string): KeyObject {
 }
 
 async function makeAuthority(hosts: readonly string[], clock: Clock): Promise<{ cert: string; key: string }> {
-  const { x509, keys } = await tools();
+  const { x509, keys } = await certificateTools();
   const cert = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: serial(),
     name: 'CN=Gatehouse local CA',
@@ -175,7 +185,7 @@ async function makeServerCertificate(
   hosts: readonly string[],
   clock: Clock,
 ) {
-  const { x509, keys } = await tools();
+  const { x509, keys } = await certificateTools();
   const ca = new x509.X509Certificate(caPem);
   const signingKey = await importPrivate(caKeyPem);
   const cert = await x509.X509CertificateGenerator.create({
@@ -201,7 +211,7 @@ async function makeServerCertificate(
 }
 
 /** Loaded only when a certificate is made: the library is large and needs its polyfill first. */
-async function tools() {
+async function certificateTools() {
   await import('reflect-metadata');
   const x509 = await import('@peculiar/x509');
   const keys = await crypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);

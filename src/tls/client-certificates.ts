@@ -14,7 +14,7 @@ interface ClientCertificate {
 }
 
 /** What an edge reports about the certificate of its client. */
-interface Forwarded {
+interface ForwardedCertificate {
   /** The certificate; undefined where the client had none. */
   certificate: string | undefined;
   /** `SUCCESS` where a trusted authority signed it, `FAILED:…` where not, `NONE` where there was none. */
@@ -25,53 +25,54 @@ export interface ClientCertificates {
   /** Returns the certificate of a request's client, or why it is refused; undefined where it showed none. */
   of(request: IncomingMessage): ClientCertificate | CertificateFault | undefined;
   /** Sets what an authenticated edge reported about a request. */
-  believe(request: IncomingMessage, forwarded: Forwarded): void;
+  setForwarded(request: IncomingMessage, forwarded: ForwardedCertificate): void;
 }
 
 /**
  * How many parsed certificates are kept, because clients show theirs at each request. Each is no longer than a header.
  */
-const KEPT = 200;
+const CACHED_CERTIFICATES = 200;
 
 /** Makes the client certificates of a server. @param clock the wall clock. */
 export function clientCertificates(clock: Clock): ClientCertificates {
-  const readOnce = keptReader(KEPT);
-  const forwarded = new WeakMap<IncomingMessage, Forwarded>();
+  const readCached = cachedReader(CACHED_CERTIFICATES);
+  const forwarded = new WeakMap<IncomingMessage, ForwardedCertificate>();
   const read = new WeakMap<IncomingMessage, ClientCertificate | CertificateFault>();
   return {
-    believe: (request, said) => void forwarded.set(request, said),
+    setForwarded: (request, report) => void forwarded.set(request, report),
     of: (request) => {
-      const before = read.get(request);
-      if (before !== undefined) return before;
-      const said = forwarded.get(request);
+      const known = read.get(request);
+      if (known !== undefined) return known;
+      const report = forwarded.get(request);
       // Behind an edge, the certificate of the TLS connection is the edge's, not its client's.
-      const shown = said === undefined ? direct(request) : readForwarded(said, readOnce);
-      const judged = shown === undefined || 'fault' in shown ? shown : inForce(shown, clock());
-      if (judged !== undefined) read.set(request, judged);
-      return judged;
+      const presented = report === undefined ? presentedTo(request) : readForwarded(report, readCached);
+      const result =
+        presented === undefined || 'fault' in presented ? presented : checkValidity(presented, clock());
+      if (result !== undefined) read.set(request, result);
+      return result;
     },
   };
 }
 
-function inForce(shown: ClientCertificate, now: number): ClientCertificate | CertificateFault {
-  const fault = certificateFault(shown.certificate, now);
-  return fault === undefined ? shown : { fault };
+function checkValidity(presented: ClientCertificate, now: number): ClientCertificate | CertificateFault {
+  const fault = certificateFault(presented.certificate, now);
+  return fault === undefined ? presented : { fault };
 }
 
 /** Returns {@link readCertificate} with a cache of the last certificates. Their validity is checked at each request. */
-function keptReader(most: number): typeof readCertificate {
-  const kept = new Map<string, X509Certificate>();
+function cachedReader(size: number): typeof readCertificate {
+  const cache = new Map<string, X509Certificate>();
   return (header) => {
-    const certificate = kept.get(header) ?? readCertificate(header);
+    const certificate = cache.get(header) ?? readCertificate(header);
     if (certificate === undefined || 'fault' in certificate) return certificate;
     // At each use, so that certificates that are shown often stay in the cache.
-    keepLatest(kept, most, header, certificate);
+    keepLatest(cache, size, header, certificate);
     return certificate;
   };
 }
 
 function readForwarded(
-  { certificate: text = '', status = '' }: Forwarded,
+  { certificate: text = '', status = '' }: ForwardedCertificate,
   read: typeof readCertificate,
 ): ClientCertificate | CertificateFault | undefined {
   const certificate = read(text);
@@ -81,7 +82,7 @@ function readForwarded(
   return { certificate, isCaVerified: status.trim() === 'SUCCESS' };
 }
 
-function direct({ socket }: IncomingMessage): ClientCertificate | undefined {
+function presentedTo({ socket }: IncomingMessage): ClientCertificate | undefined {
   const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
   return certificate === undefined
     ? undefined

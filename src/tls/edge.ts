@@ -11,14 +11,14 @@ import type { ClientCertificates } from './client-certificates.ts';
 const KEY = 'cname-api-key';
 const CERTIFICATE = 'client-certificate';
 const STATUS = 'client-certificate-ca-verified';
-const NAMES = new Set([KEY, CERTIFICATE, STATUS]);
-const SHORTEST = Math.min(...[...NAMES].map(({ length }) => length));
-const INITIALS = new Set([...NAMES].map((name) => name.charAt(0)));
+const EDGE_HEADERS = new Set([KEY, CERTIFICATE, STATUS]);
+const SHORTEST = Math.min(...[...EDGE_HEADERS].map(({ length }) => length));
+const INITIALS = new Set([...EDGE_HEADERS].map((name) => name.charAt(0)));
 
 interface EdgeDependencies {
   /** Returns the verified custom domains. */
   customDomains(): Promise<readonly CustomDomain[]>;
-  certificates: Pick<ClientCertificates, 'believe'>;
+  certificates: Pick<ClientCertificates, 'setForwarded'>;
   /** Reports whether a request came directly from a trusted proxy; true for every address where there is no proxy. */
   isTrusted(address: string): boolean;
   /** Whether there is a proxy between an edge and this server. */
@@ -40,34 +40,34 @@ interface Edge {
  */
 export function edgeOf({ customDomains, certificates, isTrusted, isProxied }: EdgeDependencies): Edge {
   const addresses = new WeakMap<IncomingMessage, string>();
-  const judged = async (ctx: Context, next: Next, sent: Sent) => {
-    const [key = ''] = sent.values.get(KEY) ?? [];
+  const readReport = async (ctx: Context, next: Next, headers: EdgeHeaders) => {
+    const [key = ''] = headers.values.get(KEY) ?? [];
     const peer = ctx.req.socket.remoteAddress ?? '';
-    const isAsked = key !== '' && isTrusted(peer);
-    const edges = isAsked ? domainsOf(await customDomains(), key, hostOf(ctx.req)) : [];
+    const isTrustedKey = key !== '' && isTrusted(peer);
+    const edges = isTrustedKey ? domainsOf(await customDomains(), key, hostOf(ctx.req)) : [];
     if (edges.length === 0) return next();
-    if (sent.isAmbiguous) return refuseAmbiguous(ctx);
-    const named = edges.find(({ clientIpHeader }) => clientIpHeader !== undefined)?.clientIpHeader;
-    if (named !== undefined) {
-      const values = valuesOf(ctx.req, named);
-      if (values.length > 1 && named !== HOPS) return refuseAmbiguous(ctx);
-      const address = addressIn(named, values, isProxied);
+    if (headers.isAmbiguous) return refuseAmbiguous(ctx);
+    const addressHeader = edges.find(({ clientIpHeader }) => clientIpHeader !== undefined)?.clientIpHeader;
+    if (addressHeader !== undefined) {
+      const values = valuesOf(ctx.req, addressHeader);
+      if (values.length > 1 && addressHeader !== FORWARDED_FOR) return refuseAmbiguous(ctx);
+      const address = addressIn(addressHeader, values, isProxied);
       if (address !== undefined) addresses.set(ctx.req, address);
     }
-    certificates.believe(ctx.req, {
-      certificate: sent.values.get(CERTIFICATE)?.[0],
-      status: sent.values.get(STATUS)?.[0],
+    certificates.setForwarded(ctx.req, {
+      certificate: headers.values.get(CERTIFICATE)?.[0],
+      status: headers.values.get(STATUS)?.[0],
     });
     return next();
   };
   return {
     headers: (ctx, next) => {
-      const sent = takeHeaders(ctx.req);
-      return sent === undefined ? next() : judged(ctx, next, sent);
+      const headers = removeHeaders(ctx.req);
+      return headers === undefined ? next() : readReport(ctx, next, headers);
     },
     address: (ctx, next) => {
-      const said = addresses.get(ctx.req);
-      if (said !== undefined) ctx.request.ip = said;
+      const address = addresses.get(ctx.req);
+      if (address !== undefined) ctx.request.ip = address;
       return next();
     },
   };
@@ -82,11 +82,13 @@ function refuseAmbiguous(ctx: Context): void {
  * Returns the values of a header under every name that servers take for it. Each was set by the edge or by its client.
  */
 function valuesOf({ rawHeaders }: IncomingMessage, name: string): string[] {
-  return rawHeaders.filter((_, at) => at % 2 === 1 && meantBy(rawHeaders[at - 1] ?? '') === meantBy(name));
+  return rawHeaders.filter(
+    (_, index) => index % 2 === 1 && canonicalName(rawHeaders[index - 1] ?? '') === canonicalName(name),
+  );
 }
 
 /** The list of addresses to which each hop adds the one that it was requested by. */
-const HOPS = 'x-forwarded-for';
+const FORWARDED_FOR = 'x-forwarded-for';
 
 /**
  * Returns the address that an edge reports.
@@ -94,39 +96,39 @@ const HOPS = 'x-forwarded-for';
  * settings decide about that.
  */
 function addressIn(name: string, values: readonly string[], isProxied: boolean): string | undefined {
-  if (name === HOPS && isProxied) return undefined;
-  const said = name === HOPS ? values.join(',').split(',').at(-1) : values[0];
-  const address = said?.trim() ?? '';
+  if (name === FORWARDED_FOR && isProxied) return undefined;
+  const text = name === FORWARDED_FOR ? values.join(',').split(',').at(-1) : values[0];
+  const address = text?.trim() ?? '';
   return isIP(address) === 0 ? undefined : address;
 }
 
 /** Returns a header's name as seen by servers that do not distinguish dashes from underscores. */
-const meantBy = (name: string) => name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
+const canonicalName = (name: string) => name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
 
-interface Sent {
+interface EdgeHeaders {
   values: Map<string, string[]>;
   /** Whether a header occurred twice, or under a name that servers take for it (`client_certificate`). */
   isAmbiguous: boolean;
 }
 
 /** Removes the edge's headers, under every spelling, from all forms in which Node.js returns a request's headers. */
-function takeHeaders(request: IncomingMessage): Sent | undefined {
+function removeHeaders(request: IncomingMessage): EdgeHeaders | undefined {
   const { rawHeaders } = request;
   const values = new Map<string, string[]>();
   let isAmbiguous = false;
-  for (let at = rawHeaders.length - 2; at >= 0; at -= 2) {
-    const sent = rawHeaders[at] ?? '';
+  for (let index = rawHeaders.length - 2; index >= 0; index -= 2) {
+    const rawName = rawHeaders[index] ?? '';
     // A cheap check first: a spelling has the first character of the name and is not shorter than the shortest name.
-    if (sent.length < SHORTEST || !INITIALS.has(sent.charAt(0).toLowerCase())) continue;
-    const name = sent.toLowerCase();
-    const meant = meantBy(name);
-    if (!NAMES.has(meant)) continue;
-    const before = values.get(meant) ?? [];
-    isAmbiguous ||= name !== meant || before.length > 0;
-    values.set(meant, [rawHeaders[at + 1] ?? '', ...before]);
+    if (rawName.length < SHORTEST || !INITIALS.has(rawName.charAt(0).toLowerCase())) continue;
+    const name = rawName.toLowerCase();
+    const canonical = canonicalName(name);
+    if (!EDGE_HEADERS.has(canonical)) continue;
+    const previous = values.get(canonical) ?? [];
+    isAmbiguous ||= name !== canonical || previous.length > 0;
+    values.set(canonical, [rawHeaders[index + 1] ?? '', ...previous]);
     delete request.headers[name];
     delete request.headersDistinct[name];
-    rawHeaders.splice(at, 2);
+    rawHeaders.splice(index, 2);
   }
   return values.size === 0 ? undefined : { values, isAmbiguous };
 }
@@ -137,9 +139,9 @@ function takeHeaders(request: IncomingMessage): Sent | undefined {
 function domainsOf(domains: readonly CustomDomain[], key: string, host: string): CustomDomain[] {
   const hash = apiKeyHash(key);
   // A request for a custom domain comes from the edge of that domain. An edge may also request the server's own name.
-  const named = domains.filter(({ domain }) => domain === host);
+  const ofHost = domains.filter(({ domain }) => domain === host);
   const isOf = ({ keyHashes }: CustomDomain) => keyHashes.filter((one) => isSameSecret(one, hash)).length > 0;
-  return (named.length > 0 ? named : domains).filter(isOf);
+  return (ofHost.length > 0 ? ofHost : domains).filter(isOf);
 }
 
 /** Returns the host of a request, without the port. */

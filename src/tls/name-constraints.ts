@@ -21,9 +21,9 @@ const LOOPBACK = [
  * @param hosts DNS names and IP addresses.
  */
 export function nameConstraints(hosts: readonly string[]): Buffer {
-  const own = hosts.filter((host) => !isOfThisMachine(host)).map(hostSubtree);
+  const hostSubtrees = hosts.filter((host) => !isOfThisMachine(host)).map(hostSubtree);
   // SEQUENCE { permittedSubtrees [0] GeneralSubtrees }
-  return der(0x30, der(0xa0, Buffer.concat([...LOOPBACK, ...own])));
+  return der(0x30, der(0xa0, Buffer.concat([...LOOPBACK, ...hostSubtrees])));
 }
 
 /** Reports whether a certificate has name constraints. @param certificate DER. */

@@ -24,7 +24,7 @@ export type TlsSettings =
   | { mode: 'files'; certFile: string; keyFile: string }
   | { mode: 'proxy'; trustedProxies: string[] };
 
-interface Needed {
+interface ServerSettings {
   tls: TlsSettings;
   mtls?: { caFile?: string } | undefined;
   dataDir: string;
@@ -38,7 +38,7 @@ interface Needed {
  * Reads or makes certificate and key, and reads the authorities for client certificates.
  * @throws Error with the reason in one sentence.
  */
-export async function tlsOptions(settings: Needed, clock: Clock): Promise<TlsOptions> {
+export async function tlsOptions(settings: ServerSettings, clock: Clock): Promise<TlsOptions> {
   const { mtls } = settings;
   const options = await serverOptions(settings, clock);
   return mtls?.caFile === undefined ? options : { ...options, clientCa: await readAuthorities(mtls.caFile) };
@@ -54,7 +54,7 @@ async function readAuthorities(file: string): Promise<string> {
   return ca;
 }
 
-async function serverOptions(settings: Needed, clock: Clock): Promise<TlsOptions> {
+async function serverOptions(settings: ServerSettings, clock: Clock): Promise<TlsOptions> {
   switch (settings.tls.mode) {
     case 'auto': {
       const directory = join(settings.dataDir, 'tls');
@@ -80,14 +80,14 @@ async function serverOptions(settings: Needed, clock: Clock): Promise<TlsOptions
 }
 
 /** Returns the host names by which a browser on this machine may reach the server. */
-function localHosts(settings: Needed): string[] {
+function localHosts(settings: ServerSettings): string[] {
   const { host } = settings;
-  const listening = host === '0.0.0.0' || host === '::' ? [] : [host];
-  return [...new Set(['localhost', '127.0.0.1', '::1', hostOf(settings), ...listening])];
+  const listenHosts = host === '0.0.0.0' || host === '::' ? [] : [host];
+  return [...new Set(['localhost', '127.0.0.1', '::1', hostOf(settings), ...listenHosts])];
 }
 
 /** Returns the host; an IPv6 address without the brackets of URLs (RFC 3986 §3.2.2). */
-function hostOf({ baseUrl }: Needed): string {
+function hostOf({ baseUrl }: ServerSettings): string {
   return new URL(baseUrl).hostname.replace(/^\[|\]$/g, '');
 }
 

@@ -6,14 +6,14 @@ import https from 'node:https';
 const MOST_CONNECTIONS = 10_000;
 
 /** Time limits for a request's head and for the whole request, and how often they are checked, milliseconds. */
-const PATIENCE = { headersTimeout: 20_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000 };
+const TIMEOUTS = { headersTimeout: 20_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000 };
 
 /**
  * How long an idle connection of a proxy stays open, milliseconds: longer than proxies keep theirs (mostly 60 s, some
  * ten minutes). If the server closed first, a request could be in transit and fail with 502. Other clients get the five
  * seconds of Node.js; otherwise strangers could hold all connections.
  */
-const KEPT_FOR_PROXY = 620_000;
+const PROXY_KEEP_ALIVE = 620_000;
 
 /**
  * TLS 1.3, and 1.2 only with forward secrecy and authenticated encryption (RFC 9325 §4.2; FAPI 2.0 Security Profile
@@ -40,7 +40,7 @@ interface MtlsSettings {
   ca?: string | undefined;
 }
 
-interface Needed {
+interface ServerOptions {
   /** PEM; undefined behind a proxy that terminates TLS. */
   secure: { cert: string; key: string } | undefined;
   port: number;
@@ -50,14 +50,18 @@ interface Needed {
 /**
  * Makes the servers, which do not listen yet. The second one asks for certificates, where that has a port of its own.
  */
-export function createServers({ secure, port, mtls }: Needed): [http.Server] | [http.Server, https.Server] {
+export function createServers({
+  secure,
+  port,
+  mtls,
+}: ServerOptions): [http.Server] | [http.Server, https.Server] {
   if (secure === undefined)
-    return [limited(http.createServer({ ...PATIENCE, keepAliveTimeout: KEPT_FOR_PROXY }))];
-  const options = { ...secure, ...PATIENCE, ...PROTOCOL, handshakeTimeout: 20_000 };
-  if (mtls === undefined) return [limited(https.createServer(options))];
-  const asking = { ...options, ...asks(mtls) };
-  if (isSamePort(port, mtls)) return [limited(https.createServer(asking))];
-  return [limited(https.createServer(options)), limited(https.createServer(asking))];
+    return [limitConnections(http.createServer({ ...TIMEOUTS, keepAliveTimeout: PROXY_KEEP_ALIVE }))];
+  const options = { ...secure, ...TIMEOUTS, ...PROTOCOL, handshakeTimeout: 20_000 };
+  if (mtls === undefined) return [limitConnections(https.createServer(options))];
+  const mtlsOptions = { ...options, ...certificateRequest(mtls) };
+  if (isSamePort(port, mtls)) return [limitConnections(https.createServer(mtlsOptions))];
+  return [limitConnections(https.createServer(options)), limitConnections(https.createServer(mtlsOptions))];
 }
 
 /** Reports whether all clients are asked for a certificate, at the only port. */
@@ -70,11 +74,11 @@ function isSamePort(port: number, mtls: Pick<MtlsSettings, 'port'>): boolean {
  * decided at the request. Without authorities `ca` is an empty list: the default would trust all public ones, which
  * sign for anybody.
  */
-function asks({ ca }: MtlsSettings) {
+function certificateRequest({ ca }: MtlsSettings) {
   return { requestCert: true, rejectUnauthorized: false, ca: ca ?? [] };
 }
 
-function limited<S extends http.Server>(server: S): S {
+function limitConnections<S extends http.Server>(server: S): S {
   server.maxConnections = MOST_CONNECTIONS;
   return server;
 }

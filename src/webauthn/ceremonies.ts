@@ -40,11 +40,11 @@ const TIMEOUT = 300_000;
 const ALGORITHMS = [-7, -8, -257];
 
 /** Maximum length of an answer, which is usually some kilobytes. */
-const LONGEST = 20_000;
+const LONGEST_ANSWER = 20_000;
 
 const encoded = z
   .string()
-  .max(LONGEST)
+  .max(LONGEST_ANSWER)
   .regex(/^[\w-]+$/);
 const answer = z.object({
   id: encoded,
@@ -74,16 +74,16 @@ export type AssertionAnswer = z.output<typeof assertionAnswer>;
 
 /** Parses the result of `navigator.credentials.create` in the format of `toJSON`; undefined for anything else. */
 export function readRegistration(text: string): RegistrationAnswer | undefined {
-  return read(registrationAnswer, text);
+  return parseAnswer(registrationAnswer, text);
 }
 
 /** Parses the result of `navigator.credentials.get` in the format of `toJSON`; undefined for anything else. */
 export function readAssertion(text: string): AssertionAnswer | undefined {
-  return read(assertionAnswer, text);
+  return parseAnswer(assertionAnswer, text);
 }
 
-function read<T>(schema: z.ZodType<T>, text: string): T | undefined {
-  if (text.length > LONGEST) return undefined;
+function parseAnswer<T>(schema: z.ZodType<T>, text: string): T | undefined {
+  if (text.length > LONGEST_ANSWER) return undefined;
   try {
     return schema.safeParse(JSON.parse(text)).data;
   } catch {
@@ -101,7 +101,7 @@ export function creationOptions(party: RelyingParty, registration: Registration)
     pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: 'public-key', alg })),
     timeout: TIMEOUT,
     attestation: 'none',
-    ...(exclude.length > 0 && { excludeCredentials: exclude.map(described) }),
+    ...(exclude.length > 0 && { excludeCredentials: exclude.map(descriptorOf) }),
     authenticatorSelection: {
       ...(attachment !== undefined && { authenticatorAttachment: attachment }),
       residentKey: discoverable ? 'required' : 'discouraged',
@@ -126,11 +126,11 @@ export function requestOptions(
     rpId: id,
     timeout: TIMEOUT,
     userVerification,
-    ...(allowed.length > 0 && { allowCredentials: allowed.map(described) }),
+    ...(allowed.length > 0 && { allowCredentials: allowed.map(descriptorOf) }),
   };
 }
 
-function described({ credential_id, transports }: NamedCredential) {
+function descriptorOf({ credential_id, transports }: NamedCredential) {
   return { type: 'public-key', id: credential_id, ...(transports.length > 0 && { transports }) };
 }
 
@@ -141,21 +141,21 @@ function described({ credential_id, transports }: NamedCredential) {
  */
 export async function verifyRegistration(
   party: RelyingParty,
-  answered: RegistrationAnswer,
+  browserAnswer: RegistrationAnswer,
   { challenge, attachment, userVerification }: Registration,
 ): Promise<WebAuthnCredential | undefined> {
-  const { authenticatorAttachment: where, response } = answered;
+  const { authenticatorAttachment: usedAttachment, response } = browserAnswer;
   if (isFramed(response)) return undefined;
-  if (attachment !== undefined && (where ?? attachment) !== attachment) return undefined;
+  if (attachment !== undefined && (usedAttachment ?? attachment) !== attachment) return undefined;
   const attestationObject = await withoutStatement(response.attestationObject);
   if (attestationObject === undefined) return undefined;
   // Loaded when first needed, which most servers do late or never.
   const { verifyRegistrationResponse } = await import('@simplewebauthn/server');
   const transports = response.transports ?? [];
-  const { registrationInfo: info } = await verified(
+  const { registrationInfo: info } = await emptyIfInvalid(
     verifyRegistrationResponse({
       // The library's types reject members that are present but undefined.
-      response: { ...answered, response: { ...response, attestationObject, transports } } as never,
+      response: { ...browserAnswer, response: { ...response, attestationObject, transports } } as never,
       expectedChallenge: challenge,
       expectedOrigin: party.origin,
       expectedRPID: party.id,
@@ -176,7 +176,7 @@ export async function verifyRegistration(
 }
 
 /** What an assertion says of its credential. */
-interface Asserted {
+interface AssertionResult {
   /**
    * The signature counter, to be stored if it is higher than the stored one. Of several assertions with one count,
    * one is valid.
@@ -193,29 +193,29 @@ interface Asserted {
  */
 export async function verifyAssertion(
   party: RelyingParty,
-  answered: AssertionAnswer,
+  browserAnswer: AssertionAnswer,
   credential: Frozen<WebAuthnCredential>,
   { challenge, userVerification }: { challenge: string; userVerification: UserVerification },
-): Promise<Asserted | undefined> {
-  if (answered.id !== credential.credential_id || isFramed(answered.response)) return undefined;
+): Promise<AssertionResult | undefined> {
+  if (browserAnswer.id !== credential.credential_id || isFramed(browserAnswer.response)) return undefined;
   const { verifyAuthenticationResponse } = await import('@simplewebauthn/server');
-  const kept = {
+  const stored = {
     id: credential.credential_id,
     publicKey: new Uint8Array(Buffer.from(credential.credential_key, 'base64url')),
     counter: credential.sign_count,
   };
-  const { authenticationInfo: info, verified: isGood = false } = await verified(
+  const { authenticationInfo: info, verified: isVerified = false } = await emptyIfInvalid(
     verifyAuthenticationResponse({
       // The library's types reject members that are present but undefined.
-      response: answered as never,
+      response: browserAnswer as never,
       expectedChallenge: challenge,
       expectedOrigin: party.origin,
       expectedRPID: party.id,
-      credential: kept,
+      credential: stored,
       requireUserVerification: userVerification === 'required',
     }),
   );
-  if (!isGood || info === undefined) return undefined;
+  if (!isVerified || info === undefined) return undefined;
   // Whether a credential can be backed up never changes (§6.1.3), so another flag is not from this credential.
   if ((info.credentialDeviceType === 'multiDevice') !== credential.backup_eligible) return undefined;
   return {
@@ -239,11 +239,11 @@ function isFramed({ clientDataJSON }: { clientDataJSON: string }): boolean {
  * Returns whether a signature counter may follow the stored one: it has increased, or the authenticator does not
  * count (§6.1.1).
  */
-export function isNextCount(kept: number, given: number): boolean {
-  return given > kept || (given === 0 && kept === 0);
+export function isNextCount(stored: number, received: number): boolean {
+  return received > stored || (received === 0 && stored === 0);
 }
 
 /** Returns an empty object when the library throws, which it does with a plain error for every invalid answer. */
-async function verified<T extends object>(verification: Promise<T>): Promise<Partial<T>> {
+async function emptyIfInvalid<T extends object>(verification: Promise<T>): Promise<Partial<T>> {
   return verification.catch(() => ({}));
 }

@@ -3,13 +3,15 @@ import type { Frozen } from '../records/record.ts';
 import type { WebAuthnCredential } from '../records/webauthn.ts';
 
 /** Returns the view of a credential. It contains nothing secret: the private key never leaves the authenticator. */
-export function credentialView(one: Frozen<WebAuthnCredential>) {
+export function credentialView(credential: Frozen<WebAuthnCredential>) {
   return {
-    key_id: one.credential_id,
-    public_key: one.credential_key,
-    credential_device_type: one.backup_eligible ? ('multi_device' as const) : ('single_device' as const),
-    credential_backed_up: one.backed_up,
-    transports: one.transports,
-    aaguid: one.aaguid,
+    key_id: credential.credential_id,
+    public_key: credential.credential_key,
+    credential_device_type: credential.backup_eligible
+      ? ('multi_device' as const)
+      : ('single_device' as const),
+    credential_backed_up: credential.backed_up,
+    transports: credential.transports,
+    aaguid: credential.aaguid,
   };
 }

@@ -9,13 +9,18 @@ import type { Views } from '../../pages/views.ts';
 import type { Challenges } from '../../protection/challenges.ts';
 import type { Connection } from '../../records/collections.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
-import { open, type Received, sendByPost, sendByRedirect } from '../../saml-messages/bindings.ts';
+import {
+  type ReceivedMessage,
+  sendByPost,
+  sendByRedirect,
+  verifyMessage,
+} from '../../saml-messages/bindings.ts';
 import {
   type LogoutRequest,
   readLogoutRequest,
   readLogoutResponse,
 } from '../../saml-messages/logout-messages.ts';
-import { countOnce, issuerOf, newId } from '../../saml-messages/message.ts';
+import { issuerOf, newId, refuseReplay } from '../../saml-messages/message.ts';
 import { STATUS } from '../../saml-messages/names.ts';
 import { signElement } from '../../saml-messages/signature.ts';
 import { statusResponse } from '../../saml-messages/status-response.ts';
@@ -49,7 +54,7 @@ interface VerifiedMessage {
 interface PendingAnswer {
   connection: string;
   requestId: string;
-  binding: Received['binding'];
+  binding: ReceivedMessage['binding'];
   relayState?: string | undefined;
 }
 
@@ -64,7 +69,7 @@ const TTL = 900;
  */
 async function senderOf(
   deps: UpstreamLogoutDependencies,
-  received: Received,
+  received: ReceivedMessage,
   first: string | undefined,
 ): Promise<VerifiedMessage> {
   const issuer = issuerOf(parseXml(received.bytes));
@@ -75,7 +80,7 @@ async function senderOf(
     try {
       const provider = await providerOf(deps, connection);
       if (provider.signOut === undefined || (provider.issuer ?? issuer) !== issuer) continue;
-      return { connection, provider, root: open(received, provider.verifier) };
+      return { connection, provider, root: verifyMessage(received, provider.verifier) };
     } catch (thrown) {
       if (!(thrown instanceof AuthError)) throw thrown;
     }
@@ -97,7 +102,7 @@ const expectation = (deps: UpstreamLogoutDependencies) => ({
 export async function takeLogoutAnswer(
   deps: UpstreamLogoutDependencies,
   ctx: Context,
-  received: Received,
+  received: ReceivedMessage,
 ): Promise<string> {
   const state = received.relayState ?? '';
   try {
@@ -120,13 +125,13 @@ export async function takeLogoutAnswer(
 export async function takeLogoutRequest(
   deps: UpstreamLogoutDependencies,
   ctx: Context,
-  received: Received,
+  received: ReceivedMessage,
 ): Promise<void> {
   const session = await deps.sessions.current(ctx);
   const message = await senderOf(deps, received, session?.connection);
   const { connection, root } = message;
   const request = readLogoutRequest(root, expectation(deps));
-  await countOnce(deps.store, deps.clock, connection.id, request.id);
+  await refuseReplay(deps.store, deps.clock, connection.id, request.id);
   const { relayState, binding } = received;
   const answered = { connection: connection.name, requestId: request.id, binding, relayState };
   if (session === undefined || !(await isNamed(deps, connection, session, request))) {

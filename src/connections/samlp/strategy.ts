@@ -5,7 +5,7 @@ import type { Connection } from '../../records/collections.ts';
 import { STRATEGIES } from '../../records/connections.ts';
 import type { SamlpOptions } from '../../records/samlp-connection.ts';
 import { isAuthenticated } from '../../saml-messages/decryption.ts';
-import { countOnce } from '../../saml-messages/message.ts';
+import { refuseReplay } from '../../saml-messages/message.ts';
 import {
   type RedirectStrategy,
   type UnsolicitedLogin,
@@ -110,7 +110,7 @@ async function countAssertion(
   assertionId: string,
 ): Promise<void> {
   try {
-    await countOnce(store, clock, id, `assertion ${assertionId}`);
+    await refuseReplay(store, clock, id, `assertion ${assertionId}`);
   } catch (thrown) {
     if (!(thrown instanceof AuthError)) throw thrown;
     throw upstreamFault('access_denied', 'The assertion of the identity provider was already used.', thrown);
