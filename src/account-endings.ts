@@ -58,7 +58,7 @@ export function accountEndings({
      * set.
      */
     endPending: async (userId: string): Promise<void> => {
-      await Promise.all([authenticators.removeAllBegunOf(userId), browsers.forgetAllOf(userId)]);
+      await Promise.all([authenticators.removeAllUnconfirmedOf(userId), browsers.forgetAllOf(userId)]);
     },
     endSessions,
     /** After a user was blocked: ends their sessions and refresh tokens. */

@@ -68,7 +68,7 @@ export async function requireFactor(deps: FactorDependencies, { user, login }: A
  */
 export async function requireRight(deps: FactorDependencies, actor: Actor): Promise<void> {
   await requireFactor(deps, actor);
-  if ((await deps.elevation.rightOf(proofOf(actor))) !== undefined) return;
+  if ((await deps.elevation.permissionOf(proofOf(actor))) !== undefined) return;
   throw stepUp({ max_age: 0 }, 'The password or the second factors have changed since this login.');
 }
 

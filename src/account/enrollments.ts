@@ -1,9 +1,9 @@
 // Enrolment of second factors by a logged-in user: begun, then verified within ten minutes by the login that began
 // it. An `auth_session` can be verified once.
 import { enroll } from '../factors/enroll.ts';
-import type { Enrolled, Factor } from '../factors/factor.ts';
+import type { Factor, StartedEnrollment } from '../factors/factor.ts';
 import { activeAuthenticators, enabledFactors } from '../factors/policy.ts';
-import { keepRecoveryCode, prepareRecoveryCode, recoveryCodeId } from '../factors/recovery/codes.ts';
+import { prepareRecoveryCode, recoveryCodeId, saveRecoveryCode } from '../factors/recovery/codes.ts';
 import { AuthError } from '../http/errors.ts';
 import { type MethodType, methodTypeOf, SECOND_FACTORS } from '../records/second-factors.ts';
 import { type Actor, factorRequestOf, requireFreshLogin, requireRight } from './actor.ts';
@@ -71,13 +71,13 @@ export async function beginFactor(
   const factor = factorsOf(deps).get(type);
   if (factor === undefined) throw notOffered(type);
   if (factor.recovers === true) return beginRecoveryCode(deps, actor, type);
-  const { requestedAs = [], creation } = factor.enroll ?? {};
-  if (requestedAs.length === 0 && creation === undefined) throw notOffered(type);
+  const { requestedAs = [], creationOptions } = factor.enroll ?? {};
+  if (requestedAs.length === 0 && creationOptions === undefined) throw notOffered(type);
   const request = factorRequestOf(actor);
-  const enrolled: Enrolled = await enroll(deps, request, { factor, address });
+  const enrolled: StartedEnrollment = await enroll(deps, request, { factor, address });
   const { authenticator, barcodeUri, secret, recoveryCode } = enrolled;
   const asked = { authenticatorId: authenticator.id, login: actor.login.id, at: actor.at };
-  const made = await creation?.(deps, request, asked);
+  const made = await creationOptions?.(deps, request, asked);
   const { oobCode } = made ?? enrolled;
   const kept = { id: authenticator.id, type, ...(oobCode !== undefined && { oobCode }) };
   const authSession = await keep(deps, actor, kept);
@@ -177,12 +177,12 @@ async function useFirst(
 ): Promise<string> {
   const factor = factorsOf(deps).get(type);
   if (factor === undefined) throw notOffered(type);
-  const isMade = factor.enroll?.creation !== undefined;
+  const isMade = factor.enroll?.creationOptions !== undefined;
   if (isMade && answered === undefined) throw invalidField('authn_response', 'Required');
   const code = isMade ? JSON.stringify(answered) : typed;
   const permit = {
     // The login decides whether it may be added to other factors.
-    several: false,
+    allowsSeveral: false,
     authenticatorId: id,
     spend: async () => (await deps.challenges.spendTicket(PURPOSE, authSession)) !== undefined,
   };
@@ -200,6 +200,6 @@ async function keepCode(
   codeHash: string,
 ): Promise<string> {
   if ((await deps.challenges.spendTicket(PURPOSE, authSession)) === undefined) throw unknownSession();
-  await deps.factorChanges.around(user.id, login.id, () => keepRecoveryCode(deps, user.id, codeHash));
+  await deps.factorChanges.apply(user.id, login.id, () => saveRecoveryCode(deps, user.id, codeHash));
   return recoveryCodeId(user.id);
 }

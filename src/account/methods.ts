@@ -147,6 +147,6 @@ async function passkeyOf(deps: MethodDependencies, { user, login }: Actor, id: s
       const renamed = await passkeys.update(id, (current) => ({ ...current, name }));
       return renamed && passkeyView(renamed, party);
     },
-    remove: async () => deps.factorChanges.around(user.id, login.id, () => passkeys.delete(id)),
+    remove: async () => deps.factorChanges.apply(user.id, login.id, () => passkeys.delete(id)),
   };
 }

@@ -6,7 +6,7 @@ import {
   passkeyRegistration,
 } from '../connections/passkeys/passkeys.ts';
 import { beginSession, endSession } from '../connections/passkeys/session.ts';
-import { accountOf } from '../factors/enroll.ts';
+import { accountNameOf } from '../factors/enroll.ts';
 import { AuthError } from '../http/errors.ts';
 import { passkeyOptions } from '../records/database-options.ts';
 import type { Identity } from '../users/identities.ts';
@@ -54,7 +54,7 @@ export async function beginPasskey(
     throw invalidField('type', 'There are too many passkeys: one must be removed.');
   const owner = { userId: user.id, login: login.id };
   const { authSession, challenge } = await beginSession(deps, { clientId, connection, at, owner });
-  const registration = passkeyRegistration(challenge, user.id, accountOf(user), own);
+  const registration = passkeyRegistration(challenge, user.id, accountNameOf(user), own);
   return { authSession, options: creationOptions(await relyingPartyOf(deps, clientId, at), registration) };
 }
 
@@ -110,14 +110,14 @@ export async function verifyPasskey(
   if (ended === undefined || owner?.userId !== user.id || owner.login !== login.id) throw unknownSession();
   const read = readRegistration(answered);
   if (read === undefined) throw notGood();
-  const registration = passkeyRegistration(ended.challenge, user.id, accountOf(user));
+  const registration = passkeyRegistration(ended.challenge, user.id, accountNameOf(user));
   const party = await relyingPartyOf(deps, clientId, ended.session.at);
   const credential = await verifyRegistration(party, read, registration);
   if (credential === undefined) throw notGood();
   const { connection } = ended.session;
   await connectionFor(deps, user.id, { connection });
   const name = authenticatorName(credential.aaguid);
-  const isKept = await deps.factorChanges.around(user.id, login.id, () =>
+  const isKept = await deps.factorChanges.apply(user.id, login.id, () =>
     keepPasskey(deps, credential, { user_id: user.id, connection, userAgent, registration, party, name }),
   );
   if (!isKept) throw notGood();

@@ -163,7 +163,7 @@ export async function isProved(deps: ConsoleSessionDependencies, { login, factor
   const { userId, amr, credentialVersion } = login;
   const claims = { amr, credential_version: credentialVersion, factors_changed: factors };
   const proof = { userId, clientId: CONSOLE_CLIENT, scopes: [], id: userId, claims };
-  return (await deps.elevation.rightOf(proof)) !== undefined;
+  return (await deps.elevation.permissionOf(proof)) !== undefined;
 }
 
 /**

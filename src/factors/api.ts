@@ -22,7 +22,7 @@ export function withMfaApi(config: Config, issuer: string): Config {
   };
   return {
     ...config,
-    resourceServer: (wanted) =>
-      wanted === identifier ? Promise.resolve(api) : config.resourceServer(wanted),
+    resourceServer: (audience) =>
+      audience === identifier ? Promise.resolve(api) : config.resourceServer(audience),
   };
 }

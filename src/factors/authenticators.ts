@@ -7,19 +7,19 @@ import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import type { Collection, Store, Write } from '../store/contract.ts';
 import { writeInTurn } from '../store/write-in-turn.ts';
-import { type ConfirmOptions, confirm, isBegun, removeIf, turnOf } from './confirm.ts';
+import { type ConfirmOptions, confirm, isUnconfirmed, removeIf, turnOf } from './confirm.ts';
 import type { FactorChanges } from './factor-changes.ts';
 
 export type Authenticator = Frozen<AuthenticatorRecord>;
 
 /** Members of an authenticator that only some factors have. */
-export type OwnFields = Partial<
+export type FactorFields = Partial<
   Omit<AuthenticatorRecord, 'id' | 'user_id' | 'kind' | 'active' | 'first' | 'created_at' | 'expiresAt'>
 >;
 
 /** How many unconfirmed authenticators a user may have at a time, and after how many seconds each expires. */
-const MOST_BEGUN = 10;
-const BEGUN_SECONDS = 3_600;
+const MAX_UNCONFIRMED = 10;
+const UNCONFIRMED_SECONDS = 3_600;
 
 /** Who begins an enrolment: the user, and the version of the credential that their login was proved with. */
 export interface Enrollee {
@@ -28,13 +28,13 @@ export interface Enrollee {
 }
 
 /** An authenticator that an administrator gives to a user. */
-interface GivenAuthenticator {
+interface NewAuthenticator {
   kind: FactorKind;
-  fields: OwnFields;
+  fields: FactorFields;
 }
 
-interface GiveOptions {
-  instead?: boolean;
+interface AddOptions {
+  replaces?: boolean;
   check?(present: readonly Authenticator[]): void;
 }
 
@@ -46,10 +46,10 @@ export interface Authenticators {
    * Begins an enrolment. The authenticator is inactive until its first use, and expires without one.
    * @param fields makes the members that only this factor has, from the id.
    */
-  begin(
+  startEnrollment(
     by: Enrollee,
     factor: { kind: string; prefix: string },
-    fields?: (id: string) => Promise<OwnFields> | OwnFields,
+    fields?: (id: string) => Promise<FactorFields> | FactorFields,
   ): Promise<Authenticator>;
   /** Stores an active authenticator, in place of any with the same id. */
   put(authenticator: Omit<AuthenticatorRecord, 'active' | 'created_at'>): Promise<void>;
@@ -58,7 +58,11 @@ export interface Authenticators {
    * @param options.instead whether to delete all others of the user, in the same write.
    * @param options.check is called with all that the user has at the write, and throws to refuse.
    */
-  give(userId: string, given: readonly GivenAuthenticator[], options?: GiveOptions): Promise<Authenticator[]>;
+  addConfirmed(
+    userId: string,
+    given: readonly NewAuthenticator[],
+    options?: AddOptions,
+  ): Promise<Authenticator[]>;
   /** Changes an authenticator atomically. @returns the new record; undefined when there is none with that id. */
   update(id: string, change: (current: Authenticator) => Authenticator): Promise<Authenticator | undefined>;
   /**
@@ -74,9 +78,9 @@ export interface Authenticators {
    */
   remove(id: string, by?: string): Promise<boolean>;
   /** Removes an authenticator that is not confirmed. @returns false when it is confirmed or absent. */
-  removeBegun(id: string): Promise<boolean>;
+  removeUnconfirmed(id: string): Promise<boolean>;
   /** Removes all unconfirmed authenticators of a user. */
-  removeAllBegunOf(userId: string): Promise<void>;
+  removeAllUnconfirmedOf(userId: string): Promise<void>;
   removeAllOf(userId: string): Promise<void>;
 }
 
@@ -94,25 +98,25 @@ export function createAuthenticators(deps: AuthenticatorsDependencies): Authenti
   return {
     of: (userId) => records.findBy('user', userId),
     get: (id) => records.get(id),
-    begin: (by, factor, fields) => begin(deps, records, by, factor, fields),
+    startEnrollment: (by, factor, fields) => startEnrollment(deps, records, by, factor, fields),
     put: async (authenticator) => {
       await records.put({ ...authenticator, active: true, created_at: new Date(clock()).toISOString() });
     },
-    give: (userId, given, options) => give(deps, userId, given, options),
+    addConfirmed: (userId, given, options) => addConfirmed(deps, userId, given, options),
     update: (id, change) => records.update(id, change),
     confirm: (authenticator, options, by) =>
-      factorChanges.around(authenticator.user_id, by, () => confirm(store, authenticator, options)),
+      factorChanges.apply(authenticator.user_id, by, () => confirm(store, authenticator, options)),
     ...removals(records, factorChanges),
   };
 }
 
-async function give(
+async function addConfirmed(
   { store, clock, random, factorChanges }: AuthenticatorsDependencies,
   userId: string,
-  given: readonly GivenAuthenticator[],
-  { instead = false, check }: GiveOptions = {},
+  authenticators: readonly NewAuthenticator[],
+  { replaces = false, check }: AddOptions = {},
 ): Promise<Authenticator[]> {
-  const made = given.map(({ kind, fields }) => ({
+  const added = authenticators.map(({ kind, fields }) => ({
     ...fields,
     id: idOf(SECOND_FACTORS[kind].prefix, random(12).toString('base64url')),
     user_id: userId,
@@ -124,22 +128,22 @@ async function give(
     const present = await store.collection('authenticators').findBy('user', userId);
     check?.(present);
     return [
-      ...(instead ? present : []).map(({ id }): Write => ({ collection: 'authenticators', delete: id })),
-      ...made.map((insert): Write => ({ collection: 'authenticators', insert })),
+      ...(replaces ? present : []).map(({ id }): Write => ({ collection: 'authenticators', delete: id })),
+      ...added.map((insert): Write => ({ collection: 'authenticators', insert })),
     ];
   };
   // A refused call must not be recorded as a change, which would end the user's tokens.
   check?.(await store.collection('authenticators').findBy('user', userId));
-  await factorChanges.around(userId, undefined, () => writeInTurn(store, turnOf(userId), prepare, random));
-  return made;
+  await factorChanges.apply(userId, undefined, () => writeInTurn(store, turnOf(userId), prepare, random));
+  return added;
 }
 
-async function begin(
+async function startEnrollment(
   { clock, random }: AuthenticatorsDependencies,
   records: Collection<AuthenticatorRecord>,
   { userId, credentialVersion }: Enrollee,
   { kind, prefix }: { kind: string; prefix: string },
-  fields: (id: string) => Promise<OwnFields> | OwnFields = () => ({}),
+  fields: (id: string) => Promise<FactorFields> | FactorFields = () => ({}),
 ): Promise<Authenticator> {
   const id = idOf(prefix, random(12).toString('base64url'));
   const record = {
@@ -151,14 +155,17 @@ async function begin(
     created_at: new Date(clock()).toISOString(),
     ...(await fields(id)),
   };
-  await records.insert({ ...record, expiresAt: epochSeconds(clock) + BEGUN_SECONDS });
-  const begun = (await records.findBy('user', userId)).filter(isBegun);
-  const oldest = begun.sort((a, b) => (a.created_at < b.created_at ? 1 : -1)).slice(MOST_BEGUN);
+  await records.insert({ ...record, expiresAt: epochSeconds(clock) + UNCONFIRMED_SECONDS });
+  const unconfirmed = (await records.findBy('user', userId)).filter(isUnconfirmed);
+  const oldest = unconfirmed.sort((a, b) => (a.created_at < b.created_at ? 1 : -1)).slice(MAX_UNCONFIRMED);
   await Promise.all(oldest.map((one) => records.delete(one.id)));
   return record;
 }
 
-type Removals = Pick<Authenticators, 'remove' | 'removeBegun' | 'removeAllBegunOf' | 'removeAllOf'>;
+type Removals = Pick<
+  Authenticators,
+  'remove' | 'removeUnconfirmed' | 'removeAllUnconfirmedOf' | 'removeAllOf'
+>;
 
 function removals(records: Collection<AuthenticatorRecord>, factorChanges: FactorChanges): Removals {
   return {
@@ -166,27 +173,27 @@ function removals(records: Collection<AuthenticatorRecord>, factorChanges: Facto
       const { user_id: userId } = (await records.get(id)) ?? {};
       // Removing an unconfirmed authenticator does not change the user's factors, so it ends no tokens or sessions.
       if (userId === undefined) return false;
-      if (await removeIf(records, id, isBegun)) return true;
-      return factorChanges.around(userId, by, async () => {
+      if (await removeIf(records, id, isUnconfirmed)) return true;
+      return factorChanges.apply(userId, by, async () => {
         const isRemoved = await records.delete(id);
         await removeLoneRecoveryCode(records, userId);
         return isRemoved;
       });
     },
-    removeBegun: (id) => removeIf(records, id, isBegun),
-    removeAllBegunOf: async (userId) => {
+    removeUnconfirmed: (id) => removeIf(records, id, isUnconfirmed),
+    removeAllUnconfirmedOf: async (userId) => {
       const all = await records.findBy('user', userId);
-      await Promise.all(all.map(({ id }) => removeIf(records, id, isBegun)));
+      await Promise.all(all.map(({ id }) => removeIf(records, id, isUnconfirmed)));
     },
     removeAllOf: async (userId) => {
-      await factorChanges.around(userId, undefined, () => records.deleteBy('user', userId));
+      await factorChanges.apply(userId, undefined, () => records.deleteBy('user', userId));
     },
   };
 }
 
 /** Removes a recovery code that is the only one left, so that it cannot replace a factor enrolled later. */
 async function removeLoneRecoveryCode(records: Collection<AuthenticatorRecord>, userId: string) {
-  const active = (await records.findBy('user', userId)).filter((one) => !isBegun(one));
+  const active = (await records.findBy('user', userId)).filter((one) => !isUnconfirmed(one));
   const [code] = active;
   // Among confirmed authenticators only the recovery code has a `codeHash`.
   if (active.length !== 1 || code?.codeHash === undefined) return;
@@ -197,7 +204,7 @@ async function removeLoneRecoveryCode(records: Collection<AuthenticatorRecord>, 
  * Returns the id of an authenticator that a user can have only one of. It is always the same, so that a new record
  * replaces the old one.
  */
-export function onlyId(prefix: string, userId: string): string {
+export function singleId(prefix: string, userId: string): string {
   return idOf(prefix, sha256(userId).slice(0, 16));
 }
 

@@ -4,7 +4,7 @@ import type { ApiToken, ApiTokenReader } from '../engine/api-tokens.ts';
 import { presentedToken } from '../engine/proof-of-possession.ts';
 import { AuthError } from '../http/errors.ts';
 import type { User } from '../users/user.ts';
-import type { Right } from './elevation.ts';
+import type { FactorPermission } from './elevation.ts';
 import type { FactorDependencies } from './factor.ts';
 import { malformed, readMfaToken } from './mfa-token.ts';
 import { activeAuthenticators } from './policy.ts';
@@ -25,7 +25,7 @@ interface Bearer {
   /** The version of the credential that the login was proved with. */
   credentialVersion: number;
   /** Present when the token is an access token for the MFA API: the token, and what it may do now. */
-  managing?: { token: ApiToken; right: Right };
+  apiAccess?: { token: ApiToken; permission: FactorPermission };
 }
 
 /**
@@ -46,15 +46,15 @@ export async function bearerOf(
     const { credentialVersion } = request.firstFactor;
     return { user: await userOf(deps, userId), clientId, credentialVersion };
   }
-  const read = await deps.readApiToken(ctx, token, mfaAudience(deps.issuer));
-  if (read === undefined) throw new AuthError(401, 'access_denied', 'Unauthorized');
-  if (!read.scopes.includes(scope)) {
+  const apiToken = await deps.readApiToken(ctx, token, mfaAudience(deps.issuer));
+  if (apiToken === undefined) throw new AuthError(401, 'access_denied', 'Unauthorized');
+  if (!apiToken.scopes.includes(scope)) {
     throw new AuthError(403, 'insufficient_scope', `Insufficient scope, expected: ${scope}`);
   }
-  const user = await userOf(deps, read.userId);
-  const right = await requireRight(deps, user, read);
-  const credentialVersion = Number(read.claims.credential_version);
-  return { user, clientId: read.clientId, credentialVersion, managing: { token: read, right } };
+  const user = await userOf(deps, apiToken.userId);
+  const permission = await requirePermission(deps, user, apiToken);
+  const credentialVersion = Number(apiToken.claims.credential_version);
+  return { user, clientId: apiToken.clientId, credentialVersion, apiAccess: { token: apiToken, permission } };
 }
 
 /**
@@ -62,11 +62,16 @@ export async function bearerOf(
  * @throws AuthError 401 when it is older than the user's password or factors, or does not prove a second factor
  *   although the user has one.
  */
-export async function requireRight(deps: BearerDependencies, user: User, token: ApiToken): Promise<Right> {
-  const right = await deps.elevation.rightOf(token);
-  const isEnough = right?.proved === true || (await activeAuthenticators(deps, user)).length === 0;
-  if (right === undefined || !isEnough) throw new AuthError(401, 'access_denied', 'Unauthorized');
-  return right;
+export async function requirePermission(
+  deps: BearerDependencies,
+  user: User,
+  token: ApiToken,
+): Promise<FactorPermission> {
+  const permission = await deps.elevation.permissionOf(token);
+  const isEnough =
+    permission?.hasSecondFactor === true || (await activeAuthenticators(deps, user)).length === 0;
+  if (permission === undefined || !isEnough) throw new AuthError(401, 'access_denied', 'Unauthorized');
+  return permission;
 }
 
 /** Returns a user who may log in. @throws AuthError 401 when the user does not exist or is blocked. */

@@ -45,12 +45,12 @@ export function createKnownBrowsers(deps: { store: Store; clock: Clock; random: 
     const browser = browserOf(ctx);
     return browser === undefined ? undefined : get(idOf(browser, user.userId), user);
   };
-  const put = (id: string, user: KnownUser, more: Pick<BrowserRecord, 'ip' | 'rememberedUntil'>) =>
+  const put = (id: string, user: KnownUser, members: Pick<BrowserRecord, 'ip' | 'rememberedUntil'>) =>
     browsers.put({
       id,
       user_id: user.userId,
       credential_version: user.credentialVersion,
-      ...more,
+      ...members,
       expiresAt: epochSeconds(clock) + KNOWN_SECONDS,
     });
   return {

@@ -23,37 +23,37 @@ const TTL = 3600;
 const TICKET = browserCookie('__Host-gatehouse_mfa', { sameSite: 'lax', ttlSeconds: TTL });
 
 /** What is stored with the ticket. */
-interface Kept extends Pick<FactorChallenge, 'factors' | 'back'> {
+interface ChallengeTicketData extends Pick<FactorChallenge, 'factors' | 'back'> {
   clientId: string;
   credentialVersion: number;
   pages?: PageState;
 }
 
 /** Stores a challenge and sets its cookie (see {@link SecondFactor.challenge}). @returns the path of its page. */
-export async function beginChallenge(
+export async function issueChallenge(
   { challenges, users }: FactorDependencies,
   ctx: Context,
   { user, clientId = '', factors, back }: FactorChallenge,
 ): Promise<string> {
   const credentialVersion = await users.credentialVersion(user.id);
-  const kept: Kept = { factors, back, clientId, credentialVersion };
+  const data: ChallengeTicketData = { factors, back, clientId, credentialVersion };
   const { secret } = await challenges.issueTicket({
     purpose: PURPOSE,
     subject: back.uid,
     userId: user.id,
     ttlSeconds: TTL,
-    data: { ...kept },
+    data: { ...data },
   });
   TICKET.give(ctx, secret);
   return CHALLENGE;
 }
 
-/** Opens the page of a challenge that {@link beginChallenge} stored. @throws AuthError 400 in any other browser. */
+/** Opens the page of a challenge that {@link issueChallenge} stored. @throws AuthError 400 in any other browser. */
 export async function openChallengePage(deps: ChallengePagesDependencies, ctx: Context): Promise<FactorPage> {
   const { challenges, users, views, csrf, config } = deps;
   const ticket = TICKET.secret(ctx);
   const verifiedChallenge =
-    ticket === undefined ? undefined : await challenges.peekTicket<Kept>(PURPOSE, ticket);
+    ticket === undefined ? undefined : await challenges.peekTicket<ChallengeTicketData>(PURPOSE, ticket);
   const user =
     verifiedChallenge?.userId === undefined ? undefined : await users.get(verifiedChallenge.userId);
   if (ticket === undefined || verifiedChallenge === undefined || user === undefined) throw requestExpired();
@@ -65,14 +65,14 @@ export async function openChallengePage(deps: ChallengePagesDependencies, ctx: C
     claimant: { user, clientId, ip: ctx.ip, credentialVersion },
     state: pages ?? {},
     // These pages enrol nothing: a factor enrolled now proves nothing about the user.
-    asks: factors.types,
-    isChosen: factors.isChosen === true,
+    accepts: factors.types,
+    offersChoice: factors.isChosen === true,
     languages: languagesOf(ctx),
     uiLocales: undefined,
     urlOf,
     model: (step) => ({ action: urlOf(step), csrf: csrf.token(ctx), client }),
     render: (template, model, status = 200) => views.page(ctx, template, model, { status }),
-    remember: (state) => challenges.keepWithTicket(PURPOSE, ticket, 'pages', { ...state }),
+    saveState: (state) => challenges.keepWithTicket(PURPOSE, ticket, 'pages', { ...state }),
     finish: async ({ type }) => {
       if ((await challenges.spendTicket(PURPOSE, ticket)) === undefined) throw requestExpired();
       TICKET.forget(ctx);

@@ -12,7 +12,7 @@ interface StartedChallenge extends Challenge {
 }
 
 /** What an application or a page asks for. */
-interface Wanted {
+interface AuthenticatorSelection {
   /** The `challenge_type`s that the application accepts; undefined for all. */
   types?: readonly string[] | undefined;
   authenticatorId?: string | undefined;
@@ -28,9 +28,9 @@ type ChallengedFactor = Factor & Required<Pick<Factor, 'challenge'>>;
 export async function startChallenge(
   deps: FactorDependencies,
   request: FactorRequest,
-  wanted: Wanted,
+  selection: AuthenticatorSelection,
 ): Promise<StartedChallenge> {
-  const { authenticator, factor } = await choose(deps, request, wanted);
+  const { authenticator, factor } = await choose(deps, request, selection);
   const { user, clientId, ip } = request;
   deps.events.record({ type: 'gd_start_auth', user_id: user.id, client_id: clientId, ip });
   return { authenticator, factor, ...(await factor.challenge(deps, request, authenticator)) };
@@ -39,7 +39,7 @@ export async function startChallenge(
 async function choose(
   deps: FactorDependencies,
   { user }: FactorRequest,
-  { types, authenticatorId }: Wanted,
+  { types, authenticatorId }: AuthenticatorSelection,
 ): Promise<{ authenticator: Authenticator; factor: ChallengedFactor }> {
   const all = await activeAuthenticators(deps, user);
   if (all.length === 0) {
@@ -49,16 +49,16 @@ async function choose(
     const factor = factorOf(deps, authenticator);
     return isChallenged(factor) ? [{ authenticator, factor }] : [];
   });
-  const named =
+  const candidates =
     authenticatorId === undefined
       ? active
       : active.filter(({ authenticator }) => authenticator.id === authenticatorId);
-  if (named.length === 0 && authenticatorId !== undefined)
+  if (candidates.length === 0 && authenticatorId !== undefined)
     throw new AuthError(400, 'invalid_authenticator', 'The user has no such authenticator.');
-  const fitting = named.filter(
+  const accepted = candidates.filter(
     ({ factor }) => types === undefined || types.includes(factor.authenticatorType),
   );
-  const [chosen] = fitting.sort((a, b) => b.factor.strength - a.factor.strength);
+  const [chosen] = accepted.sort((a, b) => b.factor.strength - a.factor.strength);
   if (chosen !== undefined) return chosen;
   throw new AuthError(
     401,

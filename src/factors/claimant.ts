@@ -22,7 +22,7 @@ export interface Claimant {
    * Whether the user has just given a second factor and now enrols another, because an action of the login asks for
    * it.
    */
-  hasProved?: boolean;
+  hasSecondFactor?: boolean;
   /** The languages of the e-mail that tells the user of the change. */
   languages?: Languages | undefined;
 }
@@ -35,11 +35,11 @@ export interface FactorRequest extends Claimant {
 /** The one enrolment that an administrator's ticket permits. */
 interface EnrollmentPermit {
   /** Whether the user may add to existing factors without giving one of them. */
-  several: boolean;
+  allowsSeveral: boolean;
   /** The only authenticator that may be confirmed; undefined for any that was begun. */
   authenticatorId?: string;
   /** Uses the permission. @returns true for exactly one of several concurrent calls. */
   spend(): Promise<boolean>;
   /** Called after an authenticator was confirmed. */
-  confirmed?(authenticator: Authenticator): Promise<void>;
+  onConfirmed?(authenticator: Authenticator): Promise<void>;
 }

@@ -7,7 +7,7 @@ import { updateWithResult } from '../store/update-with-result.ts';
 import { writeInTurn } from '../store/write-in-turn.ts';
 
 /** How many confirmed authenticators a user may have, without the recovery code. */
-export const MOST_CONFIRMED = 20;
+export const MAX_CONFIRMED = 20;
 
 /** The name of the turn in which authenticators of a user are added, for {@link writeInTurn}. */
 export const turnOf = (userId: string) => `authenticators of ${userId}`;
@@ -19,9 +19,9 @@ export interface ConfirmOptions {
    * Returns whether an existing authenticator is a second factor already. Recovery codes are not, nor are
    * authenticators of a factor that is switched off.
    */
-  counts(one: Frozen<AuthenticatorRecord>): boolean;
+  isSecondFactor(one: Frozen<AuthenticatorRecord>): boolean;
   /** Stores the recovery code that was made with the user's first authenticator. */
-  keepRecoveryCode(userId: string, codeHash: string): Promise<void>;
+  saveRecoveryCode(userId: string, codeHash: string): Promise<void>;
 }
 
 /**
@@ -32,7 +32,7 @@ export interface ConfirmOptions {
 export async function confirm(
   store: Store,
   { id, user_id: userId }: Frozen<AuthenticatorRecord>,
-  { first, counts, keepRecoveryCode }: ConfirmOptions,
+  { first, isSecondFactor, saveRecoveryCode }: ConfirmOptions,
 ): Promise<boolean> {
   const records = store.collection('authenticators');
   let codeHash: string | undefined;
@@ -41,13 +41,14 @@ export async function confirm(
   const activate = (mayMark: boolean) =>
     writeInTurn(store, turnOf(userId), async () => {
       isDone = false;
-      const active = (await records.findBy('user', userId)).filter((one) => !isBegun(one));
-      isFirst = !active.some(counts);
-      if ((first && !isFirst) || active.filter(isNoCode).length >= MOST_CONFIRMED) return undefined;
-      for (const one of active) if (one.first === true && !counts(one)) await unmark(records, one.id);
+      const active = (await records.findBy('user', userId)).filter((one) => !isUnconfirmed(one));
+      isFirst = !active.some(isSecondFactor);
+      if ((first && !isFirst) || active.filter(isNoRecoveryCode).length >= MAX_CONFIRMED) return undefined;
+      for (const one of active)
+        if (one.first === true && !isSecondFactor(one)) await removeFirstMark(records, one.id);
       const change = (current: Frozen<AuthenticatorRecord>): AuthenticatorRecord => {
-        const { codeHash: brought, expiresAt: _end, credential_version: _begunBy, ...next } = current;
-        codeHash = brought;
+        const { codeHash: attachedHash, expiresAt: _end, credential_version: _begunBy, ...next } = current;
+        codeHash = attachedHash;
         isDone = true;
         return { ...next, active: true, ...(isFirst && mayMark && { first: true }) } as AuthenticatorRecord;
       };
@@ -62,17 +63,17 @@ export async function confirm(
     await activate(false);
   }
   if (!isDone) return false;
-  if (codeHash !== undefined && isFirst) await keepRecoveryCode(userId, codeHash);
-  const begun = (await records.findBy('user', userId)).filter(isBegun);
-  await Promise.all(begun.map((one) => removeIf(records, one.id, isBegun)));
+  if (codeHash !== undefined && isFirst) await saveRecoveryCode(userId, codeHash);
+  const unconfirmed = (await records.findBy('user', userId)).filter(isUnconfirmed);
+  await Promise.all(unconfirmed.map((one) => removeIf(records, one.id, isUnconfirmed)));
   return true;
 }
 
 /** Among confirmed authenticators only the recovery code has a `codeHash`. */
-const isNoCode = ({ codeHash }: Frozen<AuthenticatorRecord>) => codeHash === undefined;
+const isNoRecoveryCode = ({ codeHash }: Frozen<AuthenticatorRecord>) => codeHash === undefined;
 
 /** Returns whether an authenticator is begun but not confirmed. */
-export function isBegun({ active }: Frozen<AuthenticatorRecord>): boolean {
+export function isUnconfirmed({ active }: Frozen<AuthenticatorRecord>): boolean {
   return !active;
 }
 
@@ -80,15 +81,15 @@ export function isBegun({ active }: Frozen<AuthenticatorRecord>): boolean {
 export async function removeIf(
   records: Collection<AuthenticatorRecord>,
   id: string,
-  isRight: (one: Frozen<AuthenticatorRecord>) => boolean,
+  condition: (one: Frozen<AuthenticatorRecord>) => boolean,
 ): Promise<boolean> {
-  const isGone = await updateWithResult(records, id, (current) =>
-    isRight(current) ? { result: true, next: { ...current, expiresAt: 1 } } : { result: false },
+  const isRemoved = await updateWithResult(records, id, (current) =>
+    condition(current) ? { result: true, next: { ...current, expiresAt: 1 } } : { result: false },
   );
-  return isGone === true;
+  return isRemoved === true;
 }
 
-async function unmark(records: Collection<AuthenticatorRecord>, id: string): Promise<void> {
+async function removeFirstMark(records: Collection<AuthenticatorRecord>, id: string): Promise<void> {
   await records.update(id, (current) => {
     const { first: _mark, ...rest } = current;
     return rest;

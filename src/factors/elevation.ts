@@ -6,27 +6,27 @@ import type { Users } from '../users/users.ts';
 import type { FactorChanges } from './factor-changes.ts';
 
 /** What a token may do. */
-export interface Right {
+export interface FactorPermission {
   /** Whether it proves a second factor. Then it may add further factors and remove any. */
-  proved: boolean;
+  hasSecondFactor: boolean;
 }
 
 export interface Elevation {
   /** Returns the id of the last change of a user's factors; empty for none. */
-  factorsOf(userId: string): Promise<string>;
+  lastChangeOf(userId: string): Promise<string>;
   /**
    * Returns whether the user's second factors are the same as at the login, except for changes made in its own
    * session.
    */
   isCurrent(login: ProvedLogin): Promise<boolean>;
-  /** Returns the claims that {@link rightOf} needs, for an access token for an API that changes factors. */
+  /** Returns the claims that {@link permissionOf} needs, for an access token for an API that changes factors. */
   claimsOf(login: ProvedLogin): Promise<Record<string, unknown>>;
   /**
    * Returns what a token may do now. A token that proves no second factor is only good while its user has none,
    * which the caller has to check.
    * @returns undefined when the token has ended.
    */
-  rightOf(token: ApiToken): Promise<Right | undefined>;
+  permissionOf(token: ApiToken): Promise<FactorPermission | undefined>;
 }
 
 /** Returns the functions that decide what the access tokens of a tenant may do. */
@@ -38,9 +38,9 @@ export function createElevation({
   factorChanges: FactorChanges;
 }): Elevation {
   return {
-    factorsOf: factorChanges.last,
+    lastChangeOf: factorChanges.last,
     isCurrent: async ({ userId, factors, sessionId = '' }) =>
-      factors === undefined || factorChanges.isOwn(userId, factors, sessionId),
+      factors === undefined || factorChanges.isUnchangedByOthers(userId, factors, sessionId),
     claimsOf: async ({ userId, amr, credentialVersion, factors, authTime, sessionId, grant }) => ({
       amr: [...amr],
       ...(authTime !== undefined && { auth_time: authTime }),
@@ -50,11 +50,12 @@ export function createElevation({
       // A session proves the second factor that was given when it began, not one added later.
       factors_changed: (amr.includes('mfa') ? factors : undefined) ?? (await factorChanges.last(userId)),
     }),
-    rightOf: async ({ id, userId, claims }) => {
+    permissionOf: async ({ id, userId, claims }) => {
       const { amr, credential_version: version, factors_changed: since } = claims;
-      if (typeof since !== 'string' || !(await factorChanges.isOwn(userId, since, id))) return undefined;
+      if (typeof since !== 'string' || !(await factorChanges.isUnchangedByOthers(userId, since, id)))
+        return undefined;
       if ((await users.credentialVersion(userId)) !== version) return undefined;
-      return { proved: Array.isArray(amr) && amr.includes('mfa') };
+      return { hasSecondFactor: Array.isArray(amr) && amr.includes('mfa') };
     },
   };
 }

@@ -2,13 +2,13 @@
 import { AuthError } from '../http/errors.ts';
 import type { User } from '../users/user.ts';
 import type { FactorRequest } from './claimant.ts';
-import { MOST_CONFIRMED } from './confirm.ts';
-import type { Enrolled, Factor, FactorDependencies } from './factor.ts';
+import { MAX_CONFIRMED } from './confirm.ts';
+import type { Factor, FactorDependencies, StartedEnrollment } from './factor.ts';
 import { activeAuthenticators, enabledFactors, isRecovery } from './policy.ts';
 import { attachRecoveryCode } from './recovery/codes.ts';
 
 /** The factor to enrol, and its e-mail address or phone number if it has one. */
-export interface WantedFactor {
+export interface EnrollmentTarget {
   factor: Factor;
   address?: string | undefined;
 }
@@ -21,20 +21,22 @@ export interface WantedFactor {
 export async function enroll(
   deps: FactorDependencies,
   request: FactorRequest,
-  { factor, address = '' }: WantedFactor,
-): Promise<Enrolled> {
+  { factor, address = '' }: EnrollmentTarget,
+): Promise<StartedEnrollment> {
   if (factor.enroll === undefined || !enabledFactors(deps).includes(factor)) {
     throw new AuthError(400, 'invalid_request', `The factor ${factor.type} is not enabled.`);
   }
   const { user, clientId, ip } = request;
-  const own = (await deps.authenticators.of(user.id)).filter((one) => one.active && !isRecovery(deps, one));
-  if (own.length >= MOST_CONFIRMED)
+  const confirmed = (await deps.authenticators.of(user.id)).filter(
+    (one) => one.active && !isRecovery(deps, one),
+  );
+  if (confirmed.length >= MAX_CONFIRMED)
     throw new AuthError(400, 'invalid_request', 'The user has too many authenticators: one must be removed.');
   deps.events.record({ type: 'gd_start_enroll', user_id: user.id, client_id: clientId, ip });
-  const enrolled = await factor.enroll.begin(deps, request, address);
-  const hasNone = (await activeAuthenticators(deps, user)).length === 0;
-  if (!hasNone || !hasRecoveryCodes(deps)) return enrolled;
-  return { ...enrolled, recoveryCode: await attachRecoveryCode(deps, enrolled.authenticator) };
+  const started = await factor.enroll.start(deps, request, address);
+  const isFirst = (await activeAuthenticators(deps, user)).length === 0;
+  if (!isFirst || !hasRecoveryCodes(deps)) return started;
+  return { ...started, recoveryCode: await attachRecoveryCode(deps, started.authenticator) };
 }
 
 /** Returns whether users get a recovery code with their first authenticator. */
@@ -43,6 +45,6 @@ export function hasRecoveryCodes(deps: Pick<FactorDependencies, 'config' | 'fact
 }
 
 /** Returns the account name that an authenticator app shows for a user. */
-export function accountOf(user: User): string {
+export function accountNameOf(user: User): string {
   return user.email ?? user.username ?? user.phone_number ?? user.id;
 }

@@ -15,7 +15,7 @@ export const ENROLLMENT = '/u/mfa-enrollment';
 const TICKET_SECONDS = 432_000;
 
 /** What an administrator asks a user to enrol. */
-interface NewEnrollment {
+interface EnrollmentTicketRequest {
   user: User;
   /** The name of the only factor that is offered; undefined for all that are on. */
   factor?: string | undefined;
@@ -33,7 +33,7 @@ type EnrollmentRefusal = 'no-factor' | 'enrolled';
 /** Issues a ticket, and mails its link if `mailTo` is set. @returns its link, or why there is none. */
 export async function issueEnrollment(
   deps: FactorDependencies,
-  { user, factor, several, mailTo, locale }: NewEnrollment,
+  { user, factor, several, mailTo, locale }: EnrollmentTicketRequest,
 ): Promise<{ url: string } | { refusal: EnrollmentRefusal }> {
   const offered = enrollable(deps).filter(({ name }) => factor === undefined || name === factor);
   if (offered.length === 0) return { refusal: 'no-factor' };
@@ -54,10 +54,10 @@ export async function issueEnrollment(
   const url = `${deps.baseUrl}${ENROLLMENT}?ticket=${secret}`;
   const languages = locale === undefined ? [] : [locale];
   const notice = { user, url, languages, lifetimeInSeconds: TICKET_SECONDS };
-  const carried = { ref, ttlSeconds: TICKET_SECONDS };
-  const prepared = mailTo && deps.messages.prepare('enrollment_email', { ...notice, to: mailTo }, carried);
-  await keep(prepared ? [prepared.write] : []);
-  if (prepared) prepared.post();
+  const expiry = { ref, ttlSeconds: TICKET_SECONDS };
+  const message = mailTo && deps.messages.prepare('enrollment_email', { ...notice, to: mailTo }, expiry);
+  await keep(message ? [message.write] : []);
+  if (message) message.post();
   return { url };
 }
 
@@ -68,7 +68,7 @@ export async function openEnrollmentPage(deps: FactorPagesDependencies, ctx: Con
   const user =
     verifiedChallenge?.userId === undefined ? undefined : await deps.users.get(verifiedChallenge.userId);
   if (verifiedChallenge === undefined || user === undefined || user.blocked === true) throw linkExpired();
-  const { several, factor, credentialVersion, pages } = verifiedChallenge.data;
+  const { several: allowsSeveral, factor, credentialVersion, pages } = verifiedChallenge.data;
   // The ticket may have been issued while a new password was being set.
   if ((await deps.users.credentialVersion(user.id)) !== credentialVersion) throw linkExpired();
   const spend = async () => (await deps.challenges.spendTicket(PURPOSE, ticket)) !== undefined;
@@ -80,14 +80,14 @@ export async function openEnrollmentPage(deps: FactorPagesDependencies, ctx: Con
       clientId: '',
       ip: ctx.ip,
       credentialVersion,
-      permit: { several, spend },
+      permit: { allowsSeveral, spend },
       languages: languagesOf(ctx),
     },
     state: pages ?? {},
-    enrolls: ({ name }: Factor) => factor === undefined || name === factor,
+    mayEnroll: ({ name }: Factor) => factor === undefined || name === factor,
     urlOf,
     model: (step) => ({ ...commonModel(deps, ctx), action: urlOf(step) }),
-    remember: (state) => deps.challenges.keepWithTicket(PURPOSE, ticket, 'pages', { ...state }),
+    saveState: (state) => deps.challenges.keepWithTicket(PURPOSE, ticket, 'pages', { ...state }),
   };
 }
 

@@ -13,13 +13,13 @@ export interface FactorChanges {
   /** Returns the id of a user's last change; empty for none. */
   last(userId: string): Promise<string>;
   /** Returns whether all changes after `since` were made with the token or session `by`. */
-  isOwn(userId: string, since: string, by: string): Promise<boolean>;
+  isUnchangedByOthers(userId: string, since: string, by: string): Promise<boolean>;
   /**
    * Makes a change and records it before and after, so that a concurrent reader never takes the old id for the
    * current one.
    * @param by the id of the access token or session that makes the change, if any.
    */
-  around<T>(userId: string, by: string | undefined, change: () => Promise<T>): Promise<T>;
+  apply<T>(userId: string, by: string | undefined, change: () => Promise<T>): Promise<T>;
 }
 
 /** Returns the changes of factors of a store. */
@@ -36,13 +36,13 @@ export function createFactorChanges(deps: { store: Store; clock: Clock; random: 
     });
   return {
     last: async (userId) => (await changesOf(userId)).at(-1)?.id ?? '',
-    isOwn: async (userId, since, by) => {
+    isUnchangedByOthers: async (userId, since, by) => {
       const changes = await changesOf(userId);
       // A change that is not found (index -1) is older than all that are kept, so all of those are later.
       const after = changes.slice(changes.findIndex(({ id }) => id === since) + 1);
       return after.every((change) => change.by === by);
     },
-    around: async (userId, by, change) => {
+    apply: async (userId, by, change) => {
       await record(userId, by);
       try {
         return await change();

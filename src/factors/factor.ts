@@ -53,7 +53,7 @@ export interface FactorDependencies {
 export interface FactorPagesDependencies extends HostedDependencies, FactorDependencies {}
 
 /** An authenticator that was just begun. */
-export interface Enrolled {
+export interface StartedEnrollment {
   authenticator: Authenticator;
   /** The secret of an authenticator app, shown once. */
   secret?: string;
@@ -85,16 +85,16 @@ interface Enrollment {
   /** For a factor with an address: returns the address to enrol. @throws AuthError 400 */
   addressOf?(fields: Fields, user: User): string;
   /** Begins the enrolment. @throws AuthError 400, 429 or 503 when it cannot begin. */
-  begin(deps: FactorDependencies, request: FactorRequest, address: string): Promise<Enrolled>;
+  start(deps: FactorDependencies, request: FactorRequest, address: string): Promise<StartedEnrollment>;
   /**
    * For WebAuthn: returns the options that an application passes to its browser to create the credential.
-   * @param asked the authenticator, the login that began it, and the custom origin of the request ({@link
+   * @param context the authenticator, the login that began it, and the custom origin of the request ({@link
    *   customOrigin}).
    */
-  creation?(
+  creationOptions?(
     deps: FactorDependencies,
     request: Claimant,
-    asked: { authenticatorId: string; login: string; at: string | undefined },
+    context: { authenticatorId: string; login: string; at: string | undefined },
   ): Promise<{ oobCode: string; options: object }>;
 }
 
@@ -138,22 +138,22 @@ export interface FactorPage {
   languages: Languages;
   uiLocales: string | undefined;
   /** Which factors may be enrolled; undefined to offer enrolment only to a user without factors. */
-  enrolls?: (factor: Factor) => boolean;
+  mayEnroll?: (factor: Factor) => boolean;
   /** The types of the factors that may be given; undefined for all. */
-  asks?: readonly string[];
+  accepts?: readonly string[];
   /** Whether the user chooses a factor first when there are several. */
-  isChosen?: boolean;
+  offersChoice?: boolean;
   /** Returns the URL of a step, or of the first page without one. */
   urlOf(step?: string): string;
   /** Returns the model of a page whose form is posted to a step. */
   model(step?: string): PageModel;
   render(template: string, model: object, status?: number): Promise<void>;
   /** Stores the state of the pages on the server. */
-  remember(state: PageState): Promise<void>;
+  saveState(state: PageState): Promise<void>;
   /** Whether the page is part of a login. If so, the browser becomes known, and the user may have it remembered. */
   isOfLogin?: true;
   /** Ends the pages, after the factor was given and any new recovery code was shown. */
-  finish(given: Pick<Factor, 'amr' | 'type'>): Promise<void>;
+  finish(factor: Pick<Factor, 'amr' | 'type'>): Promise<void>;
 }
 
 /** How the hosted pages show a factor. */

@@ -47,19 +47,19 @@ async function complete(
 ): Promise<Granted> {
   const { clientId, ip } = request;
   const token = requiredField(request.params, 'mfa_token');
-  const enrolling = await enrollToken(deps, token, request);
-  const session = enrolling?.session ?? (await readMfaToken(deps, token, clientId));
+  const enrollment = await enrollToken(deps, token, request);
+  const session = enrollment?.session ?? (await readMfaToken(deps, token, clientId));
   const user = await deps.users.get(session.userId);
   if (user === undefined || session.clientId !== clientId) throw malformed();
   const { credentialVersion } = session.request.firstFactor;
   const languages = languagesOf(request.ctx);
-  const claimant = { user, clientId, ip, credentialVersion, token: enrolling?.token, languages };
+  const claimant = { user, clientId, ip, credentialVersion, token: enrollment?.token, languages };
   const verified = await grant.verify(deps, claimant, request.params);
   if (verified instanceof Error) {
-    if (verified.status === 403 && enrolling === undefined) await penaliseMfaToken(deps, session);
+    if (verified.status === 403 && enrollment === undefined) await penaliseMfaToken(deps, session);
     throw verified;
   }
-  if (enrolling === undefined) {
+  if (enrollment === undefined) {
     if (!(await spendMfaToken(deps, session))) throw malformed();
     if (request.userAddress !== undefined)
       await deps.browsers.recordAddress(request.userAddress, session.request.firstFactor);
@@ -86,7 +86,7 @@ async function enrollToken(
   if (text.split('.').length !== 3) return undefined;
   const token = await deps.readApiToken(ctx, text, deps.mfaApi);
   if (token?.scopes.includes('enroll') !== true) throw malformed();
-  if ((await deps.elevation.rightOf(token)) === undefined) throw malformed();
+  if ((await deps.elevation.permissionOf(token)) === undefined) throw malformed();
   const { userId, clientId, scopes, claims } = token;
   const firstFactor = {
     userId,

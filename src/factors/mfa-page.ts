@@ -40,9 +40,9 @@ export async function openMfaPage(
     ...pagesOf(deps, ctx, request, claimant),
     claimant,
     state: remembered as PageState,
-    ...(factors?.mode === 'enroll' && { enrolls: ({ type }: Factor) => factors.types.includes(type) }),
-    ...(factors?.mode === 'challenge' && { asks: factors.types }),
-    isChosen: factors?.isChosen === true,
+    ...(factors?.mode === 'enroll' && { mayEnroll: ({ type }: Factor) => factors.types.includes(type) }),
+    ...(factors?.mode === 'challenge' && { accepts: factors.types }),
+    offersChoice: factors?.isChosen === true,
   };
 }
 
@@ -60,7 +60,7 @@ function pagesOf(
     urlOf: (step) => stepPath(request.pending, pathOf(step)),
     model: (step) => pageModel(request, pathOf(step)),
     render: (template, model, status) => renderPage(deps, ctx, request, template, model, status),
-    remember: (state) => deps.interactions.remember(ctx, { ...state }),
+    saveState: (state) => deps.interactions.remember(ctx, { ...state }),
     isOfLogin: true,
     finish: ({ amr }) => deps.finish.secondFactor(ctx, { userId: user.id, acr: MFA_POLICY, amr }),
   };
@@ -77,18 +77,18 @@ export interface FactorChoice {
 /** Returns the factors that a user may choose from, the strongest first. */
 export async function choiceOf(
   deps: FactorPagesDependencies,
-  { claimant: { user }, enrolls, asks }: FactorPage,
+  { claimant: { user }, mayEnroll, accepts }: FactorPage,
 ): Promise<FactorChoice> {
   const active = await activeAuthenticators(deps, user);
   const isFirst = active.length === 0;
-  if (asks !== undefined) {
+  if (accepts !== undefined) {
     // In the order in which the action lists them. Users who have none of them cannot enrol one here.
     const has = deps.factors.filter(({ kind }) => active.some((one) => one.kind === kind));
-    const factors = asks.flatMap((type) => has.find((factor) => factor.type === type) ?? []);
+    const factors = accepts.flatMap((type) => has.find((factor) => factor.type === type) ?? []);
     return { enrolling: false, isFirst: false, factors };
   }
-  if (enrolls !== undefined)
-    return { enrolling: true, isFirst, factors: strongestFirst(enrollable(deps).filter(enrolls)) };
+  if (mayEnroll !== undefined)
+    return { enrolling: true, isFirst, factors: strongestFirst(enrollable(deps).filter(mayEnroll)) };
   const enrolling = isFirst;
   const factors = enrolling
     ? enrollable(deps)
@@ -115,8 +115,8 @@ const ALERTS: Record<string, string> = {
 
 /** Returns the alert of an error that the user can correct, and throws any other error. */
 export function alertOf(thrown: unknown): { alert: string; status: number } {
-  const isOver = thrown instanceof AuthError && thrown.extra.reason === 'request_expired';
-  const alert = thrown instanceof AuthError && !isOver ? ALERTS[thrown.error] : undefined;
+  const isExpired = thrown instanceof AuthError && thrown.extra.reason === 'request_expired';
+  const alert = thrown instanceof AuthError && !isExpired ? ALERTS[thrown.error] : undefined;
   if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
   return { alert, status: thrown.status === 401 ? 400 : thrown.status };
 }

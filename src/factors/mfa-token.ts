@@ -49,22 +49,22 @@ export async function readMfaToken(
   token: string,
   clientId?: string,
 ): Promise<MfaSession> {
-  const [ticket = '', end = ''] = token.split('.');
+  const [ticket = '', expiry = ''] = token.split('.');
   const verifiedChallenge = await challenges.peekTicket(PURPOSE, ticket);
   if (verifiedChallenge?.userId === undefined) {
-    const isOver = /^[0-9a-z]{5,9}$/.test(end) && Number.parseInt(end, 36) <= epochSeconds(clock);
-    if (isOver) throw new AuthError(401, 'expired_token', 'mfa_token is expired');
+    const isExpired = /^[0-9a-z]{5,9}$/.test(expiry) && Number.parseInt(expiry, 36) <= epochSeconds(clock);
+    if (isExpired) throw new AuthError(401, 'expired_token', 'mfa_token is expired');
     throw malformed();
   }
-  const { clientId: own, request } = verifiedChallenge.data as {
+  const { clientId: issuedTo, request } = verifiedChallenge.data as {
     clientId: string;
     request: CompletedRequest;
   };
-  if (clientId !== undefined && clientId !== own) throw malformed();
+  if (clientId !== undefined && clientId !== issuedTo) throw malformed();
   // The token may have been issued while a new password was being set.
   if ((await users.credentialVersion(verifiedChallenge.userId)) !== request.firstFactor.credentialVersion)
     throw malformed();
-  return { userId: verifiedChallenge.userId, clientId: own, request, ticket };
+  return { userId: verifiedChallenge.userId, clientId: issuedTo, request, ticket };
 }
 
 /** Returns the error for a wrong MFA token. SDKs compare its text (docs/wire/mfa.md). */

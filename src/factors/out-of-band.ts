@@ -11,7 +11,7 @@ const PURPOSE = 'mfa_oob';
 export const CODE_SECONDS = 300;
 const DEVICE_SECONDS = 300;
 /** How many requests may wait for a device. The oldest one ends when there are more. */
-const MOST_WAITING = 5;
+const MAX_WAITING = 5;
 
 interface OobDependencies {
   challenges: Challenges;
@@ -19,7 +19,7 @@ interface OobDependencies {
 }
 
 /** The authenticator that a challenge is for, and the request that asked for it. */
-interface ChallengeFor {
+interface ChallengeContext {
   authenticator: Authenticator;
   clientId: string;
   ip: string;
@@ -38,20 +38,23 @@ export interface OobChallenge extends Omit<OutOfBandChallenge, 'data'> {
  * Prepares a challenge with a code of six digits, to be stored by its `keep`. It replaces the authenticator's last
  * one.
  */
-export function prepareCode({ challenges }: Pick<OobDependencies, 'challenges'>, about: ChallengeFor) {
-  const challenge = { ...newChallenge(about), digits: 6, ttlSeconds: CODE_SECONDS };
+export function prepareCode({ challenges }: Pick<OobDependencies, 'challenges'>, context: ChallengeContext) {
+  const challenge = { ...newChallenge(context), digits: 6, ttlSeconds: CODE_SECONDS };
   const { secret: oobCode, ...prepared } = challenges.prepareWithCode(challenge);
   return { oobCode, ...prepared };
 }
 
 /** Issues a challenge that a device answers. Both ends show the number. */
-export async function issueDevice({ challenges, random }: OobDependencies, about: ChallengeFor) {
+export async function issueDeviceChallenge(
+  { challenges, random }: OobDependencies,
+  context: ChallengeContext,
+) {
   const number = String(10 + ((random(2)[0] ?? 0) % 90));
-  const challenge = { ...newChallenge(about, number), ttlSeconds: DEVICE_SECONDS, most: MOST_WAITING };
+  const challenge = { ...newChallenge(context, number), ttlSeconds: DEVICE_SECONDS, most: MAX_WAITING };
   return { oobCode: (await challenges.issueForApproval(challenge)).secret, number };
 }
 
-function newChallenge({ authenticator, clientId, ip }: ChallengeFor, number?: string) {
+function newChallenge({ authenticator, clientId, ip }: ChallengeContext, number?: string) {
   return {
     purpose: PURPOSE,
     subject: authenticator.id,
@@ -65,8 +68,8 @@ export async function findChallenge(
   { challenges }: Pick<OobDependencies, 'challenges'>,
   oobCode: string,
 ): Promise<OobChallenge | undefined> {
-  const found = await challenges.find<OwnData>(PURPOSE, oobCode);
-  return found && typed(found);
+  const found = await challenges.find<ChallengeData>(PURPOSE, oobCode);
+  return found && withData(found);
 }
 
 /** Uses a challenge. Of several concurrent calls exactly one gets `accepted`. */
@@ -83,11 +86,11 @@ export async function waitingForDevice(
   { challenges }: Pick<OobDependencies, 'challenges'>,
   authenticatorId: string,
 ): Promise<OobChallenge[]> {
-  return (await challenges.waitingFor<OwnData>(PURPOSE, authenticatorId)).map(typed);
+  return (await challenges.waitingFor<ChallengeData>(PURPOSE, authenticatorId)).map(withData);
 }
 
 /** Records a device's answer, once. @returns false when that device has no such open challenge. */
-export function decide(
+export function recordDecision(
   { challenges }: Pick<OobDependencies, 'challenges'>,
   challengeId: string,
   authenticatorId: string,
@@ -97,8 +100,8 @@ export function decide(
 }
 
 /** What is stored with a challenge. */
-type OwnData = Omit<OobChallenge, keyof OutOfBandChallenge>;
+type ChallengeData = Omit<OobChallenge, keyof OutOfBandChallenge>;
 
-function typed({ data, ...challenge }: OutOfBandChallenge<OwnData>): OobChallenge {
+function withData({ data, ...challenge }: OutOfBandChallenge<ChallengeData>): OobChallenge {
   return { ...challenge, ...data };
 }

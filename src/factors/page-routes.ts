@@ -17,11 +17,11 @@ import {
   showFirst,
 } from './pages.ts';
 
-type Open<D> = (deps: D, ctx: Context) => Promise<FactorPage | undefined>;
+type PageOpener<D> = (deps: D, ctx: Context) => Promise<FactorPage | undefined>;
 
 /** Returns a function that makes routes whose handlers get an opened page. A POST needs a valid CSRF token. */
-const openedBy =
-  <D extends FactorPagesDependencies>(open: Open<D>) =>
+const withPageFrom =
+  <D extends FactorPagesDependencies>(open: PageOpener<D>) =>
   (handle: Handler) => ({
     ...PAGE,
     handle: async (deps: D, ctx: Context): Promise<void> => {
@@ -35,29 +35,29 @@ const openedBy =
 /** Returns the routes under a path at which a second factor is given, or the first one enrolled. */
 const pagesAt = <D extends FactorPagesDependencies>(
   path: string,
-  opened: ReturnType<typeof openedBy<D>>,
+  withPage: ReturnType<typeof withPageFrom<D>>,
 ): RouteDeclarations<D> => ({
-  [`GET ${path}` as `GET /${string}`]: opened(showFirst),
-  [`POST ${path}/recovery-code-saved` as `POST /${string}`]: opened(postSaved),
-  ...stepsAt(path, opened),
+  [`GET ${path}` as `GET /${string}`]: withPage(showFirst),
+  [`POST ${path}/recovery-code-saved` as `POST /${string}`]: withPage(postSaved),
+  ...stepsAt(path, withPage),
 });
 
 /** Returns the routes of the steps after the first page. */
 const stepsAt = <D extends FactorPagesDependencies>(
   path: string,
-  opened: ReturnType<typeof openedBy<D>>,
+  withPage: ReturnType<typeof withPageFrom<D>>,
 ): RouteDeclarations<D> => ({
-  [`GET ${path}/choose` as `GET /${string}`]: opened(choose),
-  [`GET ${path}/status` as `GET /${string}`]: opened(answerStatus),
-  [`GET ${path}/:factor` as `GET /${string}`]: opened(showFactor),
-  [`POST ${path}/:factor` as `POST /${string}`]: opened(postFactor),
-  [`POST ${path}/:factor/resend` as `POST /${string}`]: opened(postResend),
+  [`GET ${path}/choose` as `GET /${string}`]: withPage(choose),
+  [`GET ${path}/status` as `GET /${string}`]: withPage(answerStatus),
+  [`GET ${path}/:factor` as `GET /${string}`]: withPage(showFactor),
+  [`POST ${path}/:factor` as `POST /${string}`]: withPage(postFactor),
+  [`POST ${path}/:factor/resend` as `POST /${string}`]: withPage(postResend),
 });
 
 /** The routes of the pages of the second factor. */
 export const mfaPages: RouteDeclarations<ChallengePagesDependencies> = {
-  ...pagesAt('/u/:uid/mfa', openedBy(openMfaPage)),
-  ...pagesAt(CHALLENGE, openedBy(openChallengePage)),
+  ...pagesAt('/u/:uid/mfa', withPageFrom(openMfaPage)),
+  ...pagesAt(CHALLENGE, withPageFrom(openChallengePage)),
   ...enrollmentPages(ENROLLMENT, openEnrollmentPage, showEnrolled),
 };
 
@@ -65,25 +65,25 @@ export const mfaPages: RouteDeclarations<ChallengePagesDependencies> = {
  * Returns the routes of pages on which a user enrols a second factor outside of a login.
  * @param path the path of the pages.
  * @param open opens a page; undefined when the browser was redirected.
- * @param done answers after the user has saved the recovery code of the first factor. It opens no page, because the
+ * @param showDone answers after the user has saved the recovery code of the first factor. It opens no page, because the
  *   ticket may be used by then.
  */
 export function enrollmentPages<D extends FactorPagesDependencies>(
   path: string,
   open: (deps: D, ctx: Context) => Promise<FactorPage | undefined>,
-  done: (deps: D, ctx: Context) => Promise<void>,
+  showDone: (deps: D, ctx: Context) => Promise<void>,
 ): RouteDeclarations<D> {
-  const enrolling = openedBy(open);
+  const withPage = withPageFrom(open);
   return {
     // HEAD requests, and mail scanners that fetch links, must not begin an enrolment: GET only shows the choice.
-    [`GET|HEAD ${path}` as `GET|HEAD /${string}`]: enrolling(choose),
+    [`GET|HEAD ${path}` as `GET|HEAD /${string}`]: withPage(choose),
     [`POST ${path}/recovery-code-saved` as `POST /${string}`]: {
       ...PAGE,
       handle: async (deps, ctx) => {
         deps.csrf.verify(ctx);
-        await done(deps, ctx);
+        await showDone(deps, ctx);
       },
     },
-    ...stepsAt(path, enrolling),
+    ...stepsAt(path, withPage),
   };
 }

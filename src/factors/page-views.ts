@@ -14,7 +14,7 @@ interface Redisplay {
 }
 
 /** A factor, and the choice that it was made from. */
-export interface Chosen {
+export interface FactorSelection {
   factor: Factor;
   choice: FactorChoice;
 }
@@ -40,7 +40,7 @@ export async function showChoice(
 }
 
 /** Returns the part of the model that every page of a factor has. */
-function commonModel(page: FactorPage, { factor, choice }: Chosen, { alert }: Redisplay) {
+function commonModel(page: FactorPage, { factor, choice }: FactorSelection, { alert }: Redisplay) {
   return {
     ...page.model(factor.type),
     ...(alert && { alert }),
@@ -53,18 +53,18 @@ export async function showChallenge(
   deps: FactorPagesDependencies,
   ctx: Context,
   page: FactorPage,
-  chosen: Chosen,
-  again: Redisplay = {},
+  selection: FactorSelection,
+  redisplay: Redisplay = {},
 ): Promise<void> {
   const { claimant, state } = page;
-  const { factor, choice } = chosen;
+  const { factor, choice } = selection;
   const authenticator =
     state.authenticatorId === undefined
       ? undefined
       : await findAuthenticator(deps, claimant.user, state.authenticatorId);
   const { template, model } = factor.pages.challenge;
   const all = {
-    ...commonModel(page, chosen, again),
+    ...commonModel(page, selection, redisplay),
     remember: !choice.enrolling && page.isOfLogin === true,
     address: (authenticator && factorOf(deps, authenticator)?.nameOf?.(authenticator)) ?? '',
     ...(factor.channel !== undefined && {
@@ -73,7 +73,7 @@ export async function showChallenge(
     }),
     ...(await model?.(deps, ctx, page, authenticator)),
   };
-  await page.render(template, all, again.status);
+  await page.render(template, all, redisplay.status);
 }
 
 /** Shows the page on which an authenticator is set up. */
@@ -81,18 +81,18 @@ export async function showEnrollment(
   deps: FactorPagesDependencies,
   ctx: Context,
   page: FactorPage,
-  chosen: Chosen,
-  again: Redisplay = {},
+  selection: FactorSelection,
+  redisplay: Redisplay = {},
 ): Promise<void> {
-  const { factor } = chosen;
-  const { address, status } = again;
+  const { factor } = selection;
+  const { address, status } = redisplay;
   const { enrollment, addressOf } = factor.pages;
   const isBegun = page.state.factor === factor.type && page.state.authenticatorId !== undefined;
   // The address was typed and a code was sent, so the page that asks for the code follows.
-  const isSent = addressOf !== undefined && isBegun && address === undefined;
-  if (isSent || enrollment === undefined) return showChallenge(deps, ctx, page, chosen, again);
-  const own = await enrollment.model(deps, ctx, page, address);
-  const model = { ...commonModel(page, chosen, again), ...own };
+  const isCodeSent = addressOf !== undefined && isBegun && address === undefined;
+  if (isCodeSent || enrollment === undefined) return showChallenge(deps, ctx, page, selection, redisplay);
+  const enrollmentModel = await enrollment.model(deps, ctx, page, address);
+  const model = { ...commonModel(page, selection, redisplay), ...enrollmentModel };
   await page.render(enrollment.template, model, status);
 }
 

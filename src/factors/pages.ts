@@ -8,7 +8,13 @@ import { enroll, hasRecoveryCodes } from './enroll.ts';
 import type { Factor, FactorPage, FactorPagesDependencies, PageState, Verification } from './factor.ts';
 import { alertOf, choiceOf, requestOf } from './mfa-page.ts';
 import { findChallenge } from './out-of-band.ts';
-import { type Chosen, showChallenge, showChoice, showEnrollment, showNewRecoveryCode } from './page-views.ts';
+import {
+  type FactorSelection,
+  showChallenge,
+  showChoice,
+  showEnrollment,
+  showNewRecoveryCode,
+} from './page-views.ts';
 import { activeAuthenticators } from './policy.ts';
 
 /** Answers a request to an opened page. */
@@ -30,7 +36,7 @@ export async function showFirst(
   const choice = await choiceOf(deps, page);
   const [first, ...others] = choice.factors;
   // Users who enrol always choose. Users with factors start at the strongest one, and can switch to another.
-  const isChosen = choice.enrolling || page.isChosen === true;
+  const isChosen = choice.enrolling || page.offersChoice === true;
   if (first === undefined || (isChosen && others.length > 0)) {
     return showChoice(deps, page, choice);
   }
@@ -38,7 +44,11 @@ export async function showFirst(
 }
 
 /** Returns the factor of the path. @throws AuthError 400 when it is not among those to choose from. */
-async function chosenOf(deps: FactorPagesDependencies, ctx: Context, page: FactorPage): Promise<Chosen> {
+async function selectionOf(
+  deps: FactorPagesDependencies,
+  ctx: Context,
+  page: FactorPage,
+): Promise<FactorSelection> {
   const choice = await choiceOf(deps, page);
   const factor = choice.factors.find(({ type }) => type === ctx.params.factor);
   if (factor === undefined || page.state.passed === true) {
@@ -58,22 +68,26 @@ export async function showFactor(
   ctx: Context,
   page: FactorPage,
 ): Promise<void> {
-  const chosen = await chosenOf(deps, ctx, page);
-  const { factor, choice } = chosen;
+  const selection = await selectionOf(deps, ctx, page);
+  const { factor, choice } = selection;
   const { state } = page;
   if (choice.enrolling) {
     const isBegun = state.factor === factor.type && state.authenticatorId !== undefined;
     const isReady = isBegun || factor.pages.addressOf !== undefined;
-    return isReady ? showEnrollment(deps, ctx, page, chosen) : begin(deps, ctx, page, chosen);
+    return isReady ? showEnrollment(deps, ctx, page, selection) : startEnrollment(deps, ctx, page, selection);
   }
   // A reload sends nothing again.
-  if (factor.channel === undefined || (await isAsked(deps, state, factor)))
-    return showChallenge(deps, ctx, page, chosen);
-  await challenge(deps, ctx, page, chosen);
+  if (factor.channel === undefined || (await hasOpenChallenge(deps, state, factor)))
+    return showChallenge(deps, ctx, page, selection);
+  await challenge(deps, ctx, page, selection);
 }
 
 /** Returns whether a code was sent, or a device asked, and the challenge is still open. */
-async function isAsked(deps: FactorPagesDependencies, state: PageState, factor: Factor): Promise<boolean> {
+async function hasOpenChallenge(
+  deps: FactorPagesDependencies,
+  state: PageState,
+  factor: Factor,
+): Promise<boolean> {
   if (state.factor !== factor.type || state.oobCode === undefined) return false;
   const found = await findChallenge(deps, state.oobCode);
   return found !== undefined && found.state !== 'spent';
@@ -84,38 +98,38 @@ async function challenge(
   deps: FactorPagesDependencies,
   ctx: Context,
   page: FactorPage,
-  chosen: Chosen,
+  selection: FactorSelection,
 ): Promise<void> {
   const active = await activeAuthenticators(deps, page.claimant.user);
-  const authenticator = active.find(({ kind }) => kind === chosen.factor.kind);
+  const authenticator = active.find(({ kind }) => kind === selection.factor.kind);
   try {
     const wanted = { authenticatorId: authenticator?.id };
     const started = await startChallenge(deps, requestOf(page), wanted);
     const state: PageState = {
-      factor: chosen.factor.type,
+      factor: selection.factor.type,
       oobCode: started.oobCode,
       authenticatorId: started.authenticator.id,
       number: started.number,
     };
-    await page.remember(state);
-    await showChallenge(deps, ctx, { ...page, state }, chosen);
+    await page.saveState(state);
+    await showChallenge(deps, ctx, { ...page, state }, selection);
   } catch (thrown) {
-    await showChoice(deps, page, chosen.choice, alertOf(thrown));
+    await showChoice(deps, page, selection.choice, alertOf(thrown));
   }
 }
 
 /** Begins an enrolment, with the address that was typed if the factor has one. */
-async function begin(
+async function startEnrollment(
   deps: FactorPagesDependencies,
   ctx: Context,
   page: FactorPage,
-  chosen: Chosen,
+  selection: FactorSelection,
 ): Promise<void> {
-  const { factor } = chosen;
+  const { factor } = selection;
   const { address, country } = formFields(ctx, 'address', 'country');
   try {
-    const wanted = { factor, address: factor.pages.addressOf?.(address, country) };
-    const { authenticator, barcodeUri, oobCode, secret } = await enroll(deps, requestOf(page), wanted);
+    const target = { factor, address: factor.pages.addressOf?.(address, country) };
+    const { authenticator, barcodeUri, oobCode, secret } = await enroll(deps, requestOf(page), target);
     const state: PageState = {
       factor: factor.type,
       authenticatorId: authenticator.id,
@@ -123,10 +137,10 @@ async function begin(
       // The URI of an authenticator app contains its secret, which is stored only in the authenticator, encrypted.
       barcodeUri: secret === undefined ? barcodeUri : undefined,
     };
-    await page.remember(state);
-    await showEnrollment(deps, ctx, { ...page, state }, chosen);
+    await page.saveState(state);
+    await showEnrollment(deps, ctx, { ...page, state }, selection);
   } catch (thrown) {
-    await showEnrollment(deps, ctx, page, chosen, { ...alertOf(thrown), address });
+    await showEnrollment(deps, ctx, page, selection, { ...alertOf(thrown), address });
   }
 }
 
@@ -139,23 +153,25 @@ export async function postFactor(
   ctx: Context,
   page: FactorPage,
 ): Promise<void> {
-  const chosen = await chosenOf(deps, ctx, page);
-  const { factor, choice } = chosen;
+  const selection = await selectionOf(deps, ctx, page);
+  const { factor, choice } = selection;
   const { code } = formFields(ctx, 'code');
   if (choice.enrolling && factor.pages.addressOf !== undefined && code === '') {
-    return begin(deps, ctx, page, chosen);
+    return startEnrollment(deps, ctx, page, selection);
   }
   const show = choice.enrolling ? showEnrollment : showChallenge;
-  const again = (alert: string, status: number) => show(deps, ctx, page, chosen, { alert, status });
-  if (code === '' && factor.pages.typesCode) return again(factor.pages.alerts?.missing ?? 'mfa.missing', 400);
+  const showAgain = (alert: string, status: number) => show(deps, ctx, page, selection, { alert, status });
+  if (code === '' && factor.pages.typesCode)
+    return showAgain(factor.pages.alerts?.missing ?? 'mfa.missing', 400);
   try {
     const proof = { code, oobCode: page.state.oobCode ?? '' };
     const verification = await factor.verify(deps, page.claimant, proof);
-    if (verification.ok) return await pass(deps, ctx, page, chosen, verification.recoveryCode);
-    await again(OUTCOMES[verification.outcome] ?? factor.pages.alerts?.wrong ?? 'mfa.wrong', 400);
+    if (verification.ok)
+      return await continueAfterFactor(deps, ctx, page, selection, verification.recoveryCode);
+    await showAgain(OUTCOMES[verification.outcome] ?? factor.pages.alerts?.wrong ?? 'mfa.wrong', 400);
   } catch (thrown) {
     const { alert, status } = alertOf(thrown);
-    await again(alert, status);
+    await showAgain(alert, status);
   }
 }
 
@@ -167,11 +183,11 @@ const OUTCOMES: Partial<Record<Extract<Verification, { ok: false }>['outcome'], 
 };
 
 /** Continues after the factor was given: shows the new recovery code if there is one, otherwise ends the pages. */
-async function pass(
+async function continueAfterFactor(
   deps: FactorPagesDependencies,
   ctx: Context,
   page: FactorPage,
-  { factor, choice }: Chosen,
+  { factor, choice }: FactorSelection,
   recoveryCode: string | undefined,
 ): Promise<void> {
   const { remember } = formFields(ctx, 'remember');
@@ -180,9 +196,9 @@ async function pass(
   if (page.isOfLogin === true)
     await deps.browsers.recordBrowser(ctx, known, { remember: remember === 'yes' });
   const state: PageState = { passed: true, factor: factor.type };
-  const shows = recoveryCode !== undefined || (choice.isFirst && hasRecoveryCodes(deps));
-  if (!shows) return finish(deps, { ...page, state });
-  await page.remember(state);
+  const showsCode = recoveryCode !== undefined || (choice.isFirst && hasRecoveryCodes(deps));
+  if (!showsCode) return finish(deps, { ...page, state });
+  await page.saveState(state);
   await showNewRecoveryCode(deps, { ...page, state });
 }
 
@@ -201,9 +217,9 @@ export async function postSaved(
 }
 
 function finish(deps: FactorPagesDependencies, { state, finish: end }: FactorPage): Promise<void> {
-  const given = deps.factors.find(({ type }) => type === state.factor);
-  if (given === undefined) throw requestExpired();
-  return end(given);
+  const factor = deps.factors.find(({ type }) => type === state.factor);
+  if (factor === undefined) throw requestExpired();
+  return end(factor);
 }
 
 /**
@@ -215,15 +231,15 @@ export async function postResend(
   ctx: Context,
   page: FactorPage,
 ): Promise<void> {
-  const chosen = await chosenOf(deps, ctx, page);
-  if (chosen.choice.enrolling) {
-    await page.remember({});
-    return showEnrollment(deps, ctx, { ...page, state: {} }, chosen);
+  const selection = await selectionOf(deps, ctx, page);
+  if (selection.choice.enrolling) {
+    await page.saveState({});
+    return showEnrollment(deps, ctx, { ...page, state: {} }, selection);
   }
   if (!(await deps.rateLimits.spend('passwordlessResend', `mfa\n${page.claimant.user.id}`))) {
-    return showChallenge(deps, ctx, page, chosen, { alert: 'passwordless.tooSoon', status: 429 });
+    return showChallenge(deps, ctx, page, selection, { alert: 'passwordless.tooSoon', status: 429 });
   }
-  await challenge(deps, ctx, page, chosen);
+  await challenge(deps, ctx, page, selection);
 }
 
 /** Answers with the state of the challenge, which the page polls: it goes on once the device has answered. */

@@ -44,12 +44,12 @@ export function isRecovery(deps: Pick<PolicyDependencies, 'factors'>, one: Authe
  */
 export async function activeAuthenticators(deps: PolicyDependencies, user: User): Promise<Authenticator[]> {
   const enabled = enabledFactors(deps);
-  const own = (await deps.authenticators.of(user.id)).filter(
+  const stored = (await deps.authenticators.of(user.id)).filter(
     (one) => one.active && enabled.some(({ kind }) => kind === one.kind),
   );
-  const missing = enabled.filter(({ kind }) => own.every((one) => one.kind !== kind));
+  const missing = enabled.filter(({ kind }) => stored.every((one) => one.kind !== kind));
   const implied = await Promise.all(missing.map((factor) => factor.ofProfile?.(deps, user)));
-  const all = [...own, ...implied.flatMap((one) => one ?? [])];
+  const all = [...stored, ...implied.flatMap((one) => one ?? [])];
   return all.every((one) => isRecovery(deps, one)) ? [] : all;
 }
 
@@ -65,17 +65,17 @@ export async function requirementsOf(
 }
 
 /** When a login needs a second factor. `risk`: when the browser or address is not known for the user. */
-type Demand = 'always' | 'risk' | 'never';
+type MfaPolicy = 'always' | 'risk' | 'never';
 
 /**
  * Returns when a login needs a second factor. The user's `multifactor` comes first, then the application's
  * `client_metadata.mfa_policy` (`always` or `never`), then the tenant's policies.
  */
-export async function demandOf(
+export async function policyFor(
   deps: Pick<PolicyDependencies, 'config' | 'factors' | 'users'>,
   client: Client | undefined,
   user: User,
-): Promise<Demand> {
+): Promise<MfaPolicy> {
   if (enrollable(deps).length === 0) return 'never';
   if ((user.multifactor ?? []).length > 0) return 'always';
   const own = client?.client_metadata?.mfa_policy;

@@ -12,13 +12,12 @@ import { type RouteDeclarations, taking } from '../http/routes.ts';
 import { methodTypeOf } from '../records/second-factors.ts';
 import type { User } from '../users/user.ts';
 import { association, authenticatorAnswer, challengeAnswer } from './answers.ts';
-import type { Authenticator } from './authenticators.ts';
-import { type BearerDependencies, bearerOf, requireRight, userOf } from './bearer.ts';
+import { associationView, authenticatorView } from './authenticator-view.ts';
+import { type BearerDependencies, bearerOf, requirePermission, userOf } from './bearer.ts';
 import { startChallenge } from './challenge.ts';
-import { enroll, type WantedFactor } from './enroll.ts';
-import type { Enrolled } from './factor.ts';
+import { type EnrollmentTarget, enroll } from './enroll.ts';
 import { malformed, readMfaToken } from './mfa-token.ts';
-import { activeAuthenticators, factorOf } from './policy.ts';
+import { activeAuthenticators } from './policy.ts';
 
 export interface MfaRoutesDependencies extends BearerDependencies {
   log: Logger;
@@ -132,29 +131,27 @@ async function handleAssociate(deps: MfaRoutesDependencies, ctx: Context): Promi
   ctx.set('Cache-Control', 'no-store');
   const fields = bodyObject(ctx);
   // The token identifies user and application. A client secret or assertion is optional: most SDKs send none here.
-  const isProved = (fields.client_secret ?? fields.client_assertion ?? undefined) !== undefined;
-  const named = isProved ? await deps.authenticateClient(ctx) : textField(fields, 'client_id');
-  const { user, clientId, credentialVersion, managing } = await bearerOf(deps, ctx, 'enroll');
-  if (named !== undefined && named !== clientId) throw malformed();
-  if (managing === undefined && (await activeAuthenticators(deps, user)).length > 0) {
+  const authenticatesClient = (fields.client_secret ?? fields.client_assertion ?? undefined) !== undefined;
+  const clientIdSent = authenticatesClient
+    ? await deps.authenticateClient(ctx)
+    : textField(fields, 'client_id');
+  const { user, clientId, credentialVersion, apiAccess } = await bearerOf(deps, ctx, 'enroll');
+  if (clientIdSent !== undefined && clientIdSent !== clientId) throw malformed();
+  if (apiAccess === undefined && (await activeAuthenticators(deps, user)).length > 0) {
     throw new AuthError(403, 'access_denied', 'User is already enrolled.');
   }
-  const wanted = readEnrollment(deps, fields, user);
+  const target = targetOf(deps, fields, user);
   const languages = languagesOf(ctx);
-  const enrolled = await enroll(deps, { user, credentialVersion, clientId, ip: ctx.ip, languages }, wanted);
-  ctx.body = associationOf(deps, enrolled);
+  const started = await enroll(deps, { user, credentialVersion, clientId, ip: ctx.ip, languages }, target);
+  ctx.body = associationView(deps, started);
 }
 
-function readEnrollment(
-  { factors, config }: MfaRoutesDependencies,
-  fields: Fields,
-  user: User,
-): WantedFactor {
+function targetOf({ factors, config }: MfaRoutesDependencies, fields: Fields, user: User): EnrollmentTarget {
   const [type, ...more] = listOf(fields, 'authenticator_types');
   const named = factors.filter(({ enroll }) => type !== undefined && enroll?.requestedAs.includes(type));
   if (type === undefined || named.length === 0 || more.length > 0) throw wrongTypes();
-  const sole = named.find(({ channel }) => channel === undefined);
-  if (sole !== undefined) return { factor: sole };
+  const withoutChannel = named.find(({ channel }) => channel === undefined);
+  if (withoutChannel !== undefined) return { factor: withoutChannel };
   const [channel = type, ...others] = listOf(fields, 'oob_channels');
   if (others.length > 0) throw wrongTypes();
   const { vendor_channel: vendorChannel } = config.settings();
@@ -176,66 +173,30 @@ function listOf(fields: Fields, name: string): string[] {
   throw new AuthError(400, 'invalid_request', `Invalid parameter: ${name}`);
 }
 
-function associationOf(deps: MfaRoutesDependencies, enrolled: Enrolled): Record<string, unknown> {
-  const { authenticator, secret, barcodeUri, oobCode, prompt, recoveryCode } = enrolled;
-  const { factor, channel } = termsOf(deps, authenticator);
-  return {
-    authenticator_type: factor?.authenticatorType,
-    // The API contract has the first name, SDKs read the second.
-    ...(channel === undefined ? {} : { oob_channels: channel, oob_channel: channel }),
-    ...(oobCode === undefined ? {} : { oob_code: oobCode }),
-    ...(prompt ? { binding_method: 'prompt' } : {}),
-    ...(secret === undefined ? {} : { secret }),
-    ...(barcodeUri === undefined ? {} : { barcode_uri: barcodeUri }),
-    ...(recoveryCode === undefined ? {} : { recovery_codes: [recoveryCode] }),
-    id: authenticator.id,
-  };
-}
-
-/** Returns the factor and channel that describe an authenticator to applications. */
-function termsOf(deps: MfaRoutesDependencies, authenticator: Authenticator) {
-  const factor = factorOf(deps, authenticator);
-  return { factor, channel: factor?.channel?.(deps.config.settings().vendor_channel) };
-}
-
 async function handleList(deps: MfaRoutesDependencies, ctx: Context): Promise<void> {
   ctx.set('Cache-Control', 'no-store');
   const { user } = await bearerOf(deps, ctx, 'read:authenticators');
   const active = await activeAuthenticators(deps, user);
-  const begun = (await deps.authenticators.of(user.id)).filter((one) => !one.active);
-  ctx.body = [...active, ...begun].map((authenticator) => described(deps, authenticator));
-}
-
-function described(deps: MfaRoutesDependencies, authenticator: Authenticator): Record<string, unknown> {
-  const { id, active } = authenticator;
-  const { factor, channel } = termsOf(deps, authenticator);
-  const name = factor?.nameOf?.(authenticator);
-  return {
-    id,
-    authenticator_type: factor?.authenticatorType,
-    active,
-    type: factor?.type,
-    ...(channel === undefined ? {} : { oob_channel: channel }),
-    ...(name === undefined ? {} : { name }),
-  };
+  const unconfirmed = (await deps.authenticators.of(user.id)).filter((one) => !one.active);
+  ctx.body = [...active, ...unconfirmed].map((authenticator) => authenticatorView(deps, authenticator));
 }
 
 async function handleRemove(deps: MfaRoutesDependencies, ctx: Context): Promise<void> {
   ctx.set('Cache-Control', 'no-store');
-  const { user, clientId, managing } = await bearerOf(deps, ctx, 'remove:authenticators');
-  if (managing === undefined)
+  const { user, clientId, apiAccess } = await bearerOf(deps, ctx, 'remove:authenticators');
+  if (apiAccess === undefined)
     throw new AuthError(403, 'insufficient_scope', 'Insufficient scope, expected: remove:authenticators');
   const id = String(ctx.params.id);
   const authenticator = await deps.authenticators.get(id);
   if (authenticator?.user_id !== user.id)
     throw new AuthError(404, 'not_found', 'There is no such authenticator.');
-  await remove(deps, user, managing.token, id);
+  await remove(deps, user, apiAccess.token, id);
   deps.events.record({ type: 'gd_unenroll', user_id: user.id, client_id: clientId, ip: ctx.ip });
   if (authenticator.active) {
     const application = await deps.config.client(clientId);
-    const about = { application, user, languages: languagesOf(ctx), ip: ctx.ip };
+    const context = { application, user, languages: languagesOf(ctx), ip: ctx.ip };
     await tellOfMethod(deps, 'method_removed', {
-      ...about,
+      ...context,
       method: methodTypeOf(authenticator.kind),
     });
   }
@@ -244,11 +205,12 @@ async function handleRemove(deps: MfaRoutesDependencies, ctx: Context): Promise<
 
 /** Removes an authenticator, if the token may do that now. @throws AuthError 401 */
 async function remove(deps: MfaRoutesDependencies, user: User, token: ApiToken, id: string): Promise<void> {
-  const right = await requireRight(deps, user, token);
-  if (right.proved) {
+  const right = await requirePermission(deps, user, token);
+  if (right.hasSecondFactor) {
     await deps.authenticators.remove(id, token.id);
     return;
   }
   // Without a second factor only unconfirmed ones can be removed, even if this one was confirmed meanwhile.
-  if (!(await deps.authenticators.removeBegun(id))) throw new AuthError(401, 'access_denied', 'Unauthorized');
+  if (!(await deps.authenticators.removeUnconfirmed(id)))
+    throw new AuthError(401, 'access_denied', 'Unauthorized');
 }

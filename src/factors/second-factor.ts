@@ -1,10 +1,10 @@
 // The engine's view of second factors: whether a login needs one, and what to answer when it lacks one.
 import type { AskedOfLogin, ProvedLogin, SecondFactor } from '../engine/second-factor.ts';
 import { AuthError } from '../http/errors.ts';
-import { beginChallenge } from './challenge-pages.ts';
+import { issueChallenge } from './challenge-pages.ts';
 import type { Factor, FactorDependencies } from './factor.ts';
 import { issueMfaToken } from './mfa-token.ts';
-import { activeAuthenticators, demandOf, enrollable, MFA_POLICY, requirementsOf } from './policy.ts';
+import { activeAuthenticators, enrollable, MFA_POLICY, policyFor, requirementsOf } from './policy.ts';
 
 /** SDKs compare this text character by character. */
 const REQUIRED = 'Multifactor authentication required';
@@ -35,12 +35,12 @@ export function createSecondFactor(deps: FactorDependencies, ownApis: readonly s
       const isSecond = given.includes('pwd') && given.includes('mfa');
       return mode === 'challenge' && isSecond && deps.factors.some(proves);
     },
-    challenge: (ctx, asked) => beginChallenge(deps, ctx, asked),
+    challenge: (ctx, asked) => issueChallenge(deps, ctx, asked),
     enrolled: async (user) => {
       const kinds = new Set((await activeAuthenticators(deps, user)).map(({ kind }) => kind));
       return deps.factors.filter(({ kind }) => kinds.has(kind)).map(({ type }) => ({ type }));
     },
-    factorsOf: (userId) => deps.elevation.factorsOf(userId),
+    factorsOf: (userId) => deps.elevation.lastChangeOf(userId),
     tokenClaims: async (audience, login) =>
       ownApis.includes(audience) ? deps.elevation.claimsOf(login) : {},
     refusal: async (userId, clientId, request) => {
@@ -67,17 +67,17 @@ async function isDemanded(
   // A session may outlive a password change, but must not get a token that can change factors.
   if (managesFactors && (await deps.users.credentialVersion(userId)) !== login.credentialVersion) return true;
   // Nor may a session whose second factor may have been removed.
-  const isOutdated = managesFactors && !(await deps.elevation.isCurrent(login));
-  if (amr.includes('mfa') && !isOutdated) return false;
+  const hasOutdatedFactor = managesFactors && !(await deps.elevation.isCurrent(login));
+  if (amr.includes('mfa') && !hasOutdatedFactor) return false;
   const user = asked.user ?? (await deps.users.get(userId));
   if (user === undefined) return false;
   if (acrValues.includes(MFA_POLICY) && enrollable(deps).length > 0) return true;
   // Whatever the policy is: tokens for these APIs add and remove factors, which a password alone must not allow.
   if (managesFactors && (await activeAuthenticators(deps, user)).length > 0) return true;
-  const demand = await demandOf(deps, await deps.config.client(clientId), user);
-  if (demand === 'never') return false;
+  const policy = await policyFor(deps, await deps.config.client(clientId), user);
+  if (policy === 'never') return false;
   if (browser && (await deps.browsers.isRemembered(ctx, login))) return false;
-  if (demand === 'always') return true;
+  if (policy === 'always') return true;
   // The risk policy: the browser is unknown, or, at the token endpoint, the address. A server that does not send
   // its users' addresses has one address for all of them, attackers included, so it counts as unknown.
   if (browser) return !(await deps.browsers.isKnown(ctx, login));

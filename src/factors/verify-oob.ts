@@ -7,7 +7,7 @@ import type { Outcome } from '../protection/challenge-records.ts';
 import type { Claimant } from './claimant.ts';
 import type { FactorDependencies, MfaGrant, Verification } from './factor.ts';
 import { findChallenge, useChallenge } from './out-of-band.ts';
-import { confirmFirstUse, countingGuesses, usableAuthenticators } from './verify.ts';
+import { confirmFirstUse, countGuesses, usableAuthenticators } from './verify.ts';
 
 /**
  * Verifies the answer to a challenge: a code that was sent, or the decision of a device.
@@ -36,7 +36,7 @@ export async function verifyOob(
     return isConfirmed ? { ok: true } : { ok: false, outcome: 'unknown' };
   };
   // Polling for the decision of a device guesses nothing, so it is not counted.
-  return challenge.needsCode ? countingGuesses(deps, claimant, verify) : verify();
+  return challenge.needsCode ? countGuesses(deps, claimant, verify) : verify();
 }
 
 /** The grant of all factors that are answered out of band. */

@@ -9,10 +9,10 @@ import { primaryIdentity } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
 import type { Authenticator } from './authenticators.ts';
 import type { Claimant } from './claimant.ts';
-import type { Right } from './elevation.ts';
+import type { FactorPermission } from './elevation.ts';
 import type { FactorDependencies, Verification } from './factor.ts';
 import { activeAuthenticators, enrollable } from './policy.ts';
-import { keepRecoveryCode } from './recovery/codes.ts';
+import { saveRecoveryCode } from './recovery/codes.ts';
 
 /** Returns a typed code without spaces and hyphens. */
 export function digitsOf(code: string): string {
@@ -39,22 +39,26 @@ export async function usableAuthenticators(
 ): Promise<Authenticator[]> {
   const all = await deps.authenticators.of(claimant.user.id);
   // A new password ends what was begun with the old one.
-  const begun = all.filter((one) => !one.active && one.credential_version === claimant.credentialVersion);
+  const unconfirmed = all.filter(
+    (one) => !one.active && one.credential_version === claimant.credentialVersion,
+  );
   // An enrolment ticket (`permit`) proves no factor, so confirmed ones cannot be used with it.
   const { permit } = claimant;
   if (permit !== undefined)
-    return begun.filter(({ id }) => permit.authenticatorId === undefined || id === permit.authenticatorId);
+    return unconfirmed.filter(
+      ({ id }) => permit.authenticatorId === undefined || id === permit.authenticatorId,
+    );
   const active = await activeAuthenticators(deps, claimant.user);
-  const mayConfirm = active.length === 0 || (await rightOf(deps, claimant))?.proved === true;
-  return mayConfirm ? [...active, ...begun] : active;
+  const mayConfirm = active.length === 0 || (await permissionOf(deps, claimant))?.hasSecondFactor === true;
+  return mayConfirm ? [...active, ...unconfirmed] : active;
 }
 
-async function rightOf(
+async function permissionOf(
   deps: FactorDependencies,
-  { token, permit, hasProved }: Claimant,
-): Promise<Right | undefined> {
-  if (permit?.several === true || hasProved === true) return { proved: true };
-  return token === undefined ? undefined : deps.elevation.rightOf(token);
+  { token, permit, hasSecondFactor }: Claimant,
+): Promise<FactorPermission | undefined> {
+  if (permit?.allowsSeveral === true || hasSecondFactor === true) return { hasSecondFactor: true };
+  return token === undefined ? undefined : deps.elevation.permissionOf(token);
 }
 
 /**
@@ -72,16 +76,16 @@ export async function confirmFirstUse(
     return true;
   }
   const { token, permit, user, clientId, ip, credentialVersion, languages } = claimant;
-  const right = await rightOf(deps, claimant);
-  if (token !== undefined && right === undefined) return false;
-  const first = right?.proved !== true;
+  const permission = await permissionOf(deps, claimant);
+  if (token !== undefined && permission === undefined) return false;
+  const first = permission?.hasSecondFactor !== true;
   if (first && (await activeAuthenticators(deps, user)).length > 0) return false;
   if (permit !== undefined && !(await permit.spend())) return false;
   const factors = enrollable(deps);
   const options = {
     first,
-    counts: (one: Authenticator) => factors.some(({ kind }) => kind === one.kind),
-    keepRecoveryCode: (userId: string, hash: string) => keepRecoveryCode(deps, userId, hash),
+    isSecondFactor: (one: Authenticator) => factors.some(({ kind }) => kind === one.kind),
+    saveRecoveryCode: (userId: string, hash: string) => saveRecoveryCode(deps, userId, hash),
   };
   if (!(await deps.authenticators.confirm(authenticator, options, token?.id))) return false;
   // A password that was set meanwhile has only removed begun authenticators, and this one was confirmed by then.
@@ -90,7 +94,7 @@ export async function confirmFirstUse(
     return false;
   }
   deps.events.record({ type: 'gd_enrollment_complete', user_id: user.id, client_id: clientId, ip });
-  await permit?.confirmed?.(authenticator);
+  await permit?.onConfirmed?.(authenticator);
   await recordUse(deps, authenticator);
   // The user is told by mail, in case somebody else did it.
   const application = await deps.config.client(clientId);
@@ -109,23 +113,23 @@ export async function recordUse(
 }
 
 /** The log events of a right and of a wrong proof. */
-interface ProofEvents {
+interface VerificationEvents {
   success: EventType;
   failure: EventType;
 }
-const AUTHENTICATION: ProofEvents = { success: 'gd_auth_succeed', failure: 'gd_auth_failed' };
+const AUTHENTICATION_EVENTS: VerificationEvents = { success: 'gd_auth_succeed', failure: 'gd_auth_failed' };
 
 /**
  * Runs a verification and counts failures: for the user, whatever the token or address, and for user and address.
  * @throws AuthError 429 `too_many_attempts`
  */
-export async function countingGuesses(
+export async function countGuesses(
   deps: FactorDependencies,
   { user, clientId, ip }: Claimant,
   verify: () => Promise<Verification>,
-  events = AUTHENTICATION,
+  events = AUTHENTICATION_EVENTS,
 ): Promise<Verification> {
-  const seen = { user_id: user.id, client_id: clientId, ip };
+  const context = { user_id: user.id, client_id: clientId, ip };
   let verification: Verification = { ok: false, outcome: 'wrong' };
   // Counted under the user's own connection, so that the link in the mail about a blocked account unblocks it.
   const connection = primaryIdentity(await deps.users.identitiesOf(user.id))?.connection ?? '';
@@ -139,7 +143,7 @@ export async function countingGuesses(
   } as const;
   await tryProof(deps.attempts, attempt, async () => {
     if (!(await deps.rateLimits.spend('mfaCode', user.id))) {
-      deps.events.record({ ...seen, type: 'gd_otp_rate_limit_exceed' });
+      deps.events.record({ ...context, type: 'gd_otp_rate_limit_exceed' });
       throw new AuthError(429, 'too_many_attempts', 'Too many wrong codes. Wait a while, then log in again.');
     }
     verification = await verify();
@@ -147,6 +151,6 @@ export async function countingGuesses(
     await deps.rateLimits.giveBack('mfaCode', user.id);
     return verification;
   });
-  deps.events.record({ ...seen, type: verification.ok ? events.success : events.failure });
+  deps.events.record({ ...context, type: verification.ok ? events.success : events.failure });
   return verification;
 }

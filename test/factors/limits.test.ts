@@ -36,7 +36,7 @@ describe('the number of authentication methods of a user', () => {
     const deps = { store: server.store, clock: Date.now, random };
     return createAuthenticators({ ...deps, factorChanges: createFactorChanges(deps) });
   };
-  const options = { first: false, counts: () => true, keepRecoveryCode: async () => undefined };
+  const options = { first: false, isSecondFactor: () => true, saveRecoveryCode: async () => undefined };
 
   it('is at most 20 when an administrator creates 50 at once', async () => {
     const { id, path } = await someone();
@@ -64,17 +64,19 @@ describe('the number of authentication methods of a user', () => {
   it('is at most 20 when a user confirms several enrolments at once', async () => {
     const { id } = await someone();
     const all = authenticators();
-    await all.give(
+    await all.addConfirmed(
       id,
       times(15, (n) => ({ kind: 'sms' as const, fields: phone(n) })),
     );
     const by = { userId: id, credentialVersion: 0 };
-    const begun = await Promise.all(times(10, () => all.begin(by, { kind: 'otp', prefix: 'totp' })));
+    const begun = await Promise.all(
+      times(10, () => all.startEnrollment(by, { kind: 'otp', prefix: 'totp' })),
+    );
     await Promise.all(begun.map((one) => all.confirm(one, options)));
     expect((await all.of(id)).filter(({ active }) => active).length).to.be.within(16, MOST);
-    expect(await all.confirm(await all.begin(by, { kind: 'otp', prefix: 'totp' }), options)).to.equal(
-      (await all.of(id)).length < MOST,
-    );
+    expect(
+      await all.confirm(await all.startEnrollment(by, { kind: 'otp', prefix: 'totp' }), options),
+    ).to.equal((await all.of(id)).length < MOST);
   });
 
   it('is at most 20 passkeys when a user creates 50 at once', async () => {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { createAuthenticators } from '../../src/factors/authenticators.ts';
 import { createFactorChanges } from '../../src/factors/factor-changes.ts';
-import { beginOtp, useOtp } from '../../src/factors/otp/otp.ts';
+import { startOtpEnrollment, useOtp } from '../../src/factors/otp/otp.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openStore } from '../../src/store/open.ts';
 
@@ -48,7 +48,10 @@ describe('a TOTP authenticator', () => {
     it(`accepts ${code.slice(2)} at ${seconds}`, async () => {
       now = seconds * 1000;
       const deps = await dependencies();
-      const { authenticator, secret } = await beginOtp(deps, { userId: 'auth0|totp', credentialVersion: 0 });
+      const { authenticator, secret } = await startOtpEnrollment(deps, {
+        userId: 'auth0|totp',
+        credentialVersion: 0,
+      });
       expect(secret).to.equal('GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ');
       expect(await useOtp(deps, authenticator, code.slice(2))).to.equal(true);
       expect(await useOtp(deps, authenticator, code.slice(2)), 'again').to.equal(false);
@@ -59,7 +62,10 @@ describe('a TOTP authenticator', () => {
     it(`rejects ${JSON.stringify(code)}`, async () => {
       now = 59_000;
       const deps = await dependencies();
-      const { authenticator } = await beginOtp(deps, { userId: 'auth0|totp', credentialVersion: 0 });
+      const { authenticator } = await startOtpEnrollment(deps, {
+        userId: 'auth0|totp',
+        credentialVersion: 0,
+      });
       expect(await useOtp(deps, authenticator, code)).to.equal(false);
     });
   }

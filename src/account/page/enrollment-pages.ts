@@ -65,10 +65,10 @@ function pageOf(deps: EnrollmentPagesDependencies, ctx: Context, actor: PageActo
   const urlOf = (step?: string) => (step?.endsWith('/resend') === true ? postTo(step) : pathOf(step));
   const permit = {
     // The login decides whether it may be added to other factors.
-    several: false,
+    allowsSeveral: false,
     ...(state.authenticatorId !== undefined && { authenticatorId: state.authenticatorId }),
     spend: async () => true,
-    confirmed: async ({ kind }: Authenticator) => {
+    onConfirmed: async ({ kind }: Authenticator) => {
       const { amr = [] } = deps.factors.find((factor) => factor.kind === kind) ?? {};
       await recordFactor(deps, ctx, amr);
     },
@@ -78,7 +78,7 @@ function pageOf(deps: EnrollmentPagesDependencies, ctx: Context, actor: PageActo
     state,
     languages,
     uiLocales: undefined,
-    enrolls: () => true,
+    mayEnroll: () => true,
     urlOf,
     model: (step) => ({
       action: postTo(step),
@@ -86,7 +86,7 @@ function pageOf(deps: EnrollmentPagesDependencies, ctx: Context, actor: PageActo
       client: shownClient(client),
     }),
     render: (template, model, status = 200) => deps.views.page(ctx, template, model, { status }),
-    remember: (next) => rememberPages(deps, ctx, next),
+    saveState: (next) => rememberPages(deps, ctx, next),
     finish: async () => {
       await rememberPages(deps, ctx, {});
       back(ctx, SECTION, 'methodAdded');

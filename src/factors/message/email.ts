@@ -7,7 +7,7 @@ import type { Config } from '../../tenant/config.ts';
 import { isByAddress } from '../../users/identities.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
-import { type Authenticator, onlyId } from '../authenticators.ts';
+import { type Authenticator, singleId } from '../authenticators.ts';
 import { messageFactor } from './message.ts';
 
 export const email = messageFactor({
@@ -43,7 +43,7 @@ async function ofProfile(
   const connections = await Promise.all(identities.map(({ connection }) => config.connection(connection)));
   if (connections.some((one) => one !== undefined && codeKinds(one).includes('email'))) return undefined;
   return {
-    id: onlyId(email.prefix, user.id),
+    id: singleId(email.prefix, user.id),
     user_id: user.id,
     kind: email.kind,
     active: true,

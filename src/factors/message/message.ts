@@ -2,9 +2,9 @@
 import { DeliveryError } from '../../delivery/messages.ts';
 import { AuthError } from '../../http/errors.ts';
 import { SECOND_FACTORS } from '../../records/second-factors.ts';
-import type { Authenticator, OwnFields } from '../authenticators.ts';
+import type { Authenticator, FactorFields } from '../authenticators.ts';
 import type { FactorRequest } from '../claimant.ts';
-import type { Enrolled, Factor, FactorDependencies, FactorPages } from '../factor.ts';
+import type { Factor, FactorDependencies, FactorPages, StartedEnrollment } from '../factor.ts';
 import { CODE_SECONDS, prepareCode } from '../out-of-band.ts';
 import { digitsOf } from '../verify.ts';
 import { oobGrant, verifyOob } from '../verify-oob.ts';
@@ -20,7 +20,7 @@ interface MessageChannel
   /** Returns the address or number that messages are sent to. */
   destinationOf(authenticator: Authenticator): string | undefined;
   /** Returns what is stored of an address. @throws AuthError 400 when it is invalid. */
-  fieldsOf(address: string): OwnFields;
+  fieldsOf(address: string): FactorFields;
   /** Returns the address of the form's fields. */
   formAddressOf: NonNullable<FactorPages['addressOf']>;
   /** Returns the model of the form that asks for the address. */
@@ -28,8 +28,8 @@ interface MessageChannel
 }
 
 /** Returns the factor of a message channel. */
-export function messageFactor(own: MessageChannel): Factor {
-  const { channel, strength, nameOf, ofProfile } = own;
+export function messageFactor(definition: MessageChannel): Factor {
+  const { channel, strength, nameOf, ofProfile } = definition;
   const factor: Factor = {
     ...SECOND_FACTORS[channel],
     authenticatorType: 'oob',
@@ -38,21 +38,21 @@ export function messageFactor(own: MessageChannel): Factor {
     ...(nameOf && { nameOf }),
     ...(ofProfile && { ofProfile }),
     enroll: {
-      requestedAs: own.requestedAs,
-      addressOf: own.addressOf,
-      begin: (deps, request, address) => begin(deps, own, factor, request, address),
+      requestedAs: definition.requestedAs,
+      addressOf: definition.addressOf,
+      start: (deps, request, address) => startEnrollment(deps, definition, factor, request, address),
     },
     challenge: async (deps, request, authenticator) => {
-      return { oobCode: await sendCode(deps, own, request, authenticator), prompt: true };
+      return { oobCode: await sendCode(deps, definition, request, authenticator), prompt: true };
     },
     verify: (deps, claimant, { code, oobCode }) => verifyOob(deps, claimant, oobCode, digitsOf(code)),
     grant: oobGrant,
     pages: {
       typesCode: true,
-      addressOf: own.formAddressOf,
+      addressOf: definition.formAddressOf,
       enrollment: {
         template: 'mfa/enroll-address',
-        model: (...page) => ({ channel, ...own.form(...page) }),
+        model: (...page) => ({ channel, ...definition.form(...page) }),
       },
       challenge: { template: 'mfa/code', model: () => ({ channel }) },
     },
@@ -61,18 +61,18 @@ export function messageFactor(own: MessageChannel): Factor {
 }
 
 /** Begins an authenticator and sends its first code. If the code cannot be sent, the authenticator is removed. */
-async function begin(
+async function startEnrollment(
   deps: FactorDependencies,
-  own: MessageChannel,
+  definition: MessageChannel,
   factor: Factor,
   request: FactorRequest,
   address: string,
-): Promise<Enrolled> {
-  const fields = own.fieldsOf(address);
+): Promise<StartedEnrollment> {
+  const fields = definition.fieldsOf(address);
   const by = { userId: request.user.id, credentialVersion: request.credentialVersion };
-  const authenticator = await deps.authenticators.begin(by, factor, () => fields);
+  const authenticator = await deps.authenticators.startEnrollment(by, factor, () => fields);
   try {
-    return { authenticator, oobCode: await sendCode(deps, own, request, authenticator), prompt: true };
+    return { authenticator, oobCode: await sendCode(deps, definition, request, authenticator), prompt: true };
   } catch (thrown) {
     await deps.authenticators.remove(authenticator.id);
     throw thrown;

@@ -10,9 +10,9 @@ import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import { updateWithResult } from '../../store/update-with-result.ts';
 import type { Authenticator, Enrollee } from '../authenticators.ts';
 import type { Claimant } from '../claimant.ts';
-import { accountOf } from '../enroll.ts';
+import { accountNameOf } from '../enroll.ts';
 import type { Factor, FactorDependencies, Verification } from '../factor.ts';
-import { confirmFirstUse, countingGuesses, digitsOf, usableAuthenticators } from '../verify.ts';
+import { confirmFirstUse, countGuesses, digitsOf, usableAuthenticators } from '../verify.ts';
 import { otpauthUri, stepOf } from './totp.ts';
 
 const SECRET_BYTES = 20;
@@ -20,12 +20,12 @@ const SECRET_BYTES = 20;
 type OtpDependencies = Pick<FactorDependencies, 'authenticators' | 'random' | 'wallClock'>;
 
 /** Begins an authenticator. @returns it and its secret in base32; the secret is stored encrypted. */
-export async function beginOtp(
+export async function startOtpEnrollment(
   { authenticators, random }: OtpDependencies,
   by: Enrollee,
 ): Promise<{ authenticator: Authenticator; secret: string }> {
   const secret = new Secret({ buffer: new Uint8Array(random(SECRET_BYTES)).buffer }).base32;
-  const authenticator = await authenticators.begin(by, otp, () => ({ secret }));
+  const authenticator = await authenticators.startEnrollment(by, otp, () => ({ secret }));
   return { authenticator, secret };
 }
 
@@ -47,7 +47,7 @@ export async function useOtp(
 }
 
 function verify(deps: FactorDependencies, claimant: Claimant, code: string): Promise<Verification> {
-  return countingGuesses(deps, claimant, async () => {
+  return countGuesses(deps, claimant, async () => {
     const apps = (await usableAuthenticators(deps, claimant)).filter(({ kind }) => kind === otp.kind);
     for (const app of apps) {
       if (!(await useOtp(deps, app, code))) continue;
@@ -72,10 +72,13 @@ export const otp: Factor = {
   strength: 3,
   enroll: {
     requestedAs: ['otp'],
-    begin: async (deps, { user, credentialVersion }) => {
-      const { authenticator, secret } = await beginOtp(deps, { userId: user.id, credentialVersion });
+    start: async (deps, { user, credentialVersion }) => {
+      const { authenticator, secret } = await startOtpEnrollment(deps, {
+        userId: user.id,
+        credentialVersion,
+      });
       const issuer = deps.config.settings().tenant.friendly_name;
-      return { authenticator, secret, barcodeUri: otpauthUri(secret, issuer, accountOf(user)) };
+      return { authenticator, secret, barcodeUri: otpauthUri(secret, issuer, accountNameOf(user)) };
     },
   },
   challenge: async () => ({}),
@@ -98,7 +101,7 @@ export const otp: Factor = {
         const id = state.factor === otp.type ? state.authenticatorId : undefined;
         const secret = id === undefined ? undefined : await secretOf(deps, id);
         const issuer = deps.config.settings().tenant.friendly_name;
-        return { qr: await qrCode(otpauthUri(secret ?? '', issuer, accountOf(user))), secret };
+        return { qr: await qrCode(otpauthUri(secret ?? '', issuer, accountNameOf(user))), secret };
       },
     },
     challenge: { template: 'mfa/code', model: () => ({ channel: 'otp' }) },

@@ -9,11 +9,11 @@ import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Users } from '../../users/users.ts';
 import type { Authenticator, Authenticators } from '../authenticators.ts';
-import { KIND } from './device-records.ts';
+import { DEVICE_KIND } from './device-records.ts';
 import type { WebPush } from './web-push.ts';
 
 /** `swk`, a key in software (RFC 8176 §2): the approval proves possession of the device and nothing else. */
-const METHODS = ['swk'];
+const DEVICE_AMR = ['swk'];
 
 interface ApprovalDependencies {
   challenges: Challenges;
@@ -35,7 +35,7 @@ export function approvingDevices(deps: {
     if (!guardianFactors.some(({ name, enabled }) => name === 'push-notification' && enabled))
       return undefined;
     const devices = (await deps.authenticators.of(userId)).filter(
-      ({ active, kind, publicKey }) => active && kind === KIND && publicKey !== undefined,
+      ({ active, kind, publicKey }) => active && kind === DEVICE_KIND && publicKey !== undefined,
     );
     if (devices.length === 0) return undefined;
     return async () => {
@@ -69,7 +69,7 @@ export async function answerApproval(
   return answerBackchannel(deps, found, {
     userId,
     connection,
-    amr: METHODS,
+    amr: DEVICE_AMR,
     authTime: epochSeconds(deps.wallClock),
     ip,
     credentialVersion: await deps.users.credentialVersion(userId),

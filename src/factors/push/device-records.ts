@@ -4,7 +4,7 @@ import { updateWithResult } from '../../store/update-with-result.ts';
 import type { Authenticators } from '../authenticators.ts';
 
 /** The kind of authenticators that are devices. */
-export const KIND = SECOND_FACTORS.push.kind;
+export const DEVICE_KIND = SECOND_FACTORS.push.kind;
 
 /** Stores the key and name of a device. @returns false when its authenticator has a key already. */
 export async function registerDevice(
@@ -13,7 +13,7 @@ export async function registerDevice(
   { publicKey, name }: { publicKey: Record<string, unknown>; name: string },
 ): Promise<boolean> {
   const isNew = await updateWithResult(authenticators, id, (current) =>
-    current.kind === KIND && current.publicKey === undefined
+    current.kind === DEVICE_KIND && current.publicKey === undefined
       ? { result: true, next: { ...current, publicKey, name } }
       : { result: false },
   );

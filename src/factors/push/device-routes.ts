@@ -35,8 +35,8 @@ export interface DeviceRoutesDependencies extends DeviceDependencies {
 
 const PATH = '/authenticator';
 /** How often a stream checks for changes, and how long it lives before the page opens another; milliseconds. */
-const LOOK = 1_000;
-const LIFE = 55_000;
+const POLL_INTERVAL = 1_000;
+const STREAM_LIFETIME = 55_000;
 
 const file = { limit: 'other', errors: 'page' } as const;
 const api = { limit: 'other', cors: 'applications', errors: oauthShape, security: ['device'] } as const;
@@ -143,14 +143,14 @@ async function stream(deps: DeviceRoutesDependencies, ctx: Context): Promise<voi
   if (!(await deps.rateLimits.spend('deviceStream', device.userId)))
     throw new AuthError(429, 'too_many_requests', 'Too many event streams. Try again in a minute.');
   const events = new PassThrough();
-  const gone = new AbortController();
+  const disconnected = new AbortController();
   const { replaced, close } = deps.streams.open(device.userId);
-  const signal = AbortSignal.any([deps.ending, gone.signal, replaced]);
-  events.once('close', () => gone.abort());
+  const signal = AbortSignal.any([deps.ending, disconnected.signal, replaced]);
+  events.once('close', () => disconnected.abort());
   ctx.set('Cache-Control', 'no-store');
   ctx.type = 'text/event-stream';
   ctx.body = events;
-  void follow(deps, device.id, events, signal)
+  void sendChanges(deps, device.id, events, signal)
     .then(() => {
       // The page reconnects when a stream ends. This event tells it not to, because newer streams replaced this
       // one.
@@ -163,20 +163,20 @@ async function stream(deps: DeviceRoutesDependencies, ctx: Context): Promise<voi
     });
 }
 
-async function follow(
+async function sendChanges(
   deps: DeviceRoutesDependencies,
   deviceId: string,
   events: PassThrough,
   signal: AbortSignal,
 ): Promise<void> {
   let last = '';
-  for (let lived = 0; lived < LIFE && !signal.aborted; lived += LOOK) {
+  for (let elapsed = 0; elapsed < STREAM_LIFETIME && !signal.aborted; elapsed += POLL_INTERVAL) {
     const waiting = await waitingRequests(deps, deviceId);
     // The device was removed in the meantime; its next assertion is refused.
     if (waiting === undefined) return;
     const list = JSON.stringify(waiting);
     if (list !== last) events.write(`event: requests\ndata: ${list}\n\n`);
     last = list;
-    await wait(LOOK, undefined, { signal, ref: false }).catch(() => undefined);
+    await wait(POLL_INTERVAL, undefined, { signal, ref: false }).catch(() => undefined);
   }
 }

@@ -9,8 +9,8 @@ import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Users } from '../../users/users.ts';
 import type { Authenticator, Authenticators } from '../authenticators.ts';
-import { accountOf } from '../enroll.ts';
-import { decide, type OobChallenge, waitingForDevice } from '../out-of-band.ts';
+import { accountNameOf } from '../enroll.ts';
+import { type OobChallenge, recordDecision, waitingForDevice } from '../out-of-band.ts';
 import { answerApproval, waitingApprovals } from './approvals.ts';
 import { registerDevice, setPushEndpoint } from './device-records.ts';
 import type { WebPush } from './web-push.ts';
@@ -31,7 +31,7 @@ export interface DeviceDependencies {
 export const DEVICE_ENROLLMENT = 'device_enrollment';
 
 /** How old an assertion of a device may be, seconds. */
-const FRESH_SECONDS = 60;
+const MAX_AGE_SECONDS = 60;
 
 const publicKey = z.object({
   kty: z.literal('EC'),
@@ -67,13 +67,13 @@ export async function enrollDevice(
   body: unknown,
   ip: string,
 ): Promise<EnrolledDevice> {
-  const read = enrollment.safeParse(body);
-  if (!read.success) {
-    const [fault] = read.error.issues;
+  const parsed = enrollment.safeParse(body);
+  if (!parsed.success) {
+    const [fault] = parsed.error.issues;
     throw new AuthError(400, 'invalid_request', `Invalid parameter: ${fault?.path.join('.') ?? ''}`);
   }
-  const { enrollment_tx_id: ticket, public_key: key, name, proof } = read.data;
-  const claims = await verified(deps, proof, key);
+  const { enrollment_tx_id: ticket, public_key: key, name, proof } = parsed.data;
+  const claims = await verifiedClaims(deps, proof, key);
   if (claims?.enrollment_tx_id !== ticket) {
     throw new AuthError(400, 'invalid_request', 'proof must be signed with the key, for this enrolment.');
   }
@@ -85,11 +85,12 @@ export async function enrollDevice(
     throw new AuthError(400, 'invalid_grant', 'This code is too old or was already used.');
   }
   // The enrolment counts as the answer to the challenge that the login waits for.
-  for (const waiting of await waitingForDevice(deps, id)) await decide(deps, waiting.id, id, 'accepted');
+  for (const waiting of await waitingForDevice(deps, id))
+    await recordDecision(deps, waiting.id, id, 'accepted');
   deps.events.record({ type: 'gd_enrollment_complete', user_id: user.id, ip });
   return {
     id,
-    account: accountOf(user),
+    account: accountNameOf(user),
     issuer: deps.config.settings().tenant.friendly_name,
   };
 }
@@ -128,14 +129,17 @@ export async function waitingRequests(
   if (device === undefined) return undefined;
   const waiting = [...(await waitingForDevice(deps, deviceId)), ...(await waitingApprovals(deps, device))];
   waiting.sort((a, b) => b.issuedAt - a.issuedAt);
-  return Promise.all(waiting.map((one) => shown(deps, one)));
+  return Promise.all(waiting.map((one) => waitingRequestOf(deps, one)));
 }
 
-type Shown = Pick<OobChallenge, 'id' | 'clientId' | 'ip' | 'number' | 'issuedAt' | 'expiresAt'> & {
+type WaitingChallenge = Pick<OobChallenge, 'id' | 'clientId' | 'ip' | 'number' | 'issuedAt' | 'expiresAt'> & {
   bindingMessage?: string;
 };
 
-async function shown({ config }: DeviceDependencies, challenge: Shown): Promise<WaitingRequest> {
+async function waitingRequestOf(
+  { config }: DeviceDependencies,
+  challenge: WaitingChallenge,
+): Promise<WaitingRequest> {
   const client = await config.client(challenge.clientId);
   return {
     id: challenge.id,
@@ -169,10 +173,10 @@ export async function answerRequest(
     );
   }
   const decision = answer === 'allow' ? 'accepted' : 'rejected';
-  const isTaken =
-    (await decide(deps, id, authenticator.id, decision)) ||
+  const isRecorded =
+    (await recordDecision(deps, id, authenticator.id, decision)) ||
     (await answerApproval(deps, { id, ip, isAllowed: answer === 'allow' }, authenticator));
-  if (!isTaken) {
+  if (!isRecorded) {
     throw new AuthError(404, 'not_found', 'Nothing waits for this answer any more.');
   }
   if (decision === 'rejected') {
@@ -202,7 +206,7 @@ async function deviceOf(
   const id = subjectOf(assertion);
   const authenticator = id === undefined ? undefined : await deps.authenticators.get(id);
   const key = authenticator?.publicKey;
-  const claims = key === undefined ? undefined : await verified(deps, assertion, key as JWK);
+  const claims = key === undefined ? undefined : await verifiedClaims(deps, assertion, key as JWK);
   if (authenticator === undefined || claims?.sub !== authenticator.id) {
     throw new AuthError(401, 'access_denied', 'Unauthorized');
   }
@@ -220,7 +224,7 @@ function subjectOf(assertion: string): string | undefined {
 }
 
 /** Returns the claims of a recent JWT for this server that the key has signed; undefined for any other. */
-async function verified(
+async function verifiedClaims(
   { baseUrl, wallClock }: DeviceDependencies,
   jwt: string,
   key: JWK,
@@ -229,7 +233,7 @@ async function verified(
     const { payload } = await jwtVerify(jwt, await importJWK({ ...key }, 'ES256'), {
       algorithms: ['ES256'],
       audience: baseUrl,
-      maxTokenAge: FRESH_SECONDS,
+      maxTokenAge: MAX_AGE_SECONDS,
       clockTolerance: 30,
       requiredClaims: ['iat'],
       currentDate: new Date(wallClock()),

@@ -3,21 +3,24 @@ import { AuthError } from '../../http/errors.ts';
 import { qrCode } from '../../pages/qr-code.ts';
 import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import type { FactorRequest } from '../claimant.ts';
-import { accountOf } from '../enroll.ts';
-import type { Challenge, Enrolled, Factor, FactorDependencies } from '../factor.ts';
-import { issueDevice } from '../out-of-band.ts';
+import { accountNameOf } from '../enroll.ts';
+import type { Challenge, Factor, FactorDependencies, StartedEnrollment } from '../factor.ts';
+import { issueDeviceChallenge } from '../out-of-band.ts';
 import { oobGrant, verifyOob } from '../verify-oob.ts';
 import { DEVICE_ENROLLMENT } from './devices.ts';
 
 const DEVICE_ENROLLMENT_SECONDS = 600;
 
 /** Begins an authenticator, and returns the QR code by which a device enrols. */
-async function begin(
+async function start(
   deps: FactorDependencies,
   { user, credentialVersion, clientId, ip }: FactorRequest,
-): Promise<Enrolled> {
-  const authenticator = await deps.authenticators.begin({ userId: user.id, credentialVersion }, push);
-  const { oobCode } = await issueDevice(deps, { authenticator, clientId, ip });
+): Promise<StartedEnrollment> {
+  const authenticator = await deps.authenticators.startEnrollment(
+    { userId: user.id, credentialVersion },
+    push,
+  );
+  const { oobCode } = await issueDeviceChallenge(deps, { authenticator, clientId, ip });
   const { secret: ticket } = await deps.challenges.issueTicket({
     purpose: DEVICE_ENROLLMENT,
     subject: authenticator.id,
@@ -27,7 +30,7 @@ async function begin(
   });
   const query = new URLSearchParams({ enrollment_tx_id: ticket, base_url: deps.baseUrl });
   const issuer = deps.config.settings().tenant.friendly_name;
-  const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(accountOf(user))}`;
+  const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(accountNameOf(user))}`;
   return { authenticator, oobCode, barcodeUri: `otpauth://totp/${label}?${query}` };
 }
 
@@ -43,9 +46,9 @@ const challenge: Required<Factor>['challenge'] = async (
       'too_many_requests',
       'Too many requests to this user’s devices. Try again later.',
     );
-  const asked = await issueDevice(deps, { authenticator, clientId, ip });
+  const deviceChallenge = await issueDeviceChallenge(deps, { authenticator, clientId, ip });
   await deps.webPush.wake(authenticator);
-  return asked;
+  return deviceChallenge;
 };
 
 export const push: Factor = {
@@ -54,7 +57,7 @@ export const push: Factor = {
   channel: (vendorChannel) => vendorChannel,
   strength: 4,
   nameOf: ({ name }) => name,
-  enroll: { requestedAs: ['oob'], begin },
+  enroll: { requestedAs: ['oob'], start },
   challenge,
   verify: (deps, claimant, { oobCode }) => verifyOob(deps, claimant, oobCode, undefined),
   grant: oobGrant,

@@ -1,8 +1,8 @@
 // The open event streams of one process, limited for each user and in all. A new stream ends the oldest one.
 
 /** How many streams the devices of one user may have open, and how many may be open in all. */
-const MOST_OF_USER = 10;
-const MOST_IN_ALL = 2_000;
+const MAX_PER_USER = 10;
+const MAX_TOTAL = 2_000;
 
 /** An open stream. */
 interface OpenStream {
@@ -30,9 +30,9 @@ export function createStreams(): Streams {
   };
   return {
     open: (userId) => {
-      const own = [...all.values()].filter((one) => one === userId).length;
-      if (own >= MOST_OF_USER) endOldest((one) => one === userId);
-      else if (all.size >= MOST_IN_ALL) endOldest(() => true);
+      const count = [...all.values()].filter((one) => one === userId).length;
+      if (count >= MAX_PER_USER) endOldest((one) => one === userId);
+      else if (all.size >= MAX_TOTAL) endOldest(() => true);
       const stream = new AbortController();
       all.set(stream, userId);
       return { replaced: stream.signal, close: () => void all.delete(stream) };

@@ -53,7 +53,7 @@ interface WebPushDependencies {
 }
 
 /** A device to wake. */
-interface Waking {
+interface WakeUp {
   id: string;
   /** When the login is over, epoch milliseconds. */
   until: number;
@@ -71,17 +71,17 @@ export function createWebPush(deps: WebPushDependencies): WebPush {
       (one) => url.hostname === one || (one.startsWith('.') && url.hostname.endsWith(one)),
     );
   };
-  const addressOf = (device: Pick<Authenticator, 'pushEndpoint'> | undefined) => {
+  const usableEndpoint = (device: Pick<Authenticator, 'pushEndpoint'> | undefined) => {
     const { pushEndpoint: endpoint } = device ?? {};
-    const mayBe = endpoint !== undefined && config.settings().webPush !== undefined && isService(endpoint);
-    return mayBe ? endpoint : undefined;
+    const isUsable = endpoint !== undefined && config.settings().webPush !== undefined && isService(endpoint);
+    return isUsable ? endpoint : undefined;
   };
-  const prepare = deps.deliveries.add<Waking>({
+  const prepare = deps.deliveries.add<WakeUp>({
     kind: 'web-push',
     attempt: async ({ id, until }) => {
       if (clock() >= until) return;
       // The endpoint may have changed since, or have been removed.
-      const endpoint = addressOf(await deps.authenticators.get(id));
+      const endpoint = usableEndpoint(await deps.authenticators.get(id));
       if (endpoint !== undefined) await wake(deps, id, endpoint);
     },
     mayPass: (error) => error instanceof DeliveryRefused && error.mayPass,
@@ -95,7 +95,7 @@ export function createWebPush(deps: WebPushDependencies): WebPush {
     publicKey: () => config.settings().webPush?.public_key,
     isService,
     wake: async (device) => {
-      if (addressOf(device) === undefined) return;
+      if (usableEndpoint(device) === undefined) return;
       const { write, begin } = prepare({ id: device.id, until: clock() + TTL * 1000 });
       await store.batch([write]);
       begin();
@@ -117,15 +117,15 @@ async function wake(deps: WebPushDependencies, id: string, endpoint: string): Pr
       headOnly: true,
     })
     .catch((thrown: unknown) => {
-      const mayBe = thrown instanceof OutboundError && thrown.failure !== 'refused';
-      throw new DeliveryRefused('a push service could not be reached', mayBe);
+      const isTemporary = thrown instanceof OutboundError && thrown.failure !== 'refused';
+      throw new DeliveryRefused('a push service could not be reached', isTemporary);
     });
   // RFC 8030 §7.3: the subscription has expired.
   if (answer.status === 404 || answer.status === 410)
     return setPushEndpoint(deps.authenticators, id, undefined);
   if (answer.ok) return;
-  const isBusy = answer.status >= 500 || answer.status === 429;
-  throw new DeliveryRefused(`a push service answered ${answer.status}`, isBusy);
+  const isTemporary = answer.status >= 500 || answer.status === 429;
+  throw new DeliveryRefused(`a push service answered ${answer.status}`, isTemporary);
 }
 
 /** Returns the `Authorization` header that identifies the tenant to a push service (RFC 8292 §2). */

@@ -4,7 +4,7 @@ import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import type { Random } from '../../runtime/random.ts';
 import { hashSecret, isSameSecret } from '../../runtime/secrets.ts';
 import { updateWithResult } from '../../store/update-with-result.ts';
-import { type Authenticator, type Authenticators, onlyId } from '../authenticators.ts';
+import { type Authenticator, type Authenticators, singleId } from '../authenticators.ts';
 
 interface CodeDependencies {
   authenticators: Authenticators;
@@ -12,10 +12,10 @@ interface CodeDependencies {
 }
 
 /** The kind of a recovery code's record, and the prefix of its id. */
-export const { kind: KIND, prefix: PREFIX } = SECOND_FACTORS['recovery-code'];
+export const { kind: RECOVERY_KIND, prefix: RECOVERY_PREFIX } = SECOND_FACTORS['recovery-code'];
 
 /** Returns the id of a user's recovery code. */
-export const recoveryCodeId = (userId: string) => onlyId(PREFIX, userId);
+export const recoveryCodeId = (userId: string) => singleId(RECOVERY_PREFIX, userId);
 
 /** Letters and digits without those that look alike. */
 const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
@@ -34,25 +34,25 @@ export async function attachRecoveryCode(
   return code;
 }
 
-/** Makes a recovery code that is not stored yet. @returns it, and the hash to store with {@link keepRecoveryCode}. */
+/** Makes a recovery code that is not stored yet. @returns it, and the hash to store with {@link saveRecoveryCode}. */
 export function prepareRecoveryCode(random: Random): { code: string; codeHash: string } {
   const code = newCode(random);
   return { code, codeHash: hashSecret(code) };
 }
 
 /** Stores a user's recovery code, in place of any other. */
-export function keepRecoveryCode(
+export function saveRecoveryCode(
   { authenticators }: Pick<CodeDependencies, 'authenticators'>,
   userId: string,
   codeHash: string,
 ): Promise<void> {
-  return authenticators.put({ id: recoveryCodeId(userId), user_id: userId, kind: KIND, codeHash });
+  return authenticators.put({ id: recoveryCodeId(userId), user_id: userId, kind: RECOVERY_KIND, codeHash });
 }
 
 /** Replaces the user's recovery code. @returns the new one. */
 export async function renewRecoveryCode(deps: CodeDependencies, userId: string): Promise<string> {
   const code = newCode(deps.random);
-  await keepRecoveryCode(deps, userId, hashSecret(code));
+  await saveRecoveryCode(deps, userId, hashSecret(code));
   return code;
 }
 
@@ -62,10 +62,10 @@ export async function useRecoveryCode(
   userId: string,
   code: string,
 ): Promise<string | undefined> {
-  const given = hashSecret(code.replace(/[\s-]/g, '').toUpperCase());
+  const hash = hashSecret(code.replace(/[\s-]/g, '').toUpperCase());
   const next = newCode(random);
   const isRight = await updateWithResult(authenticators, recoveryCodeId(userId), (current) =>
-    isSameSecret(current.codeHash ?? '', given)
+    isSameSecret(current.codeHash ?? '', hash)
       ? { result: true, next: { ...current, codeHash: hashSecret(next) } }
       : { result: false },
   );

@@ -7,8 +7,8 @@ import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import type { Claimant } from '../claimant.ts';
 import type { Factor, FactorDependencies, Verification } from '../factor.ts';
 import { activeAuthenticators } from '../policy.ts';
-import { countingGuesses } from '../verify.ts';
-import { KIND, useRecoveryCode } from './codes.ts';
+import { countGuesses } from '../verify.ts';
+import { RECOVERY_KIND, useRecoveryCode } from './codes.ts';
 
 const EVENTS = { success: 'gd_recovery_succeed', failure: 'gd_recovery_failed' } as const;
 
@@ -16,11 +16,11 @@ const EVENTS = { success: 'gd_recovery_succeed', failure: 'gd_recovery_failed' }
 function verify(deps: FactorDependencies, claimant: Claimant, code: string): Promise<Verification> {
   const verifyCode = async (): Promise<Verification> => {
     const { user } = claimant;
-    const has = (await activeAuthenticators(deps, user)).some(({ kind }) => kind === KIND);
+    const has = (await activeAuthenticators(deps, user)).some(({ kind }) => kind === RECOVERY_KIND);
     const recoveryCode = has ? await useRecoveryCode(deps, user.id, code) : undefined;
     return recoveryCode === undefined ? { ok: false, outcome: 'wrong' } : { ok: true, recoveryCode };
   };
-  return countingGuesses(deps, claimant, verifyCode, EVENTS);
+  return countGuesses(deps, claimant, verifyCode, EVENTS);
 }
 
 export const recoveryCode: Factor = {

@@ -24,10 +24,10 @@ interface NewFactor {
 interface UserFactors {
   of(userId: string): Promise<Authenticator[]>;
   get(id: string): Promise<Authenticator | undefined>;
-  give(
+  addConfirmed(
     userId: string,
     given: readonly NewFactor[],
-    options?: { instead?: boolean; check?(present: readonly Authenticator[]): void },
+    options?: { replaces?: boolean; check?(present: readonly Authenticator[]): void },
   ): Promise<Authenticator[]>;
   update(id: string, change: (current: Authenticator) => Authenticator): Promise<Authenticator | undefined>;
   remove(id: string): Promise<unknown>;

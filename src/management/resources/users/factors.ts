@@ -46,7 +46,7 @@ const allCalls: Call<UserFactorsDependencies>[] = [
     handle: async (deps, { params, body }) => {
       const user = await userOf(deps, params.id);
       const wanted = factorOf(body);
-      const [made] = await deps.authenticators.give(user.id, [wanted], {
+      const [made] = await deps.authenticators.addConfirmed(user.id, [wanted], {
         check: (own) => {
           if (wanted.kind !== 'otp' && own.some((one) => one.active && isSame(one, wanted)))
             throw conflict('The authentication method already exists.', 'authentication_method_conflict')();
@@ -67,7 +67,7 @@ const allCalls: Call<UserFactorsDependencies>[] = [
       if ((await passkeysOf(deps.store, user.id)).length > 0)
         throw apiError(403, 'The user has passkeys, which cannot be replaced.');
       const before = (await deps.authenticators.of(user.id)).map(methodView);
-      const made = await deps.authenticators.give(user.id, body.map(factorOf), { instead: true });
+      const made = await deps.authenticators.addConfirmed(user.id, body.map(factorOf), { replaces: true });
       const after = made.map(methodView);
       return ok(after, { before, after });
     },
