@@ -72,7 +72,7 @@ export interface TenantDependencies {
   /** Waits between two attempts to send a message. Tests pass their own. */
   pause?: Pause;
   /** How long a request waits for the outcome of its message, milliseconds. */
-  patience?: number;
+  maxWait?: number;
   waits?: Waits;
   /** The idle threads that scripts may use, and that they are returned to at the stop. */
   spareThreads?: SpareThreads | undefined;
@@ -95,7 +95,7 @@ export async function createCapabilities(deps: CapabilityDependencies) {
   const { events, ...logged } = tenantLog(deps, config, background);
   const challenges = createChallenges({ store, clock, random });
   const limiting = { store, config, clock, measures: metrics?.measures };
-  const rateLimits = createRateLimits({ ...limiting, limits: LIMITS, ofRoutes: ROUTE_LIMITS });
+  const rateLimits = createRateLimits({ ...limiting, limits: LIMITS, routeLimits: ROUTE_LIMITS });
   const leases = createLeases({ store, clock, random });
   const callers = createKnownCallers(store, clock);
   const rules = outboundRules(outboundAllow(settings));
@@ -177,7 +177,7 @@ function delivery(
     locales: Views['locales'];
     outbound: Outbound;
     rateLimits: RateLimits;
-    takeBack: Challenges['takeBack'];
+    revoke: Challenges['revoke'];
   },
 ) {
   const { settings, log, clock, wallClock, random } = deps;

@@ -33,7 +33,7 @@ import { createHasher, type Hasher } from './users/hashing.ts';
 import { createUsers, type Users } from './users/users.ts';
 
 /** What a start is given. Tests inject the dependencies of the tenant; the store uses the spare threads, too. */
-interface StartOptions extends Pick<TenantDependencies, 'patience' | 'pause' | 'spareThreads' | 'waits'> {
+interface StartOptions extends Pick<TenantDependencies, 'maxWait' | 'pause' | 'spareThreads' | 'waits'> {
   env: Readonly<Record<string, string | undefined>>;
   log: Logger;
   /** Reads the tenant file that the settings name. */
@@ -93,7 +93,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
   checkFile(read, loaded, log);
 
   const { dataDir, databaseUrl, secretsKey } = read;
-  const { pause, patience, spareThreads } = options;
+  const { pause, maxWait, spareThreads } = options;
   const keeping = { dataDir, databaseUrl, secretsKey, searchMs: waits.search, spareThreads };
   const opened = await open({ ...keeping, clock, wallClock, log, random });
   try {
@@ -111,7 +111,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
       waits,
       spareThreads,
       ...(pause && { pause }),
-      ...(patience !== undefined && { patience }),
+      ...(maxWait !== undefined && { maxWait }),
     };
     const people = { users, administrators };
     const tenant = { settings: read, store, ...people, log, clock, wallClock, random, ...given };

@@ -35,7 +35,7 @@ export interface Actor {
   userAgent: string;
   languages: Languages;
   /** The origin of the custom domain of the request, if any. */
-  at?: string | undefined;
+  origin?: string | undefined;
   login: ActingLogin;
 }
 
@@ -43,10 +43,10 @@ export interface Actor {
 export function actorFrom(
   { config }: { config: Pick<Config, 'customOrigins'> },
   ctx: Context,
-  who: Pick<Actor, 'user' | 'clientId' | 'login'>,
+  authenticated: Pick<Actor, 'user' | 'clientId' | 'login'>,
 ): Actor {
-  const asked = { ip: ctx.ip, userAgent: ctx.get('User-Agent'), languages: languagesOf(ctx) };
-  return { ...who, ...asked, at: customOrigin(ctx, { config }) };
+  const request = { ip: ctx.ip, userAgent: ctx.get('User-Agent'), languages: languagesOf(ctx) };
+  return { ...authenticated, ...request, origin: customOrigin(ctx, { config }) };
 }
 
 /** How old a login may be for a change of authentication methods, seconds. */
@@ -66,9 +66,9 @@ export async function requireFactor(deps: FactorDependencies, { user, login }: A
  * Checks, right before a change, that the login is still valid and proves the user's present second factors.
  * @throws AuthError 401 `insufficient_user_authentication`.
  */
-export async function requireRight(deps: FactorDependencies, actor: Actor): Promise<void> {
+export async function requireValidLogin(deps: FactorDependencies, actor: Actor): Promise<void> {
   await requireFactor(deps, actor);
-  if ((await deps.elevation.permissionOf(proofOf(actor))) !== undefined) return;
+  if ((await deps.elevation.permissionOf(asToken(actor))) !== undefined) return;
   throw stepUp({ max_age: 0 }, 'The password or the second factors have changed since this login.');
 }
 
@@ -78,7 +78,7 @@ export async function requireRight(deps: FactorDependencies, actor: Actor): Prom
  * @throws AuthError 401 `insufficient_user_authentication` with `max_age` (RFC 9470 §3).
  */
 export async function requireFreshLogin(deps: FactorDependencies, actor: Actor): Promise<void> {
-  await requireRight(deps, actor);
+  await requireValidLogin(deps, actor);
   const { authTime } = actor.login;
   const age = epochSeconds(deps.wallClock) - (authTime ?? Number.NEGATIVE_INFINITY);
   // A time in the future was not measured with this clock.
@@ -90,7 +90,7 @@ export async function requireFreshLogin(deps: FactorDependencies, actor: Actor):
  * Returns whether a login is still valid after a write. What ended the login in the meantime could not find the new
  * record.
  */
-export async function isStillGood(
+export async function isStillValid(
   { users }: Pick<FactorDependencies, 'users'>,
   { user, login }: Actor,
 ): Promise<boolean> {
@@ -103,7 +103,7 @@ export async function isStillGood(
 const SKEW = 60;
 
 /** Returns the login in the form of a token, as `Elevation` takes it. */
-function proofOf({ user, clientId, login }: Actor): ApiToken {
+function asToken({ user, clientId, login }: Actor): ApiToken {
   const { id, amr, credentialVersion, factors } = login;
   const claims = { amr, credential_version: credentialVersion, factors_changed: factors };
   return { userId: user.id, clientId, scopes: [], id, claims };
@@ -113,5 +113,5 @@ function proofOf({ user, clientId, login }: Actor): ApiToken {
 export function factorRequestOf(actor: Actor): FactorRequest {
   const { user, clientId, ip, languages, login } = actor;
   const { credentialVersion } = login;
-  return { user, clientId, ip, languages, credentialVersion, token: proofOf(actor) };
+  return { user, clientId, ip, languages, credentialVersion, token: asToken(actor) };
 }

@@ -15,7 +15,7 @@ import {
   connectedAccountsOf,
   keepConnectedAccount,
 } from '../users/connected-accounts.ts';
-import { type Actor, isStillGood, requireFactor, requireRight } from './actor.ts';
+import { type Actor, isStillValid, requireFactor, requireValidLogin } from './actor.ts';
 import type { connectBody } from './connected-schemas.ts';
 import { unknownSession } from './enrollments.ts';
 import { invalidField } from './errors.ts';
@@ -24,26 +24,26 @@ import type { MethodDependencies } from './methods.ts';
 export interface ConnectedDependencies extends MethodDependencies, AccountConnectionDependencies {}
 
 /** How many connected accounts a user may have. */
-const MOST = 100;
+const MAX_ACCOUNTS = 100;
 
 /** A connection that was begun. */
-interface BegunConnection {
+interface StartedConnection {
   authSession: string;
   ticket: string;
 }
 
 /**
  * Begins to connect an account.
- * @throws AuthError 401 as {@link requireRight}; 400 when the connection does not connect accounts for this
+ * @throws AuthError 401 as {@link requireValidLogin}; 400 when the connection does not connect accounts for this
  *   application, the redirect URI is not one of its callbacks, a public application sends no PKCE challenge, or the
  *   user has too many connected accounts.
  */
-export async function beginConnection(
+export async function startConnection(
   deps: ConnectedDependencies,
   actor: Actor,
-  wanted: z.output<typeof connectBody>,
-): Promise<BegunConnection> {
-  await requireRight(deps, actor);
+  request: z.output<typeof connectBody>,
+): Promise<StartedConnection> {
+  await requireValidLogin(deps, actor);
   const { user, clientId, login } = actor;
   const {
     connection: name,
@@ -51,7 +51,7 @@ export async function beginConnection(
     code_challenge: codeChallenge,
     state,
     scopes,
-  } = wanted;
+  } = request;
   const client = await deps.config.client(clientId);
   const found = (await connectable(deps.config, clientId)).find(({ connection }) => connection.name === name);
   if (found === undefined)
@@ -63,7 +63,7 @@ export async function beginConnection(
     throw invalidField('redirect_uri', 'The address is not a callback of this application.');
   if (codeChallenge === undefined && authenticationMethod(client) === 'none')
     throw invalidField('code_challenge', 'A public application must send a code_challenge (RFC 7636).');
-  if ((await connectedAccountsOf(deps, user.id)).length >= MOST)
+  if ((await connectedAccountsOf(deps, user.id)).length >= MAX_ACCOUNTS)
     throw invalidField('connection', 'There are too many connected accounts: one must be removed.');
   return beginConnecting(deps, {
     userId: user.id,
@@ -75,14 +75,14 @@ export async function beginConnection(
     state,
     codeChallenge,
     additional: Object.fromEntries(
-      Object.entries(wanted.authorization_params ?? {}).map(([key, value]) => [key, String(value)]),
+      Object.entries(request.authorization_params ?? {}).map(([key, value]) => [key, String(value)]),
     ),
   });
 }
 
 /**
  * Stores the account that was connected. Of several concurrent calls one succeeds.
- * @throws AuthError 401 as {@link requireRight}; 400 as {@link completeConnecting}, and when the connection no
+ * @throws AuthError 401 as {@link requireValidLogin}; 400 as {@link completeConnecting}, and when the connection no
  *   longer connects accounts.
  */
 export async function completeConnection(
@@ -90,24 +90,24 @@ export async function completeConnection(
   actor: Actor,
   proof: Pick<Completion, 'authSession' | 'connectCode' | 'codeVerifier' | 'redirectUri'>,
 ): Promise<ConnectedAccount> {
-  await requireRight(deps, actor);
+  await requireValidLogin(deps, actor);
   const { user, clientId, login } = actor;
-  const by = { userId: user.id, clientId, login: login.id };
-  const { connecting, upstreamId, grant } = await completeConnecting(deps, { ...proof, ...by });
+  const owner = { userId: user.id, clientId, login: login.id };
+  const { connecting, upstreamId, grant } = await completeConnecting(deps, { ...proof, ...owner });
   const found = (await connectable(deps.config, clientId)).find(
     ({ connection }) => connection.id === connecting.connectionId,
   );
   if (found === undefined) throw unknownSession();
-  const given = { upstreamId, grant, asked: connecting.scopes };
-  const kept = await keepConnectedAccount(deps, user.id, found.connection, given);
+  const authorized = { upstreamId, grant, asked: connecting.scopes };
+  const account = await keepConnectedAccount(deps, user.id, found.connection, authorized);
   // What ended the login or removed the connection in the meantime did not find this record.
   const isThere = (await deps.store.collection('connections').get(connecting.connectionId)) !== undefined;
-  if (!isThere || !(await isStillGood(deps, actor))) {
-    await deps.store.collection('connectedAccounts').delete(kept.id);
+  if (!isThere || !(await isStillValid(deps, actor))) {
+    await deps.store.collection('connectedAccounts').delete(account.id);
     throw unknownSession();
   }
-  await notify(deps, actor, 'account_connected', kept);
-  return kept;
+  await notify(deps, actor, 'account_connected', account);
+  return account;
 }
 
 /** Lists a user's connected accounts, or those of one connection. @throws AuthError 401 as {@link requireFactor}. */
@@ -123,10 +123,10 @@ export async function listConnected(
 
 /**
  * Removes a connected account and its tokens.
- * @throws AuthError 401 as {@link requireRight}; 404 if the user has none with that id.
+ * @throws AuthError 401 as {@link requireValidLogin}; 404 if the user has none with that id.
  */
 export async function removeConnected(deps: ConnectedDependencies, actor: Actor, id: string): Promise<void> {
-  await requireRight(deps, actor);
+  await requireValidLogin(deps, actor);
   const found = (await connectedAccountsOf(deps, actor.user.id)).find((one) => one.id === id);
   if (found === undefined || !(await deps.store.collection('connectedAccounts').delete(id)))
     throw new AuthError(404, 'not_found', 'There is no such connected account.');

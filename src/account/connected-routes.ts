@@ -7,11 +7,11 @@ import { CONNECT } from '../connections/connected/routes.ts';
 import type { RouteDeclarations } from '../http/routes.ts';
 import { connectedAccountView } from '../users/connected-accounts.ts';
 import {
-  beginConnection,
   type ConnectedDependencies,
   completeConnection,
   listConnected,
   removeConnected,
+  startConnection,
 } from './connected-accounts.ts';
 import {
   accountsAnswer,
@@ -25,7 +25,7 @@ import {
 } from './connected-schemas.ts';
 import type { AccountRoutesDependencies } from './enroll-by-api.ts';
 import { invalidQuery } from './errors.ts';
-import { actorIn, myAccountRoute, withBody, withToken } from './route.ts';
+import { actorIn, myAccountRoute, withToken, withTokenAndBody } from './route.ts';
 
 export interface ConnectedRoutesDependencies extends AccountRoutesDependencies, ConnectedDependencies {}
 
@@ -37,11 +37,11 @@ export const connectedAccountRoutes: RouteDeclarations<ConnectedRoutesDependenci
     ...myAccountRoute,
     summary: 'Begin to connect an account at another provider',
     answers: { 201: { description: 'The URL for the browser, with the ticket', body: connectAnswer } },
-    ...withBody<ConnectedRoutesDependencies, typeof connectBody>(
+    ...withTokenAndBody<ConnectedRoutesDependencies, typeof connectBody>(
       'create:me:connected_accounts',
       connectBody,
       async (deps, ctx, actor, body) => {
-        const { authSession, ticket } = await beginConnection(deps, actor, body);
+        const { authSession, ticket } = await startConnection(deps, actor, body);
         ctx.status = 201;
         ctx.body = {
           connect_uri: `${deps.issuer}${CONNECT.slice(1)}`,
@@ -56,18 +56,18 @@ export const connectedAccountRoutes: RouteDeclarations<ConnectedRoutesDependenci
     ...myAccountRoute,
     summary: 'Complete the connection of an account',
     answers: { 201: { description: 'The account', body: connectedAnswer } },
-    ...withBody<ConnectedRoutesDependencies, typeof completeBody>(
+    ...withTokenAndBody<ConnectedRoutesDependencies, typeof completeBody>(
       'create:me:connected_accounts',
       completeBody,
       async (deps, ctx, actor, body) => {
-        const kept = await completeConnection(deps, actor, {
+        const account = await completeConnection(deps, actor, {
           authSession: body.auth_session,
           connectCode: body.connect_code,
           codeVerifier: body.code_verifier,
           redirectUri: body.redirect_uri,
         });
         ctx.status = 201;
-        ctx.body = connectedAccountView(kept);
+        ctx.body = connectedAccountView(account);
       },
     ),
   },

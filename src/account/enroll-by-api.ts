@@ -5,11 +5,11 @@ import type { FactorDependencies } from '../factors/factor.ts';
 import type { MethodType } from '../records/second-factors.ts';
 import type { Actor } from './actor.ts';
 import type { CallerDependencies } from './caller.ts';
-import { beginFactor, type EnrollmentDependencies, verifyFactor } from './enrollments.ts';
+import { type EnrollmentDependencies, startFactor, verifyFactor } from './enrollments.ts';
 import { invalidField } from './errors.ts';
 import type { createBody, verifyBody } from './parameter-schemas.ts';
-import { beginPasskey, NEW_PASSKEY, verifyPasskey, type WantedIdentity } from './passkeys.ts';
-import { beginPassword, type PasswordDependencies, verifyPassword } from './passwords.ts';
+import { type IdentitySelection, NEW_PASSKEY, startPasskey, verifyPasskey } from './passkeys.ts';
+import { type PasswordDependencies, startPasswordChange, verifyPassword } from './passwords.ts';
 import { PASSWORD_PREFIX } from './views.ts';
 
 export interface AccountRoutesDependencies
@@ -23,7 +23,7 @@ export interface AccountRoutesDependencies
 type Deps = AccountRoutesDependencies;
 
 /** Path of the authentication methods. */
-export const METHODS = '/me/v1/authentication-methods';
+export const METHODS_PATH = '/me/v1/authentication-methods';
 
 /** Handles `POST /authentication-methods`. */
 export async function handleCreate(
@@ -33,30 +33,30 @@ export async function handleCreate(
   body: z.output<typeof createBody>,
 ): Promise<void> {
   const { type, phone_number: phone, email, connection } = body;
-  const wanted = { connection, identity_user_id: body.identity_user_id ?? body.identity };
+  const selection = { connection, identity_user_id: body.identity_user_id ?? body.identity };
   if (type === 'password') {
-    const { id, authSession, policy } = await beginPassword(deps, actor, wanted);
+    const { id, authSession, policy } = await startPasswordChange(deps, actor, selection);
     return answer(deps, ctx, id, { id, auth_session: authSession, policy });
   }
-  const begun = type === 'passkey' ? await createPasskey(deps, actor, wanted) : undefined;
-  const { id, ...created } = begun ?? (await createFactor(deps, actor, type, phone ?? email));
-  answer(deps, ctx, id, { ...(begun === undefined && { id }), ...created });
+  const started = type === 'passkey' ? await createPasskey(deps, actor, selection) : undefined;
+  const { id, ...created } = started ?? (await createFactor(deps, actor, type, phone ?? email));
+  answer(deps, ctx, id, { ...(started === undefined && { id }), ...created });
 }
 
 function answer({ issuer }: Pick<Deps, 'issuer'>, ctx: Context, id: string, body: object): void {
   ctx.status = 201;
-  ctx.set('Location', `${issuer}${METHODS.slice(1)}/${encodeURIComponent(id)}`);
+  ctx.set('Location', `${issuer}${METHODS_PATH.slice(1)}/${encodeURIComponent(id)}`);
   ctx.body = body;
 }
 
-async function createPasskey(deps: Deps, actor: Actor, wanted: WantedIdentity) {
-  const { authSession, options } = await beginPasskey(deps, actor, wanted);
+async function createPasskey(deps: Deps, actor: Actor, selection: IdentitySelection) {
+  const { authSession, options } = await startPasskey(deps, actor, selection);
   return { id: NEW_PASSKEY, auth_session: authSession, authn_params_public_key: options };
 }
 
 async function createFactor(deps: Deps, actor: Actor, type: MethodType, address: string | undefined) {
-  const begun = await beginFactor(deps, actor, { type, address });
-  const { id, authSession, options, barcodeUri, secret, recoveryCode } = begun;
+  const started = await startFactor(deps, actor, { type, address });
+  const { id, authSession, options, barcodeUri, secret, recoveryCode } = started;
   return {
     id,
     auth_session: authSession,
@@ -74,7 +74,7 @@ export async function handleVerify(
   actor: Actor,
   body: z.output<typeof verifyBody>,
 ): Promise<void> {
-  const { auth_session: authSession, otp_code: code = '', authn_response: answered } = body;
+  const { auth_session: authSession, otp_code: code = '', authn_response: response } = body;
   const { new_password: password } = body;
   const id = String(ctx.params.id);
   if (id.startsWith(PASSWORD_PREFIX)) {
@@ -83,11 +83,11 @@ export async function handleVerify(
     ctx.body = await verifyPassword(deps, ctx, actor, { id, authSession, password });
     return;
   }
-  if (id === NEW_PASSKEY && answered === undefined) throw invalidField('authn_response', 'Required');
-  const made =
+  if (id === NEW_PASSKEY && response === undefined) throw invalidField('authn_response', 'Required');
+  const method =
     id === NEW_PASSKEY
-      ? await verifyPasskey(deps, actor, { authSession, answered: JSON.stringify(answered) })
-      : await verifyFactor(deps, actor, { id, authSession, code, answered });
+      ? await verifyPasskey(deps, actor, { authSession, response: JSON.stringify(response) })
+      : await verifyFactor(deps, actor, { id, authSession, code, response: response });
   ctx.status = 201;
-  ctx.body = made;
+  ctx.body = method;
 }

@@ -6,7 +6,7 @@ import { activeAuthenticators, enabledFactors } from '../factors/policy.ts';
 import { prepareRecoveryCode, recoveryCodeId, saveRecoveryCode } from '../factors/recovery/codes.ts';
 import { AuthError } from '../http/errors.ts';
 import { type MethodType, methodTypeOf, SECOND_FACTORS } from '../records/second-factors.ts';
-import { type Actor, factorRequestOf, requireFreshLogin, requireRight } from './actor.ts';
+import { type Actor, factorRequestOf, requireFreshLogin, requireValidLogin } from './actor.ts';
 import { invalidField } from './errors.ts';
 import { notifyOfMethod } from './method-notices.ts';
 import { type MethodDependencies, noMethod } from './methods.ts';
@@ -22,7 +22,7 @@ interface NewFactor {
 }
 
 /** An enrolment that was begun. */
-interface BegunFactor {
+interface StartedFactor {
   id: string;
   authSession: string;
   type: MethodType;
@@ -37,10 +37,10 @@ interface BegunFactor {
 }
 
 const PURPOSE = 'account_enrollment';
-const SECONDS = 600;
+const ENROLLMENT_SECONDS = 600;
 
 /** What is stored with an `auth_session`. */
-interface KeptEnrollment {
+interface StoredEnrollment {
   /** The login that began the enrolment. */
   login: string;
   clientId: string;
@@ -62,26 +62,26 @@ export function factorsOf(deps: Pick<MethodDependencies, 'config' | 'factors'>):
  * @throws AuthError 401 when the login is not fresh; 400 when the factor is off or cannot be enrolled by the API,
  *   or the address is invalid; 429; 503 when a code cannot be sent.
  */
-export async function beginFactor(
+export async function startFactor(
   deps: EnrollmentDependencies,
   actor: Actor,
   { type, address }: NewFactor,
-): Promise<BegunFactor> {
+): Promise<StartedFactor> {
   await requireFreshLogin(deps, actor);
   const factor = factorsOf(deps).get(type);
   if (factor === undefined) throw notOffered(type);
-  if (factor.recovers === true) return beginRecoveryCode(deps, actor, type);
+  if (factor.recovers === true) return startRecoveryCode(deps, actor, type);
   const { requestedAs = [], creationOptions } = factor.enroll ?? {};
   if (requestedAs.length === 0 && creationOptions === undefined) throw notOffered(type);
   const request = factorRequestOf(actor);
-  const enrolled: StartedEnrollment = await enroll(deps, request, { factor, address });
-  const { authenticator, barcodeUri, secret, recoveryCode } = enrolled;
-  const asked = { authenticatorId: authenticator.id, login: actor.login.id, at: actor.at };
-  const made = await creationOptions?.(deps, request, asked);
-  const { oobCode } = made ?? enrolled;
-  const kept = { id: authenticator.id, type, ...(oobCode !== undefined && { oobCode }) };
-  const authSession = await keep(deps, actor, kept);
-  return { ...kept, authSession, barcodeUri, secret, recoveryCode, options: made?.options };
+  const started: StartedEnrollment = await enroll(deps, request, { factor, address });
+  const { authenticator, barcodeUri, secret, recoveryCode } = started;
+  const context = { authenticatorId: authenticator.id, login: actor.login.id, at: actor.origin };
+  const creation = await creationOptions?.(deps, request, context);
+  const { oobCode } = creation ?? started;
+  const enrollment = { id: authenticator.id, type, ...(oobCode !== undefined && { oobCode }) };
+  const authSession = await storeEnrollment(deps, actor, enrollment);
+  return { ...enrollment, authSession, barcodeUri, secret, recoveryCode, options: creation?.options };
 }
 
 function notOffered(type: MethodType): AuthError {
@@ -89,30 +89,30 @@ function notOffered(type: MethodType): AuthError {
 }
 
 /** Makes a recovery code for a user with a second factor. It replaces the user's present one when it is verified. */
-async function beginRecoveryCode(
+async function startRecoveryCode(
   deps: EnrollmentDependencies,
   actor: Actor,
   type: MethodType,
-): Promise<BegunFactor> {
+): Promise<StartedFactor> {
   if ((await activeAuthenticators(deps, actor.user)).length === 0)
     throw invalidField('type', 'A recovery code takes a factor that it recovers.');
   const { code, codeHash } = prepareRecoveryCode(deps.random);
-  const kept = { id: `${SECOND_FACTORS['recovery-code'].prefix}|new`, type, codeHash };
-  return { ...kept, authSession: await keep(deps, actor, kept), recoveryCode: code };
+  const enrollment = { id: `${SECOND_FACTORS['recovery-code'].prefix}|new`, type, codeHash };
+  return { ...enrollment, authSession: await storeEnrollment(deps, actor, enrollment), recoveryCode: code };
 }
 
-async function keep(
+async function storeEnrollment(
   deps: EnrollmentDependencies,
   { user, clientId, login }: Actor,
-  kept: Omit<KeptEnrollment, 'login' | 'clientId'>,
+  started: Omit<StoredEnrollment, 'login' | 'clientId'>,
 ): Promise<string> {
-  const enrollment: KeptEnrollment = { ...kept, login: login.id, clientId };
+  const enrollment: StoredEnrollment = { ...started, login: login.id, clientId };
   const { secret } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
     // One enrolment of a type for each login. The next one replaces it.
-    subject: `${user.id}\n${login.id}\n${kept.type}`,
+    subject: `${user.id}\n${login.id}\n${started.type}`,
     userId: user.id,
-    ttlSeconds: SECONDS,
+    ttlSeconds: ENROLLMENT_SECONDS,
     data: { enrollment },
   });
   return secret;
@@ -124,30 +124,30 @@ interface FactorProof {
   authSession: string;
   code: string;
   /** The result of `navigator.credentials.create`, in the format of `toJSON`. */
-  answered?: object | undefined;
+  response?: object | undefined;
 }
 
 /**
  * Verifies a second factor by its first use. Of several concurrent calls one succeeds.
- * @throws AuthError 401 as {@link requireRight}; 400 `invalid_grant` when the code is wrong or the `auth_session`
+ * @throws AuthError 401 as {@link requireValidLogin}; 400 `invalid_grant` when the code is wrong or the `auth_session`
  *   is unknown, used, expired or another login's; 400 `authorization_pending` while a device has not answered; 429.
  */
 export async function verifyFactor(
   deps: EnrollmentDependencies,
   actor: Actor,
-  { id, authSession, code, answered }: FactorProof,
+  { id, authSession, code, response }: FactorProof,
 ): Promise<MethodView> {
-  await requireRight(deps, actor);
-  const kept = await enrollmentOf(deps, actor, authSession);
-  if (kept === undefined || kept.id !== id) throw unknownSession();
-  const { type, codeHash } = kept;
-  const made =
+  await requireValidLogin(deps, actor);
+  const enrollment = await enrollmentOf(deps, actor, authSession);
+  if (enrollment === undefined || enrollment.id !== id) throw unknownSession();
+  const { type, codeHash } = enrollment;
+  const authenticatorId =
     codeHash === undefined
-      ? await useFirst(deps, actor, { ...kept, authSession, code, answered })
-      : await keepCode(deps, actor, authSession, codeHash);
+      ? await confirmByUse(deps, actor, { ...enrollment, authSession, code, response })
+      : await replaceRecoveryCode(deps, actor, authSession, codeHash);
   // The confirmation of any other factor has sent the mail already.
   if (codeHash !== undefined) await notifyOfMethod(deps, actor, 'method_added', type);
-  const authenticator = await deps.authenticators.get(made);
+  const authenticator = await deps.authenticators.get(authenticatorId);
   if (authenticator === undefined) throw noMethod();
   return authenticatorView(authenticator);
 }
@@ -156,12 +156,14 @@ async function enrollmentOf(
   { challenges }: EnrollmentDependencies,
   { user, clientId, login }: Actor,
   authSession: string,
-): Promise<KeptEnrollment | undefined> {
+): Promise<StoredEnrollment | undefined> {
   const verifiedChallenge = await challenges.peekTicket(PURPOSE, authSession);
-  const kept = verifiedChallenge?.data.enrollment as KeptEnrollment | undefined;
+  const enrollment = verifiedChallenge?.data.enrollment as StoredEnrollment | undefined;
   const isTheirs =
-    verifiedChallenge?.userId === user.id && kept?.login === login.id && kept.clientId === clientId;
-  return isTheirs ? kept : undefined;
+    verifiedChallenge?.userId === user.id &&
+    enrollment?.login === login.id &&
+    enrollment.clientId === clientId;
+  return isTheirs ? enrollment : undefined;
 }
 
 /** Returns the same error for every unusable `auth_session`. */
@@ -170,16 +172,16 @@ export function unknownSession(): AuthError {
 }
 
 /** Confirms an authenticator by its first use. @returns its id. */
-async function useFirst(
+async function confirmByUse(
   deps: EnrollmentDependencies,
   actor: Actor,
-  { id, type, authSession, oobCode = '', code: typed, answered }: KeptEnrollment & Omit<FactorProof, 'id'>,
+  { id, type, authSession, oobCode = '', code: typed, response }: StoredEnrollment & Omit<FactorProof, 'id'>,
 ): Promise<string> {
   const factor = factorsOf(deps).get(type);
   if (factor === undefined) throw notOffered(type);
-  const isMade = factor.enroll?.creationOptions !== undefined;
-  if (isMade && answered === undefined) throw invalidField('authn_response', 'Required');
-  const code = isMade ? JSON.stringify(answered) : typed;
+  const isCreatedInBrowser = factor.enroll?.creationOptions !== undefined;
+  if (isCreatedInBrowser && response === undefined) throw invalidField('authn_response', 'Required');
+  const code = isCreatedInBrowser ? JSON.stringify(response) : typed;
   const permit = {
     // The login decides whether it may be added to other factors.
     allowsSeveral: false,
@@ -193,7 +195,7 @@ async function useFirst(
   throw new AuthError(400, 'invalid_grant', 'The code is wrong, used or too old.');
 }
 
-async function keepCode(
+async function replaceRecoveryCode(
   deps: EnrollmentDependencies,
   { user, login }: Actor,
   authSession: string,

@@ -12,7 +12,7 @@ const TYPE = 'urn:gatehouse:error:';
 export const STEP_UP = 'insufficient_user_authentication';
 
 /** What a new login has to fulfil. */
-interface Needed {
+interface LoginRequirements {
   /** The maximum age of the login, seconds. */
   max_age?: number;
   acr_values?: string;
@@ -20,10 +20,10 @@ interface Needed {
 
 /**
  * Returns the error for an insufficient login.
- * @param needed the parameters that the application sends to `/authorize`.
+ * @param requirements the parameters that the application sends to `/authorize`.
  */
-export function stepUp(needed: Needed, description: string): AuthError {
-  return new AuthError(401, STEP_UP, description, { extra: { ...needed } });
+export function stepUp(requirements: LoginRequirements, description: string): AuthError {
+  return new AuthError(401, STEP_UP, description, { extra: { ...requirements } });
 }
 
 /** Returns the error for one member of the body. */
@@ -51,19 +51,19 @@ export const problemShape: ErrorShape = (ctx: Context, error: AuthError): void =
   ctx.set('Cache-Control', 'no-store');
   if (isBusy(error)) ctx.set('Retry-After', '1');
   // A failed proof of possession has set the header already.
-  if (CHALLENGED.has(code) && !ctx.res.hasHeader('WWW-Authenticate'))
+  if (CHALLENGE_ERRORS.has(code) && !ctx.res.hasHeader('WWW-Authenticate'))
     ctx.set('WWW-Authenticate', challenge(ctx, error));
   ctx.body = { type: `${TYPE}${code}`, status, title: STATUS_CODES[status] ?? 'Error', detail, ...extra };
   ctx.type = 'application/problem+json';
 };
 
 /** Errors that are also sent in `WWW-Authenticate` (RFC 6750 §3.1, RFC 9470 §3). */
-const CHALLENGED: ReadonlySet<string> = new Set(['invalid_token', 'insufficient_scope', STEP_UP]);
+const CHALLENGE_ERRORS: ReadonlySet<string> = new Set(['invalid_token', 'insufficient_scope', STEP_UP]);
 
 function challenge(ctx: Context, { error, error_description, extra }: AuthError): string {
   const scheme = presentedToken(ctx)?.scheme === 'dpop' ? 'DPoP' : 'Bearer';
-  const said = { error, error_description, ...extra };
-  return `${scheme} ${Object.entries(said)
+  const parameters = { error, error_description, ...extra };
+  return `${scheme} ${Object.entries(parameters)
     .map(([name, value]) => `${name}="${String(value)}"`)
     .join(', ')}`;
 }

@@ -1,5 +1,5 @@
 // Tells users by mail which authentication methods were added or removed, in case somebody else did it.
-import { tellOfMethod } from '../delivery/method-notice.ts';
+import { sendMethodNotice } from '../delivery/method-notice.ts';
 import type { FactorDependencies } from '../factors/factor.ts';
 import type { MethodType } from '../records/second-factors.ts';
 import type { Actor } from './actor.ts';
@@ -14,5 +14,5 @@ export async function notifyOfMethod(
   method: MethodType,
 ): Promise<void> {
   const application = await deps.config.client(clientId);
-  await tellOfMethod(deps, kind, { application, user, languages, ip, method });
+  await sendMethodNotice(deps, kind, { application, user, languages, ip, method });
 }

@@ -10,7 +10,7 @@ import type { Store } from '../store/contract.ts';
 import { homeOf, type Identity } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
 import { ownRelyingParty } from '../webauthn/relying-party.ts';
-import { type Actor, requireFactor, requireFreshLogin, requireRight } from './actor.ts';
+import { type Actor, requireFactor, requireFreshLogin, requireValidLogin } from './actor.ts';
 import { notifyOfMethod } from './method-notices.ts';
 import {
   authenticatorView,
@@ -81,7 +81,7 @@ export async function renameMethod(
   id: string,
   name: string,
 ): Promise<MethodView> {
-  await requireRight(deps, actor);
+  await requireValidLogin(deps, actor);
   const { rename } = await methodOf(deps, actor, id);
   if (rename === undefined) throw new AuthError(400, 'invalid_request', 'This method has no name.');
   const renamed = await rename(name);

@@ -7,13 +7,13 @@ import type { Actor } from './actor.ts';
 import { type EnrollmentDependencies, factorsOf } from './enrollments.ts';
 
 /** A type of authentication method, and whether it is a first or a second factor. */
-interface Offered {
+interface OfferedType {
   type: MethodType;
   usage: ('primary' | 'secondary')[];
 }
 
 /** Returns the first factors of the user's connections, then the second factors that are on. */
-export async function offeredTypes(deps: EnrollmentDependencies, { user }: Actor): Promise<Offered[]> {
+export async function offeredTypes(deps: EnrollmentDependencies, { user }: Actor): Promise<OfferedType[]> {
   const identities = await deps.users.identitiesOf(user.id);
   const databases = identities.filter(({ provider }) => provider === DATABASE);
   const connections = await Promise.all(
@@ -25,7 +25,7 @@ export async function offeredTypes(deps: EnrollmentDependencies, { user }: Actor
     ...(hasPasskeys ? ['passkey' as const] : []),
   ];
   return [
-    ...first.map((type): Offered => ({ type, usage: ['primary'] })),
-    ...[...factorsOf(deps).keys()].map((type): Offered => ({ type, usage: ['secondary'] })),
+    ...first.map((type): OfferedType => ({ type, usage: ['primary'] })),
+    ...[...factorsOf(deps).keys()].map((type): OfferedType => ({ type, usage: ['secondary'] })),
   ];
 }

@@ -13,7 +13,7 @@ import type { Identity } from '../users/identities.ts';
 import { creationOptions, readRegistration, verifyRegistration } from '../webauthn/ceremonies.ts';
 import { ownRelyingParty, type RelyingParty, relyingPartyFor } from '../webauthn/relying-party.ts';
 import { authenticatorName } from './aaguids.ts';
-import { type Actor, isStillGood, requireFreshLogin, requireRight } from './actor.ts';
+import { type Actor, isStillValid, requireFreshLogin, requireValidLogin } from './actor.ts';
 import { unknownSession } from './enrollments.ts';
 import { invalidField } from './errors.ts';
 import { notifyOfMethod } from './method-notices.ts';
@@ -24,13 +24,13 @@ import { type MethodView, PASSKEY_PREFIX, passkeyView } from './views.ts';
 export const NEW_PASSKEY = `${PASSKEY_PREFIX}new`;
 
 /** The identity that a passkey or password is for; by default the first one that fits. */
-export interface WantedIdentity {
+export interface IdentitySelection {
   connection?: string | undefined;
   identity_user_id?: string | undefined;
 }
 
 /** An enrolment that was begun. */
-interface BegunPasskey {
+interface StartedPasskey {
   authSession: string;
   /** For `navigator.credentials.create` (WebAuthn Level 3 §5.1.10). */
   options: object;
@@ -41,40 +41,43 @@ interface BegunPasskey {
  * @throws AuthError 401 when the login is not fresh; 400 when no connection of the user has passkeys, or the user
  *   has too many.
  */
-export async function beginPasskey(
+export async function startPasskey(
   deps: MethodDependencies,
   actor: Actor,
-  wanted: WantedIdentity,
-): Promise<BegunPasskey> {
+  selection: IdentitySelection,
+): Promise<StartedPasskey> {
   await requireFreshLogin(deps, actor);
-  const { user, clientId, login, at } = actor;
-  const connection = await connectionFor(deps, user.id, wanted);
+  const { user, clientId, login, origin } = actor;
+  const connection = await connectionFor(deps, user.id, selection);
   const own = await passkeysOf(deps, user.id);
   if (own.length >= MOST_PASSKEYS)
     throw invalidField('type', 'There are too many passkeys: one must be removed.');
   const owner = { userId: user.id, login: login.id };
-  const { authSession, challenge } = await beginSession(deps, { clientId, connection, at, owner });
+  const { authSession, challenge } = await beginSession(deps, { clientId, connection, at: origin, owner });
   const registration = passkeyRegistration(challenge, user.id, accountNameOf(user), own);
-  return { authSession, options: creationOptions(await relyingPartyOf(deps, clientId, at), registration) };
+  return {
+    authSession,
+    options: creationOptions(await relyingPartyOf(deps, clientId, origin), registration),
+  };
 }
 
 /** Returns whether an identity is the one that was asked for. */
 export function isIdentity(
   { connection, provider, upstream_id: id }: Pick<Identity, 'connection' | 'provider' | 'upstream_id'>,
-  { connection: named, identity_user_id: wanted }: WantedIdentity,
+  { connection: selectedConnection, identity_user_id: selectedId }: IdentitySelection,
 ): boolean {
-  if (named !== undefined && named !== connection) return false;
-  return wanted === undefined || [id, `${provider}|${id}`].includes(wanted);
+  if (selectedConnection !== undefined && selectedConnection !== connection) return false;
+  return selectedId === undefined || [id, `${provider}|${id}`].includes(selectedId);
 }
 
 /** Returns the name of the connection that the passkey is for. @throws AuthError 400 */
 async function connectionFor(
   { users, config }: MethodDependencies,
   userId: string,
-  wanted: WantedIdentity,
+  selection: IdentitySelection,
 ): Promise<string> {
   for (const identity of await users.identitiesOf(userId)) {
-    if (!isIdentity(identity, wanted)) continue;
+    if (!isIdentity(identity, selection)) continue;
     const { connection: name } = identity;
     const connection = await config.connection(name);
     if (connection !== undefined && passkeyOptions(connection) !== undefined) return name;
@@ -86,43 +89,43 @@ async function connectionFor(
 async function relyingPartyOf(
   deps: MethodDependencies,
   clientId: string,
-  at: string | undefined,
+  origin: string | undefined,
 ): Promise<RelyingParty> {
   const client = await deps.config.client(clientId);
-  return client === undefined ? ownRelyingParty(deps, at) : relyingPartyFor(deps, client, at);
+  return client === undefined ? ownRelyingParty(deps, origin) : relyingPartyFor(deps, client, origin);
 }
 
 /**
  * Stores a passkey that the authenticator has created. Of several concurrent calls one succeeds.
- * @param answered the result of `navigator.credentials.create` in the format of `toJSON`, as JSON.
- * @throws AuthError 401 as {@link requireRight}; 400 `invalid_grant` when the answer is invalid or the
+ * @param response the result of `navigator.credentials.create` in the format of `toJSON`, as JSON.
+ * @throws AuthError 401 as {@link requireValidLogin}; 400 `invalid_grant` when the answer is invalid or the
  *   `auth_session` is unknown, used, expired or another login's.
  */
 export async function verifyPasskey(
   deps: MethodDependencies,
   actor: Actor,
-  { authSession, answered }: { authSession: string; answered: string },
+  { authSession, response }: { authSession: string; response: string },
 ): Promise<MethodView> {
-  await requireRight(deps, actor);
+  await requireValidLogin(deps, actor);
   const { user, clientId, userAgent, login } = actor;
   const ended = await endSession(deps, authSession, clientId);
   const owner = ended?.session.owner;
   if (ended === undefined || owner?.userId !== user.id || owner.login !== login.id) throw unknownSession();
-  const read = readRegistration(answered);
-  if (read === undefined) throw notGood();
+  const registrationResponse = readRegistration(response);
+  if (registrationResponse === undefined) throw invalidPasskey();
   const registration = passkeyRegistration(ended.challenge, user.id, accountNameOf(user));
   const party = await relyingPartyOf(deps, clientId, ended.session.at);
-  const credential = await verifyRegistration(party, read, registration);
-  if (credential === undefined) throw notGood();
+  const credential = await verifyRegistration(party, registrationResponse, registration);
+  if (credential === undefined) throw invalidPasskey();
   const { connection } = ended.session;
   await connectionFor(deps, user.id, { connection });
   const name = authenticatorName(credential.aaguid);
-  const isKept = await deps.factorChanges.apply(user.id, login.id, () =>
+  const isStored = await deps.factorChanges.apply(user.id, login.id, () =>
     keepPasskey(deps, credential, { user_id: user.id, connection, userAgent, registration, party, name }),
   );
-  if (!isKept) throw notGood();
+  if (!isStored) throw invalidPasskey();
   // What ended the login in the meantime did not find this passkey.
-  if (!(await isStillGood(deps, actor))) {
+  if (!(await isStillValid(deps, actor))) {
     await endPasskey(deps, credential);
     throw unknownSession();
   }
@@ -134,13 +137,13 @@ export async function verifyPasskey(
     ip: actor.ip,
   });
   await notifyOfMethod(deps, actor, 'method_added', 'passkey');
-  const made = (await passkeysOf(deps, user.id)).find(
+  const stored = (await passkeysOf(deps, user.id)).find(
     (one) => one.credential_id === credential.credential_id,
   );
-  if (made === undefined) throw noMethod();
-  return passkeyView(made, party.id);
+  if (stored === undefined) throw noMethod();
+  return passkeyView(stored, party.id);
 }
 
-function notGood(): AuthError {
+function invalidPasskey(): AuthError {
   return new AuthError(400, 'invalid_grant', 'The passkey is not good.');
 }

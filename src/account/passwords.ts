@@ -14,11 +14,11 @@ import type { Connection } from '../records/collections.ts';
 import { changesPasswords, databaseOptions } from '../records/database-options.ts';
 import type { Identity } from '../users/identities.ts';
 import { publishedPolicy } from '../users/password-policy.ts';
-import { type Actor, FRESH_SECONDS, requireFreshLogin, requireRight } from './actor.ts';
+import { type Actor, FRESH_SECONDS, requireFreshLogin, requireValidLogin } from './actor.ts';
 import { unknownSession } from './enrollments.ts';
 import { invalidField } from './errors.ts';
 import { type MethodDependencies, passwordsOf } from './methods.ts';
-import { isIdentity, type WantedIdentity } from './passkeys.ts';
+import { type IdentitySelection, isIdentity } from './passkeys.ts';
 import { type MethodView, passwordId, passwordView } from './views.ts';
 
 export interface PasswordDependencies extends MethodDependencies, ResetDependencies {
@@ -29,7 +29,7 @@ export interface PasswordDependencies extends MethodDependencies, ResetDependenc
 const PURPOSE = 'account_password';
 
 /** A change of password that was begun. */
-interface BegunPassword {
+interface StartedPasswordChange {
   id: string;
   authSession: string;
   /** The password policy of the connection. */
@@ -37,7 +37,7 @@ interface BegunPassword {
 }
 
 /** The login that may set the password, and the identity that it is for. */
-interface KeptPassword {
+interface StoredPasswordChange {
   login: string;
   clientId: string;
   identityId: string;
@@ -48,16 +48,16 @@ interface KeptPassword {
  * @throws AuthError 401 when the login is not fresh; 400 when no identity of the user has a password that can be
  *   changed here.
  */
-export async function beginPassword(
+export async function startPasswordChange(
   deps: PasswordDependencies,
   actor: Actor,
-  wanted: WantedIdentity,
-): Promise<BegunPassword> {
+  selection: IdentitySelection,
+): Promise<StartedPasswordChange> {
   await requireFreshLogin(deps, actor);
   const { user, clientId, login } = actor;
-  const { identity, connection } = await identityFor(deps, actor, wanted);
+  const { identity, connection } = await identityFor(deps, actor, selection);
   const { id: identityId } = identity;
-  const kept: KeptPassword = { login: login.id, clientId, identityId };
+  const kept: StoredPasswordChange = { login: login.id, clientId, identityId };
   const { secret } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
     // One for each login. The next one replaces it.
@@ -83,10 +83,10 @@ export async function beginPassword(
 async function identityFor(
   deps: PasswordDependencies,
   { user }: Actor,
-  wanted: WantedIdentity,
+  selection: IdentitySelection,
 ): Promise<{ identity: Identity; connection: Connection }> {
   for (const identity of await passwordsOf(deps, user)) {
-    const connection = isIdentity(identity, wanted)
+    const connection = isIdentity(identity, selection)
       ? await deps.config.connection(identity.connection)
       : undefined;
     if (connection !== undefined && changesPasswords(connection)) return { identity, connection };
@@ -96,7 +96,7 @@ async function identityFor(
 
 /**
  * Sets the new password. Of several concurrent calls one succeeds.
- * @throws AuthError 401 as {@link requireRight}; 400 `invalid_grant` when the `auth_session` is unknown, used,
+ * @throws AuthError 401 as {@link requireValidLogin}; 400 `invalid_grant` when the `auth_session` is unknown, used,
  *   expired or another login's; 400 when the password is not allowed, after which the `auth_session` stays valid; 503
  *   when it could not be set.
  */
@@ -106,32 +106,32 @@ export async function verifyPassword(
   actor: Actor,
   { id, authSession, password }: { id: string; authSession: string; password: string },
 ): Promise<MethodView> {
-  await requireRight(deps, actor);
+  await requireValidLogin(deps, actor);
   const { user, clientId, login, languages } = actor;
   const open = await openReset(deps, authSession, PURPOSE);
-  const kept = open?.verifiedChallenge.data.kept as KeptPassword | undefined;
-  if (open === undefined || kept === undefined || open.user.id !== user.id) throw unknownSession();
-  if (kept.login !== login.id || kept.clientId !== clientId || passwordId(kept.identityId) !== id)
+  const change = open?.verifiedChallenge.data.kept as StoredPasswordChange | undefined;
+  if (open === undefined || change === undefined || open.user.id !== user.id) throw unknownSession();
+  if (change.login !== login.id || change.clientId !== clientId || passwordId(change.identityId) !== id)
     throw unknownSession();
   const by = { caller: { ip: ctx.ip }, languages, asker: askerOf(ctx, clientId) };
   const refusal = await resetPassword(deps, open, { ticket: authSession, purpose: PURPOSE, password, ...by });
-  if (refusal !== undefined) throw refused(refusal);
+  if (refusal !== undefined) throw refusalError(refusal);
   const [now, identities] = await Promise.all([deps.users.get(user.id), deps.users.identitiesOf(user.id)]);
-  const identity = identities.find((one) => one.id === kept.identityId);
+  const identity = identities.find((one) => one.id === change.identityId);
   if (now === undefined || identity === undefined) throw unknownSession();
   return passwordView(now, identity);
 }
 
-const WHY: Partial<Record<ResetRefusal['reason'], string>> = {
+const REASONS: Partial<Record<ResetRefusal['reason'], string>> = {
   'weak-password': 'The password is too weak.',
   'common-password': 'The password is too common.',
   'personal-password': 'The password contains personal information.',
   'used-password': 'The password was used before.',
 };
 
-function refused({ reason }: ResetRefusal): AuthError {
+function refusalError({ reason }: ResetRefusal): AuthError {
   if (reason === 'expired') return unknownSession();
   if (reason === 'not-changed')
     return new AuthError(503, 'temporarily_unavailable', 'The password could not be changed. Begin again.');
-  return invalidField('new_password', WHY[reason] ?? 'The password cannot be used.');
+  return invalidField('new_password', REASONS[reason] ?? 'The password cannot be used.');
 }

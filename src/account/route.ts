@@ -13,14 +13,14 @@ export const myAccountRoute = { limit: 'myAccount', cors: 'applications', errors
  * Returns the members of a route with a body. The access token is checked before the body is read.
  * @param scope the scope of the token.
  */
-export function withBody<D extends CallerDependencies, B extends z.ZodType>(
+export function withTokenAndBody<D extends CallerDependencies, B extends z.ZodType>(
   scope: AccountScope,
   body: B,
   handle: (deps: D, ctx: Context, actor: Actor, body: z.output<B>) => Promise<void>,
 ): Pick<RouteDeclaration<D>, 'admit' | 'body' | 'isBodyChecked' | 'handle' | 'security'> {
   return {
     ...withToken<D>(scope),
-    ...taking(body, (deps: D, ctx, given) => handle(deps, ctx, actorIn(ctx), given)),
+    ...taking(body, (deps: D, ctx, body) => handle(deps, ctx, actorIn(ctx), body)),
   };
 }
 

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { RouteDeclarations } from '../http/routes.ts';
 import { METHOD_TYPES, type MethodType } from '../records/second-factors.ts';
-import { type AccountRoutesDependencies, handleCreate, handleVerify, METHODS } from './enroll-by-api.ts';
+import { type AccountRoutesDependencies, handleCreate, handleVerify, METHODS_PATH } from './enroll-by-api.ts';
 import { invalidQuery } from './errors.ts';
 import { getMethod, listMethods, removeMethod, renameMethod } from './methods.ts';
 import { offeredTypes } from './offered.ts';
@@ -14,14 +14,14 @@ import {
   patchBody,
   verifyBody,
 } from './parameter-schemas.ts';
-import { actorIn, myAccountRoute, withBody, withToken } from './route.ts';
+import { actorIn, myAccountRoute, withToken, withTokenAndBody } from './route.ts';
 import { methodAnswer } from './views.ts';
 
 type Deps = AccountRoutesDependencies;
 
 /** The routes of authentication methods and factors. */
 export const accountRoutes: RouteDeclarations<Deps> = {
-  [`GET ${METHODS}` as const]: {
+  [`GET ${METHODS_PATH}` as const]: {
     ...myAccountRoute,
     ...withToken<Deps>('read:me:authentication_methods'),
     summary: "List the user's authentication methods",
@@ -34,7 +34,7 @@ export const accountRoutes: RouteDeclarations<Deps> = {
       ctx.body = { authentication_methods: all.filter((one) => type === undefined || one.type === type) };
     },
   },
-  [`POST ${METHODS}` as const]: {
+  [`POST ${METHODS_PATH}` as const]: {
     ...myAccountRoute,
     summary: 'Begin to add an authentication method',
     answers: {
@@ -43,15 +43,15 @@ export const accountRoutes: RouteDeclarations<Deps> = {
         body: begunAnswer,
       },
     },
-    ...withBody('create:me:authentication_methods', createBody, handleCreate),
+    ...withTokenAndBody('create:me:authentication_methods', createBody, handleCreate),
   },
-  [`POST ${METHODS}/:id/verify` as const]: {
+  [`POST ${METHODS_PATH}/:id/verify` as const]: {
     ...myAccountRoute,
     summary: 'Verify a new authentication method, which is then active',
     answers: { 201: { description: 'The authentication method', body: methodAnswer } },
-    ...withBody('create:me:authentication_methods', verifyBody, handleVerify),
+    ...withTokenAndBody('create:me:authentication_methods', verifyBody, handleVerify),
   },
-  [`GET ${METHODS}/:id` as const]: {
+  [`GET ${METHODS_PATH}/:id` as const]: {
     ...myAccountRoute,
     ...withToken<Deps>('read:me:authentication_methods'),
     summary: 'One authentication method of the user',
@@ -60,17 +60,17 @@ export const accountRoutes: RouteDeclarations<Deps> = {
       ctx.body = await getMethod(deps, actorIn(ctx), String(ctx.params.id));
     },
   },
-  [`PATCH ${METHODS}/:id` as const]: {
+  [`PATCH ${METHODS_PATH}/:id` as const]: {
     ...myAccountRoute,
     summary: 'Name an authentication method',
     answers: { 200: { description: 'The authentication method', body: methodAnswer } },
-    ...withBody('update:me:authentication_methods', patchBody, async (deps, ctx, actor, { name }) => {
+    ...withTokenAndBody('update:me:authentication_methods', patchBody, async (deps, ctx, actor, { name }) => {
       const id = String(ctx.params.id);
       ctx.body =
         name === undefined ? await getMethod(deps, actor, id) : await renameMethod(deps, actor, id, name);
     }),
   },
-  [`DELETE ${METHODS}/:id` as const]: {
+  [`DELETE ${METHODS_PATH}/:id` as const]: {
     ...myAccountRoute,
     ...withToken<Deps>('delete:me:authentication_methods'),
     summary: 'Remove an authentication method',

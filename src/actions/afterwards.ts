@@ -2,7 +2,7 @@
 // store in the same write as the operation, so that a crash loses none. Few run at once, and failures are in the log.
 import type { Deliveries } from '../delivery/deliveries.ts';
 import type { DeliveryKind } from '../delivery/delivery-kind.ts';
-import { TooManyWaiting } from '../delivery/delivery-kind.ts';
+import { TooManyDeliveries } from '../delivery/delivery-kind.ts';
 import type { Trigger } from '../records/actions.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Store, Write } from '../store/contract.ts';
@@ -21,7 +21,7 @@ export interface PreparedRun {
   /** The write that records it. */
   write: Write;
   /** Called after the write: runs the actions when there is room. */
-  begin(): void;
+  start(): void;
 }
 
 interface Afterwards<E> {
@@ -72,14 +72,14 @@ function runOf<E>({ actions, wallClock, eventOf }: AfterwardsDependencies<E>): D
       await actions.run(trigger, event, about, { execution: id, until });
     },
     // A run that failed may have done half of its work, so it is not repeated.
-    mayPass: (error) => error instanceof NotBegun,
-    gaveUp: async ({ trigger, about }, error) => {
+    isTemporary: (error) => error instanceof NotBegun,
+    onGiveUp: async ({ trigger, about }, error) => {
       // The failure of an action is in the log already.
-      if (error instanceof TooManyWaiting) actions.dropped(trigger, 'too many waited', about);
+      if (error instanceof TooManyDeliveries) actions.dropped(trigger, 'too many waited', about);
       if (error instanceof NotBegun) actions.dropped(trigger, 'their event could not be made', about);
     },
     pauses: PAUSES,
-    longest: LONGEST,
+    maxDuration: LONGEST,
     concurrency: CONCURRENCY,
     capacity: CAPACITY,
   };

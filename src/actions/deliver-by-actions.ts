@@ -1,5 +1,5 @@
 // Actions that deliver messages in place of a provider. Only the operator learns why one failed.
-import { LONGEST_TRY } from '../delivery/deliver.ts';
+import { MAX_ATTEMPT_MS } from '../delivery/deliver.ts';
 import { DeliveryError } from '../delivery/messages.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Trigger } from '../records/actions.ts';
@@ -33,7 +33,7 @@ export async function deliverByActions(
   { event, about, hidden }: ActionMessage,
 ): Promise<void> {
   // None begins so late that another process could try the message before it has ended.
-  const until = wallClock() + LONGEST_TRY - LONGEST_OF_ONE;
+  const until = wallClock() + MAX_ATTEMPT_MS - LONGEST_OF_ONE;
   const { notification } = await actions
     .run(trigger, event, about, { hidden, until })
     .catch((thrown: unknown) => {

@@ -29,7 +29,7 @@ export function emailActions(
     ...provider,
     deliver: async (message, id) => {
       if (!isCustom() || !deps.actions.isBound(TRIGGER)) return provider.deliver(message, id);
-      const { kind, notice, locale } = message.about ?? {};
+      const { kind, notice, locale } = message.source ?? {};
       const { application, connection, organization, user, ip, userAgent } = notice ?? {};
       const { from, to, subject, html, text } = message;
       const message_type = kind === undefined ? TRIED : (TYPES[kind] ?? kind);

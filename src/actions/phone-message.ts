@@ -21,7 +21,7 @@ export function phoneActions(
   return {
     ...provider,
     deliver: async (message, id) => {
-      const { kind, notice } = message.about;
+      const { kind, notice } = message.source;
       const isOurs = kind === 'mfa_sms' || !isReal(message);
       const trigger = isOurs ? TRIGGERS.find((one) => deps.actions.isBound(one)) : undefined;
       if (trigger === undefined) return provider.deliver(message, id);
@@ -39,7 +39,7 @@ export function phoneActions(
 }
 
 /** Returns the members that the events of both triggers have. */
-function factsOf({ about: { notice } }: OutgoingSms): Record<string, unknown> {
+function factsOf({ source: { notice } }: OutgoingSms): Record<string, unknown> {
   const { application, user, ip, userAgent, languages = [] } = notice;
   return {
     ...(application && { client: clientOf(application, application.client_id) }),
@@ -49,7 +49,7 @@ function factsOf({ about: { notice } }: OutgoingSms): Record<string, unknown> {
   };
 }
 
-function wayOf({ about: { notice } }: OutgoingSms): Record<string, unknown> {
+function wayOf({ source: { notice } }: OutgoingSms): Record<string, unknown> {
   const { connection, organization, user } = notice;
   return {
     ...(connection && { connection: connectionOf(connection) }),
@@ -59,15 +59,15 @@ function wayOf({ about: { notice } }: OutgoingSms): Record<string, unknown> {
 }
 
 /** Returns `event.message_options`. */
-function optionsOf({ to, text, code, about: { kind, notice } }: OutgoingSms): Record<string, unknown> {
+function optionsOf({ to, text, code, source: { kind, notice } }: OutgoingSms): Record<string, unknown> {
   const second = notice.isEnrollment === true ? 'enrollment' : 'second-factor-authentication';
   const action = kind === 'mfa_sms' ? second : 'passwordless';
   return { action, code, message_type: 'sms', recipient: to, text };
 }
 
 /** Returns `event.notification`. */
-function notificationOf({ to, from, text, code, about }: OutgoingSms): Record<string, unknown> {
-  const message_type = about.notice.isEnrollment === true ? 'otp_enroll' : 'otp_verify';
-  const said = { as_text: text, as_voice: text, code, locale: about.locale, from };
+function notificationOf({ to, from, text, code, source }: OutgoingSms): Record<string, unknown> {
+  const message_type = source.notice.isEnrollment === true ? 'otp_enroll' : 'otp_verify';
+  const said = { as_text: text, as_voice: text, code, locale: source.locale, from };
   return { ...said, recipient: to, delivery_method: 'text', message_type };
 }

@@ -58,7 +58,7 @@ export function registrationActions(deps: RegistrationDependencies): Registratio
           const isKept = prepared !== undefined;
           const run = prepared ?? prepare(user);
           if (!isKept) await afterwards.keep(run);
-          run.begin();
+          run.start();
         },
       };
     };

@@ -112,7 +112,7 @@ export type Proved = Pick<Login, 'userId' | 'credentialVersion'>;
 /** How a strategy verifies credentials. */
 interface Verifier<Credentials, Read, Right> {
   /** What an attacker would guess: attempts are counted by it. */
-  what: Attempt['what'];
+  what: Attempt['proof'];
   /** Whether the credentials could be guessed. If not (a long random ticket), wrong attempts are not counted. */
   isGuessable(credentials: Credentials): boolean;
   /** Returns the id of the user whom the identifier names. */
@@ -183,8 +183,14 @@ async function attempt<Credentials, Read, Right>(
   reading.catch(() => undefined);
   const isLocked = connection.options.brute_force_protection !== false;
   const { attributes, requires_username: isNamed } = connection.options;
-  const hasSeveralNames = attributes != null || isNamed === true;
-  const about = { connection: connection.name, identifier, what, locks: isLocked, hasSeveralNames };
+  const hasSeveralIdentifiers = attributes != null || isNamed === true;
+  const about = {
+    connection: connection.name,
+    identifier,
+    proof: what,
+    locksAccount: isLocked,
+    hasSeveralIdentifiers,
+  };
   const tried: Attempt = { ...caller, ...about, userId };
   let user: Proved | undefined;
   let why: Explained | undefined;

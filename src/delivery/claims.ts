@@ -17,7 +17,7 @@ const MARGIN = 15_000;
  * No delivery is ever due later than this, milliseconds. One that seems to be was claimed by a process that has ended,
  * whose clock was ahead.
  */
-const FAR = 3_600_000;
+const MAX_DUE_AHEAD = 3_600_000;
 
 const dateOf = (at: number) => new Date(at).toISOString();
 
@@ -57,15 +57,15 @@ export interface Claims {
   count(): Promise<number>;
 }
 
-/** Makes the claims of one process. @param atOnce how many `due` returns at most. */
+/** Makes the claims of one process. @param batchSize how many `due` returns at most. */
 export function createClaims(
   { store, clock, random }: { store: Store; clock: Clock; random: Random },
-  atOnce: number,
+  batchSize: number,
 ): Claims {
   const records = store.collection(COLLECTION);
   const holder = random(16).toString('base64url');
   /** Changes a delivery that this process has claimed. @returns the new record; undefined when the claim was lost. */
-  const own = async (id: string, change: (current: Record) => Record): Promise<Record | undefined> => {
+  const updateOwn = async (id: string, change: (current: Record) => Record): Promise<Record | undefined> => {
     const now = await records.update(id, (current) =>
       current.holder === holder ? change(current) : current,
     );
@@ -81,30 +81,30 @@ export function createClaims(
     due: async (kinds, isFirst) => {
       const kind = { field: 'kind', in: kinds };
       const find = async (where: Filter) =>
-        (await records.list({ where, sort: { field: 'dueAt' }, limit: atOnce })).records;
+        (await records.list({ where, sort: { field: 'dueAt' }, limit: batchSize })).records;
       // No other process uses an exclusive store, so a process that has ended held these leases. Deliveries that this
       // process has just written are left out: it works on them already.
       if (isFirst && store.exclusive === true)
         return (await find(kind)).filter((one) => one.holder !== holder);
-      const far = isFirst ? await find({ field: 'dueAt', from: dateOf(clock() + FAR) }) : [];
+      const far = isFirst ? await find({ field: 'dueAt', from: dateOf(clock() + MAX_DUE_AHEAD) }) : [];
       const ours = far.filter((one) => kinds.includes(one.kind));
       return ours.length > 0 ? ours : find({ all: [{ field: 'dueAt', to: dateOf(clock()) }, kind] });
     },
     take: async ({ id, dueAt }, longest) => {
       const until = clock() + longest + MARGIN;
-      const taken = await updateWithResult(records, id, (current) =>
+      const claimed = await updateWithResult(records, id, (current) =>
         current.dueAt === dueAt
           ? { result: current, next: { ...current, holder, dueAt: dateOf(until) } }
           : { result: undefined },
       );
-      return taken && { id, content: taken.content, tries: taken.tries, until };
+      return claimed && { id, content: claimed.content, tries: claimed.tries, until };
     },
     renew: async (id, longest) => {
       const until = clock() + longest + MARGIN;
-      return (await own(id, (current) => ({ ...current, dueAt: dateOf(until) }))) && until;
+      return (await updateOwn(id, (current) => ({ ...current, dueAt: dateOf(until) }))) && until;
     },
     release: async (id, ms, failed) => {
-      await own(id, (current) => ({
+      await updateOwn(id, (current) => ({
         ...current,
         dueAt: dateOf(clock() + ms),
         tries: current.tries + failed,

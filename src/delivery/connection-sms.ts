@@ -15,7 +15,7 @@ interface ConnectionSmsDependencies {
 }
 
 /** Returns the provider that a message's connection names; undefined where it names none. */
-export function ownSmsProvider({ about: { kind, notice } }: OutgoingSms): SmsProvider | undefined {
+export function connectionSmsProvider({ source: { kind, notice } }: OutgoingSms): SmsProvider | undefined {
   return kind === 'passwordless_sms' ? smsProviderOf(notice.connection?.options) : undefined;
 }
 
@@ -27,7 +27,7 @@ export function connectionSms(
   return {
     ...other,
     deliver: async (message, id) => {
-      const provider = ownSmsProvider(message);
+      const provider = connectionSmsProvider(message);
       const transport = provider === undefined ? other : transportOf(deps, provider);
       await transport.deliver(message, id);
     },

@@ -8,8 +8,8 @@ import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';
-import type { Deliveries, Prepared } from './deliveries.ts';
-import { type DeliveryKind, TooManyWaiting } from './delivery-kind.ts';
+import type { Deliveries, PreparedDelivery } from './deliveries.ts';
+import { type DeliveryKind, TooManyDeliveries } from './delivery-kind.ts';
 import { contentOf, type MessageContent, noticeOf } from './message-content.ts';
 import {
   type CredentialRef,
@@ -34,27 +34,27 @@ interface MessagesDependencies {
   log: Logger;
   clock: Clock;
   /** Revokes the credential of a message that was given up. */
-  takeBack(ref: CredentialRef): Promise<void>;
+  revoke(ref: CredentialRef): Promise<void>;
   measures?: Pick<Measures, 'message'> | undefined;
   /** How long a caller waits for the outcome over all tries, milliseconds. */
-  patience?: number;
+  maxWait?: number;
 }
 
 /** Milliseconds. */
-const PATIENCE = 2_000;
+const MAX_WAIT = 2_000;
 /** After so many failed tries a waiting caller gets the failure. */
-const PATIENT_TRIES = 3;
-const PATIENT_PAUSES = [300, 1_500, 5_000, 30_000, 120_000];
+const WAITED_TRIES = 3;
+const WAITED_PAUSES = [300, 1_500, 5_000, 30_000, 120_000];
 /** Pauses in the background: about ten minutes, enough for a provider's restart or a greylisting mail server. */
 const BACKGROUND_PAUSES = [1_000, 5_000, 30_000, 120_000, 480_000];
 const CONCURRENCY = 8;
 const CAPACITY = 2_000;
 /** The longest duration of a try, milliseconds. Transports time out before. */
-export const LONGEST_TRY = 60_000;
+export const MAX_ATTEMPT_MS = 60_000;
 
 /** Makes the messages of a tenant. */
 export function createMessages(deps: MessagesDependencies): Messages {
-  const { store, deliveries, templates, clock, patience = PATIENCE } = deps;
+  const { store, deliveries, templates, clock, maxWait = MAX_WAIT } = deps;
   // A kind for each channel, so that a hanging mail server does not delay SMS.
   const channels = {
     email: deliveries.add(channel(deps, 'email')),
@@ -62,10 +62,10 @@ export function createMessages(deps: MessagesDependencies): Messages {
   };
   const delivery = (content: MessageContent) => channels[isSms(content.kind) ? 'sms' : 'email'](content);
   const messages: Messages = {
-    prepare: (kind, notice, carried) =>
-      preparedMessage(delivery(contentOf(kind, notice, { carried, clock })), patience),
+    prepare: (kind, notice, credential) =>
+      preparedMessage(delivery(contentOf(kind, notice, { credential, clock })), maxWait),
     decoy: (kind, notice) =>
-      preparedMessage(delivery({ ...contentOf(kind, notice, { clock }), decoy: true }), patience),
+      preparedMessage(delivery({ ...contentOf(kind, notice, { clock }), decoy: true }), maxWait),
     post: async (kind, notice, carried) => {
       const { write, post } = messages.prepare(kind, notice, carried);
       await store.batch([write]);
@@ -79,23 +79,23 @@ export function createMessages(deps: MessagesDependencies): Messages {
   return messages;
 }
 
-function preparedMessage({ write, begin }: Prepared, patience: number): PreparedMessage {
+function preparedMessage({ write, start }: PreparedDelivery, maxWait: number): PreparedMessage {
   return {
     write,
-    post: () => begin(),
+    post: () => start(),
     send: async () => {
       let awaited = true;
       const waits = new AbortController();
       const outcome = new Promise<void>((resolve, reject) => {
-        begin({
+        start({
           isAwaited: () => awaited,
-          most: PATIENT_TRIES,
-          pauses: PATIENT_PAUSES,
-          ended: (error) => (error === undefined ? resolve() : reject(asDeliveryError(error))),
+          maxTries: WAITED_TRIES,
+          pauses: WAITED_PAUSES,
+          onEnd: (error) => (error === undefined ? resolve() : reject(asDeliveryError(error))),
         });
       });
       try {
-        await Promise.race([outcome, timerPause(patience, waits.signal)]);
+        await Promise.race([outcome, timerPause(maxWait, waits.signal)]);
       } finally {
         awaited = false;
         waits.abort();
@@ -114,15 +114,15 @@ function channel(deps: MessagesDependencies, kind: 'email' | 'sms'): DeliveryKin
       if (content.until !== undefined && clock() >= content.until)
         throw new DeliveryError('rejected', 'what the message carried is no longer good');
       await deliver(deps, await templates.render(content.kind, await noticeOf(deps, content)), id);
-      report(deps, content);
+      recordOutcome(deps, content);
     },
-    mayPass: (error) => error instanceof DeliveryError && error.code === 'unavailable',
-    gaveUp: async (content, error) => {
-      report(deps, content, error);
-      if (content.credential !== undefined) await deps.takeBack(content.credential);
+    isTemporary: (error) => error instanceof DeliveryError && error.code === 'unavailable',
+    onGiveUp: async (content, error) => {
+      recordOutcome(deps, content, error);
+      if (content.credential !== undefined) await deps.revoke(content.credential);
     },
     pauses: BACKGROUND_PAUSES,
-    longest: LONGEST_TRY,
+    maxDuration: MAX_ATTEMPT_MS,
     concurrency: CONCURRENCY,
     capacity: CAPACITY,
   };
@@ -138,13 +138,13 @@ function isSms(kind: MessageKind): boolean {
 
 function asDeliveryError(error: unknown): DeliveryError {
   if (error instanceof DeliveryError) return error;
-  if (error instanceof TooManyWaiting)
+  if (error instanceof TooManyDeliveries)
     return new DeliveryError('queue-full', error.message, { cause: error });
   return new DeliveryError('rejected', 'the message could not be sent', { cause: error });
 }
 
 /** The hosted service's type codes for messages that were sent. Messages without one are only in the process's log. */
-const SENT: Partial<Record<MessageKind, EventType>> = {
+const SENT_EVENTS: Partial<Record<MessageKind, EventType>> = {
   passwordless_email: 'cls',
   passwordless_sms: 'cs',
   verify_email: 'svr',
@@ -154,17 +154,17 @@ const SENT: Partial<Record<MessageKind, EventType>> = {
 };
 
 /** Further events for messages that could not be sent, beside `fn`, which all of them have. */
-const NOT_SENT: Partial<Record<MessageKind, EventType>> = { verify_email: 'fvr', reset_email: 'fcpr' };
+const FAILED_EVENTS: Partial<Record<MessageKind, EventType>> = { verify_email: 'fvr', reset_email: 'fcpr' };
 
 /** Records the outcome of a message, never its content. */
-function report(
+function recordOutcome(
   { events, log, measures }: MessagesDependencies,
   content: MessageContent,
   error?: unknown,
 ): void {
   const { kind, application, connection, user, to, ip } = content;
   measures?.message(kind, isSms(kind) ? 'sms' : 'email', error === undefined ? 'sent' : 'failed');
-  const types = error === undefined ? [SENT[kind]] : [NOT_SENT[kind], 'fn' as const];
+  const types = error === undefined ? [SENT_EVENTS[kind]] : [FAILED_EVENTS[kind], 'fn' as const];
   for (const type of types) {
     if (type === undefined) continue;
     events.record({

@@ -7,20 +7,20 @@ import { deadlineIn, doneBy } from '../runtime/deadline.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Store, Write } from '../store/contract.ts';
 import { createClaims } from './claims.ts';
-import type { DeliveryKind, Line, Watch } from './delivery-kind.ts';
-import { begin } from './delivery-tries.ts';
+import type { DeliveryKind, DeliveryWatcher, QueuedKind } from './delivery-kind.ts';
+import { startTries } from './delivery-tries.ts';
 import { createQueue, type Pause } from './queue.ts';
 
 /** A delivery that is not stored yet. */
-export interface Prepared {
+export interface PreparedDelivery {
   write: Write;
   /** Tries the delivery; called after the write. */
-  begin(watch?: Watch): void;
+  start(watch?: DeliveryWatcher): void;
 }
 
 export interface Deliveries {
   /** Adds a kind. @returns a function that makes deliveries of it. */
-  add<C>(kind: DeliveryKind<C>): (content: C) => Prepared;
+  add<C>(kind: DeliveryKind<C>): (content: C) => PreparedDelivery;
   /** Begins to take over what other processes have left, now and regularly. */
   start(): void;
   /** Tries every waiting delivery once more, within `ms` milliseconds; the rest stays in the store. */
@@ -38,68 +38,69 @@ interface DeliveriesDependencies {
 }
 
 /** How often deliveries of other processes are looked for, milliseconds. */
-const LOOK = 1_000;
+const POLL_INTERVAL = 1_000;
 
 /** How many are claimed at a time. */
-const AT_ONCE = 200;
+const BATCH_SIZE = 200;
 
 /** Makes the deliveries of a tenant. */
 export function createDeliveries(deps: DeliveriesDependencies): Deliveries {
   const { store, log, ending } = deps;
   // All processes must agree when a delivery is due.
   const clock = store.sharedClock ?? deps.clock;
-  const lines = new Map<string, Line>();
+  const kinds = new Map<string, QueuedKind>();
   /** The deliveries that this process works on. */
   const held = new Set<string>();
-  const claims = createClaims({ ...deps, clock }, AT_ONCE);
+  const claims = createClaims({ ...deps, clock }, BATCH_SIZE);
   const work = { claims, held, clock, log };
-  let looking: Promise<void> | undefined;
+  let polling: Promise<void> | undefined;
   let isFirst = true;
-  const look = async (): Promise<void> => {
-    const open = [...lines.values()].filter(({ queue }) => queue.room() >= AT_ONCE).map(({ kind }) => kind);
+  const takeOver = async (): Promise<void> => {
+    const open = [...kinds.values()]
+      .filter(({ queue }) => queue.room() >= BATCH_SIZE)
+      .map(({ kind }) => kind);
     if (open.length === 0) return;
     const found = await claims.due(open, isFirst);
-    isFirst = found.length === AT_ONCE && isFirst;
+    isFirst = found.length === BATCH_SIZE && isFirst;
     for (const record of found) {
-      const line = lines.get(record.kind);
-      if (line === undefined || held.has(record.id) || ending.aborted) continue;
-      const claim = await claims.take(record, line.longest);
-      if (claim !== undefined) begin(work, line, claim);
+      const kind = kinds.get(record.kind);
+      if (kind === undefined || held.has(record.id) || ending.aborted) continue;
+      const claim = await claims.take(record, kind.maxDuration);
+      if (claim !== undefined) startTries(work, kind, claim);
     }
   };
-  const lookOnce = () => {
-    looking ??= look()
+  const poll = () => {
+    polling ??= takeOver()
       .catch((error: unknown) => log.error({ err: error }, 'what waits to be sent could not be read'))
       .finally(() => {
-        looking = undefined;
+        polling = undefined;
       });
   };
   return {
     add: (kind) => {
       const { pauses, concurrency, capacity } = kind;
-      const { pause } = deps;
-      const queue = createQueue({ pauses, concurrency, capacity, ...(pause && { pause }) });
-      const line: Line = { ...(kind as DeliveryKind<unknown>), queue };
-      lines.set(kind.kind, line);
+      const queue = createQueue({ pauses, concurrency, capacity, ...(deps.pause && { pause: deps.pause }) });
+      const queuedKind: QueuedKind = { ...(kind as DeliveryKind<unknown>), queue };
+      kinds.set(kind.kind, queuedKind);
       return (content) => {
-        const { claim, write } = claims.create(kind.kind, JSON.stringify(content), kind.longest);
-        return { write, begin: (watch) => begin(work, line, claim, watch) };
+        const { claim, write } = claims.create(kind.kind, JSON.stringify(content), kind.maxDuration);
+        return { write, start: (watch) => startTries(work, queuedKind, claim, watch) };
       };
     },
     start: () => {
-      const timer = setInterval(lookOnce, LOOK).unref();
+      const timer = setInterval(poll, POLL_INTERVAL).unref();
       ending.addEventListener('abort', () => clearInterval(timer));
-      lookOnce();
+      poll();
     },
     flush: async (ms) => {
       const deadline = deadlineIn(ms);
-      await doneBy(deadline, Promise.resolve(looking));
+      await doneBy(deadline, Promise.resolve(polling));
       // Deliveries that these cause, such as the mail of a request, are tried as well.
       do {
-        await Promise.all([...lines.values()].map(({ queue }) => queue.flush(deadline.left())));
+        await Promise.all([...kinds.values()].map(({ queue }) => queue.flush(deadline.left())));
       } while (
         deadline.left() > 0 &&
-        [...lines.values()].some(({ queue, capacity }) => queue.room() < capacity)
+        [...kinds.values()].some(({ queue, capacity }) => queue.room() < capacity)
       );
       if (held.size > 0) log.warn({ left: held.size }, 'what was not sent waits in the store');
     },

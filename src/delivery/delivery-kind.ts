@@ -12,13 +12,13 @@ export interface DeliveryKind<C> {
    */
   attempt(content: C, delivery: { id: string; done: Write }): Promise<void>;
   /** Whether a failure is temporary. */
-  mayPass(error: unknown): boolean;
+  isTemporary(error: unknown): boolean;
   /** Called when a delivery is given up, with the last failure. */
-  gaveUp(content: C, error: unknown): Promise<void>;
+  onGiveUp(content: C, error: unknown): Promise<void>;
   /** Pauses between tries, milliseconds. */
   pauses: readonly number[];
   /** The longest duration of a try, milliseconds. */
-  longest: number;
+  maxDuration: number;
   /** How many tries run at once. */
   concurrency: number;
   /** How many deliveries this process holds; more wait in the store. */
@@ -26,29 +26,29 @@ export interface DeliveryKind<C> {
 }
 
 /** A caller who waits for the outcome. */
-export interface Watch {
+export interface DeliveryWatcher {
   isAwaited(): boolean;
   /** After so many failed tries a delivery is given up while the caller waits. */
-  most: number;
+  maxTries: number;
   /** Pauses between these tries, milliseconds. */
   pauses: readonly number[];
   /**
    * Called without an error when the delivery was accepted or left to other processes; with the reason when it was
    * given up.
    */
-  ended(error?: unknown): void;
+  onEnd(error?: unknown): void;
 }
 
 /** A kind with this process's queue. */
-export interface Line extends DeliveryKind<unknown> {
+export interface QueuedKind extends DeliveryKind<unknown> {
   queue: Queue;
 }
 
 /** How many deliveries may wait in the store in all. Strangers can cause messages while a mail server is down. */
-export const MOST = 100_000;
+export const MAX_STORED = 100_000;
 
 /** A delivery that cannot be stored, because too many wait. */
-export class TooManyWaiting extends Error {
+export class TooManyDeliveries extends Error {
   constructor() {
     super('too many messages wait to be sent');
     this.name = 'TooManyWaiting';

@@ -3,11 +3,11 @@
 /** A failed try of a delivery. */
 export class DeliveryRefused extends Error {
   /** Whether a later try may succeed. */
-  readonly mayPass: boolean;
+  readonly isTemporary: boolean;
 
   constructor(message: string, mayPass: boolean) {
     super(message);
     this.name = 'DeliveryRefused';
-    this.mayPass = mayPass;
+    this.isTemporary = mayPass;
   }
 }

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../runtime/clock.ts';
 import { type Claim, type Claims, COLLECTION } from './claims.ts';
-import { type Line, MOST, TooManyWaiting, type Watch } from './delivery-kind.ts';
+import { type DeliveryWatcher, MAX_STORED, type QueuedKind, TooManyDeliveries } from './delivery-kind.ts';
 
 interface Work {
   claims: Claims;
@@ -15,22 +15,22 @@ interface Work {
 interface Progress {
   isSent: boolean;
   /** Whether the last failure was one of the store. */
-  isOurs: boolean;
+  isStoreFault: boolean;
 }
 
 /** Works on a claimed delivery until it is done, given up, or claimed by another process. */
-export function begin(work: Work, line: Line, claim: Claim, watch?: Watch): void {
+export function startTries(work: Work, kind: QueuedKind, claim: Claim, watch?: DeliveryWatcher): void {
   const { claims, held, log } = work;
   const { id } = claim;
   const content: unknown = JSON.parse(claim.content);
-  const progress: Progress = { isSent: false, isOurs: false };
+  const progress: Progress = { isSent: false, isStoreFault: false };
   held.add(id);
-  const ended = (error?: unknown) => watch?.ended(error);
+  const ended = (error?: unknown) => watch?.onEnd(error);
   const forget = () => void held.delete(id);
-  const attempt = () => line.attempt(content, { id, done: { collection: COLLECTION, delete: id } });
+  const attempt = () => kind.attempt(content, { id, done: { collection: COLLECTION, delete: id } });
   const giveUp = async (error: unknown) => {
     try {
-      if (!progress.isSent) await line.gaveUp(content, error);
+      if (!progress.isSent) await kind.onGiveUp(content, error);
       ended(error);
       await claims.remove(id);
     } catch (fault) {
@@ -40,35 +40,35 @@ export function begin(work: Work, line: Line, claim: Claim, watch?: Watch): void
     }
     forget();
   };
-  const leave = (ms: number, failed: number) =>
+  const release = (ms: number, failed: number) =>
     claims
       .release(id, ms, failed)
       .catch((error: unknown) =>
         log.error({ err: error }, 'what waits to be sent could not be left to others'),
       );
-  const leaveNow = async () => {
-    await leave(0, 0);
+  const postpone = async () => {
+    await release(0, 0);
     forget();
     ended();
   };
   const isAwaited = () => watch?.isAwaited() === true;
-  const taken = line.queue.add({
-    run: trier(work, { claim, longest: line.longest, progress, attempt, ended, forget }),
-    mayPass: (error, tries) =>
-      (progress.isOurs || line.mayPass(error)) && !(isAwaited() && tries >= (watch?.most ?? 0)),
-    gaveUp: giveUp,
-    pausing: (ms) => leave(ms, 1),
-    postponed: leaveNow,
+  const isQueued = kind.queue.add({
+    run: attemptOf(work, { claim, longest: kind.maxDuration, progress, attempt, ended, forget }),
+    isTemporary: (error, tries) =>
+      (progress.isStoreFault || kind.isTemporary(error)) && !(isAwaited() && tries >= (watch?.maxTries ?? 0)),
+    onGiveUp: giveUp,
+    onPause: (ms) => release(ms, 1),
+    onPostpone: postpone,
     urgent: isAwaited(),
-    pauses: watch?.pauses ?? line.pauses.slice(claim.tries),
+    pauses: watch?.pauses ?? kind.pauses.slice(claim.tries),
   });
-  if (!taken) void overflow(work, giveUp, leaveNow);
+  if (!isQueued) void overflow(work, giveUp, postpone);
 }
 
 /** Returns the function that makes one try. */
-function trier(
+function attemptOf(
   { claims, clock }: Work,
-  of: {
+  delivery: {
     claim: Claim;
     longest: number;
     progress: Progress;
@@ -77,10 +77,10 @@ function trier(
     forget(): void;
   },
 ): () => Promise<void> {
-  const { claim, longest, progress, attempt, ended, forget } = of;
+  const { claim, longest, progress, attempt, ended, forget } = delivery;
   let until: number | undefined = claim.until;
   return async () => {
-    progress.isOurs = true;
+    progress.isStoreFault = true;
     if (!progress.isSent) {
       // A whole try must fit into the lease, so that no other process begins one meanwhile.
       if (until === undefined || until - clock() < longest) until = await claims.renew(claim.id, longest);
@@ -90,9 +90,9 @@ function trier(
       }
       // In the pause after a failure any process may claim the delivery.
       until = undefined;
-      progress.isOurs = false;
+      progress.isStoreFault = false;
       await attempt();
-      progress.isOurs = true;
+      progress.isStoreFault = true;
       progress.isSent = true;
       ended();
     }
@@ -105,11 +105,11 @@ function trier(
 async function overflow(
   { claims, log }: Work,
   giveUp: (error: unknown) => Promise<void>,
-  leave: () => Promise<void>,
+  postpone: () => Promise<void>,
 ): Promise<void> {
   const count = await claims.count().catch((error: unknown) => {
     log.error({ err: error }, 'what waits to be sent could not be counted');
     return 0;
   });
-  await (count > MOST ? giveUp(new TooManyWaiting()) : leave());
+  await (count > MAX_STORED ? giveUp(new TooManyDeliveries()) : postpone());
 }

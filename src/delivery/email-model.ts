@@ -21,19 +21,19 @@ const LIFETIMES: Partial<Record<EmailKind, number>> = {
 
 /**
  * Returns the settings of a template, with defaults for what the tenant has not set.
- * @param own the tenant's own template of that kind; undefined where it has none.
+ * @param template the tenant's own template of that kind; undefined where it has none.
  * @returns lifetimes in seconds; that of a reset link is never more than {@link LONGEST_RESET}.
  */
-export function settingsOf(kind: EmailKind, own: Frozen<EmailTemplate> | undefined): TemplateSettings {
+export function settingsOf(kind: EmailKind, template: Frozen<EmailTemplate> | undefined): TemplateSettings {
   return {
     // The welcome mail is off by default, as in the hosted service.
-    enabled: own?.enabled ?? kind !== 'welcome_email',
+    enabled: template?.enabled ?? kind !== 'welcome_email',
     urlLifetimeInSeconds: Math.min(
-      own?.urlLifetimeInSeconds ?? LIFETIMES[kind] ?? LINK_SECONDS,
+      template?.urlLifetimeInSeconds ?? LIFETIMES[kind] ?? LINK_SECONDS,
       kind === 'reset_email' ? LONGEST_RESET : Number.POSITIVE_INFINITY,
     ),
-    ...(own?.resultUrl === undefined ? {} : { resultUrl: own.resultUrl }),
-    includeEmailInRedirect: own?.includeEmailInRedirect ?? true,
+    ...(template?.resultUrl === undefined ? {} : { resultUrl: template.resultUrl }),
+    includeEmailInRedirect: template?.includeEmailInRedirect ?? true,
   };
 }
 
@@ -41,10 +41,10 @@ export function settingsOf(kind: EmailKind, own: Frozen<EmailTemplate> | undefin
 export function lifetimeOf(
   kind: EmailKind,
   { connection, lifetimeInSeconds }: Notice,
-  own: Frozen<EmailTemplate> | undefined,
+  template: Frozen<EmailTemplate> | undefined,
 ): number {
   if (lifetimeInSeconds !== undefined) return lifetimeInSeconds;
-  if (kind !== 'passwordless_email') return settingsOf(kind, own).urlLifetimeInSeconds;
+  if (kind !== 'passwordless_email') return settingsOf(kind, template).urlLifetimeInSeconds;
   const { totp } = (connection?.options ?? {}) as { totp?: { time_step?: number } };
   return totp?.time_step ?? 180;
 }

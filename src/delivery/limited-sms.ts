@@ -4,7 +4,7 @@ import { DeliveryError } from './messages.ts';
 import type { OutgoingSms, Transport } from './transport.ts';
 
 /** The limit of messages for each number. */
-interface SmsRoom {
+interface SmsLimit {
   /** Counts a message to a number in E.164. @returns whether it is within the limit. */
   take(number: string): Promise<boolean>;
   /** Uncounts a message that was not sent. */
@@ -12,16 +12,16 @@ interface SmsRoom {
 }
 
 /** Makes a transport that rejects messages to a number beyond its limit. */
-export function limitedSms(transport: Transport<OutgoingSms>, room: SmsRoom): Transport<OutgoingSms> {
+export function limitedSms(transport: Transport<OutgoingSms>, limit: SmsLimit): Transport<OutgoingSms> {
   return {
     ...transport,
     deliver: async (message, id) => {
-      if (!(await room.take(message.to)))
+      if (!(await limit.take(message.to)))
         throw new DeliveryError('rejected', 'there were too many messages to this number');
       try {
         await transport.deliver(message, id);
       } catch (thrown) {
-        await room.giveBack(message.to);
+        await limit.giveBack(message.to);
         throw thrown;
       }
     },

@@ -9,7 +9,7 @@ const PARSE_LIMIT = 200_000;
 /** Approximate limit of the characters and items that a template creates. */
 const MEMORY_LIMIT = 2_000_000;
 /** How many parsed templates are kept. */
-const MOST_PARSED = 100;
+const MAX_PARSED = 100;
 
 interface TenantLiquid {
   /**
@@ -32,7 +32,7 @@ export function createTenantLiquid(): TenantLiquid {
     render: async (kind, source, variables) => {
       const key = `${kind}\n${source}`;
       const template = parsed.get(key) ?? engines[kind].parse(withMacros(source));
-      if (parsed.size >= MOST_PARSED) parsed.clear();
+      if (parsed.size >= MAX_PARSED) parsed.clear();
       parsed.set(key, template);
       return String(await engines[kind].render(template, variables));
     },

@@ -28,15 +28,19 @@ const TIMEOUT = 15_000;
  * A message may take this many times the timeout of a step: a server that trickles its answers exceeds none of the step
  * timeouts.
  */
-const STEPS = 3;
+const MAX_STEPS = 3;
 const CONNECTIONS = 4;
 
 /** Makes a transport to a mail server. */
 export function createMailTransport(settings: MailSettings, options: MailOptions): Transport<OutgoingEmail> {
   const { timeout = TIMEOUT, host: messageHost } = options;
-  const poolOf = { ...connectionOf(settings, options), pool: true as const, maxConnections: CONNECTIONS };
+  const poolOptions = {
+    ...connectionOf(settings, options),
+    pool: true as const,
+    maxConnections: CONNECTIONS,
+  };
   // Imported with the first mail.
-  const mailer = once(async () => (await import('nodemailer')).createTransport(poolOf));
+  const mailer = once(async () => (await import('nodemailer')).createTransport(poolOptions));
   return {
     deliver: async ({ to, from, subject, text, html }, id) => {
       try {
@@ -51,7 +55,7 @@ export function createMailTransport(settings: MailSettings, options: MailOptions
           messageId: `<${id}@${messageHost}>`,
           // No automatic replies to this message (RFC 3834 §5).
           headers: { 'Auto-Submitted': 'auto-generated' },
-          signal: AbortSignal.timeout(timeout * STEPS),
+          signal: AbortSignal.timeout(timeout * MAX_STEPS),
         });
       } catch (thrown) {
         throw mailError(thrown);
@@ -59,7 +63,7 @@ export function createMailTransport(settings: MailSettings, options: MailOptions
     },
     close: async () => {
       // Also closes connections in use: the caller has already waited.
-      if (mailer.isMade()) (await mailer()).close({ force: true });
+      if (mailer.isCreated()) (await mailer()).close({ force: true });
     },
   };
 }
@@ -86,7 +90,7 @@ function connectionOf(settings: MailSettings, { timeout = TIMEOUT, ca }: Omit<Ma
 }
 
 /** Connects and logs in without sending a message. @throws Error with the server's reply. */
-export async function askMailServer(
+export async function checkMailServer(
   settings: MailSettings,
   options: Omit<MailOptions, 'host'> = {},
 ): Promise<void> {

@@ -2,7 +2,7 @@
 import type { Clock } from '../runtime/clock.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
-import type { Carried, CredentialRef, MessageKind, Notice } from './messages.ts';
+import type { CredentialRef, MessageCredential, MessageKind, Notice } from './messages.ts';
 
 /** The stored content, JSON. */
 export interface MessageContent
@@ -42,7 +42,7 @@ export interface MessageContent
 export function contentOf(
   kind: MessageKind,
   notice: Notice,
-  { carried, clock }: { carried?: Carried | undefined; clock: Clock },
+  { credential, clock }: { credential?: MessageCredential | undefined; clock: Clock },
 ): MessageContent {
   const { application, connection, organization, user, languages, ...plain } = notice;
   return {
@@ -53,8 +53,8 @@ export function contentOf(
     ...(organization && { organization: organization.id }),
     ...(user && { user: user.id }),
     ...(languages && { languages }),
-    ...(carried?.ref && { credential: { id: carried.ref.id, secretHash: carried.ref.secretHash } }),
-    ...(carried && { until: clock() + carried.ttlSeconds * 1000 }),
+    ...(credential?.ref && { credential: { id: credential.ref.id, secretHash: credential.ref.secretHash } }),
+    ...(credential && { until: clock() + credential.ttlSeconds * 1000 }),
   };
 }
 
@@ -71,8 +71,8 @@ export async function noticeOf(
   },
   content: MessageContent,
 ): Promise<Notice> {
-  const { kind: _kind, credential: _credential, until: _until, decoy: _decoy, ...kept } = content;
-  const { application, connection, organization, user, ...plain } = kept;
+  const { kind: _kind, credential: _credential, until: _until, decoy: _decoy, ...stored } = content;
+  const { application, connection, organization, user, ...plain } = stored;
   return {
     ...plain,
     application: application === undefined ? undefined : await config.client(application),

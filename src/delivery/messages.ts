@@ -90,7 +90,7 @@ export class DeliveryError extends Error {
 }
 
 /** The credential in a message. */
-export interface Carried {
+export interface MessageCredential {
   /**
    * Refers to the credential, which is revoked when the message is given up: an unsent credential must not stay valid.
    */
@@ -123,11 +123,11 @@ export interface PreparedMessage {
 
 export interface Messages {
   /** Makes a message. */
-  prepare(kind: MessageKind, notice: Notice, carried?: Carried): PreparedMessage;
+  prepare(kind: MessageKind, notice: Notice, credential?: MessageCredential): PreparedMessage;
   /** Makes a message that is stored and never sent, where the absence of a message must not be observable. */
   decoy(kind: MessageKind, notice: Notice): PreparedMessage;
   /** Stores a message by itself and sends it in the background. */
-  post(kind: MessageKind, notice: Notice, carried?: Carried): Promise<void>;
+  post(kind: MessageKind, notice: Notice, credential?: MessageCredential): Promise<void>;
   /** Returns the settings of an e-mail template, with defaults. */
   template(kind: EmailKind): TemplateSettings;
   /** Closes the connections to providers. */

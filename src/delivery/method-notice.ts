@@ -3,7 +3,7 @@
 import type { User } from '../users/user.ts';
 import type { Messages, Notice } from './messages.ts';
 
-interface TellingDependencies {
+interface NotificationDependencies {
   messages: Pick<Messages, 'post'>;
   rateLimits: { spend(limit: 'methodMail', userId: string): Promise<boolean> };
 }
@@ -12,8 +12,8 @@ interface TellingDependencies {
  * Sends the message to the address that the account had before the change, if it had one. The owner of an unverified
  * address may be somebody else, so few are sent in a while.
  */
-export async function tellOfMethod(
-  { messages, rateLimits }: TellingDependencies,
+export async function sendMethodNotice(
+  { messages, rateLimits }: NotificationDependencies,
   kind: 'method_added' | 'method_removed',
   notice: Omit<Notice, 'to'> & { user: User; method: string },
 ): Promise<void> {

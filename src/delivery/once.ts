@@ -3,18 +3,18 @@
 interface Once<T> {
   (): Promise<T>;
   /** Whether it was created. */
-  isMade(): boolean;
+  isCreated(): boolean;
 }
 
 /** Returns a function that creates a value at its first call. A failed creation is repeated at the next call. */
-export function once<T>(make: () => Promise<T>): Once<T> {
-  let made: Promise<T> | undefined;
+export function once<T>(create: () => Promise<T>): Once<T> {
+  let created: Promise<T> | undefined;
   const get = () => {
-    made ??= make().catch((error: unknown) => {
-      made = undefined;
+    created ??= create().catch((error: unknown) => {
+      created = undefined;
       throw error;
     });
-    return made;
+    return created;
   };
-  return Object.assign(get, { isMade: () => made !== undefined });
+  return Object.assign(get, { isCreated: () => created !== undefined });
 }

@@ -8,7 +8,7 @@ import { messageSchema, type OutboxMessage } from './outbox-message.ts';
 import type { Outgoing, Transport } from './transport.ts';
 
 export interface Outbox extends Transport<Outgoing> {
-  /** Returns the newest {@link SHOWN} messages, newest first. */
+  /** Returns the newest {@link MAX_LISTED} messages, newest first. */
   list(): Promise<OutboxMessage[]>;
   /** Returns the message with an id, if any. */
   get(id: string): Promise<OutboxMessage | undefined>;
@@ -17,7 +17,7 @@ export interface Outbox extends Transport<Outgoing> {
 }
 
 /** How many messages are listed at most. */
-const SHOWN = 200;
+const MAX_LISTED = 200;
 const ID = /^\d{13}-\d{6}-[0-9a-f]{8}$/;
 
 /** Makes the outbox of a directory, which is created with the first message. Files are readable by their owner only. */
@@ -52,7 +52,7 @@ export function createOutbox({
     close: async () => {},
     list: async () => {
       const all = await Promise.all(
-        (await idsIn(directory)).slice(0, SHOWN).map((id) => read(directory, id)),
+        (await idsIn(directory)).slice(0, MAX_LISTED).map((id) => read(directory, id)),
       );
       return all.filter((message) => message !== undefined);
     },

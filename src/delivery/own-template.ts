@@ -19,21 +19,21 @@ type Part = 'from' | 'subject' | 'body' | 'text';
 export type DraftFaults = Partial<Record<Part, string>>;
 
 /** A template of the tenant. */
-export interface OwnTemplate extends DraftTemplate {
+export interface TenantTemplate extends DraftTemplate {
   /** Names the template in the log. */
   name: string;
 }
 
 /** Renders a part of the tenant's own template; undefined when it has none or it fails. */
-export type RenderOwn = (
-  template: OwnTemplate,
+export type RenderTenantTemplate = (
+  template: TenantTemplate,
   part: Part,
   source: string | undefined,
   variables: object,
 ) => Promise<string | undefined>;
 
 /** Returns a function that renders the tenant's templates, and logs each broken one once. */
-export function tenantRenderer(log: Logger): RenderOwn {
+export function tenantRenderer(log: Logger): RenderTenantTemplate {
   const liquid = createTenantLiquid();
   const broken = new Set<string>();
   return async ({ name }, part, source, variables) => {
@@ -52,7 +52,7 @@ export function tenantRenderer(log: Logger): RenderOwn {
 }
 
 /** Returns a function that renders a draft. @param faults receives the faults of its parts. */
-export function draftRenderer(faults: DraftFaults): RenderOwn {
+export function draftRenderer(faults: DraftFaults): RenderTenantTemplate {
   const liquid = createTenantLiquid();
   return async (_template, part, source, variables) => {
     if (source === undefined || source.trim() === '') return undefined;
@@ -74,7 +74,7 @@ export function smsTemplate(
   { guardianSettings }: Frozen<TenantRecord>,
   kind: SmsKind,
   { connection, isEnrollment }: Notice,
-): OwnTemplate {
+): TenantTemplate {
   if (kind === 'mfa_sms') {
     const settings = (guardianSettings ?? {}) as Record<string, Record<string, unknown> | undefined>;
     const name = FACTOR_TEMPLATES.find((one) => settings[one] !== undefined) ?? '';
@@ -87,19 +87,22 @@ export function smsTemplate(
 }
 
 /** Returns the tenant's template of a kind, if any. */
-export function ownOf(tenant: Frozen<TenantRecord>, kind: EmailKind): Frozen<EmailTemplate> | undefined {
+export function storedTemplate(
+  tenant: Frozen<TenantRecord>,
+  kind: EmailKind,
+): Frozen<EmailTemplate> | undefined {
   // An administrator who may change mail templates must not be able to divert invitations of other administrators.
   if (kind === 'administrator_invitation') return undefined;
   return tenant.emailTemplates?.find(({ template }) => template === kind);
 }
 
 /** Returns the tenant's template of an e-mail: from its connection, or from the tenant's list. */
-export function ownTemplate(
+export function emailTemplate(
   tenant: Frozen<TenantRecord>,
   kind: EmailKind,
   { connection }: Notice,
-): OwnTemplate {
-  if (kind !== 'passwordless_email') return { name: kind, ...ownOf(tenant, kind) };
+): TenantTemplate {
+  if (kind !== 'passwordless_email') return { name: kind, ...storedTemplate(tenant, kind) };
   const { email } = (connection?.options ?? {}) as { email?: Record<string, unknown> };
   return {
     name: `connection ${connection?.name ?? ''}`,

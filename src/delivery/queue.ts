@@ -6,13 +6,13 @@ import PQueue from 'p-queue';
 interface Job {
   run(): Promise<void>;
   /** Reports whether a failure is temporary. @param tries how many tries there were. */
-  mayPass(error: unknown, tries: number): boolean;
+  isTemporary(error: unknown, tries: number): boolean;
   /** Called once when the job is given up. */
-  gaveUp(error: unknown): Promise<void>;
+  onGiveUp(error: unknown): Promise<void>;
   /** Called before a pause of so many milliseconds. */
-  pausing?(ms: number): Promise<void>;
+  onPause?(ms: number): Promise<void>;
   /** Called instead of `gaveUp` when a flush has cut the tries short and another process may continue. */
-  postponed?(): Promise<void>;
+  onPostpone?(): Promise<void>;
   /** Pauses between tries, milliseconds; default: the queue's. */
   pauses?: readonly number[];
   /** Whether a caller waits for it: urgent jobs go first. */
@@ -60,13 +60,13 @@ export const timerPause: Pause = (ms, signal) =>
 /** Makes a queue in memory; flush it before the process ends. */
 export function createQueue({ pauses, concurrency, capacity, pause = timerPause }: QueueOptions): Queue {
   const open = new Set<Promise<void>>();
-  const ending = new AbortController();
-  const turns = new PQueue({ concurrency });
+  const flushing = new AbortController();
+  const pool = new PQueue({ concurrency });
 
   const attempt = async (job: Job): Promise<unknown> => {
     try {
       // Keeps the async context of the caller; p-queue would run the job in that of the job before it.
-      await turns.add(
+      await pool.add(
         AsyncResource.bind(() => job.run()),
         { priority: job.urgent === true ? 1 : 0 },
       );
@@ -80,16 +80,16 @@ export function createQueue({ pauses, concurrency, capacity, pause = timerPause 
     let error = await attempt(job);
     let tries = 1;
     for (const ms of job.pauses ?? pauses) {
-      if (error === undefined || !job.mayPass(error, tries)) break;
-      const late = ending.signal.aborted;
-      await job.pausing?.(ms);
-      if (late && job.postponed !== undefined) return job.postponed();
-      await pause(ms, ending.signal);
-      if (late) break;
+      if (error === undefined || !job.isTemporary(error, tries)) break;
+      const isFlushing = flushing.signal.aborted;
+      await job.onPause?.(ms);
+      if (isFlushing && job.onPostpone !== undefined) return job.onPostpone();
+      await pause(ms, flushing.signal);
+      if (isFlushing) break;
       error = await attempt(job);
       tries++;
     }
-    if (error !== undefined) await job.gaveUp(error);
+    if (error !== undefined) await job.onGiveUp(error);
   };
 
   return {
@@ -101,7 +101,7 @@ export function createQueue({ pauses, concurrency, capacity, pause = timerPause 
       return true;
     },
     flush: async (ms) => {
-      ending.abort();
+      flushing.abort();
       const giveUp = new AbortController();
       await Promise.race([Promise.allSettled(open), timerPause(ms, giveUp.signal)]);
       giveUp.abort();

@@ -45,7 +45,7 @@ export function createSmsGateway(
   };
 }
 
-function bodyOf({ forwardsRequest }: Gateway, { to, text, from, about: { notice } }: OutgoingSms): object {
+function bodyOf({ forwardsRequest }: Gateway, { to, text, from, source: { notice } }: OutgoingSms): object {
   return {
     recipient: to,
     body: text,

@@ -51,7 +51,7 @@ export function createSmsTransport(
  * @returns the state of the account (`active`, `suspended`, `closed`), or the HTTP status with which Twilio refuses.
  * @throws Error when Twilio cannot be reached, or the answer is not Twilio's; it never quotes the answer.
  */
-export async function askSmsAccount(
+export async function checkSmsAccount(
   settings: SmsSettings,
   outbound: Outbound,
   timeout: number,
@@ -78,23 +78,23 @@ function createClient(
   { outbound, timeout, id }: { outbound: Outbound; timeout: number; id?: string },
 ) {
   const httpClient = new twilio.RequestClient();
-  httpClient.request = async (asked) => {
-    const { pathname, search, origin } = new URL(asked.uri);
+  httpClient.request = async (request) => {
+    const { pathname, search, origin } = new URL(request.uri);
     // The client only accepts hosts of Twilio's.
     const target =
       (settings.apiUrl === undefined ? origin : new URL(settings.apiUrl).origin) + pathname + search;
-    const { username = '', password = '' } = asked;
+    const { username = '', password = '' } = request;
     const answer = await outbound.fetch(target, {
-      method: asked.method,
+      method: request.method,
       headers: {
-        ...(asked.headers as Record<string, string>),
+        ...(request.headers as Record<string, string>),
         // For gateways that evaluate it; Twilio does not (draft-ietf-httpapi-idempotency-key-header).
         ...(id !== undefined && { 'Idempotency-Key': `"${id}"` }),
         authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`,
       },
       // A GET has no body.
-      ...(asked.data !== undefined && {
-        body: new URLSearchParams(asked.data as Record<string, string>),
+      ...(request.data !== undefined && {
+        body: new URLSearchParams(request.data as Record<string, string>),
       }),
       redirect: 'manual',
       timeout,

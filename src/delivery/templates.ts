@@ -12,11 +12,11 @@ import {
   type DraftFaults,
   type DraftTemplate,
   draftRenderer,
-  type OwnTemplate,
-  ownOf,
-  ownTemplate,
-  type RenderOwn,
+  emailTemplate,
+  type RenderTenantTemplate,
   smsTemplate,
+  storedTemplate,
+  type TenantTemplate,
   tenantRenderer,
 } from './own-template.ts';
 import type { OutgoingEmail, OutgoingSms } from './transport.ts';
@@ -50,24 +50,30 @@ export interface Draft {
 /** Makes the templates of a tenant. Our own templates are read once. */
 export function createTemplates(options: TemplatesOptions): Templates {
   const { directory, locales, settings, mailFrom, log } = options;
-  const html = ourLiquid(join(directory, 'email'), 'escape');
-  const plain = ourLiquid(join(directory, 'email'));
-  const tryOwn = tenantRenderer(log);
+  const html = builtInLiquid(join(directory, 'email'), 'escape');
+  const plain = builtInLiquid(join(directory, 'email'));
+  const renderPart = tenantRenderer(log);
   const text = smsRenderer(options);
 
   const email = async (
     kind: EmailKind,
     notice: Notice,
-    { template, tryOwn }: Own,
+    { template, renderPart }: TemplateSource,
   ): Promise<OutgoingEmail> => {
     const tenant = settings();
     const locale = localeOf(locales, tenant, notice.languages);
-    const model = emailModel(kind, notice, tenant, locale, lifetimeOf(kind, notice, ownOf(tenant, kind)));
+    const model = emailModel(
+      kind,
+      notice,
+      tenant,
+      locale,
+      lifetimeOf(kind, notice, storedTemplate(tenant, kind)),
+    );
     const variables = variablesOf(tenant, notice, { locale: locale.tag });
     const [from, subject, body] = await Promise.all([
-      tryOwn(template, 'from', template.from, variables),
-      tryOwn(template, 'subject', template.subject, variables),
-      tryOwn(template, 'body', template.body, variables),
+      renderPart(template, 'from', template.from, variables),
+      renderPart(template, 'subject', template.subject, variables),
+      renderPart(template, 'body', template.body, variables),
     ]);
     return {
       channel: 'email',
@@ -78,31 +84,37 @@ export function createTemplates(options: TemplatesOptions): Templates {
       text: String(await plain.renderFile('text', model)),
       ...(notice.code === undefined ? {} : { code: notice.code }),
       ...(notice.url === undefined ? {} : { link: notice.url }),
-      about: { kind, notice, locale: locale.tag },
+      source: { kind, notice, locale: locale.tag },
     };
   };
 
-  const render = (kind: MessageKind, notice: Notice, own: Own) =>
-    kind === 'passwordless_sms' || kind === 'mfa_sms' ? text(kind, notice, own) : email(kind, notice, own);
-  const kept = (kind: MessageKind, notice: Notice): OwnTemplate => {
+  const render = (kind: MessageKind, notice: Notice, source: TemplateSource) =>
+    kind === 'passwordless_sms' || kind === 'mfa_sms'
+      ? text(kind, notice, source)
+      : email(kind, notice, source);
+  const tenantTemplate = (kind: MessageKind, notice: Notice): TenantTemplate => {
     if (kind === 'passwordless_sms' || kind === 'mfa_sms') return smsTemplate(settings(), kind, notice);
-    return ownTemplate(settings(), kind, notice);
+    return emailTemplate(settings(), kind, notice);
   };
   return {
-    render: (kind, notice) => render(kind, notice, { template: kept(kind, notice), tryOwn }),
+    render: (kind, notice) => render(kind, notice, { template: tenantTemplate(kind, notice), renderPart }),
     draft: async (kind, notice, template) => {
       const faults: DraftFaults = {};
-      const own = { template: { name: 'draft', ...template }, tryOwn: draftRenderer(faults) };
-      return { message: await render(kind, notice, own), faults };
+      const source = { template: { name: 'draft', ...template }, renderPart: draftRenderer(faults) };
+      return { message: await render(kind, notice, source), faults };
     },
-    settings: (kind) => settingsOf(kind, ownOf(settings(), kind)),
+    settings: (kind) => settingsOf(kind, storedTemplate(settings(), kind)),
   };
 }
 
 /** Returns a function that renders SMS messages. */
 function smsRenderer({ directory, locales, settings, baseUrl }: TemplatesOptions) {
-  const sms = ourLiquid(join(directory, 'sms'));
-  return async (kind: SmsKind, notice: Notice, { template, tryOwn }: Own): Promise<OutgoingSms> => {
+  const sms = builtInLiquid(join(directory, 'sms'));
+  return async (
+    kind: SmsKind,
+    notice: Notice,
+    { template, renderPart }: TemplateSource,
+  ): Promise<OutgoingSms> => {
     const tenant = settings();
     const locale = localeOf(locales, tenant, notice.languages);
     const { code = '' } = notice;
@@ -110,7 +122,7 @@ function smsRenderer({ directory, locales, settings, baseUrl }: TemplatesOptions
     const lead = locale.text(`sms.${kind}`, { code, application: name });
     const all = variablesOf(tenant, notice, { locale: locale.tag });
     const variables = kind === 'mfa_sms' ? { ...all, tenant: tenantOf(tenant) } : all;
-    const own = await tryOwn(template, 'text', template.body, variables);
+    const own = await renderPart(template, 'text', template.body, variables);
     // A message without its code is of no use.
     const body = kind === 'mfa_sms' && own?.includes(code) !== true ? undefined : own;
     const { from } = template;
@@ -120,7 +132,7 @@ function smsRenderer({ directory, locales, settings, baseUrl }: TemplatesOptions
       text:
         body ?? String(await sms.renderFile('message', { lead, code, host: new URL(baseUrl).host })).trim(),
       code,
-      about: { kind, notice, locale: locale.tag },
+      source: { kind, notice, locale: locale.tag },
       ...(from === undefined ? {} : { from }),
     };
   };
@@ -134,12 +146,12 @@ function tenantOf({ tenant: { friendly_name } }: Frozen<TenantRecord>) {
 }
 
 /** The tenant's own template, and the function that renders it. */
-interface Own {
-  template: OwnTemplate;
-  tryOwn: RenderOwn;
+interface TemplateSource {
+  template: TenantTemplate;
+  renderPart: RenderTenantTemplate;
 }
 
-function ourLiquid(root: string, outputEscape?: 'escape'): Liquid {
+function builtInLiquid(root: string, outputEscape?: 'escape'): Liquid {
   return new Liquid({
     root,
     extname: '.liquid',
@@ -158,12 +170,12 @@ function localeOf(
   return chooseLocale(locales, tenant.enabled_locales, languages);
 }
 
-const LONGEST_LINE = 300;
+const MAX_LINE_LENGTH = 300;
 
 /** Puts a header's value on one line, against header injection. */
 function oneLine(text: string): string {
   return text
     .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
     .trim()
-    .slice(0, LONGEST_LINE);
+    .slice(0, MAX_LINE_LENGTH);
 }

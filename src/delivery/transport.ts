@@ -13,7 +13,7 @@ export interface OutgoingEmail {
   code?: string;
   link?: string;
   /** What the message was rendered from; undefined for one that only tests the provider. */
-  about?: { kind: EmailKind; notice: Notice; locale: string };
+  source?: { kind: EmailKind; notice: Notice; locale: string };
 }
 
 export interface OutgoingSms {
@@ -25,7 +25,7 @@ export interface OutgoingSms {
   from?: string;
   code?: string;
   /** What the message was rendered from. */
-  about: { kind: SmsKind; notice: Notice; locale?: string };
+  source: { kind: SmsKind; notice: Notice; locale?: string };
 }
 
 export type Outgoing = OutgoingEmail | OutgoingSms;

@@ -4,7 +4,7 @@ import type { Outbound } from '../http/outbound.ts';
 import { emailProviderSchema } from '../records/delivery.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type Config, derived } from '../tenant/config.ts';
-import { connectionSms, ownSmsProvider } from './connection-sms.ts';
+import { connectionSms, connectionSmsProvider } from './connection-sms.ts';
 import { createMailTransport, type MailSettings } from './mail.ts';
 import type { Outbox } from './outbox.ts';
 import { createSmsTransport, type SmsSettings } from './sms.ts';
@@ -44,14 +44,14 @@ export function chooseTransports(
   const { baseUrl, sms } = settings;
   const { hostname: host } = new URL(baseUrl);
   const provider = () => config.settings().emailProvider;
-  const own =
+  const configured =
     settings.mail === undefined
       ? undefined
       : createMailTransport(smtpSettings(new URL(settings.mail.smtpUrl)), { host });
   return {
-    email: own ?? tenantMail(provider, host, outbox),
+    email: configured ?? tenantMail(provider, host, outbox),
     sms: sms === undefined ? connectionSms({ outbound, clock }, outbox) : createSmsTransport(sms, outbound),
-    hasSmsProvider: (message) => sms !== undefined || ownSmsProvider(message) !== undefined,
+    hasSmsProvider: (message) => sms !== undefined || connectionSmsProvider(message) !== undefined,
     isMailCustom: () => {
       const { name, enabled } = emailProviderSchema.safeParse(provider() ?? {}).data ?? {};
       return settings.mail === undefined && name === 'custom' && enabled === true;

@@ -1,6 +1,6 @@
 // Checks whether the mail server and the SMS provider accept the credentials.
-import { askMailServer } from '../delivery/mail.ts';
-import { askSmsAccount, type SmsSettings } from '../delivery/sms.ts';
+import { checkMailServer } from '../delivery/mail.ts';
+import { checkSmsAccount, type SmsSettings } from '../delivery/sms.ts';
 import { smtpSettings } from '../delivery/transports.ts';
 import type { Outbound } from '../http/outbound.ts';
 import type { Settings } from '../settings.ts';
@@ -22,7 +22,7 @@ export async function checkMail({ mail: settings, production }: Settings): Promi
   const server = smtpSettings(new URL(settings.smtpUrl));
   const where = `${server.host}:${server.port}`;
   try {
-    await askMailServer(server);
+    await checkMailServer(server);
     return mail.ok(`${where} takes connections${server.user === undefined ? '' : ' and the credentials'}`);
   } catch (thrown) {
     return mail.fault(`${where}: ${messageOf(thrown)}`);
@@ -44,7 +44,7 @@ export async function checkSms(
   const fault = formFault(settings);
   if (fault !== undefined) return sms.fault(fault);
   try {
-    return accountFinding(await askSmsAccount(settings, outbound, PATIENCE));
+    return accountFinding(await checkSmsAccount(settings, outbound, PATIENCE));
   } catch (thrown) {
     return sms.fault(`it cannot be asked for the account: ${messageOf(thrown)}`);
   }
@@ -61,7 +61,7 @@ function formFault({ accountSid, authToken, from, messagingServiceSid }: SmsSett
   return undefined;
 }
 
-function accountFinding(answer: Awaited<ReturnType<typeof askSmsAccount>>): Finding {
+function accountFinding(answer: Awaited<ReturnType<typeof checkSmsAccount>>): Finding {
   if ('state' in answer) {
     if (answer.state === 'active') return sms.ok('the account is active, and the token is accepted');
     const state = answer.state === 'suspended' || answer.state === 'closed' ? answer.state : 'not active';

@@ -67,7 +67,7 @@ export async function issueBackchannel(
 ): Promise<string> {
   const data = { ...request };
   const about = { purpose: PURPOSE, subject: userId, userId, ttlSeconds, data };
-  return (await challenges.issueForApproval({ ...about, most: MOST_WAITING, pause: PAUSE })).secret;
+  return (await challenges.issueForApproval({ ...about, maxWaiting: MOST_WAITING, pause: PAUSE })).secret;
 }
 
 /** Returns the requests that wait for a user, newest first. */
@@ -97,7 +97,7 @@ export function answerBackchannel(
   isRecorded = false,
 ): Promise<boolean> {
   const state = login === undefined ? 'rejected' : 'accepted';
-  return challenges.decide(PURPOSE, userId, id, state, login && { login, isRecorded });
+  return challenges.recordDecision(PURPOSE, userId, id, state, login && { login, isRecorded });
 }
 
 /**
@@ -109,7 +109,7 @@ export function endBackchannelOf(
   userId: string,
   of: Partial<Pick<BackchannelRequest, 'clientId' | 'audience'>> = {},
 ): Promise<void> {
-  return challenges.endAllOf(
+  return challenges.deleteAllOf(
     PURPOSE,
     userId,
     ({ clientId, audience }) =>

@@ -55,12 +55,12 @@ export interface Authenticators {
   put(authenticator: Omit<AuthenticatorRecord, 'active' | 'created_at'>): Promise<void>;
   /**
    * Gives a user active authenticators, for an administrator.
-   * @param options.instead whether to delete all others of the user, in the same write.
+   * @param options.replaces whether to delete all others of the user, in the same write.
    * @param options.check is called with all that the user has at the write, and throws to refuse.
    */
   addConfirmed(
     userId: string,
-    given: readonly NewAuthenticator[],
+    added: readonly NewAuthenticator[],
     options?: AddOptions,
   ): Promise<Authenticator[]>;
   /** Changes an authenticator atomically. @returns the new record; undefined when there is none with that id. */
@@ -102,7 +102,7 @@ export function createAuthenticators(deps: AuthenticatorsDependencies): Authenti
     put: async (authenticator) => {
       await records.put({ ...authenticator, active: true, created_at: new Date(clock()).toISOString() });
     },
-    addConfirmed: (userId, given, options) => addConfirmed(deps, userId, given, options),
+    addConfirmed: (userId, added, options) => addConfirmed(deps, userId, added, options),
     update: (id, change) => records.update(id, change),
     confirm: (authenticator, options, by) =>
       factorChanges.apply(authenticator.user_id, by, () => confirm(store, authenticator, options)),

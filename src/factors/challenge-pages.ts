@@ -72,7 +72,7 @@ export async function openChallengePage(deps: ChallengePagesDependencies, ctx: C
     urlOf,
     model: (step) => ({ action: urlOf(step), csrf: csrf.token(ctx), client }),
     render: (template, model, status = 200) => views.page(ctx, template, model, { status }),
-    saveState: (state) => challenges.keepWithTicket(PURPOSE, ticket, 'pages', { ...state }),
+    saveState: (state) => challenges.storeWithTicket(PURPOSE, ticket, 'pages', { ...state }),
     finish: async ({ type }) => {
       if ((await challenges.spendTicket(PURPOSE, ticket)) === undefined) throw requestExpired();
       TICKET.forget(ctx);

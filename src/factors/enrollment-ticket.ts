@@ -38,7 +38,7 @@ export async function issueEnrollment(
   const offered = enrollable(deps).filter(({ name }) => factor === undefined || name === factor);
   if (offered.length === 0) return { refusal: 'no-factor' };
   if (!several && (await activeAuthenticators(deps, user)).length > 0) return { refusal: 'enrolled' };
-  const { secret, ref, keep } = deps.challenges.prepareTicket({
+  const { secret, ref, save } = deps.challenges.prepareTicket({
     purpose: PURPOSE,
     subject: user.id,
     // A random asker: earlier tickets of the user stay valid.
@@ -56,7 +56,7 @@ export async function issueEnrollment(
   const notice = { user, url, languages, lifetimeInSeconds: TICKET_SECONDS };
   const expiry = { ref, ttlSeconds: TICKET_SECONDS };
   const message = mailTo && deps.messages.prepare('enrollment_email', { ...notice, to: mailTo }, expiry);
-  await keep(message ? [message.write] : []);
+  await save(message ? [message.write] : []);
   if (message) message.post();
   return { url };
 }
@@ -87,7 +87,7 @@ export async function openEnrollmentPage(deps: FactorPagesDependencies, ctx: Con
     mayEnroll: ({ name }: Factor) => factor === undefined || name === factor,
     urlOf,
     model: (step) => ({ ...commonModel(deps, ctx), action: urlOf(step) }),
-    saveState: (state) => deps.challenges.keepWithTicket(PURPOSE, ticket, 'pages', { ...state }),
+    saveState: (state) => deps.challenges.storeWithTicket(PURPOSE, ticket, 'pages', { ...state }),
   };
 }
 

@@ -12,7 +12,13 @@ import { primaryIdentity } from '../users/identities.ts';
 import { withSecondFactor } from '../users/login.ts';
 import type { FactorDependencies, MfaGrant } from './factor.ts';
 import { FACTORS } from './factors.ts';
-import { type MfaSession, malformed, penaliseMfaToken, readMfaToken, spendMfaToken } from './mfa-token.ts';
+import {
+  countMfaTokenFailure,
+  type MfaSession,
+  malformed,
+  readMfaToken,
+  spendMfaToken,
+} from './mfa-token.ts';
 import { MFA_POLICY } from './policy.ts';
 
 export interface MfaGrantDependencies extends FactorDependencies {
@@ -56,7 +62,7 @@ async function complete(
   const claimant = { user, clientId, ip, credentialVersion, token: enrollment?.token, languages };
   const verified = await grant.verify(deps, claimant, request.params);
   if (verified instanceof Error) {
-    if (verified.status === 403 && enrollment === undefined) await penaliseMfaToken(deps, session);
+    if (verified.status === 403 && enrollment === undefined) await countMfaTokenFailure(deps, session);
     throw verified;
   }
   if (enrollment === undefined) {

@@ -32,10 +32,10 @@ export async function openMfaPage(
   }
   const { credentialVersion, amr } = firstFactor;
   const { factors } = request.pending;
-  const hasProved = factors?.mode === 'enroll' && amr.includes('mfa');
+  const hasSecondFactor = factors?.mode === 'enroll' && amr.includes('mfa');
   const languages = languagesOf(ctx, request.pending.params.ui_locales);
   const { client_id: clientId } = request.client;
-  const claimant = { user, credentialVersion, clientId, ip: ctx.ip, hasProved, languages };
+  const claimant = { user, credentialVersion, clientId, ip: ctx.ip, hasSecondFactor, languages };
   return {
     ...pagesOf(deps, ctx, request, claimant),
     claimant,

@@ -81,6 +81,9 @@ export async function spendMfaToken(
 }
 
 /** Counts a wrong code against an MFA token. */
-export function penaliseMfaToken({ challenges }: TokenDependencies, { ticket }: MfaSession): Promise<void> {
-  return challenges.penalise(PURPOSE, ticket);
+export function countMfaTokenFailure(
+  { challenges }: TokenDependencies,
+  { ticket }: MfaSession,
+): Promise<void> {
+  return challenges.countFailure(PURPOSE, ticket);
 }

@@ -50,7 +50,7 @@ export async function issueDeviceChallenge(
   context: ChallengeContext,
 ) {
   const number = String(10 + ((random(2)[0] ?? 0) % 90));
-  const challenge = { ...newChallenge(context, number), ttlSeconds: DEVICE_SECONDS, most: MAX_WAITING };
+  const challenge = { ...newChallenge(context, number), ttlSeconds: DEVICE_SECONDS, maxWaiting: MAX_WAITING };
   return { oobCode: (await challenges.issueForApproval(challenge)).secret, number };
 }
 
@@ -96,7 +96,7 @@ export function recordDecision(
   authenticatorId: string,
   answer: 'accepted' | 'rejected',
 ): Promise<boolean> {
-  return challenges.decide(PURPOSE, authenticatorId, challengeId, answer);
+  return challenges.recordDecision(PURPOSE, authenticatorId, challengeId, answer);
 }
 
 /** What is stored with a challenge. */

@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { tellOfMethod } from '../delivery/method-notice.ts';
+import { sendMethodNotice } from '../delivery/method-notice.ts';
 import type { ApiToken } from '../engine/api-tokens.ts';
 import { bodyObject, type Fields, textField } from '../http/body-fields.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
@@ -195,7 +195,7 @@ async function handleRemove(deps: MfaRoutesDependencies, ctx: Context): Promise<
   if (authenticator.active) {
     const application = await deps.config.client(clientId);
     const context = { application, user, languages: languagesOf(ctx), ip: ctx.ip };
-    await tellOfMethod(deps, 'method_removed', {
+    await sendMethodNotice(deps, 'method_removed', {
       ...context,
       method: methodTypeOf(authenticator.kind),
     });

@@ -1,6 +1,6 @@
 // Verifies second factors for the token endpoint and the hosted pages: which authenticators may be used, what a
 // first use confirms, and how wrong codes are counted.
-import { tellOfMethod } from '../delivery/method-notice.ts';
+import { sendMethodNotice } from '../delivery/method-notice.ts';
 import { AuthError } from '../http/errors.ts';
 import { tryProof } from '../protection/attempts.ts';
 import type { EventType } from '../records/log-events.ts';
@@ -88,8 +88,11 @@ export async function confirmFirstUse(
     saveRecoveryCode: (userId: string, hash: string) => saveRecoveryCode(deps, userId, hash),
   };
   if (!(await deps.authenticators.confirm(authenticator, options, token?.id))) return false;
-  // A password that was set meanwhile has only removed begun authenticators, and this one was confirmed by then.
-  if ((await deps.users.credentialVersion(user.id)) !== credentialVersion) {
+  // A password that was set meanwhile has only removed unconfirmed authenticators, and this one was confirmed by then.
+  // A blocked user enrols nothing: the authenticator would outlive the block.
+  const current = await deps.users.get(user.id);
+  const isBlocked = current === undefined || current.blocked === true;
+  if (isBlocked || (await deps.users.credentialVersion(user.id)) !== credentialVersion) {
     await deps.authenticators.remove(authenticator.id);
     return false;
   }
@@ -99,7 +102,7 @@ export async function confirmFirstUse(
   // The user is told by mail, in case somebody else did it.
   const application = await deps.config.client(clientId);
   const method = methodTypeOf(authenticator.kind);
-  await tellOfMethod(deps, 'method_added', { application, user, languages, ip, method });
+  await sendMethodNotice(deps, 'method_added', { application, user, languages, ip, method });
   return true;
 }
 
@@ -138,7 +141,7 @@ export async function countGuesses(
     identifier: user.id,
     userId: user.id,
     ip,
-    what: 'code',
+    proof: 'code',
     step: 'mfa',
   } as const;
   await tryProof(deps.attempts, attempt, async () => {

@@ -11,7 +11,7 @@ import type { AuthError } from '../http/errors.ts';
 import { type Languages, languagesOf } from '../http/languages.ts';
 import { type ShownClient, shownClient } from '../pages/shown-client.ts';
 import type { Views } from '../pages/views.ts';
-import { THROTTLED } from '../protection/counts.ts';
+import { THROTTLED_DESCRIPTION } from '../protection/counts.ts';
 import type { Client, Organization } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Finish } from './finish.ts';
@@ -97,5 +97,5 @@ export function takesConnection({ params }: PendingInteraction, { name }: { name
 export function tooManyAlert({ error, error_description }: AuthError): string | undefined {
   if (error === 'too_many_requests') return 'login.locked';
   if (error !== 'too_many_attempts') return undefined;
-  return error_description === THROTTLED ? 'login.throttled' : 'login.blocked';
+  return error_description === THROTTLED_DESCRIPTION ? 'login.throttled' : 'login.blocked';
 }

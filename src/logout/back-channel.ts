@@ -59,7 +59,7 @@ export function backChannel(deps: BackChannelDependencies): LogoutChannel {
       return {
         writes: all.map(({ write }) => write),
         begin: () => {
-          for (const one of all) one.begin();
+          for (const one of all) one.start();
         },
       };
     },
@@ -74,15 +74,15 @@ function logoutTokens(deps: BackChannelDependencies): DeliveryKind<LogoutNotice>
       await post(deps, notice);
       record(deps, notice, 'oidc_backchannel_logout_succeeded', `Told ${hostOf(notice.address)}`);
     },
-    mayPass: (error) => error instanceof DeliveryRefused && error.mayPass,
-    gaveUp: async (notice, error) => {
+    isTemporary: (error) => error instanceof DeliveryRefused && error.isTemporary,
+    onGiveUp: async (notice, error) => {
       const why = error instanceof DeliveryRefused ? error.message : 'it could not be sent';
       if (!(error instanceof DeliveryRefused))
         deps.log.error({ err: error }, 'a logout token could not be made');
       record(deps, notice, 'oidc_backchannel_logout_failed', `${hostOf(notice.address)}: ${why}`);
     },
     pauses: PAUSES,
-    longest: TIMEOUT * 2,
+    maxDuration: TIMEOUT * 2,
     concurrency: CONCURRENCY,
     capacity: CAPACITY,
   };

@@ -16,7 +16,7 @@ export interface Attempt extends Caller {
    */
   userId?: string | undefined;
   /** What is guessed. A short code takes fewer guesses than a password, so it has its own limit. */
-  what: 'password' | 'code';
+  proof: 'password' | 'code';
   /**
    * The step of the login after the first factor, such as `mfa`; undefined for the first factor. Each step has its
    * own count. Otherwise an attacker who has the password could reset the count of wrong codes by logging in again.
@@ -28,9 +28,9 @@ export interface Attempt extends Caller {
    */
   stage?: 'pre-custom-token-exchange';
   /** Whether users of the connection have several identifiers: then failures are also counted across all of them. */
-  hasSeveralNames?: boolean;
+  hasSeveralIdentifiers?: boolean;
   /** The connection's `brute_force_protection`; undefined means true. */
-  locks?: boolean;
+  locksAccount?: boolean;
 }
 
 /** Describes a lock that has just begun. */
@@ -54,7 +54,7 @@ export interface AttemptsDependencies {
    */
   onLocked(attempt: Attempt, lock: Lock): Promise<void>;
   /** How many counts of failures are kept at most. */
-  mostCounts?: number;
+  maxCounts?: number;
   /** Called when an address gets throttled. */
   onThrottled(attempt: Attempt): void;
 }

@@ -4,7 +4,7 @@
 import { AuthError } from '../http/errors.ts';
 import type { User } from '../users/user.ts';
 import type { Attempt, AttemptsDependencies } from './attempt.ts';
-import type { Caller, SeenCaller } from './callers.ts';
+import type { Caller, CallerLookup } from './callers.ts';
 import { accountOf, type Count, countsOf } from './counts.ts';
 import { createFailures } from './failures.ts';
 import { localReservations } from './reservations.ts';
@@ -15,7 +15,7 @@ interface AdmittedAttempt {
   /** The key that attempts of a known caller are counted under; undefined for a stranger. */
   callerKey: string | undefined;
   /** Whether the account has no attempts left across all its identifiers. A right proof is then treated as wrong. */
-  isSpent: boolean;
+  isExhausted: boolean;
   /** Counts a wrong proof. */
   failed(): Promise<void>;
   /** Ends a right proof: clears the account's failures from this caller, and makes the caller known. */
@@ -52,50 +52,50 @@ export async function tryProof<T>(
   prove: (callerKey: string | undefined) => Promise<T | undefined>,
 ): Promise<T | undefined> {
   const admitted = await attempts.admit(attempt);
-  let proved: T | undefined;
+  let accepted: T | undefined;
   try {
-    const judged = await prove(admitted.callerKey);
-    proved = admitted.isSpent ? undefined : judged;
+    const result = await prove(admitted.callerKey);
+    accepted = admitted.isExhausted ? undefined : result;
   } catch (thrown) {
     admitted.abandoned();
     throw thrown;
   }
-  await (proved === undefined ? admitted.failed() : admitted.succeeded());
-  return proved;
+  await (accepted === undefined ? admitted.failed() : admitted.succeeded());
+  return accepted;
 }
 
 /** Returns the functions that reserve attempts, count failures, and forgive them. */
-function createCounting({ callers, clock, store, mostCounts }: AttemptsDependencies) {
-  const failures = createFailures(store, clock, mostCounts);
+function createCounting({ callers, clock, store, maxCounts }: AttemptsDependencies) {
+  const failures = createFailures(store, clock, maxCounts);
   const reservations = store.exclusive === true ? localReservations() : sharedReservations({ store, clock });
 
-  const reserve = async (all: readonly Count[]): Promise<{ release: () => void; isSpent: boolean }> => {
+  const reserve = async (all: readonly Count[]): Promise<{ release: () => void; isExhausted: boolean }> => {
     const counts = all.filter(({ blocks }) => blocks);
-    let isSpent = false;
-    const look = async () => {
+    let isExhausted = false;
+    const readAllowed = async () => {
       const failed = await Promise.all(counts.map((count) => failures.now(count)));
       // The level is a fraction: a failure that is not fully forgotten still counts.
-      const left = counts.map(({ most }, index) => most - (failed[index] ?? 0));
+      const left = counts.map(({ max }, index) => max - (failed[index] ?? 0));
       const full = counts.filter((_, index) => (left[index] ?? 0) < 1);
-      const told = full.find((count) => count.isSilent !== true);
-      if (told !== undefined) throw new AuthError(429, 'too_many_attempts', told.refusal);
-      isSpent = full.length > 0;
+      const reported = full.find((count) => count.isSilent !== true);
+      if (reported !== undefined) throw new AuthError(429, 'too_many_attempts', reported.description);
+      isExhausted = full.length > 0;
       return left.map((one, index) => (counts[index]?.isSilent && one < 1 ? Number.POSITIVE_INFINITY : one));
     };
     const release = await reservations.take(
       counts.map(({ id }) => id),
-      look,
+      readAllowed,
     );
-    return { release, isSpent };
+    return { release, isExhausted };
   };
 
   const fail = async (attempt: Attempt, counts: readonly Count[], release: () => void): Promise<void> => {
     try {
       const levels = await Promise.all(counts.map((count) => failures.count(count)));
-      for (const [index, { most, onFull }] of counts.entries()) {
+      for (const [index, { max, onFull }] of counts.entries()) {
         const level = levels[index] ?? 0;
         // Reported once, when the count gets full, and not for each concurrent attempt.
-        if (level > most - 1 && level <= most) await onFull(attempt);
+        if (level > max - 1 && level <= max) await onFull(attempt);
       }
     } finally {
       release();
@@ -107,7 +107,7 @@ function createCounting({ callers, clock, store, mostCounts }: AttemptsDependenc
       counts,
       release,
       seen,
-    }: { counts: readonly Count[]; release: () => void; seen: SeenCaller | undefined },
+    }: { counts: readonly Count[]; release: () => void; seen: CallerLookup | undefined },
   ): Promise<void> => {
     const { userId, step } = attempt;
     const isFirst = userId !== undefined && step === undefined;
@@ -133,16 +133,16 @@ export function createAttempts(deps: AttemptsDependencies): Attempts {
       // Callers are known for the first factor only: an attacker who has the password would be known for the
       // second.
       const first = attempt.step === undefined;
-      const seen = first ? await callers.look(attempt.userId, attempt) : undefined;
-      const callerKey = seen?.known?.key;
+      const lookup = first ? await callers.lookUp(attempt.userId, attempt) : undefined;
+      const callerKey = lookup?.known?.key;
       // The same counts are used to the end of this attempt, so that what was reserved is released.
       const counts = countsOf(deps, attempt, callerKey);
-      const { release, isSpent } = await reserve(counts);
+      const { release, isExhausted } = await reserve(counts);
       return {
         callerKey,
-        isSpent,
+        isExhausted,
         failed: () => fail(attempt, counts, release),
-        succeeded: () => succeed(attempt, { counts, release, seen }),
+        succeeded: () => succeed(attempt, { counts, release, seen: lookup }),
         abandoned: release,
       };
     },

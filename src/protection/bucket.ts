@@ -13,7 +13,7 @@ export interface Level {
  * @param current undefined for a full bucket.
  * @returns the new level, and the tokens left; negative when there was none, and none was taken.
  */
-export function step(
+export function updateLevel(
   { capacity, perMinute }: Bucket,
   current: Level | undefined,
   { now, taken }: { now: number; taken: 1 | 0 | -1 },
@@ -30,6 +30,6 @@ export function secondsTo({ perMinute }: Bucket, from: number, to: number): numb
 }
 
 /** Returns when a bucket is full again, epoch seconds. Its counter can then be deleted. */
-export function endsAt(bucket: Bucket, { tokens, at }: Level): number {
+export function fullAt(bucket: Bucket, { tokens, at }: Level): number {
   return Math.ceil(at / 1000 + secondsTo(bucket, tokens, bucket.capacity)) + 1;
 }

@@ -22,11 +22,11 @@ interface KnownCaller {
 }
 
 /** What the store knows of a caller. */
-export interface SeenCaller {
+export interface CallerLookup {
   /** Undefined for a stranger. */
   known: KnownCaller | undefined;
   /** The keys of the caller to be written after a login, and whether any of them is new. */
-  due: readonly string[];
+  keysToWrite: readonly string[];
   isNew: boolean;
 }
 
@@ -39,12 +39,12 @@ export interface KnownCallers {
    */
   recognize(userId: string | undefined, caller: Caller): Promise<KnownCaller | undefined>;
   /** As {@link recognize}, with what {@link remember} would otherwise read again. */
-  look(userId: string | undefined, caller: Caller): Promise<SeenCaller>;
+  lookUp(userId: string | undefined, caller: Caller): Promise<CallerLookup>;
   /**
    * Remembers a caller that has logged in.
-   * @param seen the result of {@link look} in this login.
+   * @param seen the result of {@link lookUp} in this login.
    */
-  remember(userId: string, caller: Caller, seen?: SeenCaller): Promise<void>;
+  remember(userId: string, caller: Caller, seen?: CallerLookup): Promise<void>;
   /** Forgets all callers of an account, for example after a password reset. */
   forgetAllOf(userId: string): Promise<void>;
 }
@@ -53,7 +53,7 @@ const KNOWN_SECONDS = 90 * 86_400;
 /** A record is not written again within this time. */
 const RENEW_SECONDS = 86_400;
 /** How many callers of an account are kept. The least recently seen are deleted first. */
-const MOST = 50;
+const MAX_CALLERS = 50;
 
 /** Returns a caller's keys, the most specific first. */
 export function callerKeys({ ip, browser, isNewBrowser = false }: Caller): string[] {
@@ -74,7 +74,7 @@ export function askersOf(caller: Caller): string[] {
 export function createKnownCallers(store: Store, clock: Clock): KnownCallers {
   const callers = store.collection('knownCallers');
   const idOf = (userId: string, key: string) => sha256(`${userId}\n${key}`);
-  const look = async (userId: string | undefined, caller: Caller): Promise<SeenCaller> => {
+  const lookUp = async (userId: string | undefined, caller: Caller): Promise<CallerLookup> => {
     const keys = callerKeys(caller);
     const found = await Promise.all(keys.map((key) => callers.get(idOf(userId ?? '', key))));
     const until = epochSeconds(clock) + KNOWN_SECONDS;
@@ -83,27 +83,27 @@ export function createKnownCallers(store: Store, clock: Clock): KnownCallers {
     const by = keys[index]?.startsWith('browser:') === true ? 'browser' : 'address';
     return {
       known: id === undefined ? undefined : { key: id, by },
-      due: keys.filter((_key, at) => (found[at]?.expiresAt ?? 0) <= until - RENEW_SECONDS),
+      keysToWrite: keys.filter((_key, at) => (found[at]?.expiresAt ?? 0) <= until - RENEW_SECONDS),
       isNew: found.includes(undefined),
     };
   };
   /** Deletes the least recently seen callers when there are too many. */
-  const makeRoom = async (userId: string, coming: number): Promise<void> => {
+  const makeRoom = async (userId: string, added: number): Promise<void> => {
     const all = await callers.findBy('user', userId);
     const oldest = [...all]
       .sort((a, b) => (a.expiresAt ?? 0) - (b.expiresAt ?? 0))
-      .slice(0, Math.max(0, all.length + coming - MOST));
+      .slice(0, Math.max(0, all.length + added - MAX_CALLERS));
     await Promise.all(oldest.map((one) => callers.delete(one.id)));
   };
   return {
-    recognize: async (userId, caller) => (await look(userId, caller)).known,
-    look,
+    recognize: async (userId, caller) => (await lookUp(userId, caller)).known,
+    lookUp,
     remember: async (userId, caller, seen) => {
-      const { due, isNew } = seen ?? (await look(userId, caller));
+      const { keysToWrite, isNew } = seen ?? (await lookUp(userId, caller));
       const expiresAt = epochSeconds(clock) + KNOWN_SECONDS;
       await Promise.all([
-        ...due.map((key) => callers.put({ id: idOf(userId, key), user_id: userId, expiresAt })),
-        isNew && makeRoom(userId, due.length),
+        ...keysToWrite.map((key) => callers.put({ id: idOf(userId, key), user_id: userId, expiresAt })),
+        isNew && makeRoom(userId, keysToWrite.length),
       ]);
     },
     forgetAllOf: async (userId) => {

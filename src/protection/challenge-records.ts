@@ -52,21 +52,21 @@ export interface ChallengeRef {
 }
 
 /** A challenge that was just issued. */
-export interface Issued {
+export interface IssuedChallenge {
   /** The code or ticket. It is not stored. */
   secret: string;
-  /** Identifies it for `Challenges.takeBack`. */
+  /** Identifies it for `Challenges.revoke`. */
   ref: ChallengeRef;
 }
 
 /** A challenge that is not stored yet. */
-export interface Prepared extends Issued {
+export interface PreparedChallenge extends IssuedChallenge {
   /** Stores it, with the other writes in the same commit. */
-  keep(also?: readonly Write[]): Promise<void>;
+  save(also?: readonly Write[]): Promise<void>;
 }
 
 /** A secret that is tried. */
-interface Try {
+interface PresentedSecret {
   /** A code, or a ticket. */
   secret: string;
   /** The code that the ticket needs, if it needs one. */
@@ -92,11 +92,11 @@ export interface ChallengeRecords {
   /** Makes a code of decimal digits, and its salted hash. */
   newCode(digits: number): { code: string; hash: string; salt: string };
   /** Makes a challenge that is not stored yet, without its secret. */
-  prepare(challenge: NewChallenge, secrets: Secrets): Pick<Prepared, 'ref' | 'keep'>;
+  prepare(challenge: NewChallenge, secrets: Secrets): Pick<PreparedChallenge, 'ref' | 'save'>;
   /** Tries a secret. When the try uses the challenge up, at most one of several concurrent calls is accepted. */
   attempt(
     id: string,
-    tried: Try,
+    presented: PresentedSecret,
   ): Promise<{ outcome: Outcome; verifiedChallenge: VerifiedChallenge | undefined }>;
   ofTicket(purpose: string, ticket: string): Promise<Frozen<ChallengeRecord> | undefined>;
 }
@@ -122,19 +122,22 @@ export function createChallengeRecords(deps: {
       const { id, secretHash } = record;
       return {
         ref: { id, secretHash },
-        keep: async (also = []) => {
-          const kept = { ...record, expiresAt: epochSeconds(clock) + challenge.ttlSeconds };
-          if (also.length === 0) await all.put(kept);
-          else await store.batch([{ collection: 'challenges', put: kept }, ...also]);
-          await endOlder(all, id, challenge);
+        save: async (also = []) => {
+          const stored = { ...record, expiresAt: epochSeconds(clock) + challenge.ttlSeconds };
+          if (also.length === 0) await all.put(stored);
+          else await store.batch([{ collection: 'challenges', put: stored }, ...also]);
+          await deleteOlder(all, id, challenge);
         },
       };
     },
-    attempt: async (id, tried) => {
+    attempt: async (id, presented) => {
       const result = await updateWithResult(all, id, (current) => {
-        const { outcome, next } = outcomeOf(current, tried, clock());
+        const { outcome, next } = outcomeOf(current, presented, clock());
         return {
-          result: { outcome, verifiedChallenge: outcome === 'accepted' ? describe(current) : undefined },
+          result: {
+            outcome,
+            verifiedChallenge: outcome === 'accepted' ? toVerifiedChallenge(current) : undefined,
+          },
           next,
         };
       });
@@ -164,7 +167,7 @@ function recordOf(challenge: NewChallenge, secrets: Secrets, now: number): Chall
 }
 
 /** Deletes what the same caller requested under its other keys, for example before its browser had a cookie. */
-async function endOlder(
+async function deleteOlder(
   all: Collection<ChallengeRecord>,
   id: string,
   { purpose, subject, askers = [] }: NewChallenge,
@@ -178,7 +181,7 @@ async function endOlder(
 /** Returns the result of a try, and the changed record if it changes. */
 function outcomeOf(
   current: Frozen<ChallengeRecord>,
-  { secret, code = '', spend, counter }: Try,
+  { secret, code = '', spend, counter }: PresentedSecret,
   now: number,
 ): { outcome: Outcome; next?: Frozen<ChallengeRecord> } {
   const { salt, boundCode, approval, triesLeft } = current;
@@ -201,7 +204,7 @@ function outcomeOf(
 }
 
 /** Returns the part of a record that the holder of its secret gets. */
-export function describe({ user_id: userId, data }: Frozen<ChallengeRecord>): VerifiedChallenge {
+export function toVerifiedChallenge({ user_id: userId, data }: Frozen<ChallengeRecord>): VerifiedChallenge {
   return { userId, data };
 }
 

@@ -22,7 +22,7 @@ export function requestedBy(all: readonly Challenge[], asker: string): Challenge
  * Returns the challenge to compare a caller's code with: the newest that the caller requested, by its most specific
  * key, or else the newest of all.
  */
-export function chosenFor(
+export function challengeFor(
   all: readonly Challenge[],
   keys: readonly string[],
 ): { challenge: Challenge | undefined; isOwn: boolean } {

@@ -13,16 +13,16 @@ import {
   type ChallengeRecords,
   type ChallengeRef,
   createChallengeRecords,
-  describe,
-  type Issued,
+  type IssuedChallenge,
   type NewChallenge,
-  type Prepared,
+  type PreparedChallenge,
+  toVerifiedChallenge,
   type VerifiedChallenge,
 } from './challenge-records.ts';
-import { chosenFor, idOf, requestedBy } from './challenge-selection.ts';
+import { challengeFor, idOf, requestedBy } from './challenge-selection.ts';
 import { type OutOfBand, outOfBand } from './out-of-band.ts';
 
-export type { ChallengeRef, Issued, NewChallenge, Prepared, VerifiedChallenge };
+export type { ChallengeRef, IssuedChallenge, NewChallenge, PreparedChallenge, VerifiedChallenge };
 
 /** The format of a ticket: 32 random bytes. A ticket cannot be guessed, so unknown tickets are not counted. */
 const TICKET = /^[\w-]{43}$/;
@@ -32,7 +32,7 @@ export function isTicket(secret: string): boolean {
   return TICKET.test(secret);
 }
 
-interface TryOptions {
+interface AttemptOptions {
   /** Whether a right secret is used up, with all others of the subject. Of several concurrent calls one succeeds. */
   spend: boolean;
   /** The keys of the caller. */
@@ -43,20 +43,20 @@ interface TryOptions {
 
 export interface Challenges extends OutOfBand {
   /** Issues a code with that many decimal digits. */
-  issueCode(challenge: NewChallenge & { digits: number }): Promise<Issued>;
+  issueCode(challenge: NewChallenge & { digits: number }): Promise<IssuedChallenge>;
   /** As {@link issueCode}, to be stored in one commit with the message that carries it. */
-  prepareCode(challenge: NewChallenge & { digits: number }): Prepared;
+  prepareCode(challenge: NewChallenge & { digits: number }): PreparedChallenge;
   /** Issues a ticket of 43 URL-safe characters. */
-  issueTicket(challenge: NewChallenge): Promise<Issued>;
+  issueTicket(challenge: NewChallenge): Promise<IssuedChallenge>;
   /** As {@link issueTicket}, to be stored in one commit with the message that carries it. */
-  prepareTicket(challenge: NewChallenge): Prepared;
+  prepareTicket(challenge: NewChallenge): PreparedChallenge;
   /**
    * Stores a challenge that no secret fits, so that an unknown address costs the same as a known one.
    * @param also written in the same commit, as much as with a real challenge.
    */
   issueDecoy(challenge: NewChallenge, also: readonly Write[]): Promise<void>;
   /** Ends a challenge, for example when it could not be sent. One that has replaced it stays. */
-  takeBack(ref: ChallengeRef): Promise<void>;
+  revoke(ref: ChallengeRef): Promise<void>;
   /**
    * Tries a code or a ticket for a known subject. A code is compared with the caller's own request, or else with
    * the newest of the subject, and never with several codes: otherwise each open code would make a guess likelier to be right. Three wrong tries end a code. They are
@@ -66,14 +66,14 @@ export interface Challenges extends OutOfBand {
     purpose: string,
     subject: string,
     secret: string,
-    options: TryOptions,
+    options: AttemptOptions,
   ): Promise<VerifiedChallenge | undefined>;
   /** Begins to read what {@link try} needs, for one try. */
   prepare(
     purpose: string,
     subject: string,
     secret: string,
-  ): (options: TryOptions) => Promise<VerifiedChallenge | undefined>;
+  ): (options: AttemptOptions) => Promise<VerifiedChallenge | undefined>;
   /** Returns the unused challenges that a caller with this key has requested. */
   requestedBy(purpose: string, subject: string, asker: string): Promise<VerifiedChallenge[]>;
   /** Returns what a ticket is for, without using it. */
@@ -82,7 +82,7 @@ export interface Challenges extends OutOfBand {
     ticket: string,
   ): Promise<VerifiedChallenge<Data> | undefined>;
   /** Stores JSON with a ticket that is not used up, under a name. */
-  keepWithTicket(purpose: string, ticket: string, name: string, value: unknown): Promise<void>;
+  storeWithTicket(purpose: string, ticket: string, name: string, value: unknown): Promise<void>;
   /** Uses a ticket. Of several concurrent calls exactly one gets it. */
   spendTicket<Data = VerifiedChallenge['data']>(
     purpose: string,
@@ -92,11 +92,11 @@ export interface Challenges extends OutOfBand {
    * Counts a wrong proof that was sent with a right ticket, such as a wrong code of a second factor. Too many end the
    * ticket.
    */
-  penalise(purpose: string, ticket: string): Promise<void>;
+  countFailure(purpose: string, ticket: string): Promise<void>;
   /** Deletes a challenge. */
   discard(purpose: string, subject: string): Promise<void>;
-  /** Deletes all challenges of a user. @param but a purpose whose challenges stay. */
-  revokeAllOf(userId: string, but?: string): Promise<void>;
+  /** Deletes all challenges of a user. @param exceptPurpose a purpose whose challenges stay. */
+  revokeAllOf(userId: string, exceptPurpose?: string): Promise<void>;
   /** Deletes the challenges that were begun in a session of a user. */
   revokeOfSession(userId: string, session: string): Promise<void>;
 }
@@ -108,7 +108,7 @@ export function createChallenges(deps: { store: Store; clock: Clock; random: Ran
     ...codes(records, deps.random),
     ...tickets(records),
     ...outOfBand(records),
-    takeBack: async ({ id, secretHash }) => {
+    revoke: async ({ id, secretHash }) => {
       await records.all.update(id, (current) =>
         current.secretHash === secretHash ? { ...current, spent: true } : current,
       );
@@ -116,21 +116,21 @@ export function createChallenges(deps: { store: Store; clock: Clock; random: Ran
     discard: async (purpose, subject) => {
       await records.all.delete(idOf(purpose, subject));
     },
-    revokeAllOf: async (userId, but) => {
-      if (but === undefined) return void (await records.all.deleteBy('user', userId));
-      await deleteThose(records, userId, ({ purpose }) => purpose !== but);
+    revokeAllOf: async (userId, exceptPurpose) => {
+      if (exceptPurpose === undefined) return void (await records.all.deleteBy('user', userId));
+      await deleteMatching(records, userId, ({ purpose }) => purpose !== exceptPurpose);
     },
-    revokeOfSession: (userId, sid) => deleteThose(records, userId, ({ session }) => session === sid),
+    revokeOfSession: (userId, sid) => deleteMatching(records, userId, ({ session }) => session === sid),
   };
 }
 
-async function deleteThose(
+async function deleteMatching(
   { all }: ChallengeRecords,
   userId: string,
-  isDoomed: (one: Frozen<ChallengeRecord>) => boolean,
+  matches: (one: Frozen<ChallengeRecord>) => boolean,
 ): Promise<void> {
-  const doomed = (await all.findBy('user', userId)).filter(isDoomed);
-  await Promise.all(doomed.map(({ id }) => all.delete(id)));
+  const matching = (await all.findBy('user', userId)).filter(matches);
+  await Promise.all(matching.map(({ id }) => all.delete(id)));
 }
 
 type Codes = Pick<Challenges, 'issueCode' | 'prepareCode' | 'issueDecoy' | 'try' | 'prepare' | 'requestedBy'>;
@@ -158,24 +158,24 @@ function codes(records: ChallengeRecords, random: Random): Codes {
     return { secret: code, ...records.prepare(challenge, { secretHash: hash, salt }) };
   };
   return {
-    issueCode: async (challenge) => kept(prepareCode(challenge)),
+    issueCode: async (challenge) => saveAlone(prepareCode(challenge)),
     prepareCode,
     issueDecoy: async (challenge, also) => {
       const secrets = { secretHash: random(32).toString('base64url'), salt: 'decoy' };
-      await records.prepare(challenge, secrets).keep(also);
+      await records.prepare(challenge, secrets).save(also);
     },
     try: (purpose, subject, secret, options) => prepare(purpose, subject, secret)(options),
     prepare,
     requestedBy: async (purpose, subject, asker) =>
       requestedBy(await all.findBy('subject', idOf(purpose, subject)), asker)
         .filter(({ spent }) => !spent)
-        .map(describe),
+        .map(toVerifiedChallenge),
   };
 }
 
 /** Stores a challenge without other writes. */
-async function kept({ keep, ...issued }: Prepared): Promise<Issued> {
-  await keep();
+async function saveAlone({ save, ...issued }: PreparedChallenge): Promise<IssuedChallenge> {
+  await save();
   return issued;
 }
 
@@ -188,10 +188,10 @@ async function tryCode(
   { all, attempt }: ChallengeRecords,
   found: readonly Frozen<ChallengeRecord>[],
   secret: string,
-  { spend, askers, callerKey }: TryOptions,
+  { spend, askers, callerKey }: AttemptOptions,
 ): Promise<VerifiedChallenge | undefined> {
   const open = found.filter(({ spent }) => !spent);
-  const { challenge: target, isOwn } = chosenFor(open, askers);
+  const { challenge: target, isOwn } = challengeFor(open, askers);
   if (target === undefined) return undefined;
   const counter = isOwn ? ASKER : (callerKey ?? STRANGERS);
   const { verifiedChallenge } = await attempt(target.id, { secret, spend, counter });
@@ -203,7 +203,7 @@ async function tryCode(
 
 type Tickets = Pick<
   Challenges,
-  'issueTicket' | 'prepareTicket' | 'peekTicket' | 'keepWithTicket' | 'spendTicket' | 'penalise'
+  'issueTicket' | 'prepareTicket' | 'peekTicket' | 'storeWithTicket' | 'spendTicket' | 'countFailure'
 >;
 
 function tickets({ all, prepare, attempt, ofTicket, newTicket }: ChallengeRecords): Tickets {
@@ -212,15 +212,15 @@ function tickets({ all, prepare, attempt, ofTicket, newTicket }: ChallengeRecord
     return { secret: ticket, ...prepare(challenge, { secretHash: hashSecret(ticket) }) };
   };
   return {
-    issueTicket: async (challenge) => kept(prepareTicket(challenge)),
+    issueTicket: async (challenge) => saveAlone(prepareTicket(challenge)),
     prepareTicket,
     peekTicket: async <Data>(purpose: string, ticket: string) => {
       const found = await ofTicket(purpose, ticket);
       return found === undefined || found.spent || found.triesLeft < 1
         ? undefined
-        : (describe(found) as VerifiedChallenge<Data>);
+        : (toVerifiedChallenge(found) as VerifiedChallenge<Data>);
     },
-    keepWithTicket: async (purpose, ticket, name, value) => {
+    storeWithTicket: async (purpose, ticket, name, value) => {
       const found = await ofTicket(purpose, ticket);
       if (found === undefined) return;
       await all.update(found.id, (current) =>
@@ -236,7 +236,7 @@ function tickets({ all, prepare, attempt, ofTicket, newTicket }: ChallengeRecord
           | undefined)
       );
     },
-    penalise: async (purpose, ticket) => {
+    countFailure: async (purpose, ticket) => {
       const found = await ofTicket(purpose, ticket);
       if (found === undefined) return;
       await all.update(found.id, (current) => ({ ...current, triesLeft: current.triesLeft - 1 }));

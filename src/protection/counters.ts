@@ -4,37 +4,37 @@ import type { Bucket } from '../records/limits.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import { type Store, UniqueKeyError } from '../store/contract.ts';
-import { endsAt, type Level, step } from './bucket.ts';
+import { fullAt, type Level, updateLevel } from './bucket.ts';
 
 /** A token taken from a bucket (1), or given back (-1). */
-type Taken = 1 | -1;
+type TokenChange = 1 | -1;
 
 interface Counters {
   /**
    * Takes a token from a bucket, atomically, or gives one back.
    * @returns the tokens left; negative when there was none, and none was taken.
    */
-  take(of: { name: string; key: string; bucket: Bucket }, taken: Taken): Promise<number>;
+  take(of: { name: string; key: string; bucket: Bucket }, taken: TokenChange): Promise<number>;
 }
 
 /** How many counters of each limit are kept, so that addresses cannot fill the memory. */
-const MOST = 20_000;
+const MAX_COUNTERS = 20_000;
 
 /** How many are evicted at a time: finding the oldest entry of a map skips all that were deleted before it. */
-const EVICTED = 100;
+const EVICTION_BATCH = 100;
 
 /** Marks an entry as used. @returns the evicted entries: the least recently used of its limit. */
 function touch<T>(byLimit: Map<string, Map<string, T>>, name: string, key: string, entry: T): T[] {
-  const ofLimit = byLimit.get(name) ?? new Map<string, T>();
-  byLimit.set(name, ofLimit);
-  ofLimit.delete(key);
-  ofLimit.set(key, entry);
-  if (ofLimit.size <= MOST) return [];
+  const entries = byLimit.get(name) ?? new Map<string, T>();
+  byLimit.set(name, entries);
+  entries.delete(key);
+  entries.set(key, entry);
+  if (entries.size <= MAX_COUNTERS) return [];
   const evicted: T[] = [];
-  for (const [oldest, its] of ofLimit) {
-    if (evicted.length === EVICTED) break;
-    ofLimit.delete(oldest);
-    evicted.push(its);
+  for (const [oldest, evictedEntry] of entries) {
+    if (evicted.length === EVICTION_BATCH) break;
+    entries.delete(oldest);
+    evicted.push(evictedEntry);
   }
   return evicted;
 }
@@ -47,7 +47,7 @@ export function localCounters(clock: Clock): Counters {
   const byLimit = new Map<string, Map<string, Level>>();
   return {
     take: ({ name, key, bucket }, taken) => {
-      const { level, left } = step(bucket, byLimit.get(name)?.get(key), { now: clock(), taken });
+      const { level, left } = updateLevel(bucket, byLimit.get(name)?.get(key), { now: clock(), taken });
       touch(byLimit, name, key, level);
       return Promise.resolve(left);
     },
@@ -65,9 +65,9 @@ export function storedCounters(store: Store, clock: Clock): Counters {
       const now = clock();
       let left = 0;
       const next = (current?: Level) => {
-        const stepped = step(bucket, current, { now, taken });
-        left = stepped.left;
-        return { id, ...stepped.level, expiresAt: endsAt(bucket, stepped.level) };
+        const updated = updateLevel(bucket, current, { now, taken });
+        left = updated.left;
+        return { id, ...updated.level, expiresAt: fullAt(bucket, updated.level) };
       };
       for (;;) {
         if ((await limits.update(id, next)) !== undefined) return left;
@@ -89,7 +89,7 @@ const SYNC_INTERVAL = 250;
 const SYNC_BATCH = 500;
 
 /** A counter of this process: the level as far as it is known here, and what other processes do not know of yet. */
-interface Known {
+interface LocalCounter {
   name: string;
   key: string;
   bucket: Bucket;
@@ -104,35 +104,35 @@ interface Known {
  */
 export function syncedCounters(store: Store, clock: Clock): Counters {
   const limits = store.collection('limits');
-  const byLimit = new Map<string, Map<string, Known>>();
-  const due = new Set<Known>();
+  const byLimit = new Map<string, Map<string, LocalCounter>>();
+  const unsyncedCounters = new Set<LocalCounter>();
   let isSyncing = false;
-  const sync = async (known: Known): Promise<void> => {
-    const { name, key, bucket } = known;
+  const sync = async (counter: LocalCounter): Promise<void> => {
+    const { name, key, bucket } = counter;
     const id = counterId(name, key);
-    const unsynced = known.unsynced;
-    known.unsynced = 0;
+    const unsynced = counter.unsynced;
+    counter.unsynced = 0;
     const now = clock();
     try {
       const { tokens, at } = await limits.upsert(id, (current) => {
-        const { level } = step(bucket, current, { now, taken: 0 });
+        const { level } = updateLevel(bucket, current, { now, taken: 0 });
         const synced = { tokens: Math.max(0, level.tokens - unsynced), at: now };
-        return { id, ...synced, expiresAt: endsAt(bucket, synced) };
+        return { id, ...synced, expiresAt: fullAt(bucket, synced) };
       });
       // Tokens may have been taken while the level was being shared.
-      known.level = { tokens: Math.max(0, tokens - known.unsynced), at };
+      counter.level = { tokens: Math.max(0, tokens - counter.unsynced), at };
     } catch {
       // Requests report faults of the store. The tokens are shared with the next interval.
-      known.unsynced += unsynced;
+      counter.unsynced += unsynced;
     }
   };
   const scheduleSync = () => {
-    if (isSyncing || due.size === 0) return;
+    if (isSyncing || unsyncedCounters.size === 0) return;
     isSyncing = true;
     setTimeout(async () => {
-      const some = [...due].slice(0, SYNC_BATCH);
-      for (const one of some) due.delete(one);
-      await Promise.all(some.map(sync));
+      const batch = [...unsyncedCounters].slice(0, SYNC_BATCH);
+      for (const one of batch) unsyncedCounters.delete(one);
+      await Promise.all(batch.map(sync));
       isSyncing = false;
       scheduleSync();
     }, SYNC_INTERVAL).unref();
@@ -140,13 +140,13 @@ export function syncedCounters(store: Store, clock: Clock): Counters {
   return {
     take: async ({ name, key, bucket }, taken) => {
       const before = byLimit.get(name)?.get(key);
-      const { level, left } = step(bucket, before?.level, { now: clock(), taken });
-      const known: Known = before ?? { name, key, bucket, level, unsynced: 0 };
-      known.bucket = bucket;
-      known.level = level;
-      if (left >= 0) known.unsynced += taken;
-      for (const gone of touch(byLimit, name, key, known)) due.delete(gone);
-      if (level.tokens < bucket.capacity / 2) due.add(known);
+      const { level, left } = updateLevel(bucket, before?.level, { now: clock(), taken });
+      const counter: LocalCounter = before ?? { name, key, bucket, level, unsynced: 0 };
+      counter.bucket = bucket;
+      counter.level = level;
+      if (left >= 0) counter.unsynced += taken;
+      for (const evicted of touch(byLimit, name, key, counter)) unsyncedCounters.delete(evicted);
+      if (level.tokens < bucket.capacity / 2) unsyncedCounters.add(counter);
       scheduleSync();
       return left;
     },

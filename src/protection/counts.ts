@@ -11,11 +11,11 @@ import type { FailureCounter } from './failures.ts';
 import { protectionSettings } from './settings.ts';
 
 /** SDKs and login widgets compare and show this text. */
-const LOCKED =
+const LOCKED_DESCRIPTION =
   "Your account has been blocked after multiple consecutive login attempts. We've sent you a notification via your preferred contact method with instructions on how to unblock it.";
 
 /** The text for an address with too many failures across accounts. */
-export const THROTTLED =
+export const THROTTLED_DESCRIPTION =
   'We have detected suspicious login behavior and further attempts will be blocked. Please contact the administrator.';
 
 /** A lock ends 30 days after the last failure. */
@@ -24,10 +24,10 @@ const LOCK_SECONDS = 30 * 86_400;
 /** One of the counts that an attempt belongs to. */
 export interface Count extends FailureCounter {
   /** The number of failures that fills it. */
-  most: number;
+  max: number;
   /** Whether a full count rejects attempts, or is only reported. */
   blocks: boolean;
-  refusal: string;
+  description: string;
   /**
    * Whether attempts beyond this count are answered as wrong, even right ones, and not with 429. A 429 would reveal
    * that two identifiers belong to one account.
@@ -47,8 +47,8 @@ export function countsOf(deps: Dependencies, attempt: Attempt, callerKey: string
   if (attempt.stage !== undefined) return addressCount(deps, settings, attempt);
   return [
     ...accountCount(deps, settings, attempt, callerKey),
-    ...guessesCount(deps, settings, attempt, callerKey),
-    ...wholeCounts(deps, settings, attempt, callerKey),
+    ...accountTotalCount(deps, settings, attempt, callerKey),
+    ...countsOfAllIdentifiers(deps, settings, attempt, callerKey),
     ...addressCount(deps, settings, attempt),
   ];
 }
@@ -60,7 +60,7 @@ function accountCount(
   attempt: Attempt,
   callerKey: string | undefined,
 ): Count[] {
-  if (!locks.enabled || attempt.locks === false || isListed(locks.allowlist, attempt.ip)) return [];
+  if (!locks.enabled || attempt.locksAccount === false || isListed(locks.allowlist, attempt.ip)) return [];
   const account = accountOf(attempt);
   // A known caller has a count of its own. Strangers have one for each address, or one for all of them.
   const from = callerKey ?? (locks.mode === 'count_per_identifier' ? '' : addressKey(attempt.ip));
@@ -69,11 +69,11 @@ function accountCount(
       id: `account:${sha256(`${account}\n${from}\n${attempt.step ?? ''}`)}`,
       account,
       ip: attempt.ip,
-      most: locks.max_attempts,
+      max: locks.max_attempts,
       rate: Number.POSITIVE_INFINITY,
-      lastsSeconds: LOCK_SECONDS,
+      ttlSeconds: LOCK_SECONDS,
       blocks: locks.shields.includes('block'),
-      refusal: LOCKED,
+      description: LOCKED_DESCRIPTION,
       onFull: (full) =>
         onLocked(full, {
           notify: locks.shields.includes('user_notification'),
@@ -88,25 +88,25 @@ function accountCount(
  * not clear it: the owner's logins must not allow others more guesses. For codes, known callers have such a count,
  * too, and no setting switches it off, because a short code is only safe while guesses are few.
  */
-function guessesCount(
+function accountTotalCount(
   { onLocked }: Dependencies,
   { bruteForceProtection: locks, rateLimits }: AttackProtection,
   attempt: Attempt,
   callerKey: string | undefined,
 ): Count[] {
-  const isCode = attempt.what === 'code';
-  const isOff = !locks.enabled || attempt.locks === false || callerKey !== undefined;
+  const isCode = attempt.proof === 'code';
+  const isOff = !locks.enabled || attempt.locksAccount === false || callerKey !== undefined;
   // The second factor has its own count for each user.
   if (attempt.step !== undefined || (isOff && !isCode) || isListed(locks.allowlist, attempt.ip)) return [];
   const name = isCode ? 'codeFailures' : 'passwordFailures';
   const { capacity, perMinute }: Bucket = rateLimits[name] ?? limits[name];
   return [
     {
-      id: guessesId(accountOf(attempt), attempt.what, callerKey),
-      most: capacity,
+      id: accountTotalId(accountOf(attempt), attempt.proof, callerKey),
+      max: capacity,
       rate: 60_000 / perMinute,
       blocks: isCode || locks.shields.includes('block'),
-      refusal: LOCKED,
+      description: LOCKED_DESCRIPTION,
       onFull: (full) =>
         onLocked(full, {
           notify: locks.shields.includes('user_notification'),
@@ -120,19 +120,24 @@ function guessesCount(
  * Returns the counts of an account across all its identifiers, when users of the connection have several. Otherwise
  * each identifier would allow as many guesses again. None for a known caller, and none when no account was found.
  */
-function wholeCounts(
+function countsOfAllIdentifiers(
   deps: Dependencies,
   settings: AttackProtection,
   attempt: Attempt,
   callerKey: string | undefined,
 ): Count[] {
-  const { hasSeveralNames, userId: identifier, step } = attempt;
-  if (hasSeveralNames !== true || identifier === undefined || callerKey !== undefined || step !== undefined)
+  const { hasSeveralIdentifiers, userId: identifier, step } = attempt;
+  if (
+    hasSeveralIdentifiers !== true ||
+    identifier === undefined ||
+    callerKey !== undefined ||
+    step !== undefined
+  )
     return [];
-  const whole = { ...attempt, identifier };
+  const byUser = { ...attempt, identifier };
   return [
-    ...accountCount(deps, settings, whole, callerKey),
-    ...guessesCount(deps, settings, whole, callerKey),
+    ...accountCount(deps, settings, byUser, callerKey),
+    ...accountTotalCount(deps, settings, byUser, callerKey),
   ].map((count) => ({ ...count, isSilent: true }));
 }
 
@@ -143,14 +148,14 @@ function addressCount(
   { ip, stage }: Attempt,
 ): Count[] {
   if (!throttling.enabled || isListed(throttling.allowlist, ip)) return [];
-  const { max_attempts: most, rate } = throttling.stage[stage ?? 'pre-login'];
+  const { max_attempts: max, rate } = throttling.stage[stage ?? 'pre-login'];
   return [
     {
       id: addressId(ip, stage),
-      most,
+      max,
       rate,
       blocks: throttling.shields.includes('block'),
-      refusal: THROTTLED,
+      description: THROTTLED_DESCRIPTION,
       onFull: async (full) => onThrottled(full),
     },
   ];
@@ -171,8 +176,8 @@ export function nameKey(identifier: string): string {
 }
 
 /** The id of the count of an account's guesses. @param account its hash. */
-export function guessesId(account: string, what: Attempt['what'], callerKey = ''): string {
-  return `guesses:${sha256(`${account}\n${what}\n${callerKey}`)}`;
+export function accountTotalId(account: string, proof: Attempt['proof'], callerKey = ''): string {
+  return `guesses:${sha256(`${account}\n${proof}\n${callerKey}`)}`;
 }
 
 /** The id of the count of an address across accounts. @param stage {@link Attempt.stage}; the empty text for a login. */

@@ -5,7 +5,7 @@ import type { EventType } from '../records/log-events.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBudget, TenantEvent } from '../tenant/events.ts';
 import { addressKey } from './addresses.ts';
-import { type Level, step } from './bucket.ts';
+import { type Level, updateLevel } from './bucket.ts';
 
 interface Bounds {
   address: Bucket;
@@ -13,21 +13,21 @@ interface Bounds {
 }
 
 /** For rejected requests. */
-const REFUSED: Bounds = {
+const REJECTED_REQUESTS: Bounds = {
   address: { capacity: 10, perMinute: 0.1 },
   all: { capacity: 100, perMinute: 1 },
 };
 
 /** For failed attempts, which attack protection limits as well. */
-const ATTEMPTED: Bounds = {
+const FAILED_ATTEMPTS: Bounds = {
   address: { capacity: 200, perMinute: 20 },
   all: { capacity: 5_000, perMinute: 100 },
 };
 
-const BOUNDS: Partial<Record<EventType, Bounds>> = { flo: REFUSED, f: REFUSED };
+const BOUNDS: Partial<Record<EventType, Bounds>> = { flo: REJECTED_REQUESTS, f: REJECTED_REQUESTS };
 
 /** How many addresses have a bucket. An evicted address still counts towards the total. */
-const MOST = 10_000;
+const MAX_ADDRESSES = 10_000;
 
 type Levels = Map<string, Level>;
 
@@ -36,28 +36,28 @@ type Levels = Map<string, Level>;
  * limited.
  */
 export function createEventBudget(clock: Clock): EventBudget {
-  const [ofAddresses, ofAll]: [Levels, Levels] = [new Map(), new Map()];
+  const [byAddress, total]: [Levels, Levels] = [new Map(), new Map()];
   const leftOut = new Map<EventType, number>();
   return (event: TenantEvent) => {
     // Neither are changes by the Management API, which only authorized callers make.
     if (event.user_id !== undefined || event.type === 'sapi') return { isRecorded: true, leftOut: 0 };
     const { type, ip = '' } = event;
-    const { address, all } = BOUNDS[type] ?? ATTEMPTED;
+    const { address, all } = BOUNDS[type] ?? FAILED_ATTEMPTS;
     const now = clock();
-    const missed = leftOut.get(type) ?? 0;
+    const omittedBefore = leftOut.get(type) ?? 0;
     const isRecorded =
-      take(ofAddresses, `${type}\n${addressKey(ip)}`, address, now) && take(ofAll, type, all, now);
-    leftOut.set(type, isRecorded ? 0 : missed + 1);
-    return { isRecorded, leftOut: isRecorded ? missed : 0 };
+      take(byAddress, `${type}\n${addressKey(ip)}`, address, now) && take(total, type, all, now);
+    leftOut.set(type, isRecorded ? 0 : omittedBefore + 1);
+    return { isRecorded, leftOut: isRecorded ? omittedBefore : 0 };
   };
 }
 
 /** Takes one from a bucket. @returns whether there was one. */
 function take(levels: Levels, key: string, bucket: Bucket, now: number): boolean {
-  const { level, left } = step(bucket, levels.get(key), { now, taken: 1 });
+  const { level, left } = updateLevel(bucket, levels.get(key), { now, taken: 1 });
   levels.delete(key);
   levels.set(key, level);
   const [oldest] = levels.keys();
-  if (levels.size > MOST && oldest !== undefined) levels.delete(oldest);
+  if (levels.size > MAX_ADDRESSES && oldest !== undefined) levels.delete(oldest);
   return left >= 0;
 }

@@ -15,7 +15,7 @@ export interface FailureCounter {
   /** Milliseconds after which one failure is forgotten. `Infinity`: they are only forgotten all at once. */
   rate: number;
   /** Seconds after the last failure until all are forgotten; by default they follow from `rate`. */
-  lastsSeconds?: number;
+  ttlSeconds?: number;
 }
 
 /** Returns the failures that count now: those of the record minus those forgotten since. The result is a fraction. */
@@ -39,34 +39,34 @@ interface Failures {
 }
 
 /** How many counters are kept. */
-const MOST = 100_000;
+const MAX_COUNTERS = 100_000;
 
 /**
  * Returns the counters of a store. Anybody can create one, by a wrong password for any identifier, and a lock lasts
  * for weeks. When there are too many, those without a recent failure are deleted first. To get rid of a lock this
  * way takes a hundred thousand failures elsewhere, from a thousand addresses a day.
- * @param most how many are kept. Counters of earlier runs of the process expire by themselves.
+ * @param max how many are kept. Counters of earlier runs of the process expire by themselves.
  */
-export function createFailures(store: Store, clock: Clock, most: number = MOST): Failures {
+export function createFailures(store: Store, clock: Clock, max: number = MAX_COUNTERS): Failures {
   const failures = store.collection('failures');
-  const kept = new Set<string>();
-  const keep = async (id: string): Promise<void> => {
-    kept.delete(id);
-    kept.add(id);
-    const [oldest] = kept;
-    if (kept.size <= most || oldest === undefined) return;
-    kept.delete(oldest);
+  const tracked = new Set<string>();
+  const track = async (id: string): Promise<void> => {
+    tracked.delete(id);
+    tracked.add(id);
+    const [oldest] = tracked;
+    if (tracked.size <= max || oldest === undefined) return;
+    tracked.delete(oldest);
     await failures.delete(oldest);
   };
   return {
     now: async (counter) => failuresNow(await failures.get(counter.id), counter, clock()),
     count: async (counter) => {
       const level = await countOne(failures, counter, clock);
-      await keep(counter.id);
+      await track(counter.id);
       return level;
     },
     forget: async (id) => {
-      kept.delete(id);
+      tracked.delete(id);
       await failures.delete(id);
     },
     forgetAllOf: async (account) => {
@@ -80,7 +80,7 @@ async function countOne(
   counter: FailureCounter,
   clock: Clock,
 ): Promise<number> {
-  const { id, account, ip, rate, lastsSeconds } = counter;
+  const { id, account, ip, rate, ttlSeconds } = counter;
   const next = (current?: Frozen<FailureRecord>): FailureRecord => {
     const at = clock();
     const level = failuresNow(current, counter, at) + 1;
@@ -91,7 +91,7 @@ async function countOne(
       ...(ip === undefined ? {} : { ip }),
       failures: level,
       at,
-      expiresAt: Math.ceil(at / 1000 + (lastsSeconds ?? (level * rate) / 1000)),
+      expiresAt: Math.ceil(at / 1000 + (ttlSeconds ?? (level * rate) / 1000)),
     };
   };
   const known = await failures.update(id, next);

@@ -2,7 +2,7 @@
 import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
-import { accountOf, addressId, guessesId } from './counts.ts';
+import { accountOf, accountTotalId, addressId } from './counts.ts';
 import { failuresNow } from './failures.ts';
 import { protectionSettings } from './settings.ts';
 
@@ -20,7 +20,7 @@ export interface Locks {
    */
   lockedFor(account: LockedAccount): Promise<string[]>;
   /** Returns whether brute-force protection blocks accounts. */
-  areOn(): boolean;
+  isEnabled(): boolean;
   /** Unlocks an account for all callers. */
   unlock(account: LockedAccount): Promise<void>;
   /** Returns whether an address is throttled for failures across accounts. */
@@ -40,7 +40,7 @@ export function createLocks({ store, config, clock }: { store: Store; config: Co
       const full = counts.filter((count) => failuresNow(count, forever, clock()) > most - 1);
       return [...new Set(full.map(({ ip }) => ip ?? ''))];
     },
-    areOn: () => {
+    isEnabled: () => {
       const { enabled, shields } = protectionSettings(config).bruteForceProtection;
       return enabled && shields.includes('block');
     },
@@ -48,7 +48,7 @@ export function createLocks({ store, config, clock }: { store: Store; config: Co
       const hash = accountOf(account);
       await failures.deleteBy('account', hash);
       // The count of all strangers is cleared, too: an administrator vouches for the owner.
-      for (const what of ['password', 'code'] as const) await failures.delete(guessesId(hash, what));
+      for (const proof of ['password', 'code'] as const) await failures.delete(accountTotalId(hash, proof));
     },
     isThrottled: async (ip) => {
       const { enabled, shields, stage } = protectionSettings(config).suspiciousIpThrottling;

@@ -44,9 +44,9 @@ export function createLoginTickets(challenges: Challenges, random: Random): Logi
     },
     redeem: async (ctx, ticket, clientId) => {
       if (BROWSER.secret(ctx) === undefined) return undefined;
-      const waiting = await challenges.peekTicket(PURPOSE, ticket);
-      if (waiting?.data.clientId !== clientId) return undefined;
-      if (!BROWSER.bringsHashed(ctx, String(waiting.data.browser))) return undefined;
+      const found = await challenges.peekTicket(PURPOSE, ticket);
+      if (found?.data.clientId !== clientId) return undefined;
+      if (!BROWSER.bringsHashed(ctx, String(found.data.browser))) return undefined;
       BROWSER.forget(ctx);
       const verifiedChallenge = await challenges.spendTicket(PURPOSE, ticket);
       return verifiedChallenge?.data.login as Login | undefined;

@@ -6,10 +6,10 @@ import { hashSecret } from '../runtime/secrets.ts';
 import { updateWithResult } from '../store/update-with-result.ts';
 import type {
   ChallengeRecords,
-  Issued,
+  IssuedChallenge,
   NewChallenge,
   Outcome,
-  Prepared,
+  PreparedChallenge,
   VerifiedChallenge,
 } from './challenge-records.ts';
 import { idOf } from './challenge-selection.ts';
@@ -29,12 +29,14 @@ export interface OutOfBandChallenge<Data = VerifiedChallenge['data']> extends Ve
 
 export interface OutOfBand {
   /** Makes a ticket that needs a code of that many decimal digits, sent another way. It is not stored yet. */
-  prepareWithCode(challenge: NewChallenge & { digits: number }): Prepared & { code: string };
+  prepareWithCode(challenge: NewChallenge & { digits: number }): PreparedChallenge & { code: string };
   /**
    * Issues a ticket that has to be approved. `most`: how many may wait for a subject; the oldest end when there are
    * more. `pause`: minimum milliseconds between two polls.
    */
-  issueForApproval(challenge: NewChallenge & { most: number; pause?: number }): Promise<Issued>;
+  issueForApproval(
+    challenge: NewChallenge & { maxWaiting: number; pause?: number },
+  ): Promise<IssuedChallenge>;
   /** Returns what a ticket is for, and its state, until it expires. */
   find<Data = VerifiedChallenge['data']>(
     purpose: string,
@@ -52,7 +54,7 @@ export interface OutOfBand {
    * @param data JSON, added to what is stored with it.
    * @returns false when no such challenge waits for the subject.
    */
-  decide(
+  recordDecision(
     purpose: string,
     subject: string,
     id: string,
@@ -60,15 +62,15 @@ export interface OutOfBand {
     data?: Readonly<Record<string, unknown>>,
   ): Promise<boolean>;
   /** Deletes a ticket. @returns true to one of several concurrent calls. */
-  end(purpose: string, ticket: string): Promise<boolean>;
+  deleteTicket(purpose: string, ticket: string): Promise<boolean>;
   /**
    * Deletes the tickets of a subject, answered or not.
-   * @param isMeant selects them by their data; all by default.
+   * @param matches selects them by their data; all by default.
    */
-  endAllOf(
+  deleteAllOf(
     purpose: string,
     subject: string,
-    isMeant?: (data: OutOfBandChallenge['data']) => boolean,
+    matches?: (data: OutOfBandChallenge['data']) => boolean,
   ): Promise<void>;
 }
 
@@ -89,15 +91,15 @@ export function outOfBand(records: ChallengeRecords): OutOfBand {
         secretHash: hashSecret(ticket),
         approval: { state: 'pending' as const, ...(pause && { pause }) },
       };
-      const { ref, keep } = prepare(challenge, secrets);
-      await keep();
-      const oldest = (await waitingFor(records, challenge)).slice(challenge.most);
+      const { ref, save } = prepare(challenge, secrets);
+      await save();
+      const oldest = (await waitingFor(records, challenge)).slice(challenge.maxWaiting);
       await Promise.all(oldest.map(({ id }) => all.delete(id)));
       return { secret: ticket, ref };
     },
     find: async <Data>(purpose: string, ticket: string) => {
       const found = await ofTicket(purpose, ticket);
-      return found && (shown(found) as OutOfBandChallenge<Data>);
+      return found && (toOutOfBandChallenge(found) as OutOfBandChallenge<Data>);
     },
     use: async (purpose, ticket, code) => {
       const found = await ofTicket(purpose, ticket);
@@ -107,22 +109,22 @@ export function outOfBand(records: ChallengeRecords): OutOfBand {
     },
     waitingFor: async <Data>(purpose: string, subject: string) =>
       (await waitingFor(records, { purpose, subject })) as OutOfBandChallenge<Data>[],
-    end: async (purpose, ticket) => {
+    deleteTicket: async (purpose, ticket) => {
       const found = await ofTicket(purpose, ticket);
       return found !== undefined && (await all.take(found.id)) !== undefined;
     },
-    endAllOf: async (purpose, subject, isMeant = () => true) => {
-      const own = await all.findBy('subject', idOf(purpose, subject));
-      const doomed = own.filter((one) => isMeant(shown(one).data));
-      await Promise.all(doomed.map(({ id }) => all.delete(id)));
+    deleteAllOf: async (purpose, subject, matches = () => true) => {
+      const found = await all.findBy('subject', idOf(purpose, subject));
+      const matching = found.filter((one) => matches(toOutOfBandChallenge(one).data));
+      await Promise.all(matching.map(({ id }) => all.delete(id)));
     },
-    decide: async (purpose, subject, id, state, data) => {
-      const isDone = await updateWithResult(all, id, (current) => {
+    recordDecision: async (purpose, subject, id, state, data) => {
+      const isRecorded = await updateWithResult(all, id, (current) => {
         if (current.subject !== idOf(purpose, subject) || !isOpen(current)) return { result: false };
         const approval = { ...current.approval, state };
         return { result: true, next: { ...current, approval, data: { ...current.data, ...data } } };
       });
-      return isDone === true;
+      return isRecorded === true;
     },
   };
 }
@@ -131,7 +133,9 @@ async function waitingFor(
   { all }: ChallengeRecords,
   { purpose, subject }: Pick<NewChallenge, 'purpose' | 'subject'>,
 ): Promise<OutOfBandChallenge[]> {
-  const found = (await all.findBy('subject', idOf(purpose, subject))).filter(isOpen).map(shown);
+  const found = (await all.findBy('subject', idOf(purpose, subject)))
+    .filter(isOpen)
+    .map(toOutOfBandChallenge);
   return found.sort((a, b) => b.issuedAt - a.issuedAt);
 }
 
@@ -139,7 +143,7 @@ function isOpen({ approval, spent }: Frozen<ChallengeRecord>): boolean {
   return approval?.state === 'pending' && !spent;
 }
 
-function shown(record: Frozen<ChallengeRecord>): OutOfBandChallenge {
+function toOutOfBandChallenge(record: Frozen<ChallengeRecord>): OutOfBandChallenge {
   const { id, user_id: userId, data, spent, approval, boundCode, issuedAt = 0, expiresAt = 0 } = record;
   const state = spent ? 'spent' : (approval?.state ?? 'pending');
   return { id, userId, data, state, needsCode: boundCode !== undefined, issuedAt, expiresAt };

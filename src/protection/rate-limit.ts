@@ -12,7 +12,7 @@ import { localCounters, storedCounters, syncedCounters } from './counters.ts';
 import { protectionSettings } from './settings.ts';
 
 /** The text of the API contract (docs/wire/errors.md). */
-const TOO_MANY =
+const TOO_MANY_DESCRIPTION =
   'Too many requests. Check the X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset headers.';
 
 export interface RateLimits {
@@ -37,7 +37,7 @@ interface RateLimitDependencies {
   /** All declared limits. */
   limits: Limits;
   /** The limits whose requests do not wait for the store: each process counts them, and shares its counts later. */
-  ofRoutes: ReadonlySet<string>;
+  routeLimits: ReadonlySet<string>;
   measures?: Pick<Measures, 'limited'> | undefined;
 }
 
@@ -47,26 +47,26 @@ export function createRateLimits({
   config,
   clock,
   limits,
-  ofRoutes,
+  routeLimits,
   measures,
 }: RateLimitDependencies): RateLimits {
   const inStore = storedCounters(store, clock);
   const perProcess = store.exclusive === true ? localCounters(clock) : syncedCounters(store, clock);
-  const countersOf = (name: LimitName) => (ofRoutes.has(name) ? perProcess : inStore);
+  const countersOf = (name: LimitName) => (routeLimits.has(name) ? perProcess : inStore);
   const bucketOf = (name: LimitName): Bucket => {
     const limit = limits[name];
     if (limit === undefined) throw new Error(`a limit that nobody declares: ${name}`);
     return tenantBucket(config, name, limit);
   };
   /** Counts a refusal. @param left the tokens left; negative when there was none. */
-  const measured = (name: LimitName, left: number): number => {
+  const countRefusal = (name: LimitName, left: number): number => {
     if (left < 0) measures?.limited(name);
     return left;
   };
   const take = async (ctx: Context, name: LimitName, key: string): Promise<void> => {
     const bucket = bucketOf(name);
     const left = await countersOf(name).take({ name, key, bucket }, 1);
-    answer(ctx, bucket, measured(name, left), clock());
+    setHeaders(ctx, bucket, countRefusal(name, left), clock());
   };
   const takeFrom = (ctx: Context, name: LimitName, key?: string): Promise<void> =>
     take(ctx, name, key === undefined ? addressKey(ctx.ip) : `${addressKey(ctx.ip)}\n${key}`);
@@ -74,7 +74,7 @@ export function createRateLimits({
     take,
     takeFrom,
     spend: async (name, key) =>
-      measured(name, await countersOf(name).take({ name, key, bucket: bucketOf(name) }, 1)) >= 0,
+      countRefusal(name, await countersOf(name).take({ name, key, bucket: bucketOf(name) }, 1)) >= 0,
     giveBack: async (name, key) => {
       await countersOf(name).take({ name, key, bucket: bucketOf(name) }, -1);
     },
@@ -90,13 +90,13 @@ function tenantBucket(config: Config, name: string, limit: Limit): Bucket {
   return { capacity, perMinute: 60_000 / rate };
 }
 
-function answer(ctx: Context, bucket: Bucket, left: number, now: number): void {
-  const refused = left < 0;
+function setHeaders(ctx: Context, bucket: Bucket, left: number, now: number): void {
+  const isRefused = left < 0;
   const remaining = Math.max(0, Math.floor(left));
-  const level = refused ? left + 1 : left;
+  const level = isRefused ? left + 1 : left;
   // With several limits, the headers show the one with the fewest requests left.
-  const told = ctx.response.get('x-ratelimit-remaining');
-  if (!refused && told !== '' && Number(told) <= remaining) return;
+  const sentRemaining = ctx.response.get('x-ratelimit-remaining');
+  if (!isRefused && sentRemaining !== '' && Number(sentRemaining) <= remaining) return;
   const { res } = ctx;
   res.setHeader('x-ratelimit-limit', String(bucket.capacity));
   res.setHeader('x-ratelimit-remaining', String(remaining));
@@ -104,7 +104,7 @@ function answer(ctx: Context, bucket: Bucket, left: number, now: number): void {
     'x-ratelimit-reset',
     String(Math.ceil(now / 1000 + secondsTo(bucket, level, bucket.capacity))),
   );
-  if (!refused) return;
+  if (!isRefused) return;
   ctx.set('retry-after', String(Math.max(1, Math.ceil(secondsTo(bucket, level, 1)))));
-  throw new AuthError(429, 'too_many_requests', TOO_MANY);
+  throw new AuthError(429, 'too_many_requests', TOO_MANY_DESCRIPTION);
 }

@@ -5,19 +5,19 @@
 export interface Reservations {
   /**
    * Takes a place under each key, all or none. Waits while a key has no place left.
-   * @param look returns how many attempts each key allows, including those being verified. It is called again when
+   * @param readAllowed returns how many attempts each key allows, including those being verified. It is called again when
    *   one has ended. Its errors are passed on.
    * @returns a function that gives the places back.
    */
-  take(keys: readonly string[], look: () => Promise<readonly number[]>): Promise<() => void>;
+  take(keys: readonly string[], readAllowed: () => Promise<readonly number[]>): Promise<() => void>;
 }
 
 /** How long an attempt keeps its place if it is never released, milliseconds. */
-export const LONGEST_TRY = 30_000;
+export const MAX_ATTEMPT_MS = 30_000;
 
 /** The attempts of a key that are being verified, and those that wait. */
 interface Entry {
-  judged: NodeJS.Timeout[];
+  running: NodeJS.Timeout[];
   waiting: (() => void)[];
   /** How many attempts have ended. */
   ended: number;
@@ -28,7 +28,7 @@ function createEntries() {
   const entries = new Map<string, Entry>();
   const drop = (key: string, entry: Entry) => {
     const isCurrent = entries.get(key) === entry;
-    if (isCurrent && entry.judged.length === 0 && entry.waiting.length === 0) entries.delete(key);
+    if (isCurrent && entry.running.length === 0 && entry.waiting.length === 0) entries.delete(key);
   };
   const ended = (key: string, entry: Entry) => {
     entry.ended++;
@@ -37,16 +37,16 @@ function createEntries() {
   };
   const hold = (key: string, entry: Entry) => {
     const timer = setTimeout(() => {
-      entry.judged = entry.judged.filter((one) => one !== timer);
+      entry.running = entry.running.filter((one) => one !== timer);
       ended(key, entry);
-    }, LONGEST_TRY);
+    }, MAX_ATTEMPT_MS);
     timer.unref();
-    entry.judged.push(timer);
+    entry.running.push(timer);
   };
   /** Returns the entries of keys, each with how many of its attempts have ended so far. */
   const open = (keys: readonly string[]) =>
     keys.map((key) => {
-      const entry = entries.get(key) ?? { judged: [], waiting: [], ended: 0 };
+      const entry = entries.get(key) ?? { running: [], waiting: [], ended: 0 };
       entries.set(key, entry);
       return { key, entry, ended: entry.ended };
     });
@@ -59,16 +59,16 @@ export function localReservations(): Reservations {
   const release = (key: string): void => {
     const entry = entries.get(key);
     if (entry === undefined) return;
-    clearTimeout(entry.judged.shift());
+    clearTimeout(entry.running.shift());
     ended(key, entry);
   };
   return {
-    take: async (keys, look) => {
+    take: async (keys, readAllowed) => {
       for (;;) {
         const all = open(keys);
         let allowed: readonly number[];
         try {
-          allowed = await look();
+          allowed = await readAllowed();
         } catch (thrown) {
           for (const { key, entry } of all) drop(key, entry);
           throw thrown;
@@ -77,7 +77,7 @@ export function localReservations(): Reservations {
         // `judged`.
         if (all.some(({ key, entry, ended: before }) => entry.ended !== before || entries.get(key) !== entry))
           continue;
-        const full = all.find(({ entry }, index) => entry.judged.length > (allowed[index] ?? 0) - 1);
+        const full = all.find(({ entry }, index) => entry.running.length > (allowed[index] ?? 0) - 1);
         if (full === undefined) {
           for (const { key, entry } of all) hold(key, entry);
           return () => {

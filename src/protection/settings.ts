@@ -6,15 +6,15 @@ import type { TenantFile } from '../records/tenant.ts';
 import type { Config } from '../tenant/config.ts';
 
 /** Parsed once for each version of the tenant's settings, because every request needs them. */
-const read = new WeakMap<object, AttackProtection>();
+const cache = new WeakMap<object, AttackProtection>();
 
 /** Returns the tenant's `attackProtection`. Records of older versions get today's defaults. */
 export function protectionSettings(config: Config): AttackProtection {
   const settings = config.settings();
-  const known = read.get(settings);
-  if (known !== undefined) return known;
+  const cached = cache.get(settings);
+  if (cached !== undefined) return cached;
   const parsed = attackProtectionSchema.parse(settings.attackProtection ?? {});
-  read.set(settings, parsed);
+  cache.set(settings, parsed);
   return parsed;
 }
 

@@ -4,11 +4,11 @@ import type { Frozen } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type Random, systemRandom } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';
-import { LONGEST_TRY, type Reservations } from './reservations.ts';
+import { MAX_ATTEMPT_MS, type Reservations } from './reservations.ts';
 
 /** Pause before the next look for a place, milliseconds. A random part keeps two processes from colliding again. */
-const PAUSE = 20;
-const JITTER = 60;
+const PAUSE_MS = 20;
+const JITTER_MS = 60;
 
 /** The expiry of a record without attempts, epoch seconds: in the past by any clock. */
 const LONG_AGO = 1;
@@ -16,7 +16,7 @@ const LONG_AGO = 1;
  * How long a record that a killed process left is kept, seconds. The store hides expired records by the clock of
  * each process; a process whose clock is ahead must not take the attempts of others for ended.
  */
-const KEPT = 366 * 86_400;
+const RETENTION_SECONDS = 366 * 86_400;
 
 /**
  * Returns reservations that all processes of a store share. An attempt takes its place before it reads the counts.
@@ -45,33 +45,33 @@ export function sharedReservations(
     Promise.all(
       keys.map(async (key) => {
         const now = clock();
-        const until = now + LONGEST_TRY;
+        const until = now + MAX_ATTEMPT_MS;
         const { judged } = await tries.upsert(key, (current) => ({
           id: key,
           judged: { ...inProgress(current, now), [id]: until },
-          expiresAt: Math.ceil(until / 1000) + KEPT,
+          expiresAt: Math.ceil(until / 1000) + RETENTION_SECONDS,
         }));
         return Object.keys(judged).length;
       }),
     );
   return {
-    take: async (keys, look) => {
+    take: async (keys, readAllowed) => {
       for (;;) {
         const id = random(9).toString('base64url');
         // A place that cannot be given back expires by itself.
-        const end = () => removePlaces(keys, id).catch(() => undefined);
+        const releasePlaces = () => removePlaces(keys, id).catch(() => undefined);
         const sizes = await addPlaces(keys, id);
         try {
-          const allowed = await look();
-          if (sizes.every((size, index) => size <= (allowed[index] ?? 0))) return () => void end();
+          const allowed = await readAllowed();
+          if (sizes.every((size, index) => size <= (allowed[index] ?? 0))) return () => void releasePlaces();
         } catch (thrown) {
-          await end();
+          await releasePlaces();
           throw thrown;
         }
         // Nothing is held while waiting, because two attempts that wait for each other would deadlock.
-        await end();
+        await releasePlaces();
         const [jitter = 0] = random(1);
-        await new Promise((resolve) => setTimeout(resolve, PAUSE + (jitter / 256) * JITTER));
+        await new Promise((resolve) => setTimeout(resolve, PAUSE_MS + (jitter / 256) * JITTER_MS));
       }
     },
   };

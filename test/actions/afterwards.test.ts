@@ -73,7 +73,7 @@ describe('actions that run after the response', () => {
       run: async (name: string) => {
         const run = prepared(name);
         await afterwards.keep(run);
-        run.begin();
+        run.start();
       },
     };
   }

@@ -77,12 +77,12 @@ for (const [where, open] of Object.entries(STORES))
           seen.push(one);
           await behave(one);
         },
-        mayPass: (error) => (error as Error).message !== 'for good',
-        gaveUp: async (_content, error) => {
+        isTemporary: (error) => (error as Error).message !== 'for good',
+        onGiveUp: async (_content, error) => {
           gaveUp.push((error as Error).message);
         },
         pauses: [1_000, 5_000],
-        longest: LONGEST,
+        maxDuration: LONGEST,
         concurrency: 4,
         capacity: 1_000,
       });
@@ -99,7 +99,7 @@ for (const [where, open] of Object.entries(STORES))
       const all = ['a', 'b', 'c'].map((text) => prepare({ text }));
       for (const one of all) {
         await write(one);
-        one.begin();
+        one.start();
       }
       await until(async () => (await left()) === 0);
       expect(seen.map(({ content }) => content.text)).to.deep.equal(['a', 'b', 'c']);
@@ -135,7 +135,7 @@ for (const [where, open] of Object.entries(STORES))
       const { prepare } = process(1);
       const one = prepare({ text: 'slow' });
       await write(one);
-      one.begin();
+      one.start();
       now += LONGEST;
       process(2).deliveries.start();
       for (let i = 0; i < 50; i++) await settled();
@@ -147,7 +147,7 @@ for (const [where, open] of Object.entries(STORES))
       const { prepare } = process(1);
       const one = prepare({ text: 'cut short' });
       await write(one);
-      one.begin();
+      one.start();
       await until(() => seen.length === 1);
       now += LATER;
       process(2).deliveries.start();
@@ -166,7 +166,7 @@ for (const [where, open] of Object.entries(STORES))
       for (const text of ['a', 'b', 'c', 'd', 'last']) {
         const one = prepare({ text });
         await write(one);
-        one.begin();
+        one.start();
       }
       await until(() => seen.length === 4);
       now += LATER;
@@ -185,7 +185,7 @@ for (const [where, open] of Object.entries(STORES))
       const { prepare } = process(1, () => new Promise((resolve) => (end = resolve)));
       const one = prepare({ text: 'again' });
       await write(one);
-      one.begin();
+      one.start();
       await until(() => seen.length === 1);
       for (let i = 0; i < 10; i++) await settled();
       // The pause of a second is over for all processes; the first one is late.
@@ -204,7 +204,7 @@ for (const [where, open] of Object.entries(STORES))
       const first = process(1, () => never());
       const one = first.prepare({ text: 'refused' });
       await write(one);
-      one.begin();
+      one.start();
       await until(() => seen.length === 1);
       for (let i = 0; i < 10; i++) await settled();
       now += LATER;
@@ -221,7 +221,7 @@ for (const [where, open] of Object.entries(STORES))
       const { prepare } = process(1);
       const one = prepare({ text: 'refused' });
       await write(one);
-      one.begin();
+      one.start();
       await until(async () => (await left()) === 0);
       expect(seen).to.have.length(1);
       expect(gaveUp).to.deep.equal(['for good']);
@@ -234,7 +234,7 @@ for (const [where, open] of Object.entries(STORES))
       const first = process(1, timerPause);
       const one = first.prepare({ text: 'left' });
       await write(one);
-      one.begin();
+      one.start();
       await until(() => seen.length === 1);
       for (let i = 0; i < 10; i++) await settled();
       ends[0]?.abort();
@@ -266,7 +266,7 @@ for (const [where, open] of Object.entries(STORES))
       const { prepare } = process(1, undefined, flaky);
       const one = prepare({ text: 'once' });
       await write(one);
-      one.begin();
+      one.start();
       await until(async () => (await left()) === 0);
       expect(seen).to.have.length(1);
       expect(gaveUp).to.deep.equal([]);

@@ -5,10 +5,10 @@ describe('once()', () => {
   it('creates a value at the first call, for all concurrent callers', async () => {
     let made = 0;
     const get = once(async () => ++made);
-    expect(get.isMade()).to.equal(false);
+    expect(get.isCreated()).to.equal(false);
     expect(await Promise.all([get(), get()])).to.deep.equal([1, 1]);
     expect(await get()).to.equal(1);
-    expect(get.isMade()).to.equal(true);
+    expect(get.isCreated()).to.equal(true);
   });
 
   it('creates it again after a failure', async () => {
@@ -19,7 +19,7 @@ describe('once()', () => {
     });
     const outcomes = await Promise.allSettled([get(), get()]);
     expect(outcomes.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected']);
-    expect(get.isMade()).to.equal(false);
+    expect(get.isCreated()).to.equal(false);
     expect(await get()).to.equal('made');
   });
 });

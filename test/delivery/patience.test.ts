@@ -23,7 +23,7 @@ describe('a provider that hangs', () => {
     mail = await startMailServer();
     twilio = await startTwilio();
     server = await startServer({
-      patience: 2_000,
+      maxWait: 2_000,
       tenant: {
         ...tenant,
         guardianFactors: [{ name: 'sms', enabled: true }],

@@ -19,16 +19,16 @@ const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** A job that fails a number of times, and its outcome. */
 function job(failures: number, { passing = true } = {}) {
-  const seen = { tries: 0, gaveUp: undefined as unknown };
+  const seen = { tries: 0, onGiveUp: undefined as unknown };
   return {
     seen,
     job: {
       run: async () => {
         if (seen.tries++ < failures) throw new Error(`try ${seen.tries}`);
       },
-      mayPass: () => passing,
-      gaveUp: async (error: unknown) => {
-        seen.gaveUp = error;
+      isTemporary: () => passing,
+      onGiveUp: async (error: unknown) => {
+        seen.onGiveUp = error;
       },
     },
   };
@@ -47,7 +47,7 @@ describe('the queue of messages', () => {
     expect(open.map(({ ms }) => ms)).to.deep.equal([10, 20]);
     open[1]?.end();
     expect(await queue.flush(1000)).to.equal(0);
-    expect(seen).to.deep.equal({ tries: 3, gaveUp: undefined });
+    expect(seen).to.deep.equal({ tries: 3, onGiveUp: undefined });
   });
 
   it('gives up once, when all pauses are used', async () => {
@@ -59,7 +59,7 @@ describe('the queue of messages', () => {
     await settled();
     expect(await queue.flush(1000)).to.equal(0);
     expect(seen.tries).to.equal(3);
-    expect(String(seen.gaveUp)).to.equal('Error: try 3');
+    expect(String(seen.onGiveUp)).to.equal('Error: try 3');
   });
 
   it('gives up at once when another try cannot help', async () => {
@@ -86,8 +86,8 @@ describe('the queue of messages', () => {
           running--;
           if (i === 0) throw new Error('pauses');
         },
-        mayPass: () => true,
-        gaveUp: async () => {},
+        isTemporary: () => true,
+        onGiveUp: async () => {},
       });
     }
     for (let ended = 0; ended < 10; ended++) {
@@ -109,8 +109,8 @@ describe('the queue of messages', () => {
           await settled();
           seen.push(`${name} of ${context.getStore()}`);
         },
-        mayPass: () => false,
-        gaveUp: async () => {},
+        isTemporary: () => false,
+        onGiveUp: async () => {},
         urgent: name.startsWith('urgent'),
       };
       context.run(name, () => queue.add(one));
@@ -138,15 +138,15 @@ describe('the queue of messages', () => {
     queue.add(never.job);
     await settled();
     expect(await queue.flush(1000)).to.equal(0);
-    expect(once.seen).to.deep.equal({ tries: 2, gaveUp: undefined });
+    expect(once.seen).to.deep.equal({ tries: 2, onGiveUp: undefined });
     expect(never.seen.tries).to.equal(2);
-    expect(String(never.seen.gaveUp)).to.equal('Error: try 2');
+    expect(String(never.seen.onGiveUp)).to.equal('Error: try 2');
   });
 
   it('waits a limited time when it is flushed, and returns how many jobs are left', async () => {
     const { pause } = manualPauses();
     const queue = createQueue({ pauses: [], concurrency: 1, capacity: 10, pause });
-    queue.add({ run: () => new Promise(() => {}), mayPass: () => true, gaveUp: async () => {} });
+    queue.add({ run: () => new Promise(() => {}), isTemporary: () => true, onGiveUp: async () => {} });
     expect(await queue.flush(10)).to.equal(1);
   });
 });

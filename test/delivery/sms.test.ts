@@ -1,7 +1,7 @@
 // SMS with Twilio's own client, against a stand-in for its Messages API.
 import { expect } from 'chai';
 import { DeliveryError } from '../../src/delivery/messages.ts';
-import { askSmsAccount, createSmsTransport } from '../../src/delivery/sms.ts';
+import { checkSmsAccount, createSmsTransport } from '../../src/delivery/sms.ts';
 import type { OutgoingSms } from '../../src/delivery/transport.ts';
 import { createOutbound } from '../../src/http/outbound.ts';
 import { LOOPBACK_RANGES, outboundRules } from '../../src/http/outbound-rules.ts';
@@ -13,7 +13,7 @@ const MESSAGE: OutgoingSms = {
   channel: 'sms',
   to: '+16505551234',
   text: 'Your code is 123456. ✓',
-  about: { kind: 'mfa_sms', notice: { to: '+16505551234' } },
+  source: { kind: 'mfa_sms', notice: { to: '+16505551234' } },
 };
 
 describe('an SMS', () => {
@@ -76,7 +76,7 @@ describe('an SMS', () => {
   it('is given up after the time limit', async () => {
     twilio.behave('silence');
     expect(await deliver(MESSAGE, { from: '+1' }, 200)).to.include({ code: 'unavailable' });
-    const asked = askSmsAccount({ ...TWILIO, apiUrl: twilio.url }, outbound, 200);
+    const asked = checkSmsAccount({ ...TWILIO, apiUrl: twilio.url }, outbound, 200);
     expect(await asked.catch((error: unknown) => error)).to.include({ failure: 'timeout' });
   });
 

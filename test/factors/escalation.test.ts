@@ -73,6 +73,19 @@ describe('with the password alone', () => {
     expect(confirmed.status, confirmed.text).to.equal(200);
   });
 
+  it('a blocked user enrols nothing that outlives the block', async () => {
+    const user = someone();
+    const mfa_token = await calls.mfaToken(user, {}, 'leeway');
+    const { secret } = (await calls.associate(mfa_token, { authenticator_types: ['otp'] })).json();
+    const { id = '' } = (await server.users.findInConnection({ name: 'users' }, user)) ?? {};
+    await server.users.update(id, { blocked: true });
+    const confirmed = await calls.verify('otp', { mfa_token, otp: codeOf(secret) }, 'leeway');
+    expect(confirmed.status, confirmed.text).to.equal(403);
+    await server.users.update(id, { blocked: false });
+    const { mfa_requirements } = (await calls.login(user, {}, 'leeway')).json();
+    expect(mfa_requirements).to.have.property('enroll');
+  });
+
   it('a recovery code from an enrolment that was not confirmed is invalid', async () => {
     const user = someone();
     const [owners, others] = [

@@ -23,7 +23,7 @@ describe('a code of a second factor that cannot be sent', () => {
   let calls: ReturnType<typeof callsOf>;
   let people = 0;
   before(async () => {
-    started = await startWithProviders(tenant, { patience: 5_000 });
+    started = await startWithProviders(tenant, { maxWait: 5_000 });
     ({ mail, twilio, server } = started);
     calls = callsOf(server);
   });

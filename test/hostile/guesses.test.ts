@@ -1,6 +1,6 @@
 // Concurrent requests and guesses of codes for one address, in an order that a seed decides.
 import { expect } from 'chai';
-import { type Challenges, createChallenges, type Issued } from '../../src/protection/challenges.ts';
+import { type Challenges, createChallenges, type IssuedChallenge } from '../../src/protection/challenges.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
 import { tenant } from '../support/flows.ts';
 import { seeded } from '../support/seeded.ts';
@@ -34,7 +34,7 @@ describe('codes that many guess at once', () => {
       const upTo = (most: number) => Math.floor(random() * most);
       for (let round = 0; round < ROUNDS; round++) {
         const subject = `person-${seed}-${round}`;
-        const issued: Issued[] = [await ask(subject, 'owner')];
+        const issued: IssuedChallenge[] = [await ask(subject, 'owner')];
         const isTaken = (code: string) => issued.some(({ secret }) => secret === code);
         const wrong = (): string => {
           const code = String(upTo(1_000_000)).padStart(6, '0');

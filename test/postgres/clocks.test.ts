@@ -53,10 +53,10 @@ describe('processes over PostgreSQL with different clocks', () => {
     const prepare = deliveries.add<string>({
       kind: 'test',
       attempt,
-      mayPass: () => true,
-      gaveUp: async () => undefined,
+      isTemporary: () => true,
+      onGiveUp: async () => undefined,
       pauses: [],
-      longest: 10_000,
+      maxDuration: 10_000,
       concurrency: 4,
       capacity: 1_000,
     });
@@ -100,7 +100,7 @@ describe('processes over PostgreSQL with different clocks', () => {
       const slow = deliveriesOf('right', never);
       const held = slow.prepare('held');
       await store.batch([held.write]);
-      held.begin();
+      held.start();
       const dueAt = new Date(Date.now() - 1_000).toISOString();
       const due = { id: `due ${looking}`, kind: 'test', content: '"due"', dueAt, holder: 'nobody', tries: 0 };
       await store.collection('deliveries').insert(due);

@@ -224,7 +224,7 @@ describe('the counters of limits', () => {
           config,
           clock: () => now,
           limits: LIMITS,
-          ofRoutes: ROUTE_LIMITS,
+          routeLimits: ROUTE_LIMITS,
         });
         const headers = new Headers();
         const ctx = {

@@ -15,7 +15,7 @@ describe('concurrent attempts', () => {
     connection: 'users',
     identifier: `racer-${++people}@example.test`,
     ip: '192.0.2.1',
-    what: 'password' as const,
+    proof: 'password' as const,
   });
 
   before(async () => {
@@ -103,7 +103,7 @@ describe('concurrent attempts', () => {
       config: await openConfig(server.store),
       callers: createKnownCallers(server.store, Date.now),
       clock: Date.now,
-      mostCounts: 6,
+      maxCounts: 6,
       onLocked: async () => {},
       onThrottled: () => {},
     });
@@ -130,7 +130,7 @@ describe('concurrent attempts', () => {
       connection: 'staff',
       identifier,
       ip: '192.0.2.9',
-      what: 'password' as const,
+      proof: 'password' as const,
     }));
     for (const tried of tries) {
       for (let i = 0; i < 2; i++) {

@@ -13,7 +13,7 @@ export interface WithProviders {
 /** Starts the doubles, and a server that uses them. */
 export async function startWithProviders(
   tenant: object,
-  options: { patience?: number } = {},
+  options: { maxWait?: number } = {},
 ): Promise<WithProviders> {
   const mail = await startMailServer();
   const twilio = await startTwilio();

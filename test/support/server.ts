@@ -57,7 +57,7 @@ export interface TestServerOptions {
   /** Replaces pauses; by default they take no time. */
   pause?: (ms: number) => Promise<void>;
   /** How long a request waits for the delivery of its message; by default long enough for a busy machine. */
-  patience?: number;
+  maxWait?: number;
   /** Time limits for work that a busy machine does late; by default generous. */
   waits?: Waits;
   /** Opens another store instead of the embedded one. */
@@ -80,7 +80,7 @@ export async function startServer({
   ownKeys,
   hasher,
   pause = async () => new Promise((resolve) => setImmediate(resolve)),
-  patience = PATIENCE,
+  maxWait = PATIENCE,
   waits,
   open,
 }: TestServerOptions): Promise<TestServer> {
@@ -117,7 +117,7 @@ export async function startServer({
     hasher: hasher ?? createHasher(realHashes === true ? {} : { cost: CHEAP }),
     // No time passes for retries and pauses; the test controls the time.
     pause,
-    patience,
+    maxWait,
     waits: { signature: PATIENCE, scriptThread: PATIENCE, search: PATIENCE, ...waits },
   }).catch(async (error: unknown) => {
     await cleanUp();

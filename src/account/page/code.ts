@@ -10,7 +10,7 @@ const CODE_SECONDS = 300;
 const DIGITS = 6;
 
 /** What a code is for, and where it is sent. */
-interface Asked {
+interface CodeRequest {
   purpose: string;
   channel: 'sms' | 'email';
   kind: Extract<MessageKind, 'mfa_sms' | 'mfa_oob_code'>;
@@ -28,12 +28,12 @@ interface Asked {
 export async function sendCode(
   deps: FactorDependencies,
   { user, clientId, login, languages, ip }: Actor,
-  { purpose, channel, kind, to, data = {}, isEnrollment = false }: Asked,
+  { purpose, channel, kind, to, data = {}, isEnrollment = false }: CodeRequest,
 ): Promise<boolean> {
   if (!(await deps.rateLimits.spend('accountMail', user.id)))
     throw new AuthError(429, 'too_many_requests', 'Too many messages for this user. Try again later.');
   await deps.limitDestination(`${channel}\n${to}`);
-  const { secret, ref, keep } = deps.challenges.prepareCode({
+  const { secret, ref, save } = deps.challenges.prepareCode({
     purpose,
     subject: subjectOf(user, login),
     askers: [login.id],
@@ -46,7 +46,7 @@ export async function sendCode(
   const application = await deps.config.client(clientId);
   const notice = { to, application, user, code: secret, languages, ip, isEnrollment };
   const message = deps.messages.prepare(kind, notice, { ref, ttlSeconds: CODE_SECONDS });
-  await keep([message.write]);
+  await save([message.write]);
   try {
     await message.send();
     return true;

@@ -23,14 +23,14 @@ export const confirmRoutes: RouteDeclarations<Deps> = {
     await sendCode(deps, actor, { purpose: PURPOSE, channel: 'email', kind: 'mfa_oob_code', to });
     await showConfirm(deps, ctx, actor, { isSent: true });
   }),
-  [`POST ${CONFIRM}`]: formRoute<Deps>('', { isSensitive: false }, prove),
+  [`POST ${CONFIRM}`]: formRoute<Deps>('', { isSensitive: false }, confirm),
 };
 
 /** Returns the address that a code is sent to: the user's, if it is verified. */
 const addressOf = ({ user }: PageActor) => (user.email_verified ? user.email : undefined);
 
 /** Returns the section that the user wanted to open, from the query or the form. */
-function wantedOf(ctx: Context) {
+function sectionOf(ctx: Context) {
   const { to } = ctx.method === 'GET' ? { to: String(ctx.query.to ?? '') } : formFields(ctx, 'to');
   return SECTIONS.find((one) => one === to) ?? '';
 }
@@ -41,7 +41,7 @@ async function showConfirm(
   actor: PageActor,
   { isSent = false, alert }: { isSent?: boolean; alert?: string } = {},
 ): Promise<void> {
-  if (!actor.isUnproved) return back(ctx, wantedOf(ctx));
+  if (!actor.isUnproved) return back(ctx, sectionOf(ctx));
   const email = addressOf(actor);
   const connection = await deps.config.connection(actor.connection);
   const model = {
@@ -49,7 +49,7 @@ async function showConfirm(
     root: ACCOUNT,
     csrf: deps.csrf.token(ctx),
     account: actor.formToken,
-    to: wantedOf(ctx),
+    to: sectionOf(ctx),
     provider: connection?.display_name ?? actor.connection,
     email,
     isSent,
@@ -59,14 +59,15 @@ async function showConfirm(
   await deps.views.page(ctx, 'own/confirm', model, { status });
 }
 
-async function prove(deps: Deps, ctx: Context, actor: PageActor): Promise<void> {
-  if (!actor.isUnproved) return back(ctx, wantedOf(ctx));
+async function confirm(deps: Deps, ctx: Context, actor: PageActor): Promise<void> {
+  if (!actor.isUnproved) return back(ctx, sectionOf(ctx));
   const { code } = formFields(ctx, 'code');
   const sentTo = await useCode(deps, actor, PURPOSE, code);
   // The address may have been changed since.
-  const kept =
+  const session =
     sentTo !== undefined && sentTo === addressOf(actor) ? await recordAuthentication(deps, ctx) : undefined;
-  if (kept === undefined) return showConfirm(deps, ctx, actor, { isSent: true, alert: 'own.confirm.wrong' });
-  if (kept.link !== undefined) return showSecond(deps, ctx, kept.link, kept);
-  back(ctx, wantedOf(ctx));
+  if (session === undefined)
+    return showConfirm(deps, ctx, actor, { isSent: true, alert: 'own.confirm.wrong' });
+  if (session.link !== undefined) return showSecond(deps, ctx, session.link, session);
+  back(ctx, sectionOf(ctx));
 }

@@ -32,7 +32,7 @@ const LINK_SECONDS = 3600;
 /** What a link does: `allow` the change at the old address, or `prove` the new one. */
 type Step = 'allow' | 'prove';
 
-interface Kept {
+interface EmailChange {
   step: Step;
   /** The new address. */
   email: string;
@@ -46,11 +46,11 @@ interface Kept {
 }
 
 /** A change whose link is valid. */
-interface OpenChange extends Kept {
+interface OpenChange extends EmailChange {
   user: User;
 }
 
-interface AskedBy {
+interface RequestContext {
   languages: Languages;
   ip: string;
 }
@@ -60,24 +60,24 @@ interface AskedBy {
  * told to somebody who has proved to own it.
  * @returns which link was sent; undefined for an invalid address, or the one that the user has.
  */
-export async function beginChange(
+export async function requestChange(
   deps: EmailChangeDependencies,
   user: User,
   typed: string,
-  by: AskedBy & Pick<Required<Kept>, 'credentialVersion' | 'session'>,
+  context: RequestContext & Pick<Required<EmailChange>, 'credentialVersion' | 'session'>,
 ): Promise<Step | undefined> {
   const email = normalizeEmail(typed);
   if (email === undefined || email === user.email) return undefined;
   const step = isOwned(user) ? 'allow' : 'prove';
-  const { credentialVersion, session } = by;
-  const kept = {
+  const { credentialVersion, session } = context;
+  const change = {
     step,
     email,
     credentialVersion,
     session,
     ...(user.email !== undefined && { from: user.email }),
   } as const;
-  await mailLink(deps, user, kept, by);
+  await mailLink(deps, user, change, context);
   return step;
 }
 
@@ -89,24 +89,24 @@ function isOwned({ email, email_verified }: User): boolean {
 async function mailLink(
   { baseUrl, challenges, messages, sessions }: EmailChangeDependencies,
   user: User,
-  kept: Kept,
-  { languages, ip }: AskedBy,
+  change: EmailChange,
+  { languages, ip }: RequestContext,
 ): Promise<void> {
-  const isFirst = kept.step === 'allow';
-  const { secret, ref, keep } = challenges.prepareTicket({
+  const isFirst = change.step === 'allow';
+  const { secret, ref, save } = challenges.prepareTicket({
     purpose: PURPOSE,
     // One change at a time: a new one replaces the links of the last one.
     subject: user.id,
     userId: user.id,
-    ...(kept.session !== undefined && { session: kept.session }),
+    ...(change.session !== undefined && { session: change.session }),
     ttlSeconds: LINK_SECONDS,
-    data: { ...kept },
+    data: { ...change },
   });
   const message = messages.prepare(
     isFirst ? 'email_change_allow' : 'email_change_prove',
     {
-      to: isFirst && kept.from !== undefined ? kept.from : kept.email,
-      address: kept.email,
+      to: isFirst && change.from !== undefined ? change.from : change.email,
+      address: change.email,
       url: `${baseUrl}${EMAIL_CHANGE}?ticket=${secret}`,
       lifetimeInSeconds: LINK_SECONDS,
       languages,
@@ -114,9 +114,9 @@ async function mailLink(
     },
     { ref, ttlSeconds: LINK_SECONDS },
   );
-  await keep([message.write]);
+  await save([message.write]);
   // A session that ended meanwhile could not revoke this ticket.
-  if (kept.session !== undefined && !(await sessions.isOpen(kept.session)))
+  if (change.session !== undefined && !(await sessions.isOpen(change.session)))
     return challenges.discard(PURPOSE, user.id);
   message.post();
 }
@@ -126,25 +126,25 @@ export async function openChange(
   deps: EmailChangeDependencies,
   ticket: string,
 ): Promise<OpenChange | undefined> {
-  return validChange(deps, await deps.challenges.peekTicket<Kept>(PURPOSE, ticket));
+  return validChange(deps, await deps.challenges.peekTicket<EmailChange>(PURPOSE, ticket));
 }
 
 async function validChange(
   deps: EmailChangeDependencies,
-  verifiedChallenge: VerifiedChallenge<Kept> | undefined,
+  verifiedChallenge: VerifiedChallenge<EmailChange> | undefined,
 ): Promise<OpenChange | undefined> {
   if (verifiedChallenge?.userId === undefined) return undefined;
-  const kept = verifiedChallenge.data;
-  const { credentialVersion, step, isAllowed } = kept;
+  const change = verifiedChallenge.data;
+  const { credentialVersion, step, isAllowed } = change;
   const { user, refusal } = await admissionOf(deps.users, {
     userId: verifiedChallenge.userId,
     credentialVersion,
   });
-  if (user === undefined || refusal !== undefined || user.email !== kept.from) return undefined;
+  if (user === undefined || refusal !== undefined || user.email !== change.from) return undefined;
   // The address was verified after the request, and its owner has not allowed this change.
   if (step === 'prove' && isAllowed !== true && isOwned(user)) return undefined;
   const editable = await editableOf(deps, user.id);
-  return editable?.editsEmail === true ? { ...kept, user } : undefined;
+  return editable?.editsEmail === true ? { ...change, user } : undefined;
 }
 
 /** The result of a link that was used. */
@@ -154,24 +154,24 @@ type ChangeOutcome = 'expired' | 'asked' | 'taken' | { changed: User; email: str
 export async function useChange(
   deps: EmailChangeDependencies,
   ticket: string,
-  by: AskedBy,
+  context: RequestContext,
 ): Promise<ChangeOutcome> {
-  const open = await validChange(deps, await deps.challenges.spendTicket<Kept>(PURPOSE, ticket));
+  const open = await validChange(deps, await deps.challenges.spendTicket<EmailChange>(PURPOSE, ticket));
   if (open === undefined) return 'expired';
-  const { user, step, ...kept } = open;
+  const { user, step, ...stored } = open;
   if (step === 'allow') {
-    await mailLink(deps, user, { ...kept, step: 'prove', isAllowed: true }, by);
+    await mailLink(deps, user, { ...stored, step: 'prove', isAllowed: true }, context);
     return 'asked';
   }
   // A password set from here on ends the change, because the account may have been recovered from an attacker.
-  const { credentialVersion, from } = kept;
+  const { credentialVersion, from } = stored;
   if (!(await isCurrent(deps.users, { userId: user.id, credentialVersion }))) return 'expired';
-  const isAsItWas = (current: User) =>
+  const isUnchanged = (current: User) =>
     current.email === from && current.last_password_reset === user.last_password_reset;
-  const change = { email: kept.email, email_verified: true };
+  const change = { email: stored.email, email_verified: true };
   try {
-    const after = await deps.users.update(user.id, change, undefined, isAsItWas);
-    return after === undefined ? 'expired' : { changed: user, email: kept.email };
+    const after = await deps.users.update(user.id, change, undefined, isUnchanged);
+    return after === undefined ? 'expired' : { changed: user, email: stored.email };
   } catch (thrown) {
     if (thrown instanceof UniqueKeyError) return 'taken';
     throw thrown;

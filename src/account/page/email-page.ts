@@ -7,10 +7,10 @@ import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { editableOf } from './editable.ts';
 import {
-  beginChange,
   EMAIL_CHANGE,
   type EmailChangeDependencies,
   openChange,
+  requestChange,
   useChange,
 } from './email-change.ts';
 import { notifyUser } from './notices.ts';
@@ -24,12 +24,16 @@ export interface EmailPageDependencies extends ProfileDependencies, EmailChangeD
 
 /** The routes of an e-mail change. GET and HEAD change nothing, because mail scanners fetch links. */
 export const emailRoutes: RouteDeclarations<EmailPageDependencies> = {
-  [`POST ${ACCOUNT}/profile/email`]: formRoute('', { isSensitive: true }, askForChange),
+  [`POST ${ACCOUNT}/profile/email`]: formRoute('', { isSensitive: true }, requestEmailChange),
   [`GET|HEAD ${EMAIL_CHANGE}` as const]: { ...PAGE, handle: showLink },
-  [`POST ${EMAIL_CHANGE}`]: { ...PAGE, handle: takeLink },
+  [`POST ${EMAIL_CHANGE}`]: { ...PAGE, handle: useLink },
 };
 
-async function askForChange(deps: EmailPageDependencies, ctx: Context, actor: PageActor): Promise<void> {
+async function requestEmailChange(
+  deps: EmailPageDependencies,
+  ctx: Context,
+  actor: PageActor,
+): Promise<void> {
   const { user, login } = actor;
   if ((await editableOf(deps, user.id))?.editsEmail !== true) return back(ctx, '');
   const { email } = formFields(ctx, 'email');
@@ -37,7 +41,7 @@ async function askForChange(deps: EmailPageDependencies, ctx: Context, actor: Pa
     throw new AuthError(429, 'too_many_requests', 'Too many messages for this user. Try again later.');
   const { credentialVersion, id: session } = login;
   const by = { languages: languagesOf(ctx), ip: ctx.ip, credentialVersion, session };
-  const step = await beginChange(deps, user, email, by);
+  const step = await requestChange(deps, user, email, by);
   if (step === undefined) {
     const faults = { email: 'signup.email' };
     return showProfile(deps, ctx, actor, { values: { email }, faults, alert: 'own.profile.failed' });
@@ -61,7 +65,7 @@ async function showLink(deps: EmailPageDependencies, ctx: Context): Promise<void
   });
 }
 
-async function takeLink(deps: EmailPageDependencies, ctx: Context): Promise<void> {
+async function useLink(deps: EmailPageDependencies, ctx: Context): Promise<void> {
   requirePage(deps);
   deps.csrf.verify(ctx);
   const { ticket } = formFields(ctx, 'ticket');

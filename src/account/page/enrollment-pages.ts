@@ -12,7 +12,7 @@ import { factorRequestOf } from '../actor.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { goToLogin, reauthenticate } from './login.ts';
 import { type AccountPageDependencies, back, refuseScripts, requirePage } from './page.ts';
-import { type PageActor, pageActorOf, recordFactor, rememberPages } from './session.ts';
+import { type PageActor, pageActorOf, recordFactor, savePages } from './session.ts';
 
 interface EnrollmentPagesDependencies extends AccountPageDependencies, FactorPagesDependencies {}
 
@@ -26,7 +26,7 @@ export const addFactorRoutes: RouteDeclarations<EnrollmentPagesDependencies> = e
   openPage,
   async (deps, ctx) => {
     // Otherwise the next enrolment would start with the state of this one.
-    await rememberPages(deps, ctx, {});
+    await savePages(deps, ctx, {});
     back(ctx, SECTION, 'methodAdded');
   },
 );
@@ -86,9 +86,9 @@ function pageOf(deps: EnrollmentPagesDependencies, ctx: Context, actor: PageActo
       client: shownClient(client),
     }),
     render: (template, model, status = 200) => deps.views.page(ctx, template, model, { status }),
-    saveState: (next) => rememberPages(deps, ctx, next),
+    saveState: (next) => savePages(deps, ctx, next),
     finish: async () => {
-      await rememberPages(deps, ctx, {});
+      await savePages(deps, ctx, {});
       back(ctx, SECTION, 'methodAdded');
     },
   };

@@ -14,7 +14,7 @@ import { requirePage } from './page.ts';
 import { phoneRoutes } from './phone-page.ts';
 import { profileRoutes } from './profile.ts';
 import { type SecurityDependencies, securityRoutes } from './security.ts';
-import { beginAccountSession } from './session.ts';
+import { startAccountSession } from './session.ts';
 import { type SessionsPageDependencies, sessionsRoutes } from './sessions-page.ts';
 
 interface AccountFeatureDependencies
@@ -66,12 +66,12 @@ export const accountPage = feature<AccountFeatureDependencies>({
       ...PAGE,
       handle: async (deps, ctx) => {
         requirePage(deps);
-        const ended = await finishLogin(deps, ctx);
-        if (ended === undefined) return;
-        const { kept, to, link, isFresh } = ended;
-        const isUnproved = isFresh && kept.login.isTimeUnproved === true;
-        if (link !== undefined && !isUnproved) return showSecond(deps, ctx, link, kept);
-        await beginAccountSession(deps, ctx, { ...kept, link });
+        const finished = await finishLogin(deps, ctx);
+        if (finished === undefined) return;
+        const { session, to, link, isFresh } = finished;
+        const isUnproved = isFresh && session.login.isTimeUnproved === true;
+        if (link !== undefined && !isUnproved) return showSecond(deps, ctx, link, session);
+        await startAccountSession(deps, ctx, { ...session, link });
         ctx.redirect(isUnproved ? `${CONFIRM}?to=${to}` : `${ACCOUNT}${to}`);
       },
     },

@@ -5,13 +5,13 @@ import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import type { User } from '../../users/user.ts';
 import { ACCOUNT } from './callbacks.ts';
 import {
+  type AccountPair,
   allowsLinking,
-  beginLinking,
-  keepSecond,
   type LinkingDependencies,
   linkPair,
-  type Pair,
   pairOf,
+  startLinking,
+  storeSecondLogin,
 } from './linking.ts';
 import { goToLogin } from './login.ts';
 import { type NoticeDependencies, notifyUser } from './notices.ts';
@@ -31,7 +31,7 @@ export const linkRoutes: RouteDeclarations<LinkPageDependencies> = {
     SECTION,
     { isSensitive: true },
     async (deps, ctx, actor) => {
-      const link = allowsLinking(deps, actor) ? await beginLinking(deps, ctx) : undefined;
+      const link = allowsLinking(deps, actor) ? await startLinking(deps, ctx) : undefined;
       if (link === undefined) return back(ctx, SECTION);
       await goToLogin(deps, ctx, { to: SECTION, isFresh: true, by: actor.client, link });
     },
@@ -47,7 +47,7 @@ export async function showSecond(
   ticket: string,
   goes: AccountSession,
 ): Promise<void> {
-  await keepSecond(deps, ticket, goes);
+  await storeSecondLogin(deps, ticket, goes);
   await showPair(deps, ctx, ticket);
 }
 
@@ -76,7 +76,7 @@ async function showPair(deps: LinkPageDependencies, ctx: Context, ticket: string
 
 async function namesOf(
   { config }: LinkPageDependencies,
-  { stays, goes }: Pair,
+  { stays, goes }: AccountPair,
 ): Promise<Record<'stays' | 'goes', string>> {
   const nameOf = async ({ connection: name }: { connection: string }) =>
     (await config.connection(name))?.display_name ?? name;

@@ -16,12 +16,12 @@ export interface LinkingDependencies extends AccountLoginDependencies {
 }
 
 /** An account that was proved by a recent login. */
-type Proved = Actor & { connection: string };
+type ProvedAccount = Actor & { connection: string };
 
 /** Two accounts of one person: the one that stays, and the one that becomes an identity of it. */
-export interface Pair {
-  stays: Proved;
-  goes: Proved;
+export interface AccountPair {
+  stays: ProvedAccount;
+  goes: ProvedAccount;
 }
 
 const PURPOSE = 'account_link';
@@ -39,10 +39,10 @@ export function allowsLinking(
  * Stores the login at the page.
  * @returns the ticket that the login to the second account carries; undefined when nobody is logged in.
  */
-export async function beginLinking(deps: LinkingDependencies, ctx: Context): Promise<string | undefined> {
-  const kept = await accountSessionOf(deps, ctx);
-  if (kept === undefined) return undefined;
-  const { clientId, sid, login, factors } = kept;
+export async function startLinking(deps: LinkingDependencies, ctx: Context): Promise<string | undefined> {
+  const session = await accountSessionOf(deps, ctx);
+  if (session === undefined) return undefined;
+  const { clientId, sid, login, factors } = session;
   const stays: AccountSession = { clientId, sid, login, factors };
   const { secret } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
@@ -60,12 +60,12 @@ export async function beginLinking(deps: LinkingDependencies, ctx: Context): Pro
 }
 
 /** Stores the login to the second account until the user confirms. */
-export async function keepSecond(
+export async function storeSecondLogin(
   deps: LinkingDependencies,
   ticket: string,
   goes: AccountSession,
 ): Promise<void> {
-  await deps.challenges.keepWithTicket(PURPOSE, ticket, 'goes', goes);
+  await deps.challenges.storeWithTicket(PURPOSE, ticket, 'goes', goes);
 }
 
 /** Returns the two accounts; undefined when either login is no longer valid, or both are the same account. */
@@ -73,7 +73,7 @@ export async function pairOf(
   deps: LinkingDependencies,
   ctx: Context,
   ticket: string,
-): Promise<Pair | undefined> {
+): Promise<AccountPair | undefined> {
   const verifiedChallenge = await deps.challenges.peekTicket(PURPOSE, ticket);
   return verifiedChallenge === undefined ? undefined : validPair(deps, ctx, verifiedChallenge.data);
 }
@@ -86,7 +86,7 @@ export async function linkPair(
   deps: LinkingDependencies,
   ctx: Context,
   ticket: string,
-): Promise<Pair | undefined> {
+): Promise<AccountPair | undefined> {
   const verifiedChallenge = await deps.challenges.spendTicket(PURPOSE, ticket);
   const pair =
     verifiedChallenge === undefined ? undefined : await validPair(deps, ctx, verifiedChallenge.data);
@@ -100,7 +100,7 @@ async function validPair(
   deps: LinkingDependencies,
   ctx: Context,
   { stays, goes }: Readonly<Record<string, unknown>>,
-): Promise<Pair | undefined> {
+): Promise<AccountPair | undefined> {
   const first = await provedAccount(deps, ctx, stays as AccountSession | undefined);
   const second = await provedAccount(deps, ctx, goes as AccountSession | undefined);
   if (first === undefined || second === undefined || first.user.id === second.user.id) return undefined;
@@ -113,12 +113,12 @@ async function validPair(
 async function provedAccount(
   deps: LinkingDependencies,
   ctx: Context,
-  kept: AccountSession | undefined,
-): Promise<Proved | undefined> {
-  if (kept === undefined) return undefined;
-  const { user, refusal } = await admissionOf(deps.users, kept.login);
+  session: AccountSession | undefined,
+): Promise<ProvedAccount | undefined> {
+  if (session === undefined) return undefined;
+  const { user, refusal } = await admissionOf(deps.users, session.login);
   if (user === undefined || refusal !== undefined || !allowsLinking(deps, { user })) return undefined;
-  const actor = actorOfLogin(deps, ctx, { ...kept, user });
+  const actor = actorOfLogin(deps, ctx, { ...session, user });
   const isFresh = await passes(requireFreshLogin(deps, actor));
-  return isFresh ? { ...actor, connection: kept.login.connection } : undefined;
+  return isFresh ? { ...actor, connection: session.login.connection } : undefined;
 }

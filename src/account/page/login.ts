@@ -26,7 +26,7 @@ export interface AccountLoginDependencies extends AccountSessionDependencies {
 export const SECTIONS = ['', '/security', '/sessions', '/applications', '/data'] as const;
 export type Section = (typeof SECTIONS)[number];
 
-const OVER = 'The login is no longer valid.';
+const LOGIN_ENDED = 'The login is no longer valid.';
 
 interface NewLogin {
   /** The section that the user wants to open. */
@@ -67,10 +67,10 @@ export async function goToLogin(
     ...(isFresh === true && { prompt: 'login' }),
     ...(hint !== undefined && { login_hint: hint }),
   };
-  await begin(deps, ctx, { client, params, data: { to, link, isFresh } });
+  await startLogin(deps, ctx, { client, params, data: { to, link, isFresh } });
 }
 
-async function begin(
+async function startLogin(
   { accountLogins }: AccountLoginDependencies,
   ctx: Context,
   { client, ...request }: { client: Client; params: Record<string, string>; data: Record<string, unknown> },
@@ -88,32 +88,34 @@ async function applicationOf(
   { config, sessions }: Pick<AccountLoginDependencies, 'config' | 'sessions'>,
   ctx: Context,
 ): Promise<Client> {
-  const { client_id: asked } = ctx.query;
+  const { client_id: requested } = ctx.query;
   const { client_id: preferred } = config.settings().tenant.account_page;
-  const own = (await config.clients()).filter(isOwnApplication);
-  const named = typeof asked === 'string' ? asked : preferred;
+  const applications = (await config.clients()).filter(isOwnApplication);
+  const clientId = typeof requested === 'string' ? requested : preferred;
   // The console's application, which administrators use for their second factors, is not in the list.
-  const ofConsole = named === CONSOLE_CLIENT ? await config.client(named) : undefined;
-  if (ofConsole !== undefined) return ofConsole;
-  if (named === undefined) {
+  const consoleClient = clientId === CONSOLE_CLIENT ? await config.client(clientId) : undefined;
+  if (consoleClient !== undefined) return consoleClient;
+  if (clientId === undefined) {
     const inSession = (await sessions.current(ctx))?.clientIds ?? [];
-    const found = own.find(({ client_id }) => inSession.includes(client_id)) ?? (own.length === 1 && own[0]);
+    const found =
+      applications.find(({ client_id }) => inSession.includes(client_id)) ??
+      (applications.length === 1 && applications[0]);
     if (found) return found;
   }
-  const found = own.find(({ client_id }) => client_id === named);
+  const found = applications.find(({ client_id }) => client_id === clientId);
   if (found !== undefined) return found;
   throw new AuthError(
     400,
     'invalid_request',
-    named === undefined
+    clientId === undefined
       ? 'Open your account from one of your applications.'
       : 'There is no such application here.',
   );
 }
 
 /** A login to the page that has ended. */
-interface EndedLogin {
-  kept: AccountSession;
+interface FinishedLogin {
+  session: AccountSession;
   /** The section that the user wants to open. */
   to: Section;
   /** The ticket of the account link that it was requested for, if any. */
@@ -130,7 +132,7 @@ interface EndedLogin {
 export async function finishLogin(
   deps: AccountLoginDependencies,
   ctx: Context,
-): Promise<EndedLogin | undefined> {
+): Promise<FinishedLogin | undefined> {
   const { clientId, data, login } = await deps.accountLogins.finish(ctx, String(ctx.params.client));
   if ('error' in login) throw new AuthError(403, login.error, login.description);
   const { userId, connection, credentialVersion, amr, acr, authTime, isTimeUnproved, factors } = login;
@@ -139,24 +141,24 @@ export async function finishLogin(
     admissionOf(deps.users, login),
     deps.config.client(clientId),
   ]);
-  if (user === undefined || client === undefined) throw new AuthError(403, 'access_denied', OVER);
+  if (user === undefined || client === undefined) throw new AuthError(403, 'access_denied', LOGIN_ENDED);
   if (!amr.includes('mfa') && (await activeAuthenticators(deps, user)).length > 0 && refusal === undefined) {
     if (data.isStepUp === true)
       throw new AuthError(403, 'access_denied', 'Your account asks for a second step to be managed.');
     const params = { acr_values: MFA_POLICY };
-    await begin(deps, ctx, { client, params, data: { ...data, isStepUp: true } });
+    await startLogin(deps, ctx, { client, params, data: { ...data, isStepUp: true } });
     return undefined;
   }
   const when = { authTime, isTimeUnproved, ip: ctx.ip };
-  const proved = { userId, connection, credentialVersion, amr, ...when, ...(acr && { acr }) };
-  const kept = { clientId, sid: login.sessionUid, login: proved, factors };
+  const provedLogin = { userId, connection, credentialVersion, amr, ...when, ...(acr && { acr }) };
+  const session = { clientId, sid: login.sessionUid, login: provedLogin, factors };
   // Neither a session that was kept through a password change may manage the account, nor one from before the
   // factors were changed elsewhere.
-  if (refusal !== undefined || !(await isSufficient(deps, ctx, { ...kept, user }))) {
-    if (data.isAgain === true) throw refusal ?? new AuthError(403, 'access_denied', OVER);
-    await begin(deps, ctx, { client, params: { prompt: 'login' }, data: { ...data, isAgain: true } });
+  if (refusal !== undefined || !(await isSufficient(deps, ctx, { ...session, user }))) {
+    if (data.isAgain === true) throw refusal ?? new AuthError(403, 'access_denied', LOGIN_ENDED);
+    await startLogin(deps, ctx, { client, params: { prompt: 'login' }, data: { ...data, isAgain: true } });
     return undefined;
   }
   const link = typeof data.link === 'string' ? data.link : undefined;
-  return { kept, to, link, isFresh: data.isFresh === true };
+  return { session, to, link, isFresh: data.isFresh === true };
 }

@@ -87,14 +87,14 @@ export function allowsDeletion(
   return config.settings().tenant.account_page.allow_deletion && !isAdministratorId(user.id);
 }
 
-/** Redirects to a section after its form (RFC 9110 §15.4.4). @param said what was done, shown there. */
-export function back(ctx: Context, section: Section, said?: Said): void {
-  ctx.redirect(`${ACCOUNT}${section}${said === undefined ? '' : `?said=${said}`}`);
+/** Redirects to a section after its form (RFC 9110 §15.4.4). @param notice what was done, shown there. */
+export function back(ctx: Context, section: Section, notice?: PageNotice): void {
+  ctx.redirect(`${ACCOUNT}${section}${notice === undefined ? '' : `?said=${notice}`}`);
   ctx.status = 303;
 }
 
 /** The messages of what was done that the query may name. */
-const SAID = [
+const NOTICES = [
   'saved',
   'sessionEnded',
   'sessionsEnded',
@@ -108,7 +108,7 @@ const SAID = [
   'methodRenamed',
   'methodAdded',
 ] as const;
-type Said = (typeof SAID)[number];
+type PageNotice = (typeof NOTICES)[number];
 
 interface PageOptions {
   status?: number;
@@ -125,7 +125,7 @@ export async function renderAccount(
   { status = 200, alert }: PageOptions = {},
 ): Promise<void> {
   const { user, client, isFresh } = actor;
-  const said = SAID.find((one) => one === ctx.query.said);
+  const notice = NOTICES.find((one) => one === ctx.query.said);
   await views.page(
     ctx,
     `own/${template}`,
@@ -140,7 +140,7 @@ export async function renderAccount(
       client: shownClient(client),
       allowsDeletion: allowsDeletion({ config }, actor),
       ...(alert !== undefined && { alert }),
-      ...(alert === undefined && said !== undefined && { said: `own.said.${said}` }),
+      ...(alert === undefined && notice !== undefined && { said: `own.said.${notice}` }),
     },
     { status },
   );

@@ -7,7 +7,7 @@ import { enabledFactors } from '../../factors/policy.ts';
 import { DATABASE } from '../../records/connections.ts';
 import { codeKinds } from '../../records/database-options.ts';
 import { UniqueKeyError } from '../../store/contract.ts';
-import { type Actor, isStillGood } from '../actor.ts';
+import { type Actor, isStillValid } from '../actor.ts';
 import { sendCode, useCode } from './code.ts';
 import { editableOf } from './editable.ts';
 
@@ -33,15 +33,21 @@ export async function editsPhone(
  * @returns the number in E.164; undefined when it is invalid.
  * @throws AuthError 429 for too many codes; 503 when the code cannot be sent.
  */
-export async function askForPhone(
+export async function sendPhoneCode(
   deps: FactorDependencies,
   actor: Actor,
   typed: string,
 ): Promise<string | undefined> {
   const phone = numberOf(typed);
   if (phone === undefined) return undefined;
-  const asked = { purpose: PURPOSE, channel: 'sms', kind: 'mfa_sms', to: phone, isEnrollment: true } as const;
-  return (await sendCode(deps, actor, asked)) ? phone : undefined;
+  const request = {
+    purpose: PURPOSE,
+    channel: 'sms',
+    kind: 'mfa_sms',
+    to: phone,
+    isEnrollment: true,
+  } as const;
+  return (await sendCode(deps, actor, request)) ? phone : undefined;
 }
 
 /**
@@ -58,7 +64,7 @@ export async function provePhone(
   try {
     const after = await deps.users.update(actor.user.id, { phone_number: phone, phone_verified: true });
     if (after === undefined) return 'wrong';
-    if (await isStillGood(deps, actor)) return 'set';
+    if (await isStillValid(deps, actor)) return 'set';
     // A new password was set meanwhile, perhaps by the owner of the address. Login codes must not go to this
     // number.
     await deps.users.update(actor.user.id, { phone_verified: false });

@@ -6,7 +6,7 @@ import type { RouteDeclarations } from '../../http/routes.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { notifyUser, recordChange } from './notices.ts';
 import { back, formRoute } from './page.ts';
-import { askForPhone, editsPhone, provePhone } from './phone-change.ts';
+import { editsPhone, provePhone, sendPhoneCode } from './phone-change.ts';
 import { type ProfileDependencies, showProfile } from './profile.ts';
 import type { PageActor } from './session.ts';
 
@@ -14,15 +14,15 @@ interface PhonePageDependencies extends ProfileDependencies, FactorDependencies 
 
 /** The routes of a phone number. Both require a fresh login, so that nobody at an open browser can add a number. */
 export const phoneRoutes: RouteDeclarations<PhonePageDependencies> = {
-  [`POST ${ACCOUNT}/profile/phone`]: formRoute('', { isSensitive: true }, ask),
+  [`POST ${ACCOUNT}/profile/phone`]: formRoute('', { isSensitive: true }, requestPhone),
   [`POST ${ACCOUNT}/profile/phone/code`]: formRoute('', { isSensitive: true }, prove),
 };
 
-async function ask(deps: PhonePageDependencies, ctx: Context, actor: PageActor): Promise<void> {
+async function requestPhone(deps: PhonePageDependencies, ctx: Context, actor: PageActor): Promise<void> {
   if (!(await editsPhone(deps, actor.user.id))) return back(ctx, '');
   const { phone } = formFields(ctx, 'phone');
-  const asked = await askForPhone(deps, actor, phone);
-  if (asked !== undefined) return showProfile(deps, ctx, actor, { phoneAsked: asked });
+  const phoneAsked = await sendPhoneCode(deps, actor, phone);
+  if (phoneAsked !== undefined) return showProfile(deps, ctx, actor, { phoneAsked });
   const faults = { phone: 'own.phone.none' };
   await showProfile(deps, ctx, actor, { values: { phone }, faults, alert: 'own.profile.failed' });
 }

@@ -17,7 +17,7 @@ export interface ProfileDependencies
     NoticeDependencies,
     Pick<FactorDependencies, 'factors'> {}
 
-const text = (longest: number) => z.string().trim().max(longest);
+const text = (maxLength: number) => z.string().trim().max(maxLength);
 
 /**
  * The members that users change themselves, with the limits of the Management API. An empty value removes a member.
@@ -99,13 +99,13 @@ async function saveProfile(deps: ProfileDependencies, ctx: Context, actor: PageA
   const editable = await editableOf(deps, actor.user.id);
   if (editable?.editsProfile !== true) return back(ctx, '');
   const values = formFields(ctx, ...MEMBERS);
-  const read = profile.safeParse(values);
-  if (!read.success) {
-    const wrong = read.error.issues.map(({ path }) => path[0] as keyof Profile);
+  const parsed = profile.safeParse(values);
+  if (!parsed.success) {
+    const wrong = parsed.error.issues.map(({ path }) => path[0] as keyof Profile);
     const faults = Object.fromEntries(wrong.map((name) => [name, FAULTS[name] ?? 'own.profile.tooLong']));
     return showProfile(deps, ctx, actor, { values, faults, alert: 'own.profile.failed' });
   }
-  const patch = Object.fromEntries(MEMBERS.map((name) => [name, read.data[name] || undefined]));
+  const patch = Object.fromEntries(MEMBERS.map((name) => [name, parsed.data[name] || undefined]));
   await deps.users.update(actor.user.id, patch);
   recordChange(deps, ctx, actor, { type: 'account_changed', description: 'profile' });
   back(ctx, '', 'saved');

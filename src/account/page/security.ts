@@ -10,9 +10,9 @@ import type { Connection } from '../../records/collections.ts';
 import { passkeyOptions } from '../../records/database-options.ts';
 import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import type { Actor } from '../actor.ts';
-import { beginFactor, verifyFactor } from '../enrollments.ts';
+import { startFactor, verifyFactor } from '../enrollments.ts';
 import { listMethods, type MethodDependencies, removeMethod, renameMethod } from '../methods.ts';
-import { beginPasskey, verifyPasskey } from '../passkeys.ts';
+import { startPasskey, verifyPasskey } from '../passkeys.ts';
 import type { MethodView } from '../views.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { editableOf } from './editable.ts';
@@ -36,7 +36,7 @@ const SECTION = '/security';
 const PATH = `${ACCOUNT}${SECTION}` as const;
 
 /** Maximum length of the name of a passkey or a security key. */
-const LONGEST_NAME = 100;
+const MAX_NAME_LENGTH = 100;
 
 export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
   [`GET ${PATH}`]: pageRoute<SecurityDependencies>(SECTION, (deps, ctx, actor) =>
@@ -57,9 +57,9 @@ export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
     { isSensitive: false },
     async (deps, ctx, actor) => {
       const { method, name } = formFields(ctx, 'method', 'name');
-      const wanted = name.trim().slice(0, LONGEST_NAME);
-      if (wanted === '') return back(ctx, SECTION);
-      await ifThere(renameMethod(deps, actor, method, wanted));
+      const newName = name.trim().slice(0, MAX_NAME_LENGTH);
+      if (newName === '') return back(ctx, SECTION);
+      await ignoreMissing(renameMethod(deps, actor, method, newName));
       back(ctx, SECTION, 'methodRenamed');
     },
   ),
@@ -67,7 +67,7 @@ export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
     SECTION,
     { isSensitive: true },
     async (deps, ctx, actor) => {
-      await ifThere(removeMethod(deps, actor, formFields(ctx, 'method').method));
+      await ignoreMissing(removeMethod(deps, actor, formFields(ctx, 'method').method));
       back(ctx, SECTION, 'methodRemoved');
     },
   ),
@@ -95,9 +95,9 @@ export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
 };
 
 /** Ignores a 404: a method that is gone needs no further change. */
-async function ifThere(done: Promise<unknown>): Promise<void> {
+async function ignoreMissing(change: Promise<unknown>): Promise<void> {
   try {
-    await done;
+    await change;
   } catch (thrown) {
     if (!(thrown instanceof AuthError) || thrown.status !== 404) throw thrown;
   }
@@ -107,7 +107,7 @@ async function showSecurity(
   deps: SecurityDependencies,
   ctx: Context,
   actor: PageActor,
-  more: { recoveryCode?: string; alert?: string } = {},
+  options: { recoveryCode?: string; alert?: string } = {},
 ): Promise<void> {
   const { user } = actor;
   const [methods, editable, identities] = await Promise.all([
@@ -134,23 +134,23 @@ async function showSecurity(
       .map(viewOf),
     recovery: methods.some(({ type }) => type === RECOVERY_CODE),
     addFactorUrl: enrollable(deps).length > 0 ? ADD_FACTOR : undefined,
-    recoveryCode: more.recoveryCode,
+    recoveryCode: options.recoveryCode,
   };
-  const status = more.alert === undefined ? 200 : 400;
+  const status = options.alert === undefined ? 200 : 400;
   await renderAccount(
     deps,
     ctx,
     actor,
     { template: 'security', section: SECTION, model },
-    { status, alert: more.alert },
+    { status, alert: options.alert },
   );
 }
 
 /** Shows a new recovery code, which replaces the last one. */
 async function renewCode(deps: SecurityDependencies, ctx: Context, actor: PageActor): Promise<void> {
-  const begun = await beginFactor(deps, actor, { type: RECOVERY_CODE });
-  await verifyFactor(deps, actor, { id: begun.id, authSession: begun.authSession, code: '' });
-  await showSecurity(deps, ctx, actor, { recoveryCode: begun.recoveryCode ?? '' });
+  const started = await startFactor(deps, actor, { type: RECOVERY_CODE });
+  await verifyFactor(deps, actor, { id: started.id, authSession: started.authSession, code: '' });
+  await showSecurity(deps, ctx, actor, { recoveryCode: started.recoveryCode ?? '' });
 }
 
 async function showNewPasskey(
@@ -161,7 +161,7 @@ async function showNewPasskey(
 ): Promise<void> {
   // The login is too old, so the form would be refused.
   if (!actor.isFresh) return back(ctx, SECTION);
-  const { authSession, options } = await beginPasskey(deps, actor, {});
+  const { authSession, options } = await startPasskey(deps, actor, {});
   const model = { action: `${PATH}/passkey`, session: authSession, options: JSON.stringify(options) };
   const page = { template: 'passkey', section: SECTION, model } as const;
   await renderAccount(deps, ctx, actor, page, alert === undefined ? {} : { status: 400, alert });
@@ -170,7 +170,7 @@ async function showNewPasskey(
 async function makePasskey(deps: SecurityDependencies, ctx: Context, actor: PageActor): Promise<void> {
   const { session, code } = formFields(ctx, 'session', 'code');
   try {
-    await verifyPasskey(deps, actor, { authSession: session, answered: code });
+    await verifyPasskey(deps, actor, { authSession: session, response: code });
   } catch (thrown) {
     if (!(thrown instanceof AuthError) || thrown.error !== 'invalid_grant') throw thrown;
     return showNewPasskey(deps, ctx, actor, 'passkey.failed');

@@ -12,7 +12,7 @@ import type { Client } from '../../records/collections.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import type { Login } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
-import { type Actor, actorFrom, FRESH_SECONDS, requireFreshLogin, requireRight } from '../actor.ts';
+import { type Actor, actorFrom, FRESH_SECONDS, requireFreshLogin, requireValidLogin } from '../actor.ts';
 import { STEP_UP } from '../errors.ts';
 import { isOwnApplication } from './callbacks.ts';
 
@@ -61,24 +61,24 @@ export interface AccountSession {
 }
 
 /** Begins the session of a user who has just logged in to the page. */
-export async function beginAccountSession(
+export async function startAccountSession(
   { challenges, random }: Pick<AccountSessionDependencies, 'challenges' | 'random'>,
   ctx: Context,
-  kept: AccountSession,
+  session: AccountSession,
 ): Promise<void> {
   await endAccountSession({ challenges }, ctx);
   const { secret } = await challenges.issueTicket({
     purpose: PURPOSE,
     // A random subject: a user may be at the page in several browsers.
     subject: random(16).toString('hex'),
-    userId: kept.login.userId,
+    userId: session.login.userId,
     ttlSeconds: OPEN_SECONDS,
-    data: { ...kept },
+    data: { ...session },
   });
   COOKIE.give(ctx, secret);
 }
 
-/** Ends the session that {@link beginAccountSession} began. */
+/** Ends the session that {@link startAccountSession} began. */
 export async function endAccountSession(
   { challenges }: Pick<AccountSessionDependencies, 'challenges'>,
   ctx: Context,
@@ -97,9 +97,9 @@ export async function pageActorOf(
   deps: AccountSessionDependencies,
   ctx: Context,
 ): Promise<PageActor | undefined> {
-  const kept = await accountSessionOf(deps, ctx);
-  if (kept === undefined) return undefined;
-  const { clientId, sid, login, pages } = kept;
+  const session = await accountSessionOf(deps, ctx);
+  if (session === undefined) return undefined;
+  const { clientId, sid, login, pages } = session;
   const [{ user, refusal }, isOpen, client] = await Promise.all([
     admissionOf(deps.users, login),
     deps.sessions.isOpen(sid),
@@ -107,16 +107,16 @@ export async function pageActorOf(
   ]);
   if (user === undefined || refusal !== undefined || !isOpen) return undefined;
   if (client === undefined || !isOwnApplication(client)) return undefined;
-  const actor = actorOfLogin(deps, ctx, { ...kept, user });
+  const actor = actorOfLogin(deps, ctx, { ...session, user });
   // A second factor added or removed elsewhere ends this session, as it ends access tokens.
-  const isRight = await passes(requireRight(deps, actor));
-  if (!isRight) return undefined;
+  const isValid = await passes(requireValidLogin(deps, actor));
+  if (!isValid) return undefined;
   const isFresh = await passes(requireFreshLogin(deps, actor));
   const age = epochSeconds(deps.wallClock) - login.authTime;
   const isUnproved = login.isTimeUnproved === true && age <= FRESH_SECONDS;
   const formToken = formTokenOf(ctx, user.id);
-  const shown = { client, connection: login.connection, formToken, pages: pages ?? {} };
-  return { ...actor, ...shown, isFresh, isUnproved };
+  const pageMembers = { client, connection: login.connection, formToken, pages: pages ?? {} };
+  return { ...actor, ...pageMembers, isFresh, isUnproved };
 }
 
 /** Returns {@link PageActor.formToken}. */
@@ -154,18 +154,18 @@ export async function revokeLinksOf(
 export function isSufficient(
   deps: AccountSessionDependencies,
   ctx: Context,
-  kept: AccountSession & { user: User },
+  session: AccountSession & { user: User },
 ): Promise<boolean> {
-  return passes(requireRight(deps, actorOfLogin(deps, ctx, kept)));
+  return passes(requireValidLogin(deps, actorOfLogin(deps, ctx, session)));
 }
 
 /** Stores the state of the pages on which a second factor is enrolled. */
-export async function rememberPages(
+export async function savePages(
   { challenges }: Pick<AccountSessionDependencies, 'challenges'>,
   ctx: Context,
   state: PageState,
 ): Promise<void> {
-  await challenges.keepWithTicket(PURPOSE, COOKIE.secret(ctx) ?? '', 'pages', { ...state });
+  await challenges.storeWithTicket(PURPOSE, COOKIE.secret(ctx) ?? '', 'pages', { ...state });
 }
 
 /**
@@ -176,11 +176,11 @@ export async function recordAuthentication(
   { challenges, wallClock }: Pick<AccountSessionDependencies, 'challenges' | 'wallClock'>,
   ctx: Context,
 ): Promise<AccountSession | undefined> {
-  const kept = await accountSessionOf({ challenges }, ctx);
-  if (kept === undefined) return undefined;
-  const login: Login = { ...kept.login, authTime: epochSeconds(wallClock), isTimeUnproved: false };
-  await challenges.keepWithTicket(PURPOSE, COOKIE.secret(ctx) ?? '', 'login', login);
-  return { ...kept, login };
+  const session = await accountSessionOf({ challenges }, ctx);
+  if (session === undefined) return undefined;
+  const login: Login = { ...session.login, authTime: epochSeconds(wallClock), isTimeUnproved: false };
+  await challenges.storeWithTicket(PURPOSE, COOKIE.secret(ctx) ?? '', 'login', login);
+  return { ...session, login };
 }
 
 /**
@@ -195,7 +195,7 @@ export async function recordFactor(
   const login = (await accountSessionOf({ challenges }, ctx))?.login;
   if (login === undefined) return;
   const proved: Login = { ...login, isTimeUnproved: false, amr: [...new Set([...login.amr, ...amr, 'mfa'])] };
-  await challenges.keepWithTicket(PURPOSE, COOKIE.secret(ctx) ?? '', 'login', proved);
+  await challenges.storeWithTicket(PURPOSE, COOKIE.secret(ctx) ?? '', 'login', proved);
 }
 
 /** Returns the actor of a login. */

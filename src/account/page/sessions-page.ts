@@ -21,10 +21,10 @@ export const sessionsRoutes: RouteDeclarations<SessionsPageDependencies> = {
   [`GET ${ACCOUNT}${SECTION}`]: pageRoute(SECTION, async (deps, ctx, actor) => {
     const sessions = await deps.sessionDirectory.of(actor.user.id);
     const time = timesOf(deps, ctx);
-    const named = await Promise.all(
-      sessions.map((one) => described(deps, one, { sid: actor.login.id, time })),
+    const models = await Promise.all(
+      sessions.map((one) => sessionModel(deps, one, { sid: actor.login.id, time })),
     );
-    const model = { sessions: named.sort((a, b) => Number(b.isHere) - Number(a.isHere)) };
+    const model = { sessions: models.sort((a, b) => Number(b.isHere) - Number(a.isHere)) };
     await renderAccount(deps, ctx, actor, { template: 'sessions', section: SECTION, model });
   }),
   [`POST ${ACCOUNT}${SECTION}`]: formRoute(SECTION, { isSensitive: false }, async (deps, ctx, actor) => {
@@ -51,7 +51,7 @@ export const sessionsRoutes: RouteDeclarations<SessionsPageDependencies> = {
   ),
 };
 
-async function described(
+async function sessionModel(
   { config }: SessionsPageDependencies,
   session: SessionView,
   { sid, time }: { sid: string; time: ShowTime },

@@ -95,7 +95,7 @@ export async function challengeReset(
   if (!actions.isBound(TRIGGER)) return '';
   const { user, connection } = open;
   const kept = keptOf(open);
-  const keep = (now: Kept) => challenges.keepWithTicket(PASSWORD_RESET.purpose, ticket, 'actions', now);
+  const keep = (now: Kept) => challenges.storeWithTicket(PASSWORD_RESET.purpose, ticket, 'actions', now);
   const about = { user_id: user.id, user_name: user.email, connection: connection.name, ip: ctx.ip };
   const given = givenIn(kept, returned);
   const event = await eventOf(deps, ctx, open, given);

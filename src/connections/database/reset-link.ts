@@ -76,23 +76,23 @@ export function resetRequests(deps: ResetLinkDependencies): RequestReset {
       const find = (asked: Asked) => lookUp(name, () => findInCustomDatabase(deps, asked));
       await sendLink({ ...deps, find }, about, done);
     },
-    mayPass: () => true,
-    gaveUp: async ({ email, connection, caller: { ip } }) =>
+    isTemporary: () => true,
+    onGiveUp: async ({ email, connection, caller: { ip } }) =>
       deps.events.record({ type: 'fcpr', user_name: email, connection, ip, description: 'it failed' }),
     pauses: PAUSES,
-    longest: 30_000,
+    maxDuration: 30_000,
     concurrency: 8,
     capacity: 2_000,
   });
   return async ({ connection, client, organization, ...request }) => {
-    const { write, begin } = prepare({
+    const { write, start } = prepare({
       ...request,
       connection: connection.name,
       ...(client && { client: client.client_id }),
       ...(organization && { organization: organization.id }),
     });
     await store.batch([write]);
-    begin();
+    start();
   };
 }
 
@@ -145,7 +145,7 @@ async function sendLink(
   // Limits the mails to a user, whatever address the requests come from. The caller does not see the limit.
   const account = `${connection.name}\n${user.id}`;
   if (!(await spendMail(deps, account, user.id, caller))) return refused('too many mails');
-  const { secret, ref, keep } = deps.challenges.prepareTicket({
+  const { secret, ref, save } = deps.challenges.prepareTicket({
     purpose: PASSWORD_RESET.purpose,
     subject: user.id,
     // A newer link replaces only the same caller's. The first link that is used ends all others.
@@ -163,7 +163,7 @@ async function sendLink(
   const url = `${deps.baseUrl}${PASSWORD_RESET.path}?ticket=${secret}`;
   const notice = { to: email, application: client, connection, organization, user, url, languages, ip };
   const message = deps.messages.prepare('reset_email', notice, { ref, ttlSeconds });
-  await keep([message.write, done]);
+  await save([message.write, done]);
   message.post();
 }
 

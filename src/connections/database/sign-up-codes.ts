@@ -173,7 +173,7 @@ async function isRight(
     connection: connection.name,
     identifier: address,
   };
-  const right = await tryProof(attempts, { ...attempt, what: 'code' }, async () => {
+  const right = await tryProof(attempts, { ...attempt, proof: 'code' }, async () => {
     const { address: sentTo, uid } = (await challenges.find(PURPOSE, session))?.data ?? {};
     if (sentTo !== address || uid !== page.pending.uid) return undefined;
     return (await challenges.use(PURPOSE, session, code)) === 'accepted' ? true : undefined;

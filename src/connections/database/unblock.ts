@@ -50,8 +50,8 @@ export function lockNotice(deps: LockNoticeDependencies): AttemptsDependencies['
   const prepare = deps.deliveries.add<KeptLock>({
     kind: 'lock-notice',
     attempt: (lock, { done }) => sendLink(deps, lock, done),
-    mayPass: () => true,
-    gaveUp: async ({ connection, identifier, ip }) =>
+    isTemporary: () => true,
+    onGiveUp: async ({ connection, identifier, ip }) =>
       deps.events.record({
         type: 'fn',
         connection,
@@ -60,7 +60,7 @@ export function lockNotice(deps: LockNoticeDependencies): AttemptsDependencies['
         description: 'the owner of a locked account could not be told',
       }),
     pauses: PAUSES,
-    longest: 30_000,
+    maxDuration: 30_000,
     concurrency: 8,
     capacity: 2_000,
   });
@@ -74,7 +74,7 @@ export function lockNotice(deps: LockNoticeDependencies): AttemptsDependencies['
       ...(userId !== undefined && { user_id: userId }),
     });
     if (!notify) return;
-    const { write, begin } = prepare({
+    const { write, start } = prepare({
       connection,
       identifier,
       ip,
@@ -82,7 +82,7 @@ export function lockNotice(deps: LockNoticeDependencies): AttemptsDependencies['
       ...(userId !== undefined && { userId }),
     });
     await deps.store.batch([write]);
-    begin();
+    start();
   };
 }
 
@@ -101,7 +101,7 @@ async function sendLink(
   const limits = limitsOf(account, from, lockedFor);
   if (!(await spendAll(deps.rateLimits, limits))) return;
   const connection = await deps.config.connection(name);
-  const { secret, ref, keep } = deps.challenges.prepareTicket({
+  const { secret, ref, save } = deps.challenges.prepareTicket({
     purpose: PURPOSE,
     // A lock caused by a stranger does not replace the link of another lock.
     subject: `${account}\n${from}`,
@@ -116,7 +116,7 @@ async function sendLink(
     { ref, ttlSeconds },
   );
   try {
-    await keep([message.write, done]);
+    await save([message.write, done]);
   } catch (error) {
     // The notice is tried again, and must not be refused by the limits that this try has spent.
     for (const [limit, key] of limits) await deps.rateLimits.giveBack(limit, key);

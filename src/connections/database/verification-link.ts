@@ -36,7 +36,7 @@ export async function askToVerify(deps: VerificationDependencies, about: NewAddr
   const { enabled, urlLifetimeInSeconds: ttlSeconds } = deps.messages.template('verify_email');
   if (!enabled || user.email === undefined || user.email_verified) return;
   const { purpose, path } = EMAIL_VERIFICATION;
-  const { secret, ref, keep } = deps.challenges.prepareTicket({
+  const { secret, ref, save } = deps.challenges.prepareTicket({
     purpose,
     subject: user.id,
     userId: user.id,
@@ -56,6 +56,6 @@ export async function askToVerify(deps: VerificationDependencies, about: NewAddr
     },
     { ref, ttlSeconds },
   );
-  await keep([message.write]);
+  await save([message.write]);
   message.post();
 }

@@ -152,7 +152,7 @@ async function runAction(
     ip,
     connection: '',
     identifier: '',
-    what: 'code',
+    proof: 'code',
     stage: 'pre-custom-token-exchange',
   } as const;
   await tryProof(attempts, tried, async () => {

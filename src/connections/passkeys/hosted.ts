@@ -1,7 +1,7 @@
 // The hosted pages of passkeys: login with one, and the offer to create one.
 import type { Context } from 'koa';
 import type { Messages } from '../../delivery/messages.ts';
-import { tellOfMethod } from '../../delivery/method-notice.ts';
+import { sendMethodNotice } from '../../delivery/method-notice.ts';
 import { requestExpired } from '../../engine/pending-interaction.ts';
 import { OFFER_STEP } from '../../flow/finish.ts';
 import { waitsForLogin } from '../../flow/next.ts';
@@ -233,7 +233,7 @@ async function tellOwner(
   const user = await deps.users.get(userId);
   if (user === undefined) return;
   const languages = requestLanguages(ctx, page);
-  await tellOfMethod(deps, 'method_added', {
+  await sendMethodNotice(deps, 'method_added', {
     user,
     application,
     languages,

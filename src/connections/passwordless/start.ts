@@ -11,7 +11,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { Languages } from '../../http/languages.ts';
 import { addressKey } from '../../protection/addresses.ts';
 import { askersOf, type Caller, type KnownCallers } from '../../protection/callers.ts';
-import type { Challenges, NewChallenge, Prepared } from '../../protection/challenges.ts';
+import type { Challenges, NewChallenge, PreparedChallenge } from '../../protection/challenges.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Client, Organization } from '../../records/collections.ts';
 import { smsProviderOf } from '../../records/passwordless.ts';
@@ -95,7 +95,7 @@ export async function start(
       ref: issued.ref,
       ttlSeconds,
     });
-    await issued.keep([outgoing.write]);
+    await issued.save([outgoing.write]);
     // In the background if waiting for the provider would reveal whether there is an account, or a known caller.
     if (disableSignup || session !== undefined || !isOpen) outgoing.post();
     else await sendNow(outgoing);
@@ -108,7 +108,7 @@ function prepared(
   { challenges }: StartDependencies,
   { session, link }: Start,
   challenge: NewChallenge & { digits: number },
-): Omit<Prepared, 'secret'> & { sent: string; ticket?: string } {
+): Omit<PreparedChallenge, 'secret'> & { sent: string; ticket?: string } {
   if (session !== undefined) {
     const { secret, code, ...rest } = challenges.prepareWithCode(challenge);
     return { ...rest, sent: code, ticket: secret };
@@ -132,11 +132,11 @@ async function sendNothing(
   { challenges, messages }: StartDependencies,
   request: Asked,
   challenge: NewChallenge,
-  { ticket, keep }: ReturnType<typeof prepared>,
+  { ticket, save }: ReturnType<typeof prepared>,
 ): Promise<void> {
   const outgoing = messages.decoy(...message(request, '', undefined));
   // The ticket is stored, because its absence would show in the time and the counting of a later try.
-  await (ticket === undefined ? challenges.issueDecoy(challenge, [outgoing.write]) : keep([outgoing.write]));
+  await (ticket === undefined ? challenges.issueDecoy(challenge, [outgoing.write]) : save([outgoing.write]));
   outgoing.post();
 }
 

@@ -68,7 +68,7 @@ export function testLogins({ challenges, random }: { challenges: Challenges; ran
       const issued = await challenges.issueTicket({ purpose: STATE, subject, ttlSeconds: TTL, data, userId });
       return { ...own, state: issued.secret };
     },
-    keepRedirect: (state, redirect) => challenges.keepWithTicket(STATE, state, 'redirect', redirect),
+    keepRedirect: (state, redirect) => challenges.storeWithTicket(STATE, state, 'redirect', redirect),
     receive: async (state, parameters, connection) => {
       if (!isTicket(state)) return undefined;
       const kept = (await challenges.spendTicket<TestLogin>(STATE, state))?.data;

@@ -96,10 +96,10 @@ async function sendCode(
   // A confirmed address is the user's own. What others had sent there must not use up its limit.
   if (!authenticator.active) await deps.limitDestination(`${channel}\n${to}`);
   const application = await deps.config.client(clientId);
-  const { oobCode, code, ref, keep } = prepareCode(deps, { authenticator, clientId, ip });
+  const { oobCode, code, ref, save } = prepareCode(deps, { authenticator, clientId, ip });
   const notice = { to, application, user, code, languages, ip, isEnrollment: !authenticator.active };
   const prepared = deps.messages.prepare(message, notice, { ref, ttlSeconds: CODE_SECONDS });
-  await keep([prepared.write]);
+  await save([prepared.write]);
   try {
     await prepared.send();
     return oobCode;

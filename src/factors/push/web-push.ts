@@ -84,10 +84,10 @@ export function createWebPush(deps: WebPushDependencies): WebPush {
       const endpoint = usableEndpoint(await deps.authenticators.get(id));
       if (endpoint !== undefined) await wake(deps, id, endpoint);
     },
-    mayPass: (error) => error instanceof DeliveryRefused && error.mayPass,
-    gaveUp: async (_waking, error) => log.warn({ err: error }, 'a device could not be woken'),
+    isTemporary: (error) => error instanceof DeliveryRefused && error.isTemporary,
+    onGiveUp: async (_waking, error) => log.warn({ err: error }, 'a device could not be woken'),
     pauses: PAUSES,
-    longest: TIMEOUT * 2,
+    maxDuration: TIMEOUT * 2,
     concurrency: 16,
     capacity: 5_000,
   });
@@ -96,9 +96,9 @@ export function createWebPush(deps: WebPushDependencies): WebPush {
     isService,
     wake: async (device) => {
       if (usableEndpoint(device) === undefined) return;
-      const { write, begin } = prepare({ id: device.id, until: clock() + TTL * 1000 });
+      const { write, start } = prepare({ id: device.id, until: clock() + TTL * 1000 });
       await store.batch([write]);
-      begin();
+      start();
     },
   };
 }

@@ -101,7 +101,7 @@ export async function issueCodes(
       subject,
       ttlSeconds: CODE_SECONDS + TOLD_SECONDS,
       data: { ...data },
-      most: 1,
+      maxWaiting: 1,
       pause: PAUSE,
     });
     return { deviceCode, userCode };
@@ -131,7 +131,7 @@ export async function decide(
 ): Promise<boolean> {
   if ((await findWaiting(deps, userCode))?.id !== id) return false;
   const state = allowed === undefined ? 'rejected' : 'accepted';
-  return deps.challenges.decide(PURPOSE, normalized(userCode), id, state, allowed && { allowed });
+  return deps.challenges.recordDecision(PURPOSE, normalized(userCode), id, state, allowed && { allowed });
 }
 
 /** The result of a poll. */
@@ -150,7 +150,7 @@ export async function poll(deps: CodeDependencies, deviceCode: string, clientId:
   if (kept === undefined || kept.clientId !== clientId) return { is: 'unknown' };
   // A request that was allowed in time yields tokens as long as the ticket exists.
   if (isOver(deps, kept) && found?.state === 'pending')
-    return (await challenges.end(PURPOSE, deviceCode)) ? { is: 'expired' } : { is: 'unknown' };
+    return (await challenges.deleteTicket(PURPOSE, deviceCode)) ? { is: 'expired' } : { is: 'unknown' };
   const outcome = await challenges.use(PURPOSE, deviceCode, undefined);
   if (outcome !== 'accepted') return { is: outcome === 'wrong' ? 'unknown' : outcome };
   // Read again: the approval may have come after the first read.

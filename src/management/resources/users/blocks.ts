@@ -48,7 +48,7 @@ async function blocksOf(
     consider_brute_force_enablement: considers = false,
   }: { consider_brute_force_enablement?: boolean | undefined },
 ) {
-  if (considers && !locks.areOn()) return { blocked_for: [] };
+  if (considers && !locks.isEnabled()) return { blocked_for: [] };
   const found = await Promise.all(
     accounts.map(async ({ connection, identifier }) =>
       (await locks.lockedFor({ connection, identifier })).map((ip) => ({
