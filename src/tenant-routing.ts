@@ -2,7 +2,7 @@
 import { accountArea } from './account/feature.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { LIMITS } from './features.ts';
-import { readBody } from './http/body.ts';
+import { bodyReader } from './http/body.ts';
 import { createRouter } from './http/router.ts';
 import type { Route } from './http/routes.ts';
 import { managementArea } from './management/feature.ts';
@@ -32,7 +32,7 @@ export function routing(
       isLimit: (name) => Object.hasOwn(LIMITS, name),
       // The router has checked at the start that the limit exists.
       takeLimit: (ctx, name) => rateLimits.takeFrom(ctx, name as LimitName),
-      readBody: ({ largest = LARGEST_BODY, texts, isNullNone }) => readBody(largest, texts, isNullNone),
+      readBody: (rules) => bodyReader({ largest: LARGEST_BODY, ...rules }),
       areas: [managementArea, accountArea],
       mostAtOnce: MOST_AT_ONCE,
     });

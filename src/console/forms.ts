@@ -4,33 +4,21 @@ import { bodyTexts } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import type { RouteDeclaration } from '../http/routes.ts';
 import { type FormFault, faultOf } from './form-fault.ts';
-import { type ConsolePageDependencies, redirectToLogin, requirePage } from './page.ts';
+import { type ConsolePageDependencies, withLargeBody } from './page.ts';
 import type { FaultyField, Words } from './render.ts';
-import { consoleSession, expiredConsoleSession } from './session.ts';
 
 /** The default maximum length of a form with a script, bytes. */
 const LARGEST_FORM = 400 * 1024;
 
 /**
- * Declares a form with long texts. Its body is only read for a browser whose session is open, or has expired after
- * its eight hours; any other is redirected to the login before the body is read.
+ * Declares a form with long texts, as {@link withLargeBody} does.
  * @param largest the maximum length of the body, bytes.
  */
 export function withLongTexts<D extends ConsolePageDependencies>(
   route: RouteDeclaration<D>,
   largest = LARGEST_FORM,
 ): RouteDeclaration<D> {
-  return {
-    ...route,
-    bodies: { largest },
-    admit: async (deps, ctx) => {
-      if (((await consoleSession(deps, ctx)) ?? (await expiredConsoleSession(deps, ctx))) !== undefined)
-        return;
-      requirePage(ctx);
-      await redirectToLogin(deps, ctx, '');
-      return 'answered';
-    },
-  };
+  return withLargeBody(route, { largest });
 }
 
 /** Returns the form fields whose names begin with a prefix, by the rest of their names. */

@@ -1,8 +1,9 @@
 // What all routes of the console share: finding the session, checking scopes, and verifying that a form is our own.
 import type { Context } from 'koa';
+import type { BodyRules } from '../http/body.ts';
 import { formFields } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
-import { type MultipartRules, readMultipart } from '../http/multipart.ts';
+import type { MultipartRules } from '../http/multipart.ts';
 import { PAGE, type RouteDeclaration } from '../http/routes.ts';
 import { CONSOLE } from './callbacks.ts';
 import { AGAIN_FIELD, keepForm, takeForm } from './kept-form.ts';
@@ -54,7 +55,7 @@ export function consolePage<D extends ConsolePageDependencies>(
   { scopes }: Rules,
   handle: Handle<D>,
 ): RouteDeclaration<D> {
-  return declared({ scopes, isDangerous: false }, async (deps, ctx) => {
+  return declared({ section, scopes, isDangerous: false }, async (deps, ctx) => {
     enter(ctx, section);
     const session = await consoleSession(deps, ctx);
     if (session === undefined) {
@@ -125,22 +126,41 @@ export function consoleForm<D extends ConsolePageDependencies>(
   { scopes, isDangerous, file }: FormRules,
   handle: Handle<D>,
 ): RouteDeclaration<D> {
-  return declared({ scopes, isDangerous, ...(file && { file }) }, async (deps, ctx) => {
+  const route = declared<D>({ section, scopes, isDangerous, ...(file && { file }) }, async (deps, ctx) => {
     enter(ctx, section);
-    const before = await consoleSession(deps, ctx);
-    if (before === undefined) return handleWithoutSession(deps, ctx, section, file);
-    requireScopes(before, scopes);
-    const isAgain = formFields(ctx, AGAIN_FIELD)[AGAIN_FIELD] !== '';
-    if (file !== undefined && !isAgain) await readFile(ctx, file);
-    // An upload may take half a minute, in which the session may have ended or the role may have changed.
-    const session = file === undefined ? before : await consoleSession(deps, ctx);
-    if (session === undefined) return handleWithoutSession(deps, ctx, section, undefined);
+    const session = await consoleSession(deps, ctx);
+    if (session === undefined) return handleWithoutSession(deps, ctx, section);
     requireScopes(session, scopes);
     requireOwnForm(deps, ctx, session);
-    if (isAgain) await takeForm(deps, ctx, session);
+    if (formFields(ctx, AGAIN_FIELD)[AGAIN_FIELD] !== '') await takeForm(deps, ctx, session);
     if (isDangerous && !session.isFresh) return keepAndLogIn(deps, ctx, session, section);
     await handle(deps, ctx, session);
   });
+  return file === undefined ? route : withLargeBody(route, { file });
+}
+
+/**
+ * Declares a form with a large body. It is only read for an administrator whose role has the form's scopes, and for
+ * one whose session has expired after its eight hours. Any other browser is redirected to the login before that.
+ */
+export function withLargeBody<D extends ConsolePageDependencies>(
+  route: RouteDeclaration<D>,
+  bodies: BodyRules,
+): RouteDeclaration<D> {
+  const { section, scopes } = rulesOf(route) ?? { section: '', scopes: [] };
+  return {
+    ...route,
+    bodies,
+    admit: async (deps, ctx) => {
+      enter(ctx, section);
+      const session = await consoleSession(deps, ctx);
+      if (session !== undefined) return requireScopes(session, scopes);
+      if ((await expiredConsoleSession(deps, ctx)) !== undefined) return;
+      requirePage(ctx);
+      await redirectToLogin(deps, ctx, section);
+      return 'answered';
+    },
+  };
 }
 
 /** Records the section of the console that a request belongs to, and where its error page links back to. */
@@ -199,33 +219,29 @@ async function handleWithoutSession(
   deps: ConsolePageDependencies,
   ctx: Context,
   section: string,
-  file: MultipartRules | undefined,
 ): Promise<void> {
   const before = await expiredConsoleSession(deps, ctx);
   if (before === undefined || formFields(ctx, AGAIN_FIELD)[AGAIN_FIELD] !== '')
     return redirectToLogin(deps, ctx, section);
-  if (file !== undefined) await readFile(ctx, file);
   requireOwnForm(deps, ctx, before);
   await keepAndLogIn(deps, ctx, before, section);
 }
 
 /** A route of the console, which carries its own requirements. */
-type ConsoleRoute<D> = RouteDeclaration<D> & { console: Readonly<FormRules> };
+type ConsoleRoute<D> = RouteDeclaration<D> & { console: Readonly<RouteRules> };
 
-function declared<D>(rules: FormRules, handle: RouteDeclaration<D>['handle']): ConsoleRoute<D> {
+/** The requirements of a route, and the section of the navigation that it belongs to. */
+interface RouteRules extends FormRules {
+  section: string;
+}
+
+function declared<D>(rules: RouteRules, handle: RouteDeclaration<D>['handle']): ConsoleRoute<D> {
   return { ...ROUTE, console: rules, handle };
 }
 
 /** Returns the requirements of a route; undefined for one that needs no session. */
-export function rulesOf<D>(route: RouteDeclaration<D>): Readonly<FormRules> | undefined {
+export function rulesOf<D>(route: RouteDeclaration<D>): Readonly<RouteRules> | undefined {
   return (route as Partial<ConsoleRoute<D>>).console;
-}
-
-/** Reads a multipart form into `ctx.request.body`, with the content of its file as text. @throws AuthError 4xx */
-async function readFile(ctx: Context, rules: MultipartRules): Promise<void> {
-  const { fields, file } = await readMultipart(ctx.req, rules);
-  const text = file === undefined ? {} : { [file.field]: file.data.toString('utf8') };
-  Object.assign(ctx.request, { body: { ...fields, ...text } });
 }
 
 function requireScopes(session: ConsoleSession, scopes: readonly string[]): void {

@@ -72,6 +72,8 @@ export function proofOfPossession(
   const proofs = dpopProofs(provider, used, { baseUrl: settings.baseUrl, config });
   /** The keys that token requests have proved, for access tokens in their bodies. */
   const proved = new WeakMap<IncomingMessage, ProvedKeys>();
+  /** The tokens whose keys requests have proved. The router checks some tokens twice, but a proof is used once. */
+  const shown = new WeakMap<IncomingMessage, { token: string; jkt: string | undefined }>();
   return {
     ofTokenRequest: async (ctx) => {
       const keys = { dPoP: await proofs.readInEngine(ctx) };
@@ -91,8 +93,12 @@ export function proofOfPossession(
       if (thumbprint !== undefined && !showsCertificate(certificates.of(ctx.req), thumbprint))
         throw refusal(ctx, 'Bearer', 'The access token is bound to another client certificate');
       const request = proved.get(ctx.req);
-      if (request === undefined) await checkDpop(proofs, ctx, token, { jkt, clientId });
-      else if (jkt !== undefined && request.dPoP?.thumbprint !== jkt)
+      const before = shown.get(ctx.req);
+      if (before?.token === token && before.jkt === jkt) return;
+      if (request === undefined) {
+        await checkDpop(proofs, ctx, token, { jkt, clientId });
+        shown.set(ctx.req, { token, jkt });
+      } else if (jkt !== undefined && request.dPoP?.thumbprint !== jkt)
         throw refusal(ctx, 'DPoP', 'The access token is bound to another key');
     },
   };

@@ -31,6 +31,14 @@ export function bodyOf(ctx: Context): unknown {
   return (ctx.request as { body?: unknown }).body;
 }
 
+/** As {@link bodyOf}, without the text of an uploaded file. */
+export function bodyWithoutFile(ctx: Context): unknown {
+  const { fileField } = ctx.request as { fileField?: string };
+  const body = bodyOf(ctx);
+  if (fileField === undefined) return body;
+  return Object.fromEntries(Object.entries(body as Fields).filter(([name]) => name !== fileField));
+}
+
 /**
  * Returns a JSON or form body without its null members: SDKs send null for what was left out.
  * @throws AuthError 400 for a body that is not an object.

@@ -5,6 +5,7 @@ import { bodyParser } from '@koa/bodyparser';
 import type { Context, Middleware } from 'koa';
 import { bodyOf } from './body-fields.ts';
 import { AuthError } from './errors.ts';
+import { type MultipartRules, readFormWithFile } from './multipart.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
 /** The methods whose bodies are read. Some DELETE requests name in the body what to delete. */
@@ -28,6 +29,19 @@ export interface BodyRules {
   texts?: readonly string[];
   /** Whether the JSON `null` counts as no body: published clients (go-auth0) send it to calls that take none. */
   isNullNone?: boolean;
+  /** For a form with a file (multipart), which is read in addition to the other types. */
+  file?: MultipartRules;
+}
+
+/** Returns the reader of bodies for a route's rules. It throws as {@link readBody} does, also for faulty files. */
+export function bodyReader({
+  largest,
+  texts,
+  isNullNone,
+  file,
+}: BodyRules & Required<Pick<BodyRules, 'largest'>>): Middleware {
+  const read = readBody(largest, texts, isNullNone);
+  return file === undefined ? read : readFormWithFile(file, read);
 }
 
 /**

@@ -1,7 +1,8 @@
 // Reads a form with a file (RFC 7578): fields and one file, both small, held in memory.
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
 import type { BusboyHeaders } from '@fastify/busboy';
+import type { Context, Middleware } from 'koa';
 import { AuthError } from './errors.ts';
 
 /** The content of a form. */
@@ -23,14 +24,30 @@ export interface MultipartRules {
 const BESIDE = 16 * 1024;
 const LIMITS = { fields: 20, fieldSize: 4096, fieldNameSize: 100, files: 1, parts: 21, headerPairs: 20 };
 
+/**
+ * Returns the reader of a route's forms with a file. It leaves an object at `ctx.request.body`: the fields, and the
+ * file's text under the name of its field, which {@link bodyWithoutFile} leaves out.
+ * @param other reads bodies of other types.
+ */
+export function readFormWithFile(rules: MultipartRules, other: Middleware): Middleware {
+  return async (ctx, next) => {
+    if (!isMultipart(ctx)) return other(ctx, next);
+    const { fields, file } = await readMultipart(ctx.req, rules);
+    const text = file === undefined ? {} : { [file.field]: file.data.toString('utf8') };
+    Object.assign(ctx.request, { body: { ...fields, ...text }, fileField: file?.field });
+    return next();
+  };
+}
+
+/** Reports whether the body of a request is a form that can contain files. */
+export function isMultipart({ headers }: Pick<Context, 'headers'>): boolean {
+  return /^multipart\/form-data\s*;/i.test(headers['content-type'] ?? '');
+}
+
 /** Reads a form. @throws AuthError 400 for a malformed form, 413 for a file that is too large. */
-export function readMultipart(request: IncomingMessage, rules: MultipartRules): Promise<MultipartForm> {
+function readMultipart(request: IncomingMessage, rules: MultipartRules): Promise<MultipartForm> {
   const { largest, tooLarge } = rules;
   const tooMuch = () => new AuthError(413, 'invalid_request', tooLarge);
-  if (!isMultipart(request.headers)) {
-    const message = 'The request must be multipart/form-data.';
-    return Promise.reject(new AuthError(400, 'invalid_request', message));
-  }
   if (Number(request.headers['content-length'] ?? 0) > largest + BESIDE) return Promise.reject(tooMuch());
   return new Promise((resolve, reject) => {
     const form: MultipartForm = { fields: Object.create(null) as Record<string, string>, file: undefined };
@@ -65,10 +82,6 @@ export function readMultipart(request: IncomingMessage, rules: MultipartRules): 
     parser.on('finish', () => resolve(form));
     request.pipe(parser);
   });
-}
-
-function isMultipart(headers: IncomingHttpHeaders): boolean {
-  return /^multipart\/form-data\s*;/i.test(headers['content-type'] ?? '');
 }
 
 function parserOf(request: IncomingMessage, largest: number, reject: (error: AuthError) => void) {

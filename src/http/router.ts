@@ -8,7 +8,7 @@ import { anyOrigin, applicationOrigins, isSentByAnotherSite } from './cors.ts';
 import { AuthError, type ErrorShape, isBusy, oauthShape, toAuthError } from './errors.ts';
 import { findPath, type PathTree, pathTree } from './path-tree.ts';
 
-import type { Area, Method, Route } from './routes.ts';
+import type { Admission, Area, Method, Route } from './routes.ts';
 
 interface RouterDependencies {
   log: Logger;
@@ -115,8 +115,7 @@ async function respond(
     }
     if (route.cors === 'applications') await refuseForeignPages(deps, ctx);
     ctx.params = found.params;
-    if ((await route.admit?.(ctx)) === 'answered') return;
-    await route.read(ctx, nothing);
+    if ((await receive(route, ctx)) === 'answered') return;
     for (const also of route.also ?? []) await deps.takeLimit(ctx, also);
     if (route.body !== undefined) ctx.state.body = checkBody(ctx, route.body, route.errors);
     await (limit === 'unlimited' ? route.handle(ctx) : deps.work(() => route.handle(ctx)));
@@ -129,6 +128,18 @@ async function respond(
     const shape = (route ?? first ?? area)?.errors ?? (isBrowser(ctx) ? 'page' : oauthShape);
     await (shape === 'page' ? deps.errorPage : shape)(ctx, error);
   }
+}
+
+/**
+ * Admits a request and reads its body. The sender decides how long its body takes, up to the server's time limit, and
+ * meanwhile the token may be revoked or the user blocked. So a request that had not arrived as a whole is admitted
+ * again after its body.
+ */
+async function receive(route: Bound, ctx: Context): Promise<Admission> {
+  const hadArrived = ctx.req.complete;
+  if ((await route.admit?.(ctx)) === 'answered') return 'answered';
+  await route.read(ctx, nothing);
+  return hadArrived ? undefined : route.admit?.(ctx);
 }
 
 /** Limits the warning to one line in ten seconds, so that an overload does not also fill the log. */

@@ -23,9 +23,9 @@ interface RouteRules {
   bodies?: BodyRules;
 }
 
-/** The outcome of a check before the body is read; `answered` when the handler is not to run. */
+/** The outcome of {@link Route.admit}; `answered` when the handler is not to run. */
 // biome-ignore lint/suspicious/noConfusingVoidType: most return nothing
-type Admission = void | 'answered';
+export type Admission = void | 'answered';
 
 /** A request, or several methods of one path with the same handler. */
 export interface Route extends RouteRules {
@@ -36,8 +36,9 @@ export interface Route extends RouteRules {
   /** The schema that the router checks the body against. */
   body?: z.ZodType | undefined;
   /**
-   * Runs before the body is read, so that the bodies of refused requests are not read. Returns `answered` when it has
-   * responded, by a redirect for example.
+   * Runs before the body is read, so that the bodies of refused requests are not read. Runs again after a body that
+   * had to be waited for, so that nothing it found out is older than the whole request. Returns `answered` when it
+   * has responded, by a redirect for example.
    * @throws AuthError when the request is refused.
    */
   admit?(ctx: Context): Promise<Admission>;

@@ -1,10 +1,11 @@
 // Routes for the calls of the Management API.
 import type { Context } from 'koa';
-import { bodyOf } from '../http/body-fields.ts';
-import { readMultipart } from '../http/multipart.ts';
+import { bodyOf, bodyWithoutFile } from '../http/body-fields.ts';
+import { AuthError } from '../http/errors.ts';
+import { isMultipart } from '../http/multipart.ts';
 import type { RouteDeclarations } from '../http/routes.ts';
 import { type AnswerDependencies, allow, carryOut, queryFor, recordFailure } from './answer.ts';
-import type { Call, Caller, CallRequest, CallRules } from './call.ts';
+import type { Call, Caller, CallRequest } from './call.ts';
 import { type CallerDependencies, callerOf } from './caller.ts';
 import { managementShape } from './errors.ts';
 
@@ -25,6 +26,7 @@ export function routesOfCalls<D>(
           ...(call.largestBody !== undefined && { largest: call.largestBody }),
           ...(call.textTypes && { texts: call.textTypes }),
           ...(call.body === undefined && { isNullNone: true }),
+          ...(call.file && { file: call.file }),
         },
         admit: (deps: D & ManagementRoutesDependencies, ctx: Context) => admit(deps, call, ctx),
         handle: (deps: D & ManagementRoutesDependencies, ctx: Context) => answer(deps, call, ctx),
@@ -33,16 +35,30 @@ export function routesOfCalls<D>(
   );
 }
 
-/** Authenticates the caller and checks its scopes before the body is read. @throws AuthError 4xx */
+/**
+ * Authenticates the caller and checks its scopes. Refuses a wrong query or type of body if the body is a file, because
+ * reading that is the expensive part.
+ * @throws AuthError 4xx
+ */
 async function admit<D>(deps: ManagementRoutesDependencies, call: Call<D>, ctx: Context): Promise<void> {
   const caller = await callerOf(deps, ctx);
   ctx.state.caller = caller;
-  allow(deps, call, aboutOf(ctx, caller));
+  const about = aboutOf(ctx, caller);
+  allow(deps, call, about);
+  if (call.file === undefined) return;
+  try {
+    queryFor(call, queryOf(ctx));
+    if (!isMultipart(ctx))
+      throw new AuthError(400, 'invalid_request', 'The request must be multipart/form-data.');
+  } catch (thrown) {
+    recordFailure(deps.events, call, about, thrown);
+    throw thrown;
+  }
 }
 
 async function answer<D>(deps: D & ManagementRoutesDependencies, call: Call<D>, ctx: Context): Promise<void> {
-  const { about, body } = await received(deps, call, ctx);
-  const given = await carryOut(deps, call, about, { query: queryOf(ctx), body });
+  const about = aboutOf(ctx, ctx.state.caller as Caller);
+  const given = await carryOut(deps, call, about, { query: queryOf(ctx), body: bodyOf(ctx) });
   ctx.status = given.status;
   ctx.set('Cache-Control', 'no-store');
   if (given.body === undefined) ctx.body = null;
@@ -51,38 +67,15 @@ async function answer<D>(deps: D & ManagementRoutesDependencies, call: Call<D>, 
   ctx.status = given.status;
 }
 
-/** Returns the request for the log, which leaves out an uploaded file, and the whole body. @throws AuthError 4xx */
-async function received<D>(
-  { events }: ManagementRoutesDependencies,
-  call: Call<D>,
-  ctx: Context,
-): Promise<{ about: CallRequest; body: unknown }> {
-  const about = aboutOf(ctx, ctx.state.caller as Caller);
-  if (call.file === undefined) return { about, body: about.body };
-  try {
-    // The query is validated before the file is read, because reading the file is the expensive part.
-    queryFor(call, queryOf(ctx));
-    const form = await formOf(call.file, ctx);
-    return { about: { ...about, body: form.fields }, body: form.all };
-  } catch (thrown) {
-    recordFailure(events, call, about, thrown);
-    throw thrown;
-  }
-}
-
-/** Returns the fields of a form, without and with the text of its file. @throws AuthError 4xx */
-async function formOf(rules: NonNullable<CallRules['file']>, ctx: Context) {
-  const { fields, file } = await readMultipart(ctx.req, rules);
-  if (file === undefined) return { fields, all: { ...fields } };
-  return { fields, all: { ...fields, [file.field]: file.data.toString('utf8') } };
-}
-
-/** Returns the request with its path and body, before validation; the query is not included. */
+/**
+ * Returns the request for the log, with its path and body before validation. The query and an uploaded file are not
+ * included.
+ */
 function aboutOf(ctx: Context, caller: Caller): CallRequest {
   return {
     params: ctx.params as Record<string, string>,
     query: {},
-    body: bodyOf(ctx),
+    body: bodyWithoutFile(ctx),
     caller,
     ip: ctx.ip,
     userAgent: ctx.get('User-Agent'),

@@ -4,6 +4,7 @@ import { codeOf } from '../factors/tenant.ts';
 import { payload } from '../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { sendSlowly } from '../support/slow-body.ts';
 import { softwareKey } from '../support/software-key.ts';
 import { callsOf, SCOPES, tenant } from './tenant.ts';
 
@@ -58,6 +59,25 @@ describe('the My Account API', () => {
     expect((await calls.me(bearer, at, undefined, 'DELETE')).status).to.equal(404);
     expect((await nextMessageTo(server, user, 2)).subject).to.equal('Way to log in removed: passkey');
     expect(await typesOf(bearer)).to.deep.equal(['password']);
+  });
+
+  it('changes nothing for a token of a user who was blocked while the body still arrived', async () => {
+    const user = someone();
+    const bearer = await calls.accountToken(user);
+    const { authn_response, verify } = await calls.beginPasskey(bearer);
+    const { id } = (await verify({ authn_response })).json();
+    const request = {
+      method: 'PATCH',
+      path: `/me/v1/authentication-methods/${encodeURIComponent(id)}`,
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${bearer}` },
+      body: JSON.stringify({ name: 'Late key' }),
+    };
+    const answer = await sendSlowly(server, request, async () => {
+      expect((await calls.me(bearer, 'factors')).status).to.equal(200);
+      const [{ id: userId = '' } = {}] = await server.users.withEmail(user);
+      await server.users.update(userId, { blocked: true });
+    });
+    expect(answer.status, answer.text).to.equal(401);
   });
 
   it('shows which authenticator made each passkey, where it is stored, and when it was last used', async () => {

@@ -1,7 +1,5 @@
 // Importing and exporting users in the console.
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { gunzipSync } from 'node:zlib';
 import { expect } from 'chai';
@@ -9,6 +7,7 @@ import { JOB_FAULTS } from '../../src/records/job-faults.ts';
 import { addressOf, type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { tenant } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
+import { sendSlowly } from '../support/slow-body.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
 import { PATIENCE } from '../support/wait-until.ts';
 
@@ -101,20 +100,13 @@ describe('importing and exporting users in the console', () => {
       .cookies()
       .map(({ name, value }) => `${name}=${value}`)
       .join('; ');
-    const { ca } = server;
-    const options = { method: 'POST', headers: { ...headers, cookie }, ca, servername: 'localhost' };
-    const sent = https.request(`${server.url}${TRANSFER}/import`, options);
-    const answered = once(sent, 'response');
-    sent.write(body.slice(0, -50));
-    // The session is checked before the file is read, and the file is waited for.
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    const request = { method: 'POST', path: `${TRANSFER}/import`, headers: { ...headers, cookie }, body };
     const role = `/console/administrators/${user?.id.split('|')[1]}/role`;
-    expect((await owner.post(role, { role: 'viewer' })).status).to.equal(303);
-    sent.end(body.slice(-50));
-    const [response] = (await answered) as [IncomingMessage];
-    response.resume();
+    const answer = await sendSlowly(server, request, async () => {
+      expect((await owner.post(role, { role: 'viewer' })).status).to.equal(303);
+    });
     await owner.post(role, { role: 'editor' });
-    expect(response.statusCode).to.equal(403);
+    expect(answer.status).to.equal(403);
   });
 
   it('words every kind of fault in the reader’s language', async () => {

@@ -189,6 +189,34 @@ describe('the router', () => {
     }
   });
 
+  it('admits a request again after its body if that had not arrived before', async () => {
+    let admitted = 0;
+    const seen = Promise.withResolvers<void>();
+    const ask = await served([
+      {
+        ...common,
+        methods: ['POST'],
+        path: '/',
+        admit: async () => {
+          admitted += 1;
+          seen.resolve();
+          if (admitted > 1) throw new AuthError(401, 'invalid_token', 'revoked');
+        },
+        handle: echo('written'),
+      },
+    ]);
+    const body = new ReadableStream<Uint8Array>({
+      start: async (controller) => {
+        controller.enqueue(new TextEncoder().encode('{"a":'));
+        await seen.promise;
+        controller.enqueue(new TextEncoder().encode('1}'));
+        controller.close();
+      },
+    });
+    const answer = await ask('/', { method: 'POST', body, duplex: 'half' } as RequestInit);
+    expect([answer.status, admitted]).to.deep.equal([401, 2]);
+  });
+
   it('limits the requests handled at once, and answers others with 503 and Retry-After', async () => {
     const gate = Promise.withResolvers<void>();
     let running = 0;
