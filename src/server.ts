@@ -15,7 +15,7 @@ import { revocation } from './connections/revocation/feature.ts';
 import { samlUpstream } from './connections/samlp/feature.ts';
 import { upstream } from './connections/upstream/feature.ts';
 import { development } from './development/feature.ts';
-import { waitForProofs } from './engine/early-proofs.ts';
+import { waitForEarlyProofs } from './engine/early-proofs.ts';
 import { bind } from './engine/feature.ts';
 import { engine as engineFeature } from './engine/routes.ts';
 import { mfa } from './factors/feature.ts';
@@ -32,7 +32,7 @@ import { securityHeaders } from './http/headers.ts';
 import { watchRequests } from './http/request-log.ts';
 import type { Route } from './http/routes.ts';
 import { closeUnread } from './http/unread.ts';
-import { SIGNED_OUT } from './logout/end-session.ts';
+import { SIGNED_OUT_PATH } from './logout/end-session.ts';
 import { logout } from './logout/feature.ts';
 import { management } from './management/feature.ts';
 import { managementOpenApi } from './management/openapi.ts';
@@ -86,7 +86,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
   for (const one of trustedHeaders({ ...capabilities, tls: settings.tls, probes: PROBES })) app.use(one);
   for (const middleware of watchRequests(deps, trustedBy(settings.tls))) app.use(middleware);
   app.use((ctx, next) => trail.around(ctx.state.requestId, next));
-  for (const middleware of [waitForProofs(deps), engine.reuseAfterLimit]) app.use(middleware);
+  for (const middleware of [waitForEarlyProofs(deps), engine.reuseAfterLimit]) app.use(middleware);
   // A change of the configuration is in force for every request that arrives after it.
   app.use((_ctx, next) => config.refresh()?.then(next) ?? next());
   app.use(routing(routes, deps, capabilities, tenantEngine));
@@ -122,7 +122,7 @@ function routesOf(
   const { interactions, organizations, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
   const page = { actionRedirects, baseUrl, config, csrf, finish, interactions, secondFactor, views };
   const managing = managingOf(deps, capabilities, tenantEngine, { ...endings, ending });
-  const signedOutPage = `${baseUrl}${SIGNED_OUT}`;
+  const signedOutPage = `${baseUrl}${SIGNED_OUT_PATH}`;
   const elsewhere = { ...tenantEngine.upstream, ...page, challenges, events, log };
   const pages = { ...elsewhere, loginPageOf: loginPages(elsewhere), organizations, random, tickets, users };
   const own = { ...accountDependencies(deps, capabilities, tenantEngine), ...endings };

@@ -53,7 +53,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const idp = identityProvider(baseUrl, config, signing.sign);
   const { factors, mfaApi, secondFactor } = factorParts(deps, capabilities);
   const upstream = upstreamDependencies(deps, capabilities);
-  const enrolledFactors = secondFactor.enrolled;
+  const enrolledFactors = secondFactor.enrolledFactors;
   const exchanges = tokenExchanges(deps, capabilities, { ...reading, ...engineCalls, enrolledFactors });
   const own = { factors, mfaApi, readApiToken, backChannelLogout, idp, exchanges, upstream, ...engineCalls };
   const { firstFactors, parts } = engineParts(deps, capabilities, own);

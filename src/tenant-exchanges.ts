@@ -15,7 +15,7 @@ export function tokenExchanges(
   capabilities: Capabilities,
   reading: Omit<ExchangeDependencies, 'config' | 'users' | 'wallClock'> & {
     checkPossession: CheckPossession;
-    enrolledFactors: SecondFactor['enrolled'];
+    enrolledFactors: SecondFactor['enrolledFactors'];
   },
 ) {
   const { users, wallClock } = deps;
@@ -32,7 +32,7 @@ function foreignExchange(
   deps: TenantDependencies,
   capabilities: Capabilities,
   reading: Pick<ExchangeDependencies, 'readIdTokenHint' | 'isOpen'> & {
-    enrolledFactors: SecondFactor['enrolled'];
+    enrolledFactors: SecondFactor['enrolledFactors'];
   },
 ): ExchangeToken {
   const { baseUrl } = deps.settings;

@@ -27,7 +27,7 @@ export function loginPages(deps: PasswordFormDependencies & ProviderRedirectDepe
     if (meant === undefined) return undefined;
     const direct = await directProvider(config, pending);
     return {
-      isElsewhere: direct !== undefined,
+      redirectsToProvider: direct !== undefined,
       show: async (ctx, form) => {
         // A form that the user opened by its own URL belongs to the default connection: login_hint does not select it.
         const isMeant = form === undefined || (form === 'login' && identifier !== undefined);

@@ -1,5 +1,5 @@
 // The connections of a waiting authorization request: the one that its user logs in with, and the others that a page offers.
-import { type RequestPage, stepPath, takesConnection } from '../flow/request-page.ts';
+import { acceptsConnection, type RequestPage, stepPath } from '../flow/request-page.ts';
 import type { Connection } from '../records/collections.ts';
 import { passwordUse } from '../records/database-options.ts';
 import { enabledConnectionsOf } from '../records/organizations.ts';
@@ -158,7 +158,7 @@ export async function mayUsePassword(
       strategy !== undefined &&
       byForm(strategy) &&
       passwordUse(connection).logsIn &&
-      takesConnection(pending, connection)
+      acceptsConnection(pending, connection)
     );
   });
 }

@@ -56,7 +56,7 @@ async function begin(
   ctx: Context,
   request: { params: Record<string, string>; data: Record<string, unknown> },
 ): Promise<void> {
-  const address = await deps.consoleLogins.begin(ctx, { clientId: CONSOLE_CLIENT, ...request });
+  const address = await deps.consoleLogins.start(ctx, { clientId: CONSOLE_CLIENT, ...request });
   ctx.redirect(outsideOf(deps, address));
   // 303, because the request may have been a post (RFC 9110 §15.4.4).
   ctx.status = 303;

@@ -9,12 +9,12 @@ import type { Users } from '../users/users.ts';
 import { toAudience } from './audience.ts';
 import { credentialVersionOf } from './browser-login.ts';
 import type { CustomClaims } from './custom-claims.ts';
-import { actorOf, exchangedOf } from './exchanged.ts';
+import { actorOf, exchangeLimitsOf } from './exchange-context.ts';
 import type { LoginActions } from './login-actions.ts';
 import { machineClaims } from './machine-actions.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
 import { type Organizations, organizationOf } from './organizations.ts';
-import type { ProvedLogin, SecondFactor } from './second-factor.ts';
+import type { AuthenticatedLogin, SecondFactor } from './second-factor.ts';
 
 type Customizer = (
   ctx: KoaContextWithOIDC | undefined,
@@ -136,7 +136,7 @@ async function ofMachine(
 }
 
 /** Returns the login from which a grant was made. A grant of an older version only says who the user is. */
-function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): ProvedLogin {
+function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): AuthenticatedLogin {
   const grant: object = ctx?.oidc.entities.Grant ?? {};
   const { amr = [], factors, authTime, sessionUid, jti } = grant as KeptLogin;
   return {
@@ -145,8 +145,8 @@ function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): ProvedLog
     factors,
     credentialVersion: credentialVersionOf(grant),
     // An exchanged token does not prove when its user was present.
-    ...(exchangedOf(ctx) === undefined && { authTime }),
-    sessionId: sessionUid ?? exchangedOf(ctx)?.sessionId,
+    ...(exchangeLimitsOf(ctx) === undefined && { authTime }),
+    sessionId: sessionUid ?? exchangeLimitsOf(ctx)?.sessionId,
     grant: jti && sha256(`grant\n${jti}`),
   };
 }

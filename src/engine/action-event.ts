@@ -5,7 +5,7 @@ import type { Frozen } from '../records/record.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Asker } from '../users/asker.ts';
 import { toAudience } from './audience.ts';
-import { upstreamAdditional } from './request-extensions.ts';
+import { upstreamParameters } from './request-extensions.ts';
 
 /** Parameters of a query or a body that actions may read. Secrets and proofs are not among them. */
 const READABLE = new Set(
@@ -51,7 +51,7 @@ export function engineRequestOf(ctx: Context | KoaContextWithOIDC): Record<strin
   const { resource, ...own } = params;
   // `resource` is the engine's form of the API; actions get the identifier that the application has sent.
   const audience = typeof resource === 'string' ? { audience: toAudience(resource) } : {};
-  return requestOf(ctx, { ...withoutResource(body), ...upstreamAdditional(params), ...own, ...audience });
+  return requestOf(ctx, { ...withoutResource(body), ...upstreamParameters(params), ...own, ...audience });
 }
 
 function withoutResource(body: unknown): object {
@@ -77,7 +77,7 @@ export function apiOf(identifier: string | undefined): Record<string, unknown> {
 }
 
 /** Returns `event.organization`, or nothing when the request is for none. */
-export async function organizationPart(
+export async function organizationEvent(
   config: Pick<Config, 'organization'>,
   id: string | undefined,
 ): Promise<Record<string, unknown>> {

@@ -5,8 +5,8 @@ import { toAudience } from './audience.ts';
 import { connectionOf } from './browser-login.ts';
 import type { ActionLogin } from './login-event.ts';
 import type { RecordedMethod } from './login-methods.ts';
+import { loginRequirements } from './login-requirements.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
-import { wantedOf } from './step-up.ts';
 
 /** Returns the `protocol` of an authorization request, as the hosted service names it for actions. */
 function profileOf(responseType: unknown): string {
@@ -31,7 +31,7 @@ export async function loginOfSession(
   const { session, client, params } = ctx.oidc;
   const user = session?.accountId === undefined ? undefined : await users.get(session.accountId);
   if (session === undefined || user === undefined || client === undefined) return undefined;
-  const { acrValues: _, ...wanted } = wantedOf(params);
+  const { acrValues: _, ...wanted } = loginRequirements(params);
   return {
     user,
     clientId: client.clientId,

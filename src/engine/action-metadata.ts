@@ -17,7 +17,7 @@ interface MetadataDependencies {
  * Stores the metadata that actions set, all or nothing: when it would exceed the limit nothing is stored, and the
  * log says so.
  */
-export async function keepMetadata(
+export async function storeMetadata(
   { users, actions }: MetadataDependencies,
   { trigger, userId, about }: { trigger: Trigger; userId: string; about: ActionsAbout },
   { userMetadata, appMetadata }: Pick<ActionOutcome, 'userMetadata' | 'appMetadata'>,

@@ -6,12 +6,12 @@ import { keepSession } from './action-effects.ts';
 import { loginOfSession } from './action-logins.ts';
 import { credentialVersionOf, factorsOf, providerSessionOf } from './browser-login.ts';
 import type { ActionLogin } from './login-event.ts';
+import { loginRequirements } from './login-requirements.ts';
 import type { LoginRunDependencies } from './login-runs.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { type PrimaryUser, stillPrimary } from './primary-user.ts';
 import type { SecondFactor } from './second-factor.ts';
-import { wantedOf } from './step-up.ts';
-import { answeredActions, type PrimaryLogin, type WaitingActions } from './waiting-actions.ts';
+import { type PrimaryLogin, resumedActions, type WaitingActions } from './waiting-actions.ts';
 
 export interface ActionStep {
   step: 'factor' | 'redirect' | 'primary';
@@ -23,7 +23,13 @@ export interface StepDependencies extends LoginRunDependencies {
   ownCallbacks: Pick<OwnCallbacks, 'protocolOf'>;
   secondFactor: Pick<
     SecondFactor,
-    'isDemanded' | 'description' | 'error' | 'enrolled' | 'standingOf' | 'wasGiven' | 'isRemembered'
+    | 'isRequired'
+    | 'description'
+    | 'error'
+    | 'enrolledFactors'
+    | 'availabilityOf'
+    | 'includesFactor'
+    | 'isRemembered'
   >;
   /** The authentication context classes that mean a second factor. */
   acrValues: readonly string[];
@@ -58,7 +64,7 @@ export async function stepOf(
 ): Promise<ActionStep | undefined> {
   const login = await loginOfSession(deps, ctx);
   if (login === undefined) return undefined;
-  const answered = answeredActions(ctx);
+  const answered = resumedActions(ctx);
   if (answered?.factors !== undefined && answered.isGiven !== true) {
     const waiting = { ...answered, returned: undefined };
     const step = await askFactor(deps, ctx, login, { waiting, before: answered });
@@ -103,10 +109,11 @@ async function askFactor(
   // A further factor may only be enrolled right after giving one: whoever holds an old session need not hold the
   // factor.
   const given = oidc.result?.login === undefined ? methodsOfFirstFactor(amr) : amr;
-  const standing = factors === undefined ? 'none' : await secondFactor.standingOf(user, factors, given);
-  if (standing === 'had') return undefined;
-  if (standing === 'open') return { step: 'factor', waiting };
-  if (standing === 'none') throw new errors.CustomOIDCProviderError('access_denied', NOT_OFFERED);
+  const availability =
+    factors === undefined ? 'unavailable' : await secondFactor.availabilityOf(user, factors, given);
+  if (availability === 'enrolled') return undefined;
+  if (availability === 'available') return { step: 'factor', waiting };
+  if (availability === 'unavailable') throw new errors.CustomOIDCProviderError('access_denied', NOT_OFFERED);
   const { progress, returned } = before ?? {};
   return { step: 'factor', waiting: { userId: user.id, sid: sessionId, progress, returned } };
 }
@@ -169,11 +176,11 @@ async function canGiveFactor(
     factors: factorsOf(session ?? {}),
   };
   const asked = {
-    ...wantedOf(ctx.oidc.params),
+    ...loginRequirements(ctx.oidc.params),
     clientId,
     acrValues,
     browser: true,
     ctx,
   };
-  return secondFactor.isDemanded(login, asked);
+  return secondFactor.isRequired(login, asked);
 }

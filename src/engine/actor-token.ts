@@ -2,7 +2,7 @@
 import type { JWTPayload } from 'jose';
 import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
-import { provingIdToken } from './id-token-hint.ts';
+import { verifyIdTokenProof } from './id-token-hint.ts';
 
 /** Whether a token was issued before the user's password was last set, which ends such tokens. */
 export function isBeforeReset({ last_password_reset: reset }: User, { iat }: JWTPayload): boolean {
@@ -14,13 +14,13 @@ export function isBeforeReset({ last_password_reset: reset }: User, { iat }: JWT
  * @returns undefined when the token is not valid, its user is blocked, or it names an actor itself.
  */
 export async function actorOfIdToken(
-  deps: Parameters<typeof provingIdToken>[0] & { users: Pick<Users, 'get'> },
+  deps: Parameters<typeof verifyIdTokenProof>[0] & { users: Pick<Users, 'get'> },
   token: string,
 ): Promise<User | undefined> {
-  const read = await provingIdToken(deps, token);
+  const hint = await verifyIdTokenProof(deps, token);
   // ID tokens of third-party applications are in hands outside the tenant.
-  if (read === undefined || read.client.is_first_party === false || read.claims.act !== undefined)
+  if (hint === undefined || hint.client.is_first_party === false || hint.claims.act !== undefined)
     return undefined;
-  const user = await deps.users.get(read.userId);
-  return user === undefined || user.blocked === true || isBeforeReset(user, read.claims) ? undefined : user;
+  const user = await deps.users.get(hint.userId);
+  return user === undefined || user.blocked === true || isBeforeReset(user, hint.claims) ? undefined : user;
 }

@@ -16,8 +16,8 @@ import { adaptIdToken, type IdTokenInstance } from './id-token.ts';
 import { grantParameters, isProofOf, knowAlgorithms, replaceNonces } from './internals.ts';
 import type { LoginActions } from './login-actions.ts';
 import { refreshTokenId } from './refresh-families.ts';
-import { countOnce, type ReplayDetectionClass } from './replay-detection.ts';
-import { readOwnParameters } from './token-parameters.ts';
+import { makeReplayCheckAtomic, type ReplayDetectionClass } from './replay-detection.ts';
+import { readGrantParameters } from './token-parameters.ts';
 import type { Nonces, UsedProofs } from './used-proofs.ts';
 
 /** The classes of a provider that are changed. */
@@ -75,8 +75,8 @@ export function adaptEngine(
   adaptSessions(provider, wallClock);
   adaptIdToken(IdToken, { config, customClaims, loginActions });
   adaptTokens(provider, random);
-  readOwnParameters(grantParameters(provider), () => Provider.ctx?.oidc.body?.grant_type);
-  countOnce(ReplayDetection, wallClock, {
+  readGrantParameters(grantParameters(provider), () => Provider.ctx?.oidc.body?.grant_type);
+  makeReplayCheckAtomic(ReplayDetection, wallClock, {
     used,
     // The engine checks the use of a DPoP proof after it has verified it, but that of an assertion before.
     isProof: (jti) => Provider.ctx !== undefined && isProofOf(provider, Provider.ctx, jti),

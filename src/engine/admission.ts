@@ -12,14 +12,14 @@ import { WRONG_PASSWORD } from './failures.ts';
  * Decides whether a user is admitted.
  * @returns the error to answer when not; undefined when the user is admitted.
  */
-export function admit(user: Frozen<UserRecord>): AuthError | undefined {
+export function admissionError(user: Frozen<UserRecord>): AuthError | undefined {
   // SDKs compare "user is blocked".
   if (user.blocked === true) return new AuthError(403, 'unauthorized', 'user is blocked');
   return undefined;
 }
 
 /** The members of a login that a change of the user can make invalid. */
-type Overtakable = Pick<Login, 'userId' | 'credentialVersion'>;
+type LoginCredential = Pick<Login, 'userId' | 'credentialVersion'>;
 
 /** The user of a login, and the reason when it may not go on. */
 type Admission = { user: User; refusal: undefined } | { user: User | undefined; refusal: AuthError };
@@ -32,16 +32,19 @@ type Admission = { user: User; refusal: undefined } | { user: User | undefined; 
  * @returns `refusal`: `invalid_grant`, in the words of a wrong password, for a login that no longer holds;
  *   `unauthorized` for a user who is not admitted; undefined when the login holds.
  */
-export async function admissionOf(users: Users, login: Overtakable): Promise<Admission> {
-  const [user, holds] = await Promise.all([users.get(login.userId), isCurrent(users, login)]);
+export async function admissionOf(users: Users, login: LoginCredential): Promise<Admission> {
+  const [user, holds] = await Promise.all([users.get(login.userId), isCredentialCurrent(users, login)]);
   if (user === undefined || !holds)
     return { user, refusal: new AuthError(403, 'invalid_grant', WRONG_PASSWORD) };
-  const refusal = admit(user);
+  const refusal = admissionError(user);
   return refusal === undefined ? { user, refusal } : { user, refusal };
 }
 
 /** Whether the user's credential is still the one that the login was verified with. */
-export async function isCurrent(users: Users, { userId, credentialVersion }: Overtakable): Promise<boolean> {
+export async function isCredentialCurrent(
+  users: Users,
+  { userId, credentialVersion }: LoginCredential,
+): Promise<boolean> {
   return (await users.credentialVersion(userId)) === credentialVersion;
 }
 
@@ -49,6 +52,6 @@ export async function isCurrent(users: Users, { userId, credentialVersion }: Ove
  * Whether a login or session of a connection may answer a request.
  * @param named the connection that the request names, if it names one.
  */
-export function isByConnection(named: unknown, connection: string | undefined): boolean {
+export function matchesConnection(named: unknown, connection: string | undefined): boolean {
   return typeof named !== 'string' || named === connection;
 }

@@ -10,7 +10,7 @@ import { tokenAlgorithm } from './compliance.ts';
 import { accessTokenEncryption } from './encryption.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
 import { type Organizations, organizationOf } from './organizations.ts';
-import { permittedScopes } from './permitted.ts';
+import { permittedScopes } from './permitted-scopes.ts';
 
 const PREFIX = 'urn:gatehouse:api:';
 

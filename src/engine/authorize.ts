@@ -17,8 +17,8 @@ import { releaseBrowser } from './interaction-browser.ts';
 import type { Interactions, WaitingRequest } from './pending-interaction.ts';
 import type { PushedRequests } from './pushed-requests.ts';
 import { type ReceiveRequest, refusedRequest } from './received-request.ts';
-import { repeatedRequest } from './repeat.ts';
 import { checkRequestSize } from './request-size.ts';
+import { restartedRequest } from './restarted-request.ts';
 import { prepareResume, type ResumeDependencies } from './resume.ts';
 
 export interface AuthorizationEndpoint {
@@ -50,7 +50,7 @@ type Refusal = Pick<AuthError, 'error' | 'error_description'>;
 interface AuthorizationDependencies extends ResumeDependencies {
   challenges: Pick<Challenges, 'issueTicket' | 'spendTicket'>;
   directRedirect: DirectRedirect;
-  interactions: Pick<Interactions, 'begun'>;
+  interactions: Pick<Interactions, 'findByLocation'>;
   checkRequest: CheckRequest;
   enter: EnterEngine;
   grants: GrantKeeper;
@@ -91,10 +91,10 @@ export function authorizationEndpoint({
       const resolved = await receive.authorization(ctx, received, browser);
       checkRequestSize(resolved.parameters);
       const request = await withVisitor(deps, normalizeRequest(resolved, browser), resolved.parameters);
-      ctx.query = (await repeatedRequest(deps, request)) ?? request;
+      ctx.query = (await restartedRequest(deps, request)) ?? request;
       await checkRequest(ctx.query);
       await answer(ctx);
-      const waiting = await interactions.begun(ctx, ctx.response.get('Location'));
+      const waiting = await interactions.findByLocation(ctx, ctx.response.get('Location'));
       const elsewhere = waiting && (await directRedirect(ctx, waiting));
       if (elsewhere !== undefined) ctx.redirect(elsewhere);
     },

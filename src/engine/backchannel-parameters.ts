@@ -6,7 +6,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import { backchannelFault } from './compliance.ts';
 import { readBackchannelObject } from './request-object.ts';
-import { USED, useOnce } from './request-replay.ts';
+import { OBJECT_REUSED, recordObjectUse } from './request-replay.ts';
 
 export interface BackchannelParameters {
   issuer: string;
@@ -55,7 +55,7 @@ async function ofObject(
     if (typeof value !== 'string') throw refused(`Invalid parameter: ${name.slice(0, 100)}`);
     return [name, value];
   });
-  if (!(await useOnce(store, client.client_id, object))) throw refused(USED);
+  if (!(await recordObjectUse(store, client.client_id, object))) throw refused(OBJECT_REUSED);
   return Object.fromEntries(texts);
 }
 

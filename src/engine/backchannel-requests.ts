@@ -41,13 +41,13 @@ interface BackchannelRequest {
 }
 
 /** A request that was approved, with the login that approved it. */
-interface Approved extends BackchannelRequest {
+interface ApprovedRequest extends BackchannelRequest {
   login?: Login;
   isRecorded?: boolean;
 }
 
 /** A request that waits for its user. */
-export interface WaitingBackchannel extends BackchannelRequest {
+export interface WaitingBackchannelRequest extends BackchannelRequest {
   id: string;
   userId: string;
   /** Epoch milliseconds. */
@@ -59,7 +59,7 @@ export interface WaitingBackchannel extends BackchannelRequest {
 type Deps = { challenges: Challenges };
 
 /** Stores a request. @returns the ticket for the application. */
-export async function issueBackchannel(
+export async function issueBackchannelRequest(
   { challenges }: Deps,
   userId: string,
   request: BackchannelRequest,
@@ -71,10 +71,10 @@ export async function issueBackchannel(
 }
 
 /** Returns the requests that wait for a user, newest first. */
-export async function waitingBackchannel(
+export async function waitingBackchannelRequests(
   { challenges }: Deps,
   userId: string,
-): Promise<WaitingBackchannel[]> {
+): Promise<WaitingBackchannelRequest[]> {
   return (await challenges.waitingFor<BackchannelRequest>(PURPOSE, userId)).map((found) => ({
     ...found.data,
     id: found.id,
@@ -90,7 +90,7 @@ export async function waitingBackchannel(
  * @param isRecorded whether the login made a session and was recorded with it.
  * @returns false when the user has no such request that waits.
  */
-export function answerBackchannel(
+export function answerBackchannelRequest(
   { challenges }: Deps,
   { id, userId }: { id: string; userId: string },
   login: Login | undefined,
@@ -104,7 +104,7 @@ export function answerBackchannel(
  * Ends the requests of a user, including approved ones whose tokens were not fetched yet.
  * @param of ends only those of this application and for this API, where they are given.
  */
-export function endBackchannelOf(
+export function endBackchannelRequests(
   { challenges }: Deps,
   userId: string,
   of: Partial<Pick<BackchannelRequest, 'clientId' | 'audience'>> = {},
@@ -119,7 +119,7 @@ export function endBackchannelOf(
 }
 
 /** The result of a poll. */
-export type PolledBackchannel =
+export type BackchannelPollResult =
   | { is: 'pending' | 'too-fast' | 'rejected' | 'unknown' }
   | { is: 'approved'; request: BackchannelRequest; login: Login; isRecorded: boolean };
 
@@ -127,17 +127,17 @@ export type PolledBackchannel =
  * Polls a request by its ticket. An approved request is used up: of any number of concurrent polls one gets its
  * login. The ticket of another client counts as unknown and stays valid.
  */
-export async function pollBackchannel(
+export async function pollBackchannelRequest(
   { challenges }: Deps,
   ticket: string,
   clientId: string,
-): Promise<PolledBackchannel> {
+): Promise<BackchannelPollResult> {
   const found = await challenges.find<BackchannelRequest>(PURPOSE, ticket);
   if (found?.data.clientId !== clientId) return { is: 'unknown' };
   const outcome = await challenges.use(PURPOSE, ticket, undefined);
   if (outcome !== 'accepted') return { is: outcome === 'wrong' ? 'unknown' : outcome };
   // Read again: the approval may have come after the first read.
-  const used = await challenges.find<Approved>(PURPOSE, ticket);
+  const used = await challenges.find<ApprovedRequest>(PURPOSE, ticket);
   const login = used?.data.login;
   if (login === undefined) return { is: 'unknown' };
   return { is: 'approved', request: found.data, login, isRecorded: used?.data.isRecorded === true };

@@ -17,7 +17,7 @@ export function boundsOf(kept: object | undefined): Bounds {
 }
 
 /** Returns the end that bounds set, epoch seconds; infinite when they set none. */
-export function endOf({ expiresAt = Infinity, providerExpiresAt = Infinity }: Bounds): number {
+export function absoluteEnd({ expiresAt = Infinity, providerExpiresAt = Infinity }: Bounds): number {
   return Math.min(expiresAt, providerExpiresAt);
 }
 
@@ -43,6 +43,6 @@ export function boundsAfter(before: Bounds, asked: Bounds): Bounds {
  */
 export function leftWithin(bounds: Bounds, left: number, idle: number, now: number): number {
   const { idleExpiresAt } = bounds;
-  const absolute = Math.min(left, endOf(bounds) - now);
+  const absolute = Math.min(left, absoluteEnd(bounds) - now);
   return Math.min(absolute, idleExpiresAt === undefined ? idle : idleExpiresAt - now);
 }

@@ -18,11 +18,11 @@ import { applicationSettings } from './applications.ts';
 import { boundsOf } from './bounds.ts';
 import { type Device, deviceOf } from './device.ts';
 import type { LoginExecutions } from './login-executions.ts';
+import { loginRequirements } from './login-requirements.ts';
 import type { Organizations } from './organizations.ts';
 import { organizationOfSession } from './organizations.ts';
-import type { ProvedLogin, SecondFactor } from './second-factor.ts';
-import type { Settle } from './settle.ts';
-import { wantedOf } from './step-up.ts';
+import type { AuthenticatedLogin, SecondFactor } from './second-factor.ts';
+import type { Settlement } from './settle.ts';
 import { keptOfTransfer, transferOf } from './transferred-session.ts';
 
 /** The stored answer to a waiting request, with its login. */
@@ -88,8 +88,8 @@ export function providerSessionOf(session: object): Login['providerSession'] {
   return (session as Kept).providerSession;
 }
 
-/** Returns the members of a session that {@link SecondFactor.isDemanded} needs. */
-function judged(session: Session & { accountId: string }): ProvedLogin {
+/** Returns the members of a session that {@link SecondFactor.isRequired} needs. */
+function judged(session: Session & { accountId: string }): AuthenticatedLogin {
   return {
     userId: session.accountId,
     amr: session.amr ?? [],
@@ -102,10 +102,10 @@ function judged(session: Session & { accountId: string }): ProvedLogin {
 interface BrowserLoginDependencies {
   store: Store;
   users: Users;
-  settle: Settle;
+  settle: Settlement;
   wallClock: Clock;
-  secondFactor: Pick<SecondFactor, 'isDemanded' | 'factorsOf'>;
-  organizations: Pick<Organizations, 'enter'>;
+  secondFactor: Pick<SecondFactor, 'isRequired' | 'factorsOf'>;
+  organizations: Pick<Organizations, 'ensureMembership'>;
   trail: Pick<Trail, 'follow'>;
   executions: LoginExecutions;
   /** @see TransferredSessions.goOn */
@@ -141,9 +141,9 @@ export function browserLogins(deps: BrowserLoginDependencies): BrowserLogins {
     Object.assign(session, { device, lastUsed: epochSeconds(deps.wallClock) });
     if (result?.login !== undefined) return conclude(deps, ctx, session, clientId);
     nameOrganization(ctx, session);
-    const asked = { clientId, ...wantedOf(params), browser: true, ctx };
+    const asked = { clientId, ...loginRequirements(params), browser: true, ctx };
     const login = judged(session as Session & { accountId: string });
-    if (await deps.secondFactor.isDemanded(login, asked)) lacking.add(ctx.oidc);
+    if (await deps.secondFactor.isRequired(login, asked)) lacking.add(ctx.oidc);
   };
   return {
     before: (findAccount) => async (ctx, sub, token) => {
@@ -213,11 +213,18 @@ async function conclude(
     // Set once, here: an end that actions set comes later and replaces it.
     if (providerExpiresAt !== undefined)
       Object.assign(session, { bounds: { ...boundsOf(session), providerExpiresAt } });
-    const outside = await deps.organizations.enter(proved, { clientId, ...wantedOf(oidc.params) });
+    const outside = await deps.organizations.ensureMembership(proved, {
+      clientId,
+      ...loginRequirements(oidc.params),
+    });
     if (outside !== undefined) await takeBack();
     throwRefusal(outside);
     throwRefusal(
-      await deps.settle.settle(proved, clientId, { store, takeBack, execution: deps.executions.of(ctx) }),
+      await deps.settle.settle(proved, clientId, {
+        store,
+        remove: takeBack,
+        execution: deps.executions.of(ctx),
+      }),
     );
     // Stored with the answer, so that further steps of this request do not store the session again.
     answer.isSettled = true;

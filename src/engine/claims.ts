@@ -4,9 +4,9 @@ import { PROFILE_CLAIMS } from '../records/users.ts';
 import type { Config } from '../tenant/config.ts';
 import { standardClaims } from '../users/profile.ts';
 import type { User } from '../users/user.ts';
-import { admit } from './admission.ts';
+import { admissionError } from './admission.ts';
 import { applicationSettings } from './applications.ts';
-import { notPart, type Organizations, organizationOf } from './organizations.ts';
+import { notMemberDescription, type Organizations, organizationOf } from './organizations.ts';
 import type { ReadAhead } from './read-ahead.ts';
 import { updatedAtFor } from './standard-claims.ts';
 
@@ -74,7 +74,7 @@ async function refuseFormerMember(
   if (organization === undefined) return;
   const { connection } = (ctx.oidc.entities.Grant ?? {}) as { connection?: string };
   if (await organizations.isMember(organization, userId, connection)) return;
-  throw new errors.AccessDenied(notPart(organization));
+  throw new errors.AccessDenied(notMemberDescription(organization));
 }
 
 /**
@@ -86,7 +86,7 @@ export function accounts({ ahead, config, judged, organizations }: AccountDepend
     const known = judged.get(ctx.oidc);
     const user = known?.id === sub ? known : await ahead.user(sub);
     if (user === undefined) return undefined;
-    const refusal = admit(user);
+    const refusal = admissionError(user);
     if (refusal !== undefined) {
       throw new errors.CustomOIDCProviderError(refusal.error, refusal.error_description);
     }

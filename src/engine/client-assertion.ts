@@ -7,7 +7,7 @@ import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import { applicationSettings } from './applications.ts';
 import { artifactKey } from './artifact-keys.ts';
-import { REPLAY_MODEL, useHash } from './request-replay.ts';
+import { REPLAY_MODEL, replayKey } from './request-replay.ts';
 
 /**
  * The longest accepted lifetime of an assertion, seconds. An assertion is made for one request; a short lifetime
@@ -55,7 +55,7 @@ export function clientAssertions({
       await next();
       const use = ctx.status === 429 ? uses.get(ctx.req) : undefined;
       if (use !== undefined)
-        await store.collection('artifacts').delete(artifactKey(REPLAY_MODEL, useHash(use)));
+        await store.collection('artifacts').delete(artifactKey(REPLAY_MODEL, replayKey(use)));
     },
   };
 }

@@ -1,6 +1,6 @@
 // Names the API of a consent.
 import { toAudience } from './audience.ts';
-import { OIDC } from './grants.ts';
+import { OIDC_CONSENT_KEY } from './grants.ts';
 
 /**
  * Returns the identifier of the API that a consent's key means. Consents for OpenID Connect scopes belong to the
@@ -8,7 +8,7 @@ import { OIDC } from './grants.ts';
  * @returns undefined for a key that names none.
  */
 export function consentAudience(issuer: string, key: string): string | undefined {
-  if (key === OIDC) return `${issuer}userinfo`;
+  if (key === OIDC_CONSENT_KEY) return `${issuer}userinfo`;
   try {
     return toAudience(key);
   } catch {

@@ -23,7 +23,7 @@ interface ClaimsAbout extends ClaimsWanted {
 }
 
 /** A declared claim with its value. */
-export interface ClaimFound {
+export interface DeclaredClaimValue {
   declared: Frozen<CustomClaim>;
   value: unknown;
 }
@@ -32,7 +32,7 @@ export interface CustomClaims {
   /** Returns the claims that have a value, by name. */
   of(about: ClaimsAbout): Promise<Record<string, unknown>>;
   /** Returns the claims that have a value, each with its declaration. */
-  list(about: ClaimsAbout): Promise<ClaimFound[]>;
+  list(about: ClaimsAbout): Promise<DeclaredClaimValue[]>;
 }
 
 interface CustomClaimsDependencies {

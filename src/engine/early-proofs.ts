@@ -28,7 +28,10 @@ export function dateInProof(ctx: Pick<Context, 'get'>, name: 'iat' | 'nbf'): num
 }
 
 /** Makes a middleware that lets requests with such a proof wait. @param most how many wait at once. */
-export function waitForProofs({ wallClock }: { wallClock: Clock }, most: number = MOST_WAITING): Middleware {
+export function waitForEarlyProofs(
+  { wallClock }: { wallClock: Clock },
+  most: number = MOST_WAITING,
+): Middleware {
   let waiting = 0;
   return async (ctx, next) => {
     const left = ctx.get('DPoP') === '' ? 0 : dateInProof(ctx, 'nbf') * 1000 - wallClock();

@@ -2,7 +2,7 @@
 import type Provider from 'oidc-provider';
 import type { Login, Transfer } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
-import { isCurrent } from './admission.ts';
+import { isCredentialCurrent } from './admission.ts';
 import { connectionOf, credentialVersionOf, providerSessionOf } from './browser-login.ts';
 import { LACKS_SECOND_FACTOR } from './policy.ts';
 import type { SecondFactor } from './second-factor.ts';
@@ -18,7 +18,7 @@ type Interaction = InstanceType<Provider['Interaction']>;
  */
 export async function firstFactorOf(
   provider: Provider,
-  { users, secondFactor }: { users: Users; secondFactor: Pick<SecondFactor, 'enrolled'> },
+  { users, secondFactor }: { users: Users; secondFactor: Pick<SecondFactor, 'enrolledFactors'> },
   { lastSubmission, session, prompt }: Interaction,
   ip: string,
 ): Promise<Login | undefined> {
@@ -26,7 +26,7 @@ export async function firstFactorOf(
   const enrols = async (userId: string, transfer: Transfer | undefined) =>
     transfer !== undefined && wouldEnroll(secondFactor, transfer, await users.get(userId));
   if (firstFactor !== undefined) {
-    const holds = await isCurrent(users, firstFactor);
+    const holds = await isCredentialCurrent(users, firstFactor);
     return holds && !(await enrols(firstFactor.userId, firstFactor.transfer)) ? firstFactor : undefined;
   }
   const lacksNothingElse =
@@ -37,7 +37,7 @@ export async function firstFactorOf(
   if (open?.accountId !== userId) return undefined;
   // A session may survive the change of a password, but a step-up in it then asks for the password again.
   const credentialVersion = credentialVersionOf(open);
-  if (!(await isCurrent(users, { userId, credentialVersion }))) return undefined;
+  if (!(await isCredentialCurrent(users, { userId, credentialVersion }))) return undefined;
   const transfer = transferOf(open);
   if (await enrols(userId, transfer)) return undefined;
   return {

@@ -15,17 +15,17 @@ import { type AuthorizationDetail, detailsIn } from './authorization-details.ts'
 import { connectionOf, credentialVersionOf, factorsOf, isTimeUnproved } from './browser-login.ts';
 import { OIDC_SCOPES, scopesOfClaims } from './claims.ts';
 import type { LoginActions } from './login-actions.ts';
+import { loginRequirements } from './login-requirements.ts';
 import type { Organizations } from './organizations.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
-import { permittedScopes } from './permitted.ts';
-import { wantedOf } from './step-up.ts';
+import { permittedScopes } from './permitted-scopes.ts';
 import { transferOf } from './transferred-session.ts';
 
 export interface GrantDependencies {
   store: Store;
   config: Config;
   users: Users;
-  organizations: Pick<Organizations, 'enter' | 'rolesOf'>;
+  organizations: Pick<Organizations, 'ensureMembership' | 'rolesOf'>;
 }
 
 /** The requested scopes, and the resource indicators of the requested APIs. */
@@ -42,7 +42,7 @@ interface Requested {
 }
 
 /** The consent key of the OIDC scopes. The consent key of an API is its resource indicator. */
-export const OIDC = '';
+export const OIDC_CONSENT_KEY = '';
 
 /**
  * Builds the grant of a user to an application, without saving it.
@@ -77,10 +77,10 @@ export async function buildGrant(
   const allowed = (key: string, scope: string) => skips || consent?.scopes[key]?.includes(scope) === true;
 
   for (const detail of requested.details ?? []) grant.addRar(detail);
-  grant.addOIDCScope(oidcScopes.filter((scope) => allowed(OIDC, scope)));
+  grant.addOIDCScope(oidcScopes.filter((scope) => allowed(OIDC_CONSENT_KEY, scope)));
   const claims = [...(requested.claims ?? [])];
   grant.addOIDCClaims(
-    claims.filter((claim) => scopesOfClaims([claim]).every((scope) => allowed(OIDC, scope))),
+    claims.filter((claim) => scopesOfClaims([claim]).every((scope) => allowed(OIDC_CONSENT_KEY, scope))),
   );
   for (const [index, resource] of requested.resources.entries()) {
     const api = apis[index];
@@ -91,7 +91,7 @@ export async function buildGrant(
     const refused = scopes.filter((scope) => !isOidc(scope) && !permitted.includes(scope));
     grant.addResourceScope(
       resource,
-      scopes.filter((scope) => allowed(isOidc(scope) ? OIDC : resource, scope)),
+      scopes.filter((scope) => allowed(isOidc(scope) ? OIDC_CONSENT_KEY : resource, scope)),
     );
     if (refused.length > 0) grant.rejectResourceScope(resource, refused);
   }
@@ -114,7 +114,7 @@ export function loadGrant(
         userId: oidc.account.accountId,
         client: oidc.client,
         internal: ownCallbacks.isWithoutConsent(String(oidc.params?.redirect_uri)),
-        organization: wantedOf(oidc.params).organization,
+        organization: loginRequirements(oidc.params).organization,
       },
       {
         scopes: oidc.requestParamScopes,
@@ -144,7 +144,7 @@ export function keepGrants(provider: Provider, loginActions: Pick<LoginActions, 
     if (grant === undefined || session === undefined || client === undefined) return;
     const { uid: sessionUid, amr = [] } = session;
     const credentialVersion = credentialVersionOf(session);
-    const { organization } = wantedOf(oidc.params);
+    const { organization } = loginRequirements(oidc.params);
     // policy.ts has just checked that the user is a member.
     const kept = organization === undefined ? {} : { organization };
     const connection = connectionOf(session);
@@ -177,7 +177,7 @@ export function keepGrants(provider: Provider, loginActions: Pick<LoginActions, 
 
 /**
  * Adds to what a user has consented to for an application; concurrent consents are merged.
- * @param scopes by consent key: {@link OIDC} or a resource indicator.
+ * @param scopes by consent key: {@link OIDC_CONSENT_KEY} or a resource indicator.
  */
 export async function rememberConsent(
   store: Store,

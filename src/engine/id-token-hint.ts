@@ -17,7 +17,7 @@ export interface IdTokenHint {
   /** Epoch seconds; 0 when it has no `exp`. */
   expiresAt: number;
   /** Whether it is signed with the application's own secret. The application can make such a token for any user. */
-  isBySecret: boolean;
+  isSignedWithSecret: boolean;
   claims: JWTPayload;
 }
 
@@ -37,7 +37,7 @@ export function idTokenHints(deps: { issuer: string; keys: PublishedKeys; config
         userId: String(claims.sub),
         sid: typeof claims.sid === 'string' ? claims.sid : undefined,
         expiresAt: claims.exp ?? 0,
-        isBySecret: decodeProtectedHeader(token).alg === 'HS256',
+        isSignedWithSecret: decodeProtectedHeader(token).alg === 'HS256',
         claims,
       };
     } catch (thrown) {
@@ -52,12 +52,13 @@ export function idTokenHints(deps: { issuer: string; keys: PublishedKeys; config
  * an application's secret.
  * @returns undefined for any other.
  */
-export async function provingIdToken(
+export async function verifyIdTokenProof(
   { readIdTokenHint, wallClock, isOpen }: ProvingDependencies,
   token: string,
 ): Promise<IdTokenHint | undefined> {
   const read = await readIdTokenHint(token);
-  if (read === undefined || read.isBySecret || read.expiresAt <= epochSeconds(wallClock)) return undefined;
+  if (read === undefined || read.isSignedWithSecret || read.expiresAt <= epochSeconds(wallClock))
+    return undefined;
   return read.sid === undefined || (await isOpen(read.sid)) ? read : undefined;
 }
 

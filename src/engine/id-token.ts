@@ -3,7 +3,7 @@ import type { Client, KoaContextWithOIDC } from 'oidc-provider';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 import type { CustomClaims } from './custom-claims.ts';
-import { actorOf } from './exchanged.ts';
+import { actorOf } from './exchange-context.ts';
 import type { LoginActions } from './login-actions.ts';
 import { organizationOf } from './organizations.ts';
 import { hasStandardClaims, type IdTokenParts, standardIdToken } from './standard-claims.ts';

@@ -10,7 +10,7 @@ import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 import { connectionOf, loginAnswer } from './browser-login.ts';
 import { firstFactorOf } from './first-factor.ts';
-import { OIDC, rememberConsent } from './grants.ts';
+import { OIDC_CONSENT_KEY, rememberConsent } from './grants.ts';
 import { browserSecretOf } from './interaction-browser.ts';
 import { isOidc, missingConsent, resourceScopes } from './missing-consent.ts';
 import {
@@ -49,7 +49,7 @@ function noneFound(thrown: unknown): never {
 interface InteractionsDependencies {
   store: Store;
   users: Users;
-  secondFactor: Pick<SecondFactor, 'enrolled'>;
+  secondFactor: Pick<SecondFactor, 'enrolledFactors'>;
   /**
    * Records which login a request belongs to, for the log: all interactions of one login share a `cid`, while each
    * has its own `uid`.
@@ -82,25 +82,25 @@ export function interactions(provider: Provider, deps: InteractionsDependencies)
       deps.trail.follow(interaction.cid);
       return describe(interaction);
     },
-    begun: async (ctx, location) => {
+    findByLocation: async (ctx, location) => {
       const uid = WAITING_PATH.exec(location)?.[1];
       const interaction = uid === undefined ? undefined : await provider.Interaction.find(uid);
       if (interaction === undefined) return undefined;
       const described = describe(interaction);
       if (described.prompt !== 'login' || described.loginTicket !== undefined) return undefined;
-      if (described.handed !== undefined) return undefined;
+      if (described.transferredLogin !== undefined) return undefined;
       if ((await firstFactorOf(provider, deps, interaction, ctx.ip)) !== undefined) return undefined;
       return described;
     },
-    keepFirstFactor: async (ctx, firstFactor) => {
+    storeFirstFactor: async (ctx, firstFactor) => {
       const interaction = await load(ctx);
       await keep(interaction, { firstFactor, link: keptOf(interaction).link });
     },
-    keepLink: async (ctx, link) => {
+    storeLink: async (ctx, link) => {
       const interaction = await load(ctx);
       await keep(interaction, { ...answeredBefore(interaction), link });
     },
-    keepOffer: async (ctx, offer) => {
+    storeOffer: async (ctx, offer) => {
       const interaction = await load(ctx);
       await keep(interaction, { ...answeredBefore(interaction), offer });
     },
@@ -149,7 +149,7 @@ async function allow(store: Store, interaction: Interaction): Promise<void> {
   if (userId === undefined) throw new AuthError(400, 'invalid_request', 'Nobody is logged in.');
   const asked = (params.scope ?? '').split(' ').filter(isOidc);
   await rememberConsent(store, userId, clientId, {
-    [OIDC]: [...missing.oidcScopes, ...asked],
+    [OIDC_CONSENT_KEY]: [...missing.oidcScopes, ...asked],
     ...resourceScopes(interaction),
   });
 }
@@ -182,7 +182,7 @@ function describe(
     offer,
     upstream: readExtensions(params).upstream,
     loginTicket: readExtensions(params).loginTicket,
-    handed: readExtensions(params).handed,
+    transferredLogin: readExtensions(params).handed,
     userId: interaction.session?.accountId,
     missing: missingConsent(interaction),
     factors: waitingActionsOf(interaction.prompt)?.factors,

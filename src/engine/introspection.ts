@@ -8,7 +8,7 @@ import { authenticationMethod } from '../records/client-authentication.ts';
 import type { ResourceServer } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
-import { admit } from './admission.ts';
+import { admissionError } from './admission.ts';
 import { anonymousGrant } from './anonymous-access.ts';
 import type { Organizations } from './organizations.ts';
 import { ANONYMOUS, readOwnToken, type TokenVerification } from './own-tokens.ts';
@@ -79,6 +79,6 @@ async function isStillGood(
   if (gty === ANONYMOUS) return (await anonymousGrant(config, client, api)) !== undefined;
   if (gty === 'client-credentials') return true;
   const user = await users.get(sub);
-  if (user === undefined || admit(user) !== undefined) return false;
+  if (user === undefined || admissionError(user) !== undefined) return false;
   return typeof org_id !== 'string' || organizations.isMember(org_id, sub);
 }

@@ -4,7 +4,7 @@ import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 import { type Bounds, boundsOf, leftWithin } from './bounds.ts';
-import { withinExchanged } from './exchanged.ts';
+import { limitedLifetime } from './exchange-context.ts';
 import { transferOf } from './transferred-session.ts';
 
 const HOUR = 3600;
@@ -28,12 +28,12 @@ export function lifetimes(config: Config, clock: Clock): NonNullable<Configurati
   return {
     AccessToken: (ctx, token) => {
       const own = token.gty === 'implicit' ? OPAQUE_FRONT_CHANNEL : OPAQUE;
-      return withinExchanged(ctx, clock, token.resourceServer?.accessTokenTTL ?? own);
+      return limitedLifetime(ctx, clock, token.resourceServer?.accessTokenTTL ?? own);
     },
     ClientCredentials: (_ctx, token) => token.resourceServer?.accessTokenTTL ?? OPAQUE,
     AuthorizationCode: () => 60,
     IdToken: (ctx, _token, client) =>
-      withinExchanged(ctx, clock, applicationSettings(client).idTokenLifetime),
+      limitedLifetime(ctx, clock, applicationSettings(client).idTokenLifetime),
     Interaction: () => INTERACTION_SECONDS,
     Session: (_ctx, session) => sessionLifetime(config, clock, session),
     Grant: (ctx, grant) =>

@@ -8,12 +8,12 @@ import { methodsOfFirstFactor } from '../users/login.ts';
 import type { ActionClaims } from './action-claims.ts';
 import { keepRefreshToken } from './action-effects.ts';
 import { loginOfGrant } from './action-logins.ts';
-import { keepMetadata } from './action-metadata.ts';
+import { storeMetadata } from './action-metadata.ts';
 import { type ActionStep, type RunLogin, type StepDependencies, stepOf } from './action-steps.ts';
 import type { ActionLogin } from './login-event.ts';
 import { aboutOf, claimsIn, runForLogin, TRIGGER } from './login-runs.ts';
 import { type PrimaryUser, primaryOf, stillPrimary } from './primary-user.ts';
-import { answeredActions } from './waiting-actions.ts';
+import { resumedActions } from './waiting-actions.ts';
 
 export interface LoginActions {
   /**
@@ -60,7 +60,7 @@ export function loginActions(deps: StepDependencies): LoginActions {
       !lacksFactor && redirect === undefined && (primary === undefined || login.session === undefined);
     if (isDone) set.set(ctx.oidc, claimsIn(actions, aboutOf(ctx, login), outcome));
     const userId = primary?.userId ?? login.user.id;
-    const keep = () => keepMetadata(deps, { trigger: TRIGGER, userId, about: aboutOf(ctx, login) }, outcome);
+    const keep = () => storeMetadata(deps, { trigger: TRIGGER, userId, about: aboutOf(ctx, login) }, outcome);
     return { outcome, lacksFactor, primary, keep };
   };
   return {
@@ -106,7 +106,7 @@ export function loginActions(deps: StepDependencies): LoginActions {
 
 /** Checks the primary user that actions had set, for a request whose actions were all unbound while it waited. */
 async function withoutActions(deps: StepDependencies, ctx: KoaContextWithOIDC): Promise<undefined> {
-  const { primary } = answeredActions(ctx) ?? {};
+  const { primary } = resumedActions(ctx) ?? {};
   if (primary !== undefined) await stillPrimary(deps, primary);
 }
 

@@ -9,10 +9,10 @@ import type { Config } from '../tenant/config.ts';
 import { type Identity, primaryIdentity } from '../users/identities.ts';
 import type { Transfer } from '../users/login.ts';
 import type { User } from '../users/user.ts';
-import { apiOf, engineRequestOf, organizationPart } from './action-event.ts';
+import { apiOf, engineRequestOf, organizationEvent } from './action-event.ts';
 import { anonymousSessionPart } from './anonymous-transfer.ts';
 import { requestedAudience } from './audience.ts';
-import { actorOf } from './exchanged.ts';
+import { actorOf } from './exchange-context.ts';
 import { methodsProved, type RecordedMethod } from './login-methods.ts';
 import type { Organizations } from './organizations.ts';
 import { describeRefreshToken } from './refresh-directory.ts';
@@ -54,7 +54,7 @@ export interface ActionLogin {
 export interface LoginEventDependencies {
   config: Pick<Config, 'client' | 'connection' | 'organization' | 'settings'>;
   store: Store;
-  secondFactor: Pick<SecondFactor, 'enrolled' | 'standingOf' | 'wasGiven'>;
+  secondFactor: Pick<SecondFactor, 'enrolledFactors' | 'availabilityOf' | 'includesFactor'>;
   organizations: Pick<Organizations, 'rolesOf'>;
   trail: Pick<Trail, 'id'>;
 }
@@ -73,7 +73,7 @@ export async function loginEvent(
     deps.config.client(clientId),
     came === undefined ? undefined : deps.config.connection(came),
     rolesOf(deps, login),
-    deps.secondFactor.enrolled(user),
+    deps.secondFactor.enrolledFactors(user),
     sessionPart(deps, login),
     refreshTokenPart(deps, login, transferOf(ctx.oidc.entities.Grant)),
   ]);
@@ -81,7 +81,7 @@ export async function loginEvent(
     user: { ...userOf(user), enrolledFactors, identities: identities.map(identityOf) },
     client: clientOf(client, clientId),
     ...(from && { connection: connectionOf(from) }),
-    ...(await organizationPart(deps.config, organization)),
+    ...(await organizationEvent(deps.config, organization)),
     ...apiOf(login.audience ?? requestedAudience(params)),
     request: engineRequestOf(ctx),
     transaction: {

@@ -8,7 +8,7 @@ import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';
 import { type ActionClaims, allowedClaims } from './action-claims.ts';
 import { type EffectDependencies, revokeAsked } from './action-effects.ts';
-import { keepMetadata } from './action-metadata.ts';
+import { storeMetadata } from './action-metadata.ts';
 import { type ActionLogin, type LoginEventDependencies, loginEvent } from './login-event.ts';
 import type { LoginExecutions } from './login-executions.ts';
 import { inEngineTerms } from './machine-actions.ts';
@@ -70,7 +70,7 @@ export async function runForLogin(
   const { denied } = outcome;
   if (denied === undefined) return outcome;
   // Metadata that the action has set for the user is kept although the login is refused.
-  await keepMetadata(deps, { trigger: TRIGGER, userId: login.user.id, about }, outcome);
+  await storeMetadata(deps, { trigger: TRIGGER, userId: login.user.id, about }, outcome);
   await revokeAsked(deps, ctx, outcome, about);
   deps.events.record({
     type: 'f',
@@ -93,7 +93,7 @@ async function isGiven(
   { user, amr, sessionId }: ActionLogin,
   factors: FactorsAsked,
 ): Promise<boolean> {
-  if ((await secondFactor.standingOf(user, factors, amr)) === 'had') return true;
+  if ((await secondFactor.availabilityOf(user, factors, amr)) === 'enrolled') return true;
   if (sessionId === undefined) return amr.includes('mfa');
-  return oidc.result?.login !== undefined && secondFactor.wasGiven(factors, amr);
+  return oidc.result?.login !== undefined && secondFactor.includesFactor(factors, amr);
 }

@@ -11,7 +11,7 @@ export interface EndedSession {
   userId: string;
   /** The client_ids of the applications that took part, by any protocol. */
   clientIds: readonly string[];
-  reason: SessionEnd;
+  reason: SessionEndReason;
   /** The client_id of the application whose own request ended the session; this one is not notified. */
   startedBy?: string | undefined;
 }
@@ -22,7 +22,7 @@ export interface EndedSession {
  * `account-deactivated`: the user was blocked. `session-revoked`: another user logged in at this browser, or an
  * administrator ended the session.
  */
-export type SessionEnd =
+export type SessionEndReason =
   | 'rp-logout'
   | 'idp-logout'
   | 'password-changed'
@@ -37,9 +37,9 @@ export interface LogoutBrowser {
 }
 
 /** The writes for the commit that ends a session, and what is done after it. */
-interface Announcement {
+interface PreparedNotification {
   writes: readonly Write[];
-  begin(): void;
+  start(): void;
 }
 
 /** One protocol by which applications are notified. */
@@ -50,7 +50,7 @@ export interface LogoutChannel {
    * Called before a session is ended, for a channel that needs no browser. The returned writes are stored in the
    * same commit as the end, so that no notification is lost. An error is logged, and the session ends nevertheless.
    */
-  announce?(session: EndedSession): Promise<Announcement>;
+  prepare?(session: EndedSession): Promise<PreparedNotification>;
   /**
    * Notifies the applications of an ended session; slow work continues in the background. Called once a session, in
    * the order of the list. An error is logged and stops neither the logout nor the other channels.
@@ -58,13 +58,13 @@ export interface LogoutChannel {
    *   returns the URL to send it to first, and sends it on to `returnTo` whether or not applications answer.
    * @returns that URL, absolute; undefined when the channel does not need the browser.
    */
-  sessionEnded?(session: EndedSession, browser?: LogoutBrowser): Promise<string | undefined>;
+  notify?(session: EndedSession, browser?: LogoutBrowser): Promise<string | undefined>;
 }
 
 /** The channels of a tenant. */
 export interface LogoutChannels {
   /** Returns the writes for the commit that ends a session. The caller calls `begin` after the commit. */
-  announce(session: EndedSession): Promise<Announcement>;
+  prepare(session: EndedSession): Promise<PreparedNotification>;
   /**
    * Notifies all applications.
    * @returns where the browser goes now: `browser.returnTo`, or a URL that leads there through the applications.
@@ -75,19 +75,19 @@ export interface LogoutChannels {
 /** Combines a tenant's channels, in the order in which they are called. */
 export function createLogoutChannels(channels: readonly LogoutChannel[], log: Logger): LogoutChannels {
   return {
-    announce: async (session) => {
-      const announced: Announcement[] = [];
-      for (const { name, announce } of channels) {
+    prepare: async (session) => {
+      const announced: PreparedNotification[] = [];
+      for (const { name, prepare } of channels) {
         try {
-          if (announce !== undefined) announced.push(await announce(session));
+          if (prepare !== undefined) announced.push(await prepare(session));
         } catch (error) {
           log.error({ err: error, channel: name }, 'the participants could not be told of a logout');
         }
       }
       return {
         writes: announced.flatMap(({ writes }) => writes),
-        begin: () => {
-          for (const one of announced) one.begin();
+        start: () => {
+          for (const one of announced) one.start();
         },
       };
     },
@@ -95,10 +95,7 @@ export function createLogoutChannels(channels: readonly LogoutChannel[], log: Lo
       let returnTo = browser?.returnTo;
       for (const channel of channels) {
         try {
-          const through = await channel.sessionEnded?.(
-            session,
-            returnTo === undefined ? undefined : { returnTo },
-          );
+          const through = await channel.notify?.(session, returnTo === undefined ? undefined : { returnTo });
           if (browser !== undefined) returnTo = through ?? returnTo;
         } catch (error) {
           log.error({ err: error, channel: channel.name }, 'the participants could not be told of a logout');

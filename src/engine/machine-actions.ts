@@ -5,7 +5,7 @@ import { clientOf } from '../actions/facts.ts';
 import { scopeValues } from '../records/scope.ts';
 import type { Config } from '../tenant/config.ts';
 import { allowedClaims } from './action-claims.ts';
-import { apiOf, engineRequestOf, organizationPart } from './action-event.ts';
+import { apiOf, engineRequestOf, organizationEvent } from './action-event.ts';
 
 interface MachineActionsDependencies {
   actions: Actions;
@@ -53,7 +53,7 @@ export async function machineClaims(
       {
         client: clientOf(await config.client(clientId), clientId),
         ...apiOf(audience),
-        ...(await organizationPart(config, organization)),
+        ...(await organizationEvent(config, organization)),
         request: engineRequestOf(ctx),
         transaction: { requested_scopes, target_scopes: requested_scopes },
         accessToken: { customClaims: {}, scope: requested_scopes },

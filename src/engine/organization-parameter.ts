@@ -8,7 +8,7 @@ import { applicationSettings } from './applications.ts';
 export const ORGANIZATION_REQUIRED = 'parameter organization is required for this client';
 const NOT_ALLOWED = 'parameter organization is not allowed for this client';
 /** Whether requests may contain the name of an organization, and tokens do. */
-export function namesAllowed(config: Config): boolean {
+export function allowsOrganizationNames(config: Config): boolean {
   return config.settings().tenant.allow_organization_name_in_authentication_api === true;
 }
 
@@ -46,7 +46,7 @@ async function usableOrganization(config: Config, idOrName: string, client: obje
 export async function namedOrganization(config: Config, idOrName: string): Promise<Organization> {
   const found = await config.organization(idOrName);
   const isNamed = found !== undefined && found.id !== idOrName;
-  if (found === undefined || (isNamed && !namesAllowed(config)))
+  if (found === undefined || (isNamed && !allowsOrganizationNames(config)))
     throw new errors.InvalidRequest('the organization was not found');
   return found;
 }

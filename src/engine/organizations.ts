@@ -15,7 +15,7 @@ import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
-import { checkOrganization, namesAllowed } from './organization-parameter.ts';
+import { allowsOrganizationNames, checkOrganization } from './organization-parameter.ts';
 
 const NO_INVITATION = 'invitation not found or already used';
 
@@ -36,13 +36,13 @@ type Judged = { refusal: AuthError } | { refusal?: undefined; joins?: 'by-connec
 
 export interface Organizations {
   /** Why a login does not answer a request; undefined when it does, or no organization is asked for. */
-  refusal(login: Proved, wanted: WantedOrganization): Promise<AuthError | undefined>;
+  membershipError(login: Proved, wanted: WantedOrganization): Promise<AuthError | undefined>;
   /**
    * Makes the user of a login a member, where an invitation or the connection allows it. An invitation is used up,
    * and of simultaneous logins only one gets it.
-   * @returns as {@link refusal}.
+   * @returns as {@link membershipError}.
    */
-  enter(login: Proved, wanted: WantedOrganization): Promise<AuthError | undefined>;
+  ensureMembership(login: Proved, wanted: WantedOrganization): Promise<AuthError | undefined>;
   /**
    * Whether a user is a member of an existing organization.
    * @param connection has to be enabled for the organization, if given.
@@ -86,8 +86,8 @@ export function createOrganizations(deps: OrganizationsDependencies): Organizati
     return (await memberships.get(membershipId(id, userId))) !== undefined;
   };
   return {
-    refusal: async (login, wanted) => (await judge(deps, login, wanted)).refusal,
-    enter: (login, wanted) => enter(deps, login, wanted),
+    membershipError: async (login, wanted) => (await judge(deps, login, wanted)).refusal,
+    ensureMembership: (login, wanted) => enter(deps, login, wanted),
     isMember,
     rolesOf: async (organization, userId) =>
       organization === undefined
@@ -96,7 +96,10 @@ export function createOrganizations(deps: OrganizationsDependencies): Organizati
     claims: async (id) => {
       const organization = id === undefined ? undefined : await byId(config, id);
       if (organization === undefined) return {};
-      return { org_id: organization.id, ...(namesAllowed(config) && { org_name: organization.name }) };
+      return {
+        org_id: organization.id,
+        ...(allowsOrganizationNames(config) && { org_name: organization.name }),
+      };
     },
     choices: async (userId, connection) => {
       const own = await memberships.findBy('user', userId);
@@ -142,7 +145,7 @@ function denied(description: string): { refusal: AuthError } {
 }
 
 /** The description of a refusal of a user who is no member, in the hosted service's words. */
-export function notPart(organization: string): string {
+export function notMemberDescription(organization: string): string {
   return `user is not part of the ${organization} organization`;
 }
 
@@ -157,10 +160,12 @@ async function judge(
   const organization = await byId(config, id);
   const enabled =
     organization === undefined ? undefined : await enabledBy(config, organization, login.connection);
-  if (enabled === undefined) return denied(notPart(id));
+  if (enabled === undefined) return denied(notMemberDescription(id));
   if (invitation !== undefined) return judgeInvitation(deps, login, wanted, enabled.connection_id);
   if ((await store.collection('memberships').get(membershipId(id, login.userId))) !== undefined) return {};
-  return enabled.assign_membership_on_login === true ? { joins: 'by-connection' } : denied(notPart(id));
+  return enabled.assign_membership_on_login === true
+    ? { joins: 'by-connection' }
+    : denied(notMemberDescription(id));
 }
 
 async function judgeInvitation(

@@ -16,7 +16,7 @@ import { type EngineFailures, vendorError } from './failures.ts';
 import { giveParameters } from './given-parameters.ts';
 import type { PushedRequests } from './pushed-requests.ts';
 import type { ReceiveRequest } from './received-request.ts';
-import { USED, useOnce } from './request-replay.ts';
+import { OBJECT_REUSED, recordObjectUse } from './request-replay.ts';
 import { checkRequestSize } from './request-size.ts';
 
 /** How long a request waits for its browser, seconds, unless the application sets another time. */
@@ -83,8 +83,8 @@ export function parEndpoint({
       return;
     }
     const { unused } = request;
-    if (unused !== undefined && !(await useOnce(store, client.clientId, unused))) {
-      throw new AuthError(400, 'invalid_request_object', USED);
+    if (unused !== undefined && !(await recordObjectUse(store, client.clientId, unused))) {
+      throw new AuthError(400, 'invalid_request_object', OBJECT_REUSED);
     }
     const { par_request_expiry } = (await config.client(client.clientId)) ?? {};
     const seconds = par_request_expiry ?? LIFETIME;

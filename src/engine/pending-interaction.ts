@@ -5,7 +5,7 @@ import type { FactorsAsked } from '../actions/factors-asked.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Login } from '../users/login.ts';
 import type { MissingConsent } from './missing-consent.ts';
-import type { Return } from './waiting-actions.ts';
+import type { ReturnRequest } from './waiting-actions.ts';
 
 /** An authorization request that waits for its user. */
 export interface PendingInteraction {
@@ -20,7 +20,7 @@ export interface PendingInteraction {
   /** The ticket of a login done before the request, as the application sent it. */
   loginTicket: string | undefined;
   /** The login that a session transfer token of the request stands for. */
-  handed: Login | undefined;
+  transferredLogin: Login | undefined;
   /** The user who is logged in already. */
   userId: string | undefined;
   /** The connection that this user logged in with, where it is known. */
@@ -87,7 +87,7 @@ export type Answer =
   /** Parameters that the user has added: the id of the organization, and the e-mail address that led to it. */
   | { organization: string; login_hint?: string }
   /** The user has returned from a redirect of an action. */
-  | { returned: Return }
+  | { returned: ReturnRequest }
   /** The application gets an error. */
   | { error: string; description: string };
 
@@ -108,13 +108,13 @@ export interface Interactions {
    * @param location where the engine sends its browser.
    * @returns undefined when it waits for something else, or already has a login that lacks something.
    */
-  begun(ctx: Context, location: string): Promise<WaitingRequest | undefined>;
+  findByLocation(ctx: Context, location: string): Promise<WaitingRequest | undefined>;
   /** Stores the first factor with the request until the second one is given. Only this server can write there. */
-  keepFirstFactor(ctx: Context, login: Login): Promise<void>;
+  storeFirstFactor(ctx: Context, login: Login): Promise<void>;
   /** Stores an offered or accepted link in place of a first factor; undefined removes it. */
-  keepLink(ctx: Context, link: PendingLink | undefined): Promise<void>;
+  storeLink(ctx: Context, link: PendingLink | undefined): Promise<void>;
   /** Stores an offer, or that it was answered, in place of a first factor. */
-  keepOffer(ctx: Context, offer: PendingOffer): Promise<void>;
+  storeOffer(ctx: Context, offer: PendingOffer): Promise<void>;
   /** Stores JSON with the request until it ends. The browser does not see it. */
   remember(ctx: Context, data: Record<string, unknown>): Promise<void>;
   /** Stores the answer and sends the browser on. */

@@ -5,13 +5,13 @@ import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provide
 import { mayLogInTo } from '../records/administrators.ts';
 import { asksEachTime } from '../records/apis.ts';
 import type { Config } from '../tenant/config.ts';
-import { isByConnection } from './admission.ts';
+import { matchesConnection } from './admission.ts';
 import { applicationSettings } from './applications.ts';
 import { toAudience } from './audience.ts';
 import { type BrowserLogins, connectionOf } from './browser-login.ts';
 import { lacksEssentialClass } from './essential-claims.ts';
 import { CONSENT_POLICY } from './missing-consent.ts';
-import { notPart, type Organizations, organizationOfSession } from './organizations.ts';
+import { notMemberDescription, type Organizations, organizationOfSession } from './organizations.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { readExtensions } from './request-extensions.ts';
 import { takesDelegation } from './session-transfer-use.ts';
@@ -143,7 +143,7 @@ function wrongOrganization(organizations: Pick<Organizations, 'isMember'>) {
     if (await organizations.isMember(organization, session.accountId, connection))
       return Check.NO_NEED_TO_PROMPT;
     // The login was for this organization and the membership ended meanwhile. Asking again would loop.
-    if (isNew) throw new errors.AccessDenied(notPart(organization));
+    if (isNew) throw new errors.AccessDenied(notMemberDescription(organization));
     return Check.REQUEST_PROMPT;
   };
 }
@@ -163,7 +163,7 @@ function wrongConnection({ oidc }: KoaContextWithOIDC): boolean {
   const { session, params, result } = oidc;
   // A login within this request was already judged.
   if (session?.accountId === undefined || result?.login !== undefined) return Check.NO_NEED_TO_PROMPT;
-  return isByConnection(params?.connection, connectionOf(session))
+  return matchesConnection(params?.connection, connectionOf(session))
     ? Check.NO_NEED_TO_PROMPT
     : Check.REQUEST_PROMPT;
 }

@@ -46,7 +46,7 @@ import { announceSessions } from './session-management.ts';
 import { type SessionTransfers, sessionTransfers } from './session-transfer.ts';
 import { transferredSessions } from './session-transfer-use.ts';
 import { createSessions, type Sessions } from './sessions.ts';
-import { createSettle, type Settle } from './settle.ts';
+import { createSettlement, type Settlement } from './settle.ts';
 import { logInSilently } from './silent-login.ts';
 import { type TokenEndpoint, tokenEndpoint } from './token-endpoint.ts';
 import { tokenReaders } from './token-readers.ts';
@@ -60,7 +60,7 @@ export interface Engine {
   pushRequest: PushRequest;
   tokens: TokenEndpoint;
   interactions: Interactions;
-  settle: Settle;
+  settle: Settlement;
   organizations: Organizations;
   customClaims: CustomClaims;
   redeemOwnCode: RedeemOwnCode;
@@ -150,7 +150,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const browsers = new WeakMap<IncomingMessage, string>();
   const organizations = createOrganizations(deps);
   const asking = { machines: machineOrganizations(config), targets: refreshTargets(config) };
-  const settle = createSettle({ ...deps, organizations });
+  const settle = createSettlement({ ...deps, organizations });
   const judged: JudgedUsers = new WeakMap();
   const endSession = (sid: string) => sessions.end(sid, { reason: 'session-revoked' });
   const kept = partsOf({ ...deps, endSession, isOpen: (sid) => sessions.isOpen(sid) }, organizations);

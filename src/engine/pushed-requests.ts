@@ -14,7 +14,7 @@ const URN = 'urn:ietf:params:oauth:request_uri:';
 export const PUSHED_MODEL = 'PushedAuthorizationRequest';
 
 /** The one description for every invalid `request_uri`, so that it does not tell which check failed. */
-export const OVER = 'request_uri is invalid, expired, or was already used';
+export const INVALID_REQUEST_URI = 'request_uri is invalid, expired, or was already used';
 
 /** A pushed request as it is stored. */
 interface Kept {
@@ -121,7 +121,7 @@ export function pushedRequests({
       const used = await change(pushed, (kept) =>
         kept.browser === browser ? { ...kept, isUsed: true } : undefined,
       );
-      if (used === undefined) throw new errors.InvalidRequestUri(OVER);
+      if (used === undefined) throw new errors.InvalidRequestUri(INVALID_REQUEST_URI);
     },
   };
 }

@@ -12,15 +12,15 @@ import type { Config } from '../tenant/config.ts';
 import { requestFault } from './compliance.ts';
 import { bringsSecretOf } from './interaction-browser.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
-import { isPushedUri, OVER, type PushedRequests } from './pushed-requests.ts';
-import { uidOfState } from './repeat.ts';
+import { INVALID_REQUEST_URI, isPushedUri, type PushedRequests } from './pushed-requests.ts';
 import {
   answerParameters,
   type RequestObject,
   readRequestObject,
   requestObjectKeys,
 } from './request-object.ts';
-import { USED, useOnce } from './request-replay.ts';
+import { OBJECT_REUSED, recordObjectUse } from './request-replay.ts';
+import { uidOfState } from './restarted-request.ts';
 
 /** A request whose parameters are known. */
 export interface ReceivedRequest {
@@ -79,7 +79,7 @@ export function receiveRequests(deps: Dependencies): ReceiveRequest {
       if (isPushedUri(uri) && request === undefined) {
         const brings = (hash: string) => bringsSecretOf(ctx, hash);
         const claimed = await pushedRequests.claim(uri, { clientId, brings, browser });
-        if (claimed === undefined) throw new AuthError(400, 'invalid_request_uri', OVER);
+        if (claimed === undefined) throw new AuthError(400, 'invalid_request_uri', INVALID_REQUEST_URI);
         // Parameters beside `request_uri` do not count (RFC 9101 §6.3, RFC 9126 §4).
         const parameters = { ...claimed.params, client_id: clientId };
         const { pushed, isSigned } = claimed;
@@ -114,8 +114,8 @@ async function usedUp(
   read: ReceivedRequest,
 ): Promise<ReceivedRequest> {
   const { unused, parameters } = read;
-  const isFirst = unused === undefined || (await useOnce(store, client.client_id, unused));
-  return isFirst ? read : refusedRequest(parameters, 'invalid_request_object', USED);
+  const isFirst = unused === undefined || (await recordObjectUse(store, client.client_id, unused));
+  return isFirst ? read : refusedRequest(parameters, 'invalid_request_object', OBJECT_REUSED);
 }
 
 /** Returns the request, refused if it breaks its application's compliance level (compliance.ts). */

@@ -7,7 +7,7 @@ import type { Frozen } from '../records/record.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { toAudience } from './audience.ts';
-import { endBackchannelOf } from './backchannel-requests.ts';
+import { endBackchannelRequests } from './backchannel-requests.ts';
 import { boundsOf } from './bounds.ts';
 import { OIDC_SCOPES } from './claims.ts';
 import type { Device } from './device.ts';
@@ -32,7 +32,7 @@ export interface RefreshTokenView {
 export interface RefreshTokenDirectory {
   of(userId: string): Promise<RefreshTokenView[]>;
   /** Returns some refresh tokens, of any users. @param most how many at most. */
-  some(most: number): Promise<RefreshTokenView[]>;
+  list(most: number): Promise<RefreshTokenView[]>;
   get(id: string): Promise<RefreshTokenView | undefined>;
   /** Revokes a refresh token with its family, and all other tokens of the same grant. */
   end(id: string): Promise<void>;
@@ -89,7 +89,7 @@ export function refreshTokenDirectory(deps: {
   };
   return {
     of: async (userId) => Promise.all((await artifacts.findBy('account', userId)).filter(isLive).map(view)),
-    some: async (most) => {
+    list: async (most) => {
       const found: Artifact[] = [];
       for (const key of KEYS) {
         const where = { field: 'id', prefix: key };
@@ -112,7 +112,7 @@ export function refreshTokenDirectory(deps: {
         ({ model, payload }) => model !== 'Session' && payload.clientId === clientId,
       );
       await Promise.all(own.map(({ id }) => artifacts.delete(id)));
-      await endBackchannelOf(deps, userId, { clientId });
+      await endBackchannelRequests(deps, userId, { clientId });
     },
     endUnredeemedOf: async (userId, clientId, audience) => {
       const codes = (await artifacts.findBy('account', userId)).filter(
@@ -122,7 +122,7 @@ export function refreshTokenDirectory(deps: {
           (audience === undefined || apisOf(payload).some((one) => one.audience === audience)),
       );
       await Promise.all(codes.map(({ id }) => artifacts.delete(id)));
-      await endBackchannelOf(deps, userId, { clientId, ...(audience !== undefined && { audience }) });
+      await endBackchannelRequests(deps, userId, { clientId, ...(audience !== undefined && { audience }) });
     },
     setMetadata: async (id, metadata) => {
       const found = await find(id);

@@ -2,7 +2,7 @@
 // proof (RFC 9449 §11.1).
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { UniqueKeyError } from '../store/contract.ts';
-import { useHash } from './request-replay.ts';
+import { replayKey } from './request-replay.ts';
 import type { UsedProofs } from './used-proofs.ts';
 
 /** The engine's class of records of use. */
@@ -18,14 +18,14 @@ export interface ReplayDetectionClass {
  * @param proofs the record of used DPoP proofs, and a function that tells whether a `jti` is that of the current
  *   request's proof.
  */
-export function countOnce(
+export function makeReplayCheckAtomic(
   model: ReplayDetectionClass,
   wallClock: Clock,
   { used: proofs, isProof }: { used: UsedProofs; isProof(jti: string): boolean },
 ): void {
   model.unique = async (iss, jti, exp) => {
     if (isProof(jti)) return proofs.isFirst(iss, jti);
-    const used = model.instantiate({ jti: useHash([iss, jti]), iss });
+    const used = model.instantiate({ jti: replayKey([iss, jti]), iss });
     try {
       await used.save(exp - epochSeconds(wallClock));
       return true;

@@ -58,6 +58,6 @@ export function readExtensions(params: Readonly<Record<string, unknown>>): Reque
 }
 
 /** Returns the unknown parameters of a normalized request, which are for an upstream provider. */
-export function upstreamAdditional(params: Readonly<Record<string, unknown>>): Record<string, string> {
+export function upstreamParameters(params: Readonly<Record<string, unknown>>): Record<string, string> {
   return readExtensions(params).upstream;
 }

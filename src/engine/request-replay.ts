@@ -8,23 +8,23 @@ import type { RequestObject } from './request-object.ts';
 /** The model of records of use, ours and the engine's. */
 export const REPLAY_MODEL = 'ReplayDetection';
 
-/** Returns the id of a use. @param named what may be used once, as for {@link isFirstUse}. */
-export const useHash = (named: readonly string[]): string => sha256(JSON.stringify(named));
+/** Returns the id of a use. @param named what may be used once, as for {@link recordUse}. */
+export const replayKey = (named: readonly string[]): string => sha256(JSON.stringify(named));
 
 /** The description for a request object that was used before (RFC 9101 §7). */
-export const USED = 'The request object is invalid: it was used before';
+export const OBJECT_REUSED = 'The request object is invalid: it was used before';
 
 /**
  * Marks a request object as used. One without `jti` or `exp` may be used again.
  * @returns true for the first use; of simultaneous ones exactly one is the first.
  */
-export async function useOnce(
+export async function recordObjectUse(
   store: Store,
   clientId: string,
   { jti, expiresAt }: RequestObject,
 ): Promise<boolean> {
   if (jti === undefined || expiresAt === undefined) return true;
-  return isFirstUse(store, ['request', clientId, jti], expiresAt);
+  return recordUse(store, ['request', clientId, jti], expiresAt);
 }
 
 /**
@@ -33,12 +33,8 @@ export async function useOnce(
  * @param expiresAt epoch seconds after which it is refused anyway.
  * @returns true for the first use; of simultaneous ones exactly one is the first.
  */
-export async function isFirstUse(
-  store: Store,
-  named: readonly string[],
-  expiresAt: number,
-): Promise<boolean> {
-  const id = artifactKey(REPLAY_MODEL, useHash(named));
+export async function recordUse(store: Store, named: readonly string[], expiresAt: number): Promise<boolean> {
+  const id = artifactKey(REPLAY_MODEL, replayKey(named));
   try {
     await store
       .collection('artifacts')

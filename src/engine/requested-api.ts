@@ -5,7 +5,7 @@ import { asksEachTime } from '../records/apis.ts';
 import type { Config } from '../tenant/config.ts';
 import { requestedAudience, toAudience, toResource } from './audience.ts';
 import { OIDC_SCOPES } from './claims.ts';
-import { actorOf } from './exchanged.ts';
+import { actorOf } from './exchange-context.ts';
 
 interface Configured {
   config: Pick<Config, 'resourceServer' | 'settings'>;

@@ -55,18 +55,18 @@ interface RequestedAccess {
 /** Decides whether a login needs a second factor, and how it is asked for. */
 export interface SecondFactor {
   /** Whether a second factor is needed that the login has not had. */
-  isDemanded(login: ProvedLogin, asked: AskedOfLogin): Promise<boolean>;
+  isRequired(login: AuthenticatedLogin, asked: LoginRequirements): Promise<boolean>;
   /** Returns a text that changes whenever the second factors of a user change. */
   factorsOf(userId: string): Promise<string>;
   /**
    * Whether the login pages can ask a user for one of these factors.
    * @param amr the methods of the login so far.
    */
-  standingOf(user: User, asked: FactorsAsked, amr: readonly string[]): Promise<FactorStanding>;
+  availabilityOf(user: User, asked: FactorsAsked, amr: readonly string[]): Promise<FactorAvailability>;
   /** Whether the user has chosen to skip the second factor in this browser. */
-  isRemembered(ctx: Context, login: ProvedLogin): Promise<boolean>;
+  isRemembered(ctx: Context, login: AuthenticatedLogin): Promise<boolean>;
   /** Whether the methods of a login include one of these factors. */
-  wasGiven(asked: FactorsAsked, amr: readonly string[]): boolean;
+  includesFactor(asked: FactorsAsked, amr: readonly string[]): boolean;
   /**
    * Starts a challenge for one of these factors outside a login. It can be answered once, in this browser.
    * @returns the URL of its page, which sends the browser on to `back.path` with a ticket for the factor that was
@@ -74,9 +74,9 @@ export interface SecondFactor {
    */
   challenge(ctx: Context, asked: FactorChallenge): Promise<string>;
   /** Returns the types of the second factors that a user has enrolled. */
-  enrolled(user: User): Promise<{ type: string }[]>;
+  enrolledFactors(user: User): Promise<{ type: string }[]>;
   /** Returns the claims that access tokens for this API have in addition to those of all APIs. */
-  tokenClaims(audience: string, login: ProvedLogin): Promise<Record<string, unknown>>;
+  tokenClaims(audience: string, login: AuthenticatedLogin): Promise<Record<string, unknown>>;
   /** Returns the `mfa_required` error of the token endpoint, with the token for the MFA API. */
   refusal(userId: string, clientId: string, request: CompletedRequest): Promise<AuthError>;
   /** The error code of {@link refusal}. */
@@ -98,13 +98,13 @@ export interface FactorChallenge {
 }
 
 /**
- * `open`: one can be asked for. `had`: the factor to enroll is enrolled already. `later`: the user has to give a
- * factor that they have before they enroll another. `none`: no factor can be given.
+ * `available`: one can be asked for. `enrolled`: the factor to enroll is enrolled already. `needs-other-factor`: the user
+ * has to give a factor that they have before they enroll another. `unavailable`: no factor can be given.
  */
-type FactorStanding = 'open' | 'had' | 'later' | 'none';
+type FactorAvailability = 'available' | 'enrolled' | 'needs-other-factor' | 'unavailable';
 
-/** The members of a login from which {@link SecondFactor.isDemanded} decides. */
-export interface ProvedLogin extends Pick<Login, 'userId' | 'amr' | 'credentialVersion'> {
+/** The members of a login from which {@link SecondFactor.isRequired} decides. */
+export interface AuthenticatedLogin extends Pick<Login, 'userId' | 'amr' | 'credentialVersion'> {
   /**
    * {@link SecondFactor.factorsOf} when the session began; undefined for a login that has just been completed and
    * has no session yet.
@@ -121,7 +121,7 @@ export interface ProvedLogin extends Pick<Login, 'userId' | 'amr' | 'credentialV
 }
 
 /** The requirements of a request for the login that answers it. */
-export interface AskedOfLogin {
+export interface LoginRequirements {
   clientId: string;
   /** The connection that the user has to log in with, where the request names one. */
   connection?: string | undefined;

@@ -6,7 +6,7 @@ import type { Frozen } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
-import { boundsOf, endOf } from './bounds.ts';
+import { absoluteEnd, boundsOf } from './bounds.ts';
 import type { Device } from './device.ts';
 import { hasOutlived } from './lifetimes.ts';
 import { isoDate } from './refresh-directory.ts';
@@ -123,7 +123,8 @@ export function describeSession(
     updated_at: isoDate(lastUsed),
     authenticated_at: isoDate(loginTs),
     idle_expires_at: isoDate(exp),
-    expires_at: login === undefined ? null : isoDate(Math.min(login + lifetime, endOf(boundsOf(payload)))),
+    expires_at:
+      login === undefined ? null : isoDate(Math.min(login + lifetime, absoluteEnd(boundsOf(payload)))),
     last_interacted_at: isoDate(lastUsed),
     ...(device === undefined ? {} : { device: device as Device }),
     clients: applicationsOf(payload).map((client_id) => ({ client_id })),

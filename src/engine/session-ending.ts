@@ -11,7 +11,7 @@ import { userSessionOf } from './user-session.ts';
 interface EndingDependencies {
   store: Store;
   clock: Clock;
-  logoutChannels: Pick<LogoutChannels, 'announce'>;
+  logoutChannels: Pick<LogoutChannels, 'prepare'>;
 }
 
 type Artifacts = Collection<ArtifactRecord>;
@@ -61,13 +61,13 @@ export async function takeSession(
   if (found === undefined) return undefined;
   const session = userSessionOf(found.payload);
   const ended = session && { sid, userId: session.userId, clientIds: session.clientIds, ...why };
-  const announced = ended && (await deps.logoutChannels.announce(ended));
+  const announced = ended && (await deps.logoutChannels.prepare(ended));
   const isFirst = await recordEnd(deps, sid, announced?.writes ?? []);
   await artifacts.deleteBy('uid', sid);
   if (requestsStay) await detachRequests(artifacts, sid);
   await removeBound(artifacts, sid);
   if (!isFirst) return undefined;
-  announced?.begin();
+  announced?.start();
   return ended;
 }
 

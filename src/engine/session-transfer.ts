@@ -53,14 +53,14 @@ export function isTransferAudience({ host, hostname }: Context, audience: string
  * Notes in the request's context that a token request asks for a session transfer token.
  * @param audience the audience that asked for it.
  */
-export function keepTransferAsked(ctx: Context, audience: string): void {
+export function setTransferAudience(ctx: Context, audience: string): void {
   Object.assign(ctx.state, { transferAudience: audience });
 }
 
 /**
  * Returns the audience with which a token request asks for a session transfer token; undefined when it does not.
  */
-export function transferAsked(ctx: Context | KoaContextWithOIDC): string | undefined {
+export function transferAudienceOf(ctx: Context | KoaContextWithOIDC): string | undefined {
   return (ctx.state as { transferAudience?: string }).transferAudience;
 }
 
@@ -112,10 +112,10 @@ export function transferFrom(
  * @throws AuthError 403 `unauthorized_client` when it may not.
  */
 export function refuseTransfer({ session_transfer: settings }: Pick<Client, 'session_transfer'>): void {
-  if (!handsOver(settings)) throw new AuthError(403, 'unauthorized_client', NOT_ENABLED);
+  if (!canTransfer(settings)) throw new AuthError(403, 'unauthorized_client', NOT_ENABLED);
 }
 
-function handsOver(settings: Frozen<Partial<SessionTransfer>> | null | undefined): boolean {
+function canTransfer(settings: Frozen<Partial<SessionTransfer>> | null | undefined): boolean {
   return settings?.can_create_session_transfer_token === true;
 }
 
@@ -143,16 +143,16 @@ interface TransferDependencies extends IssueDependencies {
 export function sessionTransfers(deps: TransferDependencies): SessionTransfers {
   return {
     check: (ctx) => {
-      if (transferAsked(ctx) === undefined) return;
+      if (transferAudienceOf(ctx) === undefined) return;
       const { Client: client, Grant: grant } = ctx.oidc.entities;
-      if (client === undefined || !handsOver(applicationSettings(client).sessionTransfer))
+      if (client === undefined || !canTransfer(applicationSettings(client).sessionTransfer))
         throw new errors.CustomOIDCProviderError('unauthorized_client', NOT_ENABLED);
       // Otherwise each transferred session could yield the next refresh token, without end.
       if (transferOf(grant) === undefined) return;
       throw new errors.InvalidRequest('A session that was handed over is not handed over again.');
     },
     answerRefresh: async (ctx) => {
-      if (transferAsked(ctx) === undefined) return;
+      if (transferAudienceOf(ctx) === undefined) return;
       const { RefreshToken: token, Grant: grant, Client: client } = ctx.oidc.entities;
       if (token === undefined || grant === undefined || client === undefined)
         throw new TypeError('a refresh without its token');

@@ -6,15 +6,15 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Transfer } from '../users/login.ts';
-import { endBackchannelOf } from './backchannel-requests.ts';
-import type { LogoutBrowser, LogoutChannels, SessionEnd } from './logout-channels.ts';
+import { endBackchannelRequests } from './backchannel-requests.ts';
+import type { LogoutBrowser, LogoutChannels, SessionEndReason } from './logout-channels.ts';
 import { sessionOf, takeSession } from './session-ending.ts';
 import { forgetState, hasSessionManagement } from './session-management.ts';
 import { transferOf } from './transferred-session.ts';
 import { type UserSession, userSessionOf } from './user-session.ts';
 
 interface EndOptions {
-  reason: SessionEnd;
+  reason: SessionEndReason;
   /** The user's own browser, if the session ends by a request of this browser. */
   browser?: LogoutBrowser | undefined;
   /** @see EndedSession.startedBy */
@@ -24,7 +24,7 @@ interface EndOptions {
 }
 
 interface EndAllOptions {
-  reason: SessionEnd;
+  reason: SessionEndReason;
   /** The `sid` of a session that stays with its tokens: that of the browser that asks. */
   keepSid?: string | undefined;
   /** @see EndOptions.requestsStay */
@@ -107,7 +107,7 @@ export function createSessions(provider: Provider, deps: SessionsDependencies): 
       // An interaction whose login is finished could otherwise still make a session for up to an hour.
       const doomed = others.filter(({ model }) => refreshTokens || model === 'Interaction');
       await Promise.all(doomed.map(({ id }) => artifacts.delete(id)));
-      await endBackchannelOf(deps, userId);
+      await endBackchannelRequests(deps, userId);
       return sids.length;
     },
     forget: (ctx) => {

@@ -8,16 +8,16 @@ import type { Events } from '../tenant/events.ts';
 import type { Login } from '../users/login.ts';
 import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
-import { admissionOf, isByConnection } from './admission.ts';
+import { admissionOf, matchesConnection } from './admission.ts';
 import type { Organizations } from './organizations.ts';
-import type { AskedOfLogin, SecondFactor } from './second-factor.ts';
+import type { LoginRequirements, SecondFactor } from './second-factor.ts';
 import { wouldEnroll } from './transferred-session.ts';
 
 interface SettleDependencies {
   users: Users;
   events: Events;
-  secondFactor: Pick<SecondFactor, 'isDemanded' | 'enrolled'>;
-  organizations: Pick<Organizations, 'refusal'>;
+  secondFactor: Pick<SecondFactor, 'isRequired' | 'enrolledFactors'>;
+  organizations: Pick<Organizations, 'membershipError'>;
 }
 
 /** The decision on a login: refused with a reason, lacking a second factor, or complete. */
@@ -28,30 +28,35 @@ type LoginDecision =
   | { is: 'complete'; user: User };
 
 /** What a login creates (a session, or a grant with its tokens), as functions. */
-interface Made {
+interface LoginResult {
   /** Stores it. @param loginWrites record the login with the user; stored in the same commit, or beside it. */
   store(...loginWrites: Write[]): Promise<unknown>;
   /** Removes what was stored, when the login does not hold any more. */
-  takeBack(): Promise<unknown>;
+  remove(): Promise<unknown>;
   /** The id of the run of the tenant's actions for this login, for the log. */
   execution: string | undefined;
   /** Whether the login was already counted and logged when its session was made. */
   isRecorded?: boolean | undefined;
 }
 
-export interface Settle {
+export interface Settlement {
   /** Decides on a login before anything is created. */
-  decide(login: Login, asked: AskedOfLogin): Promise<LoginDecision>;
+  decide(login: Login, asked: LoginRequirements): Promise<LoginDecision>;
   /**
    * Stores the session or tokens of a complete login, then checks the login again. If the user's sessions are ended
    * later, that end finds what was stored; if they were ended before, this check notices it.
    * @returns why it was removed again; undefined when it stays.
    */
-  settle(login: Login, clientId: string, made: Made): Promise<AuthError | undefined>;
+  settle(login: Login, clientId: string, made: LoginResult): Promise<AuthError | undefined>;
 }
 
 /** Makes the functions that end all logins of the tenant. */
-export function createSettle({ users, events, secondFactor, organizations }: SettleDependencies): Settle {
+export function createSettlement({
+  users,
+  events,
+  secondFactor,
+  organizations,
+}: SettleDependencies): Settlement {
   const tell = (type: 's' | 'sdel' | 'f' | 'mfar', login: Login, clientId: string, about: About) => {
     const { user, description, execution } = about;
     const name = user?.email ?? user?.username ?? user?.phone_number;
@@ -74,21 +79,21 @@ export function createSettle({ users, events, secondFactor, organizations }: Set
         tell('f', login, clientId, { user, description: refusal.error_description });
         return { is: 'refused', refusal };
       }
-      if (!isByConnection(asked.connection, login.connection) || !mayLogInTo(clientId, login))
+      if (!matchesConnection(asked.connection, login.connection) || !mayLogInTo(clientId, login))
         return { is: 'refused', refusal: otherConnection() };
-      const outside = await organizations.refusal(login, asked);
+      const outside = await organizations.membershipError(login, asked);
       if (outside !== undefined) {
         tell('f', login, clientId, { user, description: outside.error_description });
         return { is: 'refused', refusal: outside };
       }
-      if (asked.isComplete === true || !(await secondFactor.isDemanded(login, { ...asked, user })))
+      if (asked.isComplete === true || !(await secondFactor.isRequired(login, { ...asked, user })))
         return { is: 'complete', user };
       if (await wouldEnroll(secondFactor, login.transfer, user))
         return { is: 'refused', refusal: new AuthError(403, 'invalid_grant', 'The user has to log in.') };
       tell('mfar', login, clientId, { user });
       return { is: 'incomplete' };
     },
-    settle: async (login, clientId, { store, takeBack, execution, isRecorded = false }) => {
+    settle: async (login, clientId, { store, remove, execution, isRecorded = false }) => {
       const isDelegated = login.transfer?.act !== undefined;
       // A login in which somebody acts for the user does not count as a login of the user.
       await store(...(isRecorded || isDelegated ? [] : [users.loginNote(login.userId, login.ip)]));
@@ -97,7 +102,7 @@ export function createSettle({ users, events, secondFactor, organizations }: Set
         if (!isRecorded) tell(isDelegated ? 'sdel' : 's', login, clientId, { user, execution });
         return undefined;
       }
-      await takeBack();
+      await remove();
       tell('f', login, clientId, { user, description: refusal.error_description });
       return refusal;
     },

@@ -3,17 +3,17 @@
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import { loginAnswer, throwRefusal } from './browser-login.ts';
+import { loginRequirements } from './login-requirements.ts';
 import { readExtensions } from './request-extensions.ts';
 import type { SecondFactor } from './second-factor.ts';
 import type { TransferredSessions } from './session-transfer-use.ts';
 import type { Sessions } from './sessions.ts';
-import type { Settle } from './settle.ts';
-import { wantedOf } from './step-up.ts';
+import type { Settlement } from './settle.ts';
 import { transferOf } from './transferred-session.ts';
 
 interface SilentLoginDependencies {
   tickets: LoginTickets;
-  settle: Settle;
+  settle: Settlement;
   secondFactor: Pick<SecondFactor, 'description'>;
   sessions: Pick<Sessions, 'end'>;
   transferred: TransferredSessions;
@@ -38,7 +38,12 @@ export async function logInSilently(deps: SilentLoginDependencies, ctx: KoaConte
   if (!ctx.oidc.prompts.has('none')) return;
   const login = handed ?? (ticket && (await deps.tickets.redeem(ctx, ticket, clientId)));
   if (!login) return;
-  const decision = await deps.settle.decide(login, { clientId, ...wantedOf(params), browser: true, ctx });
+  const decision = await deps.settle.decide(login, {
+    clientId,
+    ...loginRequirements(params),
+    browser: true,
+    ctx,
+  });
   if (decision.is === 'incomplete') throw new errors.LoginRequired(deps.secondFactor.description);
   if (decision.is === 'refused') {
     if (decision.refusal.error === 'invalid_grant') return;

@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 import type { User } from '../users/user.ts';
-import { admit } from './admission.ts';
+import { admissionError } from './admission.ts';
 import type { CheckPossession } from './proof-of-possession.ts';
 import { ACCESS_TOKEN, type ExchangeDependencies, subjectOf } from './token-exchange.ts';
 import { transferOf } from './transferred-session.ts';
@@ -35,7 +35,7 @@ export function subjectTokenReader(
   return async (presented) => {
     const subject = await subjectFrom(deps, presented);
     const user = subject && (await deps.users.get(subject.userId));
-    if (user === undefined || admit(user) !== undefined) throw notGood();
+    if (user === undefined || admissionError(user) !== undefined) throw notGood();
     const { organization, connection } = subject ?? {};
     // A token for an organization is valid only while its user is a member.
     if (organization !== undefined && !(await deps.isMember(organization, user.id, connection)))

@@ -11,14 +11,14 @@ import type { Events } from '../tenant/events.ts';
 import { TOKEN_EXCHANGE } from './applications.ts';
 import { namedApi, toResource } from './audience.ts';
 import type { EnterEngine } from './entrance.ts';
-import { exchangeEventsOf } from './exchanged.ts';
+import { exchangeEventsOf } from './exchange-context.ts';
 import type { EngineFailures } from './failures.ts';
 import { isReuse, vendorError } from './failures.ts';
 import { giveParameters } from './given-parameters.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
 import type { RefreshTargets } from './refresh-targets.ts';
 import type { SecondFactor } from './second-factor.ts';
-import { isTransferAudience, keepTransferAsked } from './session-transfer.ts';
+import { isTransferAudience, setTransferAudience } from './session-transfer.ts';
 import type { VendorGrant } from './tokens.ts';
 
 /** Whether `audience` chooses the API; with the other grants it was chosen at /authorize. */
@@ -156,7 +156,7 @@ function refreshFields(
 /** Returns the API that a request names; undefined for a session transfer token, which is for no API. */
 function apiOrTransfer(ctx: Context, identifier: string | undefined): string | undefined {
   if (identifier === undefined || !isTransferAudience(ctx, identifier)) return identifier;
-  keepTransferAsked(ctx, identifier);
+  setTransferAudience(ctx, identifier);
   return undefined;
 }
 

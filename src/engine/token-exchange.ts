@@ -14,13 +14,13 @@ import { isBeforeReset } from './actor-token.ts';
 import { TOKEN_EXCHANGE } from './applications.ts';
 import { toResource } from './audience.ts';
 import { OIDC_SCOPES } from './claims.ts';
-import { provingIdToken, type ReadIdTokenHint } from './id-token-hint.ts';
+import { type ReadIdTokenHint, verifyIdTokenProof } from './id-token-hint.ts';
 import type { Organizations } from './organizations.ts';
 import { readOwnToken } from './own-tokens.ts';
 import type { PublishedKeys } from './published-keys.ts';
 import { completedRequest } from './second-factor.ts';
-import { transferAsked } from './session-transfer.ts';
-import type { GrantAnswer, Granted, GrantRequest } from './tokens.ts';
+import { transferAudienceOf } from './session-transfer.ts';
+import type { GrantAnswer, GrantedLogin, GrantRequest } from './tokens.ts';
 
 /** RFC 8693 §3. */
 const TYPE = 'urn:ietf:params:oauth:token-type:';
@@ -59,7 +59,7 @@ interface Subject {
  *   and `invalid_scope` for an API or a scope that the token does not have, 403 `unauthorized_client` for a public
  *   client.
  */
-export type ExchangeToken = (request: GrantRequest) => Promise<Granted | GrantAnswer | undefined>;
+export type ExchangeToken = (request: GrantRequest) => Promise<GrantedLogin | GrantAnswer | undefined>;
 
 /** Makes the exchange of a tenant's own tokens. */
 export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {
@@ -68,7 +68,7 @@ export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {
     if (type !== ID_TOKEN && type !== ACCESS_TOKEN) return undefined;
     // A session may only be transferred for a token that an action has checked: the action says who acts for the
     // user.
-    if (transferAsked(ctx) !== undefined)
+    if (transferAudienceOf(ctx) !== undefined)
       throw new AuthError(
         400,
         'invalid_request',
@@ -97,7 +97,7 @@ export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {
         resource,
         organization: subject.organization,
       }),
-      exchanged: { endsAt: Number(subject.claims.exp), sessionId: sessionOf(subject.claims), act },
+      exchangeLimits: { endsAt: Number(subject.claims.exp), sessionId: sessionOf(subject.claims), act },
       extra: { issued_token_type: ACCESS_TOKEN },
     };
   };
@@ -170,7 +170,7 @@ async function ofIdToken(
   clientId: string,
   token: string,
 ): Promise<Subject | undefined> {
-  const read = await provingIdToken(deps, token);
+  const read = await verifyIdTokenProof(deps, token);
   if (read === undefined || read.client.client_id !== clientId) return undefined;
   const { claims } = read;
   const amr = Array.isArray(claims.amr) ? claims.amr.map(String) : [];

@@ -6,15 +6,15 @@ import { type Login, methodsOfFirstFactor } from '../users/login.ts';
 import type { User } from '../users/user.ts';
 import { toAudience } from './audience.ts';
 import type { JudgedUsers } from './claims.ts';
-import { actorOf, exchangedOf } from './exchanged.ts';
+import { actorOf, exchangeLimitsOf } from './exchange-context.ts';
 import type { GrantDependencies } from './grants.ts';
 import type { LoginActions } from './login-actions.ts';
 import type { SecondFactor } from './second-factor.ts';
-import type { Settle } from './settle.ts';
+import type { Settlement } from './settle.ts';
 
 export interface JudgeDependencies extends Pick<GrantDependencies, 'organizations'> {
   secondFactor: Pick<SecondFactor, 'refusal'>;
-  settle: Settle;
+  settle: Settlement;
   judged: JudgedUsers;
   loginActions: Pick<LoginActions, 'atToken'>;
 }
@@ -82,7 +82,7 @@ async function enter(
   const user = await refuseUnfit(deps, ctx, login, asked);
   const { clientId, organization } = asked;
   // Before anything is issued: tokens name an organization only for a member.
-  const outside = await deps.organizations.enter(login, { clientId, organization });
+  const outside = await deps.organizations.ensureMembership(login, { clientId, organization });
   if (outside !== undefined) throw outside;
   deps.judged.set(ctx.oidc, user);
   return user;
@@ -135,7 +135,7 @@ async function lacksFactorOf(
   const { clientId, resource, gty, organization } = asked;
   // The `mfa_token` can enroll factors, so only somebody who has just given the first factor may have it, not
   // everybody who holds a token. Besides, tokens that are issued after it would not name the actor.
-  if (exchangedOf(ctx) !== undefined || actorOf(ctx) !== undefined)
+  if (exchangeLimitsOf(ctx) !== undefined || actorOf(ctx) !== undefined)
     return new AuthError(400, 'invalid_request', 'The subject_token lacks the second factor that is needed.');
   const { scope } = ctx.oidc.params ?? {};
   return secondFactor.refusal(login.userId, clientId, {

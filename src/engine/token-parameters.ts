@@ -6,7 +6,7 @@
  * @param known the engine's names of parameters by grant type, and those of all grants under `undefined`.
  * @param grantType returns the `grant_type` of the current request, as sent.
  */
-export function readOwnParameters(
+export function readGrantParameters(
   known: ReadonlyMap<string | undefined, Set<string>>,
   grantType: () => unknown,
 ): void {

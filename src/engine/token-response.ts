@@ -88,7 +88,7 @@ export async function respondWithTokens(
       deps.commits.together(loginWrites, () =>
         issue(ctx, login, client, { ...asked, ...asked.keys, grant, scopes, resource }),
       ),
-    takeBack: () => Promise.all([grant.destroy(), provider.AccessToken.revokeByGrantId(grant.jti)]),
+    remove: () => Promise.all([grant.destroy(), provider.AccessToken.revokeByGrantId(grant.jti)]),
     execution: deps.executions.of(ctx),
     // Where an action has put another user in place of this one, that user's login is not recorded yet.
     isRecorded,

@@ -11,7 +11,7 @@ import { toAudience } from './audience.ts';
 import { certificateConfirmation } from './certificate-binding.ts';
 import { believeUserAddress } from './client-authentication.ts';
 import { refuseNoncompliant } from './compliance.ts';
-import { type Exchanged, exchangeEventsOf, keepExchanged } from './exchanged.ts';
+import { type ExchangeLimits, exchangeEventsOf, setExchangeLimits } from './exchange-context.ts';
 import type { EngineFailures } from './failures.ts';
 import { organizationAtToken } from './organization-parameter.ts';
 import {
@@ -39,7 +39,7 @@ export interface GrantRequest {
 }
 
 /** The login of a grant. */
-export interface Granted {
+export interface GrantedLogin {
   login: Login;
   /** An earlier token request that this one completes: tokens are issued for its scopes, API and grant type. */
   completes?: CompletedRequest;
@@ -53,7 +53,7 @@ export interface Granted {
   /** The organization that the login is for, by id or name; it takes precedence over the request's. */
   organization?: string | undefined;
   /** The limits and claims of a token exchange. */
-  exchanged?: Exchanged;
+  exchangeLimits?: ExchangeLimits;
   /** Further members of the token response. */
   extra?: Record<string, unknown>;
 }
@@ -85,10 +85,10 @@ export interface GrantDeclaration<D> {
   gty: string;
   /** Log events of success and failure. */
   events: { success?: EventType; failure: EventType };
-  /** Whether its requests complete earlier ones ({@link Granted.completes}). */
+  /** Whether its requests complete earlier ones ({@link GrantedLogin.completes}). */
   completes?: boolean;
   /** @throws AuthError when the user is not authenticated. */
-  authenticate: (deps: D, request: GrantRequest) => Promise<Granted | GrantAnswer>;
+  authenticate: (deps: D, request: GrantRequest) => Promise<GrantedLogin | GrantAnswer>;
 }
 
 /** Returns the `grant_type` as clients send it. */
@@ -109,7 +109,7 @@ export interface VendorGrant {
   /** @see GrantDeclaration.completes */
   completes?: boolean | undefined;
   /** @throws AuthError when the user is not authenticated. */
-  authenticate(request: GrantRequest): Promise<Granted | GrantAnswer>;
+  authenticate(request: GrantRequest): Promise<GrantedLogin | GrantAnswer>;
 }
 
 export interface GrantEndDependencies extends TokenDependencies {
@@ -147,8 +147,8 @@ export function registerVendorGrant(
         else await refuseUnboundRequest(deps, ctx, keys);
         const granted = await grant.authenticate(request);
         if ('answer' in granted) return sendGrantAnswer(deps, request, grant, granted);
-        const { login, completes, isFromPages, isRecorded, exchanged, extra } = granted;
-        if (exchanged !== undefined) keepExchanged(ctx, exchanged);
+        const { login, completes, isFromPages, isRecorded, exchangeLimits, extra } = granted;
+        if (exchangeLimits !== undefined) setExchangeLimits(ctx, exchangeLimits);
         if (completes !== undefined) {
           const { scope, resource } = completes;
           Object.assign(params ?? {}, { scope, resource });
@@ -168,7 +168,7 @@ export function registerVendorGrant(
         await respondWithTokens(deps, ctx, login, asked);
         // Nobody has logged in here. An ID token would say so, perhaps of a session that has ended, and could be
         // exchanged itself.
-        if (exchanged !== undefined) delete (ctx.body as { id_token?: string }).id_token;
+        if (exchangeLimits !== undefined) delete (ctx.body as { id_token?: string }).id_token;
         if (extra !== undefined) Object.assign(ctx.body as object, extra);
       } catch (thrown) {
         if (!(thrown instanceof AuthError)) throw thrown;

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { languagesOf, matchLanguage } from '../http/languages.ts';
 import type { Config } from '../tenant/config.ts';
 import { detailsIn } from './authorization-details.ts';
-import { upstreamAdditional } from './request-extensions.ts';
+import { upstreamParameters } from './request-extensions.ts';
 
 interface Transaction {
   params: Readonly<Record<string, unknown>>;
@@ -32,7 +32,7 @@ export function transactionOf(
     response_mode: textOf('response_mode'),
     state: textOf('state'),
     login_hint: textOf('login_hint'),
-    correlation_id: upstreamAdditional(params).correlation_id,
+    correlation_id: upstreamParameters(params).correlation_id,
     requested_authorization_details: detailsIn(params.authorization_details),
     metadata: {},
   };

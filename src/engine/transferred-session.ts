@@ -35,9 +35,11 @@ export function keptOfTransfer(session: object, transfer: Transfer | undefined):
  * @param secondFactor returns the second factors that a user has.
  */
 export async function wouldEnroll(
-  secondFactor: { enrolled(user: User): Promise<readonly object[]> },
+  secondFactor: { enrolledFactors(user: User): Promise<readonly object[]> },
   transfer: Transfer | undefined,
   user: User | undefined,
 ): Promise<boolean> {
-  return transfer !== undefined && (user === undefined || (await secondFactor.enrolled(user)).length === 0);
+  return (
+    transfer !== undefined && (user === undefined || (await secondFactor.enrolledFactors(user)).length === 0)
+  );
 }

@@ -8,7 +8,7 @@ import { type Clock, epochSeconds, SET_BACK } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import { artifactKey } from './artifact-keys.ts';
 import { recentKeys } from './recent-keys.ts';
-import { isFirstUse, REPLAY_MODEL, useHash } from './request-replay.ts';
+import { REPLAY_MODEL, recordUse, replayKey } from './request-replay.ts';
 
 export interface UsedProofs {
   /** Whether a proof is accepted only with a nonce. @param iat the time in the proof, epoch seconds. */
@@ -64,7 +64,7 @@ export async function usedProofs(deps: UsedProofsDependencies): Promise<UsedProo
     // The wall clock was set back, so the use may be forgotten already.
     iat < now() - KEPT + AHEAD;
   const inStore = (clientId: string, jti: string) =>
-    isFirstUse(store, [clientId, jti], now() + AHEAD + GOOD_FOR);
+    recordUse(store, [clientId, jti], now() + AHEAD + GOOD_FOR);
   if (store.exclusive !== true)
     return { needsNonce, isFirst: inStore, storeUsedProofs: async () => undefined };
   return { needsNonce, ...inMemory(deps, { now, lostUntil, inStore }) };
@@ -107,7 +107,7 @@ function inMemory(
   return {
     isFirst: async (clientId, jti) => {
       const at = now();
-      const key = useHash([clientId, jti]);
+      const key = replayKey([clientId, jti]);
       // No await between this check and the record of the use, so that of simultaneous uses only one passes.
       if (recent.has(key, at) || beingStored.has(key)) return false;
       if (isHandedOver || recent.size() >= most) return firstInStore(key, clientId, jti);

@@ -9,7 +9,7 @@ import type { UserRecord } from '../records/users.ts';
 import type { Config } from '../tenant/config.ts';
 import { standardClaims } from '../users/profile.ts';
 import type { Users } from '../users/users.ts';
-import { admit } from './admission.ts';
+import { admissionError } from './admission.ts';
 import { OIDC_SCOPES } from './claims.ts';
 import type { CustomClaims } from './custom-claims.ts';
 import { dpopChallenge } from './dpop.ts';
@@ -86,7 +86,7 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
     respond: async (ctx) => {
       const token = tokenOf(ctx);
       const user = token.user ?? (await deps.users.get(token.userId));
-      if (user === undefined || admit(user) !== undefined) return refuse(ctx, UNKNOWN);
+      if (user === undefined || admissionError(user) !== undefined) return refuse(ctx, UNKNOWN);
       const client = await deps.config.client(token.clientId);
       const updatedAt = updatedAtFor(
         deps.config,

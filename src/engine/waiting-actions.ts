@@ -5,14 +5,14 @@ import type { Progress } from '../actions/progress.ts';
 import type { Login } from '../users/login.ts';
 
 /** The request with which a user returns from the URL that an action sent them to. */
-export interface Return {
+export interface ReturnRequest {
   method: string;
   query: Readonly<Record<string, string>>;
   body: Readonly<Record<string, string>>;
 }
 
 /** What a user returns with: a request, or the type of the second factor that they gave. */
-export type Returned = Return | { factor: string };
+export type ReturnResult = ReturnRequest | { factor: string };
 
 /** A login as the user whom its identity was linked to. */
 export interface PrimaryLogin {
@@ -38,21 +38,21 @@ export interface WaitingActions {
   /** The login that replaces the present one: of the user whom its identity was linked to. */
   primary?: PrimaryLogin | undefined;
   /** The request with which the user returned from `redirect`. */
-  returned?: Return | undefined;
+  returned?: ReturnRequest | undefined;
 }
 
-interface Asked {
+interface ActionState {
   actions?: WaitingActions;
 }
 
 /** Returns the state of the actions in the prompt of a waiting request. */
 export function waitingActionsOf(prompt: { details: object }): WaitingActions | undefined {
-  return (prompt.details as Asked).actions;
+  return (prompt.details as ActionState).actions;
 }
 
 /** Returns the state of the actions of a resumed request, if they ran for this login. */
-export function answeredActions({ oidc }: KoaContextWithOIDC): WaitingActions | undefined {
-  const { actions } = (oidc.result ?? {}) as Asked;
+export function resumedActions({ oidc }: KoaContextWithOIDC): WaitingActions | undefined {
+  const { actions } = (oidc.result ?? {}) as ActionState;
   const { session } = oidc;
   if (actions === undefined || actions.userId !== session?.accountId) return undefined;
   if (actions.sid === undefined) return oidc.result?.login === undefined ? undefined : actions;

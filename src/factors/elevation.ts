@@ -1,7 +1,7 @@
 // What an access token for the MFA API may do. It is decided at each use: the token ends with a new password and
 // when another token changes the user's factors. A token without a second factor is refused once the user has one.
 import type { ApiToken } from '../engine/api-tokens.ts';
-import type { ProvedLogin } from '../engine/second-factor.ts';
+import type { AuthenticatedLogin } from '../engine/second-factor.ts';
 import type { Users } from '../users/users.ts';
 import type { FactorChanges } from './factor-changes.ts';
 
@@ -18,9 +18,9 @@ export interface Elevation {
    * Returns whether the user's second factors are the same as at the login, except for changes made in its own
    * session.
    */
-  isCurrent(login: ProvedLogin): Promise<boolean>;
+  isCurrent(login: AuthenticatedLogin): Promise<boolean>;
   /** Returns the claims that {@link permissionOf} needs, for an access token for an API that changes factors. */
-  claimsOf(login: ProvedLogin): Promise<Record<string, unknown>>;
+  claimsOf(login: AuthenticatedLogin): Promise<Record<string, unknown>>;
   /**
    * Returns what a token may do now. A token that proves no second factor is only good while its user has none,
    * which the caller has to check.

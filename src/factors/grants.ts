@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import type { ApiToken, ApiTokenReader } from '../engine/api-tokens.ts';
 import { toResource } from '../engine/audience.ts';
-import type { GrantDeclaration, Granted, GrantRequest } from '../engine/tokens.ts';
+import type { GrantDeclaration, GrantedLogin, GrantRequest } from '../engine/tokens.ts';
 import { requiredField } from '../http/body-fields.ts';
 import { languagesOf } from '../http/languages.ts';
 import { required } from '../http/parameter-schemas.ts';
@@ -50,7 +50,7 @@ async function complete(
   deps: MfaGrantDependencies,
   request: GrantRequest,
   grant: MfaGrant,
-): Promise<Granted> {
+): Promise<GrantedLogin> {
   const { clientId, ip } = request;
   const token = requiredField(request.params, 'mfa_token');
   const enrollment = await enrollToken(deps, token, request);

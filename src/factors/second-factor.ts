@@ -1,5 +1,5 @@
 // The engine's view of second factors: whether a login needs one, and what to answer when it lacks one.
-import type { AskedOfLogin, ProvedLogin, SecondFactor } from '../engine/second-factor.ts';
+import type { AuthenticatedLogin, LoginRequirements, SecondFactor } from '../engine/second-factor.ts';
 import { AuthError } from '../http/errors.ts';
 import { issueChallenge } from './challenge-pages.ts';
 import type { Factor, FactorDependencies } from './factor.ts';
@@ -15,20 +15,20 @@ const REQUIRED = 'Multifactor authentication required';
  */
 export function createSecondFactor(deps: FactorDependencies, ownApis: readonly string[]): SecondFactor {
   return {
-    isDemanded: (login, asked) => isDemanded(deps, ownApis, login, asked),
+    isRequired: (login, asked) => isRequired(deps, ownApis, login, asked),
     error: 'mfa_required',
     description: REQUIRED,
-    standingOf: async (user, { mode, types }, amr) => {
+    availabilityOf: async (user, { mode, types }, amr) => {
       const active = await activeAuthenticators(deps, user);
       const has = ({ kind }: Factor) => active.some((one) => one.kind === kind);
       const wanted = deps.factors.filter(({ type }) => types.includes(type));
-      if (mode === 'challenge') return wanted.some(has) ? 'open' : 'none';
+      if (mode === 'challenge') return wanted.some(has) ? 'available' : 'unavailable';
       if (!enrollable(deps).some((factor) => wanted.includes(factor) && !has(factor)))
-        return wanted.some(has) ? 'had' : 'none';
-      return active.length === 0 || amr.includes('mfa') ? 'open' : 'later';
+        return wanted.some(has) ? 'enrolled' : 'unavailable';
+      return active.length === 0 || amr.includes('mfa') ? 'available' : 'needs-other-factor';
     },
     isRemembered: (ctx, login) => deps.browsers.isRemembered(ctx, login),
-    wasGiven: ({ mode, types }, given) => {
+    includesFactor: ({ mode, types }, given) => {
       const proves = ({ type, amr }: Factor) =>
         types.includes(type) && amr.length > 0 && amr.every((one) => given.includes(one));
       // Without a password, `otp` may be the code of the first factor.
@@ -36,7 +36,7 @@ export function createSecondFactor(deps: FactorDependencies, ownApis: readonly s
       return mode === 'challenge' && isSecond && deps.factors.some(proves);
     },
     challenge: (ctx, asked) => issueChallenge(deps, ctx, asked),
-    enrolled: async (user) => {
+    enrolledFactors: async (user) => {
       const kinds = new Set((await activeAuthenticators(deps, user)).map(({ kind }) => kind));
       return deps.factors.filter(({ kind }) => kinds.has(kind)).map(({ type }) => ({ type }));
     },
@@ -54,11 +54,11 @@ export function createSecondFactor(deps: FactorDependencies, ownApis: readonly s
   };
 }
 
-async function isDemanded(
+async function isRequired(
   deps: FactorDependencies,
   ownApis: readonly string[],
-  login: ProvedLogin,
-  asked: AskedOfLogin,
+  login: AuthenticatedLogin,
+  asked: LoginRequirements,
 ): Promise<boolean> {
   const { userId, amr } = login;
   const { clientId, acrValues, browser, userAddress, ctx } = asked;

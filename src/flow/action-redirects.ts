@@ -3,7 +3,7 @@
 // state.
 import type { Context } from 'koa';
 import { interactionPath, requestExpired } from '../engine/pending-interaction.ts';
-import type { Return, Returned } from '../engine/waiting-actions.ts';
+import type { ReturnRequest, ReturnResult } from '../engine/waiting-actions.ts';
 import { bodyTexts, textsOf } from '../http/body-fields.ts';
 import { browserCookie } from '../http/browser-cookie.ts';
 import { AuthError } from '../http/errors.ts';
@@ -38,13 +38,13 @@ export interface ActionRedirects {
    * Records that the user of a request is redirected.
    * @returns the `state` to return with; an earlier one becomes invalid.
    */
-  begin(ctx: Context, of: RedirectFor): Promise<string>;
+  start(ctx: Context, of: RedirectFor): Promise<string>;
   /**
    * Accepts the request with which the user of this browser returns. Of any number of concurrent calls exactly one
    * succeeds.
    * @returns the path where the request continues; undefined when this browser has no such state.
    */
-  finish(ctx: Context, state: string, returned: Return): Promise<string | undefined>;
+  finish(ctx: Context, state: string, returned: ReturnRequest): Promise<string | undefined>;
   /** Accepts a second factor that was given at our own pages. @returns the path where the user continues. */
   finishWithFactor(
     ctx: Context,
@@ -56,7 +56,7 @@ export interface ActionRedirects {
     ctx: Context,
     of: Pick<RedirectFor, 'uid' | 'step'>,
     ticket: string,
-  ): Promise<Returned | undefined>;
+  ): Promise<ReturnResult | undefined>;
 }
 
 export interface ActionRedirectDependencies extends HostedDependencies {
@@ -99,13 +99,13 @@ export function actionRedirects(deps: {
     if (kept === undefined || !BROWSER.bringsHashed(ctx, kept.browser)) return undefined;
     return (await challenges.spendTicket(purpose, ticket)) === undefined ? undefined : kept;
   };
-  const issue = async (purpose: string, ttlSeconds: number, kept: Kept & { brought?: Returned }) => {
+  const issue = async (purpose: string, ttlSeconds: number, kept: Kept & { brought?: ReturnResult }) => {
     const { uid: subject, userId } = kept;
     const issued = await challenges.issueTicket({ purpose, subject, ttlSeconds, userId, data: { ...kept } });
     return issued.secret;
   };
   return {
-    begin: async (ctx, { uid, userId, path, step }) => {
+    start: async (ctx, { uid, userId, path, step }) => {
       const gone = waiting.add(uid, ctx.ip);
       await Promise.all(gone.map((one) => challenges.discard(REDIRECT, one)));
       const browser = sha256(BROWSER.keep(ctx, random));
@@ -133,7 +133,7 @@ export function actionRedirects(deps: {
     takeReturned: async (ctx, { uid, step }, ticket) => {
       const verifiedChallenge = await challenges.peekTicket(RETURNED, ticket);
       if (verifiedChallenge?.data.uid !== uid || verifiedChallenge.data.step !== step) return undefined;
-      return (await take<{ brought: Returned }>(ctx, RETURNED, ticket))?.brought;
+      return (await take<{ brought: ReturnResult }>(ctx, RETURNED, ticket))?.brought;
     },
   };
 }
@@ -145,7 +145,7 @@ export async function redirectForAction(
   { pending: { uid, redirect = '' } }: RequestPage,
 ): Promise<void> {
   const url = new URL(redirect);
-  url.searchParams.set('state', await actionRedirects.begin(ctx, { uid }));
+  url.searchParams.set('state', await actionRedirects.start(ctx, { uid }));
   ctx.set('Cache-Control', 'no-store');
   ctx.redirect(url.href);
 }

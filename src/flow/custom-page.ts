@@ -2,7 +2,7 @@
 // our origin, so a content security policy limits them to the origins that the page names.
 import type { Context } from 'koa';
 import { toAudience } from '../engine/audience.ts';
-import { waitingState } from '../engine/repeat.ts';
+import { waitingState } from '../engine/restarted-request.ts';
 import { customPagePolicy } from '../http/headers.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Config } from '../tenant/config.ts';

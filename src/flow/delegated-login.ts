@@ -2,7 +2,7 @@
 // goes through /authorize all the same, so that pages, single sign-on, second factors and admission are the same,
 // and the authorization code is redeemed here.
 import type { Context } from 'koa';
-import { admit } from '../engine/admission.ts';
+import { admissionError } from '../engine/admission.ts';
 import type { OwnCallback } from '../engine/own-callbacks.ts';
 import type { OwnCodeLogin, RedeemOwnCode } from '../engine/own-codes.ts';
 import { requestExpired } from '../engine/pending-interaction.ts';
@@ -33,7 +33,7 @@ export interface DelegatedOutcome {
 
 export interface DelegatedLogins {
   /** Stores a request for this browser. @returns the path that starts its login. */
-  begin(ctx: Context, request: NewDelegatedLogin): Promise<string>;
+  start(ctx: Context, request: NewDelegatedLogin): Promise<string>;
   /**
    * Ends a login, at the callback of its application; each request ends once.
    * @throws AuthError 400 when no such request waits in this browser, or the code does not belong to it.
@@ -84,7 +84,7 @@ export function delegatedLogins(deps: DelegatedLoginDependencies): DelegatedLogi
   const { purpose, callbacks, challenges, random } = deps;
   const waiting = createWaitingList(WAITING, deps.clock);
   return {
-    begin: async (ctx, { clientId, params, data }) => {
+    start: async (ctx, { clientId, params, data }) => {
       if (JSON.stringify(data).length > LARGEST_DATA) {
         throw new AuthError(400, 'invalid_request', 'The request is too long.');
       }
@@ -161,7 +161,7 @@ async function redeem(
   const login = await redeemOwnCode(value, { clientId, redirectUri, codeChallenge });
   const user = login === undefined ? undefined : await users.get(login.userId);
   if (login === undefined || user === undefined) throw requestExpired();
-  const refusal = admit(user);
+  const refusal = admissionError(user);
   if (refusal !== undefined) return { error: refusal.error, description: refusal.error_description };
   return login;
 }

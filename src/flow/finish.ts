@@ -1,6 +1,7 @@
 // The end of every login in the browser, by page or ticket: verifies it and continues the request, with the second
 // factor if one is needed. The session is created when the browser returns to the authorization endpoint.
 import type { Context } from 'koa';
+import { loginRequirements } from '../engine/login-requirements.ts';
 import {
   type Answer,
   type Interactions,
@@ -10,8 +11,7 @@ import {
   requestExpired,
   type WaitingRequest,
 } from '../engine/pending-interaction.ts';
-import type { Settle } from '../engine/settle.ts';
-import { wantedOf } from '../engine/step-up.ts';
+import type { Settlement } from '../engine/settle.ts';
 import { AuthError } from '../http/errors.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { type Login, withSecondFactor } from '../users/login.ts';
@@ -59,7 +59,7 @@ export interface Finish {
 
 interface FinishDependencies {
   interactions: Interactions;
-  settle: Settle;
+  settle: Settlement;
   afterLogin: AfterLogin;
   /** The clock that dates logins. */
   wallClock: Clock;
@@ -80,22 +80,22 @@ export function createFinish({ interactions, settle, afterLogin, wallClock }: Fi
     const after = await afterLogin(ctx, request, login);
     const path = interactionPath(request.uid);
     if (typeof after === 'object' && 'link' in after) {
-      await interactions.keepLink(ctx, after.link);
+      await interactions.storeLink(ctx, after.link);
       return ctx.redirect(`${path}/${ACCOUNT_LINK_STEP}`);
     }
     if (typeof after === 'object' && 'offer' in after) {
-      await interactions.keepOffer(ctx, after.offer);
+      await interactions.storeOffer(ctx, after.offer);
       return ctx.redirect(`${path}/${OFFER_STEP}`);
     }
     await interactions.answer(ctx, after);
   };
   const decide = (ctx: Context, { clientId, params }: WaitingRequest, login: Login) =>
-    settle.decide(login, { clientId, ...wantedOf(params), browser: true, ctx });
+    settle.decide(login, { clientId, ...loginRequirements(params), browser: true, ctx });
   const complete = async (ctx: Context, request: WaitingRequest, login: Login): Promise<void> => {
     const decision = await decide(ctx, request, login);
     if (decision.is === 'refused') return refuse(ctx, decision.refusal);
     if (decision.is === 'complete') return end(ctx, request, login);
-    await interactions.keepFirstFactor(ctx, login);
+    await interactions.storeFirstFactor(ctx, login);
     ctx.redirect(`${interactionPath(request.uid)}/${FACTOR_STEP}`);
   };
   return {

@@ -89,7 +89,7 @@ export function requestLanguages(ctx: Context, { pending }: RequestPage): Langua
 }
 
 /** Whether a request accepts a login with a connection: any, unless it names one. */
-export function takesConnection({ params }: PendingInteraction, { name }: { name: string }): boolean {
+export function acceptsConnection({ params }: PendingInteraction, { name }: { name: string }): boolean {
   return params.connection === undefined || params.connection === name;
 }
 

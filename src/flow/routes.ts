@@ -35,7 +35,7 @@ export type LoginPageOf = (page: RequestPage) => Promise<LoginPage | undefined>;
 interface LoginPage {
   show: ShowLogin;
   /** Whether the user logs in at another provider and is redirected there without a page. */
-  isElsewhere: boolean;
+  redirectsToProvider: boolean;
 }
 
 export interface FlowDependencies
@@ -99,7 +99,8 @@ async function useTicket(deps: FlowDependencies, ctx: Context, { pending }: Requ
   const { login_ticket: beside } = ctx.query;
   const ticket = typeof beside === 'string' ? beside : pending.loginTicket;
   if (!waitsForLogin(pending)) return false;
-  const login = pending.handed ?? (ticket && (await deps.tickets.redeem(ctx, ticket, pending.clientId)));
+  const login =
+    pending.transferredLogin ?? (ticket && (await deps.tickets.redeem(ctx, ticket, pending.clientId)));
   if (!login) return false;
   try {
     await deps.finish.login(ctx, pending, login);
@@ -163,7 +164,7 @@ async function showLogin(
       error: 'invalid_request',
       description: 'no connections enabled for the client',
     });
-  const custom = login.isElsewhere ? undefined : customLoginPage(deps.config.settings(), page.client);
+  const custom = login.redirectsToProvider ? undefined : customLoginPage(deps.config.settings(), page.client);
   await (custom === undefined ? login.show(ctx, form) : sendCustomPage(deps, ctx, page, custom));
 }
 

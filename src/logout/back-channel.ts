@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Deliveries } from '../delivery/deliveries.ts';
 import type { DeliveryKind } from '../delivery/delivery-kind.ts';
 import { DeliveryRefused } from '../delivery/delivery-refused.ts';
-import type { EndedSession, LogoutChannel, SessionEnd } from '../engine/logout-channels.ts';
+import type { EndedSession, LogoutChannel, SessionEndReason } from '../engine/logout-channels.ts';
 import { type SignLogoutToken, takesSessionMetadata } from '../engine/logout-token.ts';
 import { type SessionMetadata, sessionMetadata } from '../engine/session-metadata.ts';
 import type { Outbound } from '../http/outbound.ts';
@@ -44,7 +44,7 @@ export function backChannel(deps: BackChannelDependencies): LogoutChannel {
   const prepare = deps.deliveries.add(logoutTokens(deps));
   return {
     name: 'back-channel logout',
-    announce: async ({ sid, userId, clientIds, reason }) => {
+    prepare: async ({ sid, userId, clientIds, reason }) => {
       const found = await Promise.all(clientIds.map((id) => deps.config.client(id)));
       const clients = found
         .filter((client) => client !== undefined)
@@ -58,7 +58,7 @@ export function backChannel(deps: BackChannelDependencies): LogoutChannel {
         .map(prepare);
       return {
         writes: all.map(({ write }) => write),
-        begin: () => {
+        start: () => {
           for (const one of all) one.start();
         },
       };
@@ -101,7 +101,7 @@ function addressesOf({ oidc_logout, oidc_backchannel_logout }: Client): string[]
  * Whether the application wants logout tokens for this reason; by default only for logouts by the user, as with the
  * hosted service.
  */
-function isInitiator({ oidc_logout }: Client, reason: SessionEnd): boolean {
+function isInitiator({ oidc_logout }: Client, reason: SessionEndReason): boolean {
   const initiators = oidc_logout?.backchannel_logout_initiators;
   if (initiators === undefined) return reason === 'rp-logout' || reason === 'idp-logout';
   return initiators.mode === 'all' || initiators.selected_initiators.includes(reason);

@@ -24,7 +24,7 @@ export interface EndSessionDependencies extends FederatedDependencies {
 }
 
 /** The outcome of a logout for the browser. */
-export interface LoggedOut {
+export interface LogoutOutcome {
   /** The URL where the browser goes now; undefined when the signed-out page is shown at once. */
   to: string | undefined;
   /** Front-channel logout URLs to load in frames first. */
@@ -32,19 +32,19 @@ export interface LoggedOut {
 }
 
 /** Path of the signed-out page. */
-export const SIGNED_OUT = '/logout/done';
+export const SIGNED_OUT_PATH = '/logout/done';
 
 /** Ends the browser's session, if it has one. */
 export async function endSession(
   deps: EndSessionDependencies,
   ctx: Context,
   { clientId, returnTo, federated }: ValidLogout,
-): Promise<LoggedOut> {
+): Promise<LogoutOutcome> {
   const { sessions, events } = deps;
   const session = await sessions.current(ctx);
   sessions.forget(ctx);
   if (session === undefined) return { to: returnTo, frames: [] };
-  const ownPage = `${deps.baseUrl}${SIGNED_OUT}`;
+  const ownPage = `${deps.baseUrl}${SIGNED_OUT_PATH}`;
   const last = returnTo ?? ownPage;
   const provider = federated ? await federatedLogout(deps, session, last) : undefined;
   const frames = await frontChannelFrames(deps.config, deps.issuer, session);

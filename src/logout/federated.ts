@@ -28,7 +28,7 @@ interface ProviderLogout {
 type LogoutAtProvider = (session: UserSession, back: ProviderLogout) => Promise<string | undefined>;
 
 /** The path where identity providers send the browser back to; it must be allowed there. */
-export const CALLBACK = '/logout/callback';
+export const CALLBACK_PATH = '/logout/callback';
 
 const PURPOSE = 'federated_logout';
 /** How long the provider's own pages may take, seconds. */
@@ -52,7 +52,7 @@ export async function federatedLogout(
     ttlSeconds: TTL,
     data: { returnTo },
   });
-  const callback = `${deps.baseUrl}${CALLBACK}`;
+  const callback = `${deps.baseUrl}${CALLBACK_PATH}`;
   const back = { callback, state, returnTo: `${callback}?state=${state}` };
   const address = await deps.logoutAtProvider(session, back);
   if (address !== undefined && isUsable(address, deps.allowLoopback)) return address;

@@ -5,7 +5,7 @@ import type { Csrf } from '../http/csrf.ts';
 import type { Views } from '../pages/views.ts';
 import { nameOf } from '../users/profile.ts';
 import type { Users } from '../users/users.ts';
-import type { LoggedOut } from './end-session.ts';
+import type { LogoutOutcome } from './end-session.ts';
 import type { RpLogout, RpRequest } from './rp-initiated.ts';
 
 export interface PageDependencies {
@@ -15,7 +15,7 @@ export interface PageDependencies {
 }
 
 /** The path that the consent form posts to. */
-export const CONSENT = '/oidc/logout/consent';
+export const CONSENT_PATH = '/oidc/logout/consent';
 
 /** Seconds after which the browser leaves the page with frames, whether or not they have loaded. */
 const FRAMES_WAIT = 5;
@@ -38,7 +38,7 @@ export async function askToLogOut(
     ctx,
     'logout/consent',
     {
-      action: CONSENT,
+      action: CONSENT_PATH,
       csrf: csrf.token(ctx),
       fields: Object.entries(fields).map(([name, value]) => ({ name, value })),
       user: nameOf(user),
@@ -58,7 +58,7 @@ export function stillLoggedIn({ views }: PageDependencies, ctx: Context, uiLocal
 export async function finishLogout(
   { views }: PageDependencies,
   ctx: Context,
-  { to, frames }: LoggedOut,
+  { to, frames }: LogoutOutcome,
   uiLocales?: string,
 ): Promise<void> {
   const onward = to?.replace(/[^!-~]/gu, encodeURIComponent);

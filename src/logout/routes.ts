@@ -4,9 +4,9 @@ import { z } from 'zod';
 import { AuthError } from '../http/errors.ts';
 import { optional } from '../http/parameter-schemas.ts';
 import type { RouteDeclarations } from '../http/routes.ts';
-import { type EndSessionDependencies, endSession, SIGNED_OUT } from './end-session.ts';
-import { CALLBACK, returnFromProvider } from './federated.ts';
-import { askToLogOut, CONSENT, finishLogout, type PageDependencies, stillLoggedIn } from './pages.ts';
+import { type EndSessionDependencies, endSession, SIGNED_OUT_PATH } from './end-session.ts';
+import { CALLBACK_PATH, returnFromProvider } from './federated.ts';
+import { askToLogOut, CONSENT_PATH, finishLogout, type PageDependencies, stillLoggedIn } from './pages.ts';
 import { postedFields, queryFields } from './request.ts';
 import { RP_PARAMETERS, type RpDependencies, type RpRequest, validateRpLogout } from './rp-initiated.ts';
 import { V2_PARAMETERS, validateV2Logout } from './v2.ts';
@@ -65,9 +65,9 @@ export const logoutRoutes: RouteDeclarations<LogoutDependencies> = {
     answers: LOGGED_OUT,
     handle: recorded((deps, ctx) => rpLogout(deps, ctx, postedFields(ctx, RP_PARAMETERS), 'POST')),
   },
-  [`POST ${CONSENT}` as const]: { ...endpoint, handle: recorded(answer) },
-  [`GET ${CALLBACK}` as const]: { ...page, limit: 'other', handle: comeBack },
-  [`GET|HEAD ${SIGNED_OUT}` as const]: {
+  [`POST ${CONSENT_PATH}` as const]: { ...endpoint, handle: recorded(answer) },
+  [`GET ${CALLBACK_PATH}` as const]: { ...page, limit: 'other', handle: comeBack },
+  [`GET|HEAD ${SIGNED_OUT_PATH}` as const]: {
     ...page,
     limit: 'other',
     handle: (deps, ctx) => finishLogout(deps, ctx, { to: undefined, frames: [] }),

@@ -1,6 +1,6 @@
 // The attributes of an assertion, and its NameID.
 
-import type { ClaimFound } from '../engine/custom-claims.ts';
+import type { DeclaredClaimValue } from '../engine/custom-claims.ts';
 import type { Frozen } from '../records/record.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { NameId } from '../saml-messages/name-id.ts';
@@ -71,7 +71,7 @@ export function attributesOf(
   user: User,
   identity: Identity | undefined,
   sp: ServiceProvider,
-  { vendorHost, declared }: { vendorHost: string; declared: ClaimFound[] },
+  { vendorHost, declared }: { vendorHost: string; declared: DeclaredClaimValue[] },
 ): Attribute[] {
   const profile = profileOf(user, identity, sp);
   const allowsUnverified = sp.allowUnverifiedIdentifiers;

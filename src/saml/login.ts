@@ -53,7 +53,7 @@ export function beginLogin(
     (entry): entry is [string, string] => typeof entry[1] === 'string',
   );
   const prompt = request.isPassive ? 'none' : request.forceAuthn ? 'login' : undefined;
-  return delegatedLogins.begin(ctx, {
+  return delegatedLogins.start(ctx, {
     clientId: sp.clientId,
     params: {
       // An opaque NameID would only confuse users in the login field.

@@ -34,7 +34,7 @@ type Propagation = Frozen<SamlLogoutRecord>;
 export function samlLogoutChannel(deps: LogoutPropagationDependencies): LogoutChannel {
   return {
     name: 'saml',
-    sessionEnded: async ({ sid, startedBy }, browser) => {
+    notify: async ({ sid, startedBy }, browser) => {
       const participants = await samlSessions(deps.store).takeAll(sid);
       const waiting = await reachable(
         deps.config,

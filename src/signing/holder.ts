@@ -9,12 +9,12 @@ import type { Clock } from '../runtime/clock.ts';
 import { signingCommand } from './command.ts';
 import { joseSignature } from './der.ts';
 import { signingService } from './http.ts';
-import { verifies } from './local.ts';
+import { verifySignature } from './local.ts';
 import { hardwareToken } from './pkcs11.ts';
 import type { KeyPlace, SigningSettings, SignRequest } from './place.ts';
 
 /** A signing key that is kept outside. */
-export interface HeldKey {
+export interface ExternalKey {
   kid: string;
   alg: SigningAlg;
   /** Public members only. */
@@ -24,11 +24,11 @@ export interface HeldKey {
 
 export interface KeyHolder {
   /** Returns the keys for our algorithms, oldest first. @throws Error with the cause. */
-  keys(): Promise<HeldKey[]>;
+  keys(): Promise<ExternalKey[]>;
   /** Signs, and verifies the signature. @throws AuthError 503 when there is none, or a wrong one. */
   sign(request: SignRequest, publicKey: KeyObject): Promise<Buffer>;
   /** Whether it has signed recently, and has not failed since. */
-  isWell(): boolean;
+  isHealthy(): boolean;
 }
 
 /** Default time limit of a signature, milliseconds. */
@@ -71,7 +71,7 @@ function keyHolder(place: KeyPlace, { log, clock, timeout = TIMEOUT }: HolderDep
     if (left <= 0) throw new Error('too many signatures were before it');
     const answer = await place.sign(request, AbortSignal.timeout(left));
     const signature = alg === 'ES256' ? joseSignature(answer) : Buffer.from(answer);
-    if (await verifies(alg, publicKey, { data, signature })) return signature;
+    if (await verifySignature(alg, publicKey, { data, signature })) return signature;
     throw new Error('what came back is no signature of the key over the data');
   };
   const sign: KeyHolder['sign'] = async (request, publicKey) => {
@@ -90,7 +90,7 @@ function keyHolder(place: KeyPlace, { log, clock, timeout = TIMEOUT }: HolderDep
   };
   return {
     sign,
-    isWell: () => wellAt !== undefined && clock() - wellAt < WELL,
+    isHealthy: () => wellAt !== undefined && clock() - wellAt < WELL,
     keys: async () =>
       (await place.keys(AbortSignal.timeout(timeout))).flatMap((given) => {
         const key = usable(given);
@@ -110,7 +110,7 @@ const KID = /^[\w.:/+=@-]{1,255}$/;
  * Returns a key without members that are not public; undefined for a key whose algorithm is not one of ours.
  * @throws Error for a key that is not fit for its algorithm.
  */
-function usable(given: Record<string, unknown>): Omit<HeldKey, 'sign'> | undefined {
+function usable(given: Record<string, unknown>): Omit<ExternalKey, 'sign'> | undefined {
   const { alg, kid } = given;
   if (!isSigningAlg(alg)) return undefined;
   if (typeof kid !== 'string' || !KID.test(kid))

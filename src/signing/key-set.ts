@@ -6,7 +6,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Store, Write } from '../store/contract.ts';
 import type { SigningKey } from '../tenant/snapshot.ts';
 import type { KeyHolder } from './holder.ts';
-import { type MadeKey, makeSigningKey, takeHeldKey } from './make-key.ts';
+import { externalKeyRecord, makeSigningKey, type NewKey } from './make-key.ts';
 
 /** The keys of an algorithm. */
 export interface KeySet {
@@ -16,34 +16,34 @@ export interface KeySet {
 }
 
 /** The role of a key in its set. */
-export type State = SigningKeyRecord['state'];
+export type KeyState = SigningKeyRecord['state'];
 
 /**
  * Reports whether a key is kept outside: its record has no part of a private key. A record that has lost only some of
  * these is damaged.
  */
-export function isHeld({ jwk }: Pick<SigningKey, 'jwk'>): boolean {
+export function isExternal({ jwk }: Pick<SigningKey, 'jwk'>): boolean {
   return jwk.d === undefined && jwk.p === undefined;
 }
 
 /** What keys are made from: by this process, or taken from the holder where there is one. */
-export interface Source {
+export interface KeySource {
   clock: Clock;
   commonName: string;
   holder: KeyHolder | undefined;
 }
 
 /** Reports whether a next key is kept where keys are kept now. */
-export function isFit(next: SigningKey | undefined, holder: KeyHolder | undefined): boolean {
-  return next !== undefined && isHeld(next) === (holder !== undefined);
+export function isInPlace(next: SigningKey | undefined, holder: KeyHolder | undefined): boolean {
+  return next !== undefined && isExternal(next) === (holder !== undefined);
 }
 
 /** Returns a function that returns a new key at each call; undefined where the holder has no further one. */
 export async function keySupply(
-  { clock, commonName, holder }: Source,
+  { clock, commonName, holder }: KeySource,
   alg: SigningAlg,
   present: readonly (SigningKey | undefined)[],
-): Promise<() => Promise<MadeKey | undefined>> {
+): Promise<() => Promise<NewKey | undefined>> {
   if (holder === undefined) return () => makeSigningKey(clock, commonName, alg);
   const taken = new Set(present.map((key) => key?.id));
   const keys = (await holder.keys()).filter((key) => key.alg === alg);
@@ -51,14 +51,14 @@ export async function keySupply(
   const fresh = keys.slice(keys.findLastIndex(({ kid }) => taken.has(kid)) + 1);
   return async () => {
     const key = fresh.shift();
-    return key && takeHeldKey(clock, commonName, key);
+    return key && externalKeyRecord(clock, commonName, key);
   };
 }
 
 /** Reads the keys of an algorithm. */
 export async function keySet(store: Store, alg: SigningAlg): Promise<KeySet> {
   const keys = store.collection('signingKeys');
-  const of = async (state: State) =>
+  const of = async (state: KeyState) =>
     (await keys.findBy('state', state)).filter(({ jwk }) => jwk.alg === alg) as SigningKey[];
   const [[current], [next], previous] = await Promise.all([of('current'), of('next'), of('previous')]);
   return { current, next, previous };
@@ -69,20 +69,20 @@ export async function keySet(store: Store, alg: SigningAlg): Promise<KeySet> {
  * @returns the `kid` of the new current key, and the writes.
  * @throws AuthError 409 when there is no further key; the writes throw it when the set was rotated meanwhile.
  */
-export async function turn(
-  source: Source,
+export async function prepareRotation(
+  source: KeySource,
   alg: SigningAlg,
   { current, next, previous }: KeySet,
 ): Promise<{ kid: string; writes: Write[] }> {
   const collection = 'signingKeys';
   const supply = await keySupply(source, alg, [current, next, ...previous]);
-  const isNextFit = isFit(next, source.holder);
+  const isNextFit = isInPlace(next, source.holder);
   const follows = isNextFit ? next : await supply();
   if (follows === undefined) {
     throw new AuthError(409, 'conflict', `There is no further ${alg} key: make one where the keys are kept.`);
   }
   const added = await supply();
-  const to = (from: SigningKey, state: State): Write => ({
+  const to = (from: SigningKey, state: KeyState): Write => ({
     collection,
     update: from.id,
     change: (now) => {

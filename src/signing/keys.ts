@@ -8,8 +8,17 @@ import type { Clock } from '../runtime/clock.ts';
 import { type Store, UniqueKeyError, type Write } from '../store/contract.ts';
 import type { SigningKey } from '../tenant/snapshot.ts';
 import type { KeyHolder } from './holder.ts';
-import { isFit, isHeld, type KeySet, keySet, keySupply, type Source, type State, turn } from './key-set.ts';
-import type { MadeKey } from './make-key.ts';
+import {
+  isExternal,
+  isInPlace,
+  type KeySet,
+  type KeySource,
+  type KeyState,
+  keySet,
+  keySupply,
+  prepareRotation,
+} from './key-set.ts';
+import type { NewKey } from './make-key.ts';
 
 /**
  * Makes the tenant's keys of some algorithms if there have never been any, and checks those that there are.
@@ -36,12 +45,12 @@ export async function ensureSigningKeys(
       );
     }
     for (const key of [current, next, ...previous]) if (key !== undefined) refuseDamaged(key);
-    if (current !== undefined && isHeld(current) && holder === undefined) {
+    if (current !== undefined && isExternal(current) && holder === undefined) {
       throw new Error(
         `the ${alg} key ${current.id} is kept outside of the store: set SIGNING to where, or make new keys here by \`gatehouse keys rotate\``,
       );
     }
-    const complete = current !== undefined && isFit(next, holder);
+    const complete = current !== undefined && isInPlace(next, holder);
     if (known !== undefined && complete) continue;
     const source = { clock, commonName, holder };
     const isFirst = known === undefined;
@@ -60,15 +69,15 @@ async function isPerhapsServed(store: Store): Promise<boolean> {
 async function publishFirst(
   store: Store,
   alg: SigningAlg,
-  { set, source, isFirst }: { set: KeySet; source: Source; isFirst: boolean },
+  { set, source, isFirst }: { set: KeySet; source: KeySource; isFirst: boolean },
 ): Promise<void> {
-  if (!isFit(set.next, source.holder) && !(await addNext(store, alg, { set, source, isFirst })))
+  if (!isInPlace(set.next, source.holder) && !(await addNext(store, alg, { set, source, isFirst })))
     throw new Error(`there is no ${alg} key where SIGNING says that keys are`);
   const { next, current } = await keySet(store, alg);
   if (next === undefined || current !== undefined) return;
   await published(next, source.clock);
   try {
-    const { writes } = await turn(source, alg, await keySet(store, alg));
+    const { writes } = await prepareRotation(source, alg, await keySet(store, alg));
     await store.batch(writes);
   } catch (thrown) {
     // Another process was first.
@@ -83,7 +92,7 @@ async function publishFirst(
 async function addNext(
   store: Store,
   alg: SigningAlg,
-  { set: { current, next, previous }, source, isFirst }: { set: KeySet; source: Source; isFirst: boolean },
+  { set: { current, next, previous }, source, isFirst }: { set: KeySet; source: KeySource; isFirst: boolean },
 ): Promise<boolean> {
   const supply = await keySupply(source, alg, [current, next, ...previous]);
   const key = await supply();
@@ -117,20 +126,20 @@ async function makeMissing(
   store: Store,
   alg: SigningAlg,
   { current, next, previous }: KeySet,
-  { source, isFirst }: { source: Source; isFirst: boolean },
+  { source, isFirst }: { source: KeySource; isFirst: boolean },
 ): Promise<void> {
   const supply = await keySupply(source, alg, [current, next, ...previous]);
   const first = current ?? (await supply());
   if (first === undefined) throw new Error(`there is no ${alg} key where SIGNING says that keys are`);
-  const second = isFit(next, source.holder) ? undefined : await supply();
+  const second = isInPlace(next, source.holder) ? undefined : await supply();
   const id = signingCheck(alg);
-  const insert = (key: MadeKey, state: State): Write => ({
+  const insert = (key: NewKey, state: KeyState): Write => ({
     collection: 'signingKeys',
     insert: { ...key, state },
   });
   const writes: Write[] = [
     ...(isFirst ? [{ collection: 'keyChecks', insert: { id, value: first.id } } as const] : []),
-    ...(current === undefined ? [insert(first as MadeKey, 'current')] : []),
+    ...(current === undefined ? [insert(first as NewKey, 'current')] : []),
     // A next key that is kept elsewhere has signed nothing yet.
     ...(second !== undefined && next !== undefined
       ? [{ collection: 'signingKeys', delete: next.id } as const]
@@ -147,7 +156,7 @@ async function makeMissing(
 
 function refuseDamaged(key: SigningKey): void {
   const { id, jwk } = key;
-  const read = isHeld(key) ? createPublicKey : createPrivateKey;
+  const read = isExternal(key) ? createPublicKey : createPrivateKey;
   try {
     read({ key: jwk as JsonWebKey, format: 'jwk' });
   } catch (cause) {
@@ -185,14 +194,14 @@ export async function rotateSigningKeys(
   if (await isPerhapsServed(store)) {
     for (const { alg, set } of await setsNow()) {
       // By then the last rotation has reached all processes, too, so none signs with the key that this one removes.
-      if (set.current !== undefined && !isFit(set.next, holder))
+      if (set.current !== undefined && !isInPlace(set.next, holder))
         await addNext(store, alg, { set, source, isFirst: false });
       const { next } = await keySet(store, alg);
       if (next !== undefined) await published(next, clock);
     }
   }
   const rotated = await setsNow();
-  const turns = await Promise.all(rotated.map(({ alg, set }) => turn(source, alg, set)));
+  const turns = await Promise.all(rotated.map(({ alg, set }) => prepareRotation(source, alg, set)));
   // In one batch: a server that signs meanwhile has either the old keys or the new ones, never none.
   await store.batch(turns.flatMap(({ writes }) => writes));
   return turns[0]?.kid ?? '';

@@ -45,7 +45,7 @@ export function signLocally(alg: SignatureAlg, key: KeyObject, data: Uint8Array)
 }
 
 /** Reports whether a signature was made by a key. @param key public. */
-export function verifies(
+export function verifySignature(
   alg: SignatureAlg,
   key: KeyObject,
   { data, signature }: { data: Uint8Array; signature: Uint8Array },

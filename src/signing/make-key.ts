@@ -10,7 +10,7 @@ import {
 } from 'jose';
 import type { SigningKeyRecord } from '../records/engine.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
-import type { HeldKey } from './holder.ts';
+import type { ExternalKey } from './holder.ts';
 
 /** Ten years. Relying parties check the key set, not this certificate, but some parse it. */
 const CERTIFICATE_DAYS = 3650;
@@ -26,7 +26,7 @@ const CERTIFIED = {
 } as const;
 
 /** A key that has no role in its set yet. */
-export type MadeKey = Omit<SigningKeyRecord, 'state'>;
+export type NewKey = Omit<SigningKeyRecord, 'state'>;
 
 function kindOf(alg: string): 'RSA' | 'EC' | 'OKP' {
   if (alg === 'EdDSA') return 'OKP';
@@ -37,7 +37,7 @@ function kindOf(alg: string): 'RSA' | 'EC' | 'OKP' {
  * Makes a key for an algorithm (RSA of 2048 bits, P-256, or Ed25519), with a self-signed certificate of ten years.
  * @param alg the only algorithm that its JWK is used with (RFC 8725 §3.1).
  */
-export async function makeSigningKey(clock: Clock, commonName: string, alg = 'RS256'): Promise<MadeKey> {
+export async function makeSigningKey(clock: Clock, commonName: string, alg = 'RS256'): Promise<NewKey> {
   const kind = kindOf(alg);
   // An RSA key is generated for RS256, so that it can sign its certificate. Its `alg` decides what it signs later.
   const made = kind === 'RSA' ? 'RS256' : alg;
@@ -56,7 +56,7 @@ export async function makeSigningKey(clock: Clock, commonName: string, alg = 'RS
  * Makes the record of a key that is kept outside: its public key, and a certificate signed by it.
  * @throws AuthError 503 when its holder does not sign.
  */
-export async function takeHeldKey(clock: Clock, commonName: string, key: HeldKey): Promise<MadeKey> {
+export async function externalKeyRecord(clock: Clock, commonName: string, key: ExternalKey): Promise<NewKey> {
   const { kid, alg, jwk } = key;
   const publicKey = (await importJWK({ ...jwk, alg } as JWK, alg, { extractable: true })) as CryptoKey;
   const kind = alg === 'PS256' ? 'PSS' : kindOf(alg);

@@ -6,7 +6,7 @@ import type { Store } from '../store/contract.ts';
 import { type Config, derived } from '../tenant/config.ts';
 import { keysFor, type SigningKey } from '../tenant/snapshot.ts';
 import type { KeyHolder } from './holder.ts';
-import { isHeld } from './key-set.ts';
+import { isExternal } from './key-set.ts';
 import { ensureSigningKeys } from './keys.ts';
 import { type SignatureAlg, signLocally } from './local.ts';
 
@@ -56,7 +56,7 @@ export function createSigning(deps: SigningDependencies): Signing {
   const { isMissing, make } = maker(deps);
   // The configuration and its keys are read together, so `missing` changes with them.
   const missing = derived(config.signingAlgs, (algs) => [...algs].filter(isMissing));
-  const held = () => config.signingKeys().filter((key) => key.state !== 'previous' && isHeld(key));
+  const held = () => config.signingKeys().filter((key) => key.state !== 'previous' && isExternal(key));
   const tried = ({ id, jwk }: SigningKey) => sign(jwk.alg as SigningAlg, id, TRIAL);
   let trial: Promise<void> | undefined;
   return {
@@ -69,7 +69,7 @@ export function createSigning(deps: SigningDependencies): Signing {
       return current;
     },
     ready: () => {
-      const [key] = holder === undefined || holder.isWell() ? [] : held();
+      const [key] = holder === undefined || holder.isHealthy() ? [] : held();
       if (key === undefined) return undefined;
       // Concurrent requests share one trial.
       trial ??= tried(key)
@@ -110,7 +110,7 @@ function signer({ config, holder }: SigningDependencies): Sign {
     const key = config.signingKeys().find(({ id }) => id === kid);
     if (key === undefined) throw new Error(`there is no signing key ${kid}`);
     if (!isKeyFor(key, alg)) throw new Error(`the signing key ${kid} is not for ${alg}`);
-    if (!isHeld(key)) return signLocally(alg, keyObject(key, createPrivateKey), data);
+    if (!isExternal(key)) return signLocally(alg, keyObject(key, createPrivateKey), data);
     if (holder === undefined)
       throw new Error(`the signing key ${kid} is kept outside, and SIGNING does not say where`);
     return holder.sign({ alg, kid, data }, keyObject(key, createPublicKey));

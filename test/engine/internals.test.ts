@@ -7,7 +7,7 @@ import {
   engineClientAuthentication,
   issueTokenResponse,
 } from '../../src/engine/internals.ts';
-import { readOwnParameters } from '../../src/engine/token-parameters.ts';
+import { readGrantParameters } from '../../src/engine/token-parameters.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -44,7 +44,7 @@ describe('the inner modules of oidc-provider that we import', () => {
       ['a', new Set(['grant_type', 'of_a'])],
     ]);
     let asked: unknown;
-    readOwnParameters(known, () => asked);
+    readGrantParameters(known, () => asked);
     for (const name of ['of_a', 'of_b']) all.add(name);
     const read = (grantType?: unknown) => {
       asked = grantType;

@@ -38,13 +38,13 @@ describe('the sessions of a user', () => {
     const channels: LogoutChannel[] = [
       {
         name: 'failing',
-        sessionEnded: async () => {
+        notify: async () => {
           throw new Error('not today');
         },
       },
       {
         name: 'test',
-        sessionEnded: async (session, browser) => {
+        notify: async (session, browser) => {
           told.push(session);
           return browser === undefined ? undefined : `https://way.test/?then=${browser.returnTo}`;
         },
@@ -73,7 +73,7 @@ describe('the sessions of a user', () => {
       tickets: createLoginTickets(challenges, systemRandom),
       grants: [],
       events: createEvents({
-        store: store,
+        store,
         clock: Date.now,
         random: systemRandom,
         log,

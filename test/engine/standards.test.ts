@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
-import { waitForProofs } from '../../src/engine/early-proofs.ts';
+import { waitForEarlyProofs } from '../../src/engine/early-proofs.ts';
 import { type Answer, createAgent } from '../support/agent.ts';
 import { clientKey } from '../support/client-key.ts';
 import { createProver, type Prover } from '../support/dpop.ts';
@@ -167,7 +167,7 @@ describe('the FAPI standards', () => {
       const soon = Math.floor(Date.now() / 1000) + 8;
       const ahead = await prover.proof('POST', server.url, { payload: { nbf: soon } });
       const order: string[] = [];
-      const pass = waitForProofs({ wallClock: () => soon * 1000 - 300 }, 1);
+      const pass = waitForEarlyProofs({ wallClock: () => soon * 1000 - 300 }, 1);
       const first = pass({ get: () => ahead } as never, async () => void order.push('first'));
       await pass({ get: () => ahead } as never, async () => void order.push('beyond'));
       await first;

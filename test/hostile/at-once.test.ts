@@ -1,6 +1,6 @@
 // Concurrent additions and changes through the functions that every request uses: none is lost.
 import { expect } from 'chai';
-import { OIDC, rememberConsent } from '../../src/engine/grants.ts';
+import { OIDC_CONSENT_KEY, rememberConsent } from '../../src/engine/grants.ts';
 import { consentId } from '../../src/records/engine.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
@@ -24,13 +24,15 @@ describe('concurrent changes', () => {
       await Promise.all(
         scopes.map(async (scope, i) => {
           await turns(Math.floor(random() * 2));
-          await rememberConsent(server.store, user, 'third', { [i % 2 === 0 ? OIDC : 'urn:api']: [scope] });
+          await rememberConsent(server.store, user, 'third', {
+            [i % 2 === 0 ? OIDC_CONSENT_KEY : 'urn:api']: [scope],
+          });
         }),
       );
       const kept = await server.store.collection('consents').get(consentId(user, 'third'));
-      expect([...(kept?.scopes[OIDC] ?? []), ...(kept?.scopes['urn:api'] ?? [])].sort()).to.deep.equal(
-        scopes,
-      );
+      expect(
+        [...(kept?.scopes[OIDC_CONSENT_KEY] ?? []), ...(kept?.scopes['urn:api'] ?? [])].sort(),
+      ).to.deep.equal(scopes);
     });
   }
 

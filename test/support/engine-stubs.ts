@@ -8,12 +8,12 @@ import { clientCertificates } from '../../src/tls/client-certificates.ts';
 /** A second factor that is never required. */
 export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[] } = {
   secondFactor: {
-    isDemanded: async () => false,
-    standingOf: async () => 'none',
+    isRequired: async () => false,
+    availabilityOf: async () => 'unavailable',
     challenge: async () => '/',
     isRemembered: async () => false,
-    wasGiven: () => false,
-    enrolled: async () => [],
+    includesFactor: () => false,
+    enrolledFactors: async () => [],
     factorsOf: async () => '',
     tokenClaims: async () => ({}),
     refusal: async () => {

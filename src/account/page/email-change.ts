@@ -1,7 +1,7 @@
 // A change of the e-mail address: allowed by a link sent to the old address, if that is verified, and proved by a
 // link sent to the new one. Nothing changes before both were used.
 import type { Messages } from '../../delivery/messages.ts';
-import { admissionOf, isCurrent } from '../../engine/admission.ts';
+import { admissionOf, isCredentialCurrent } from '../../engine/admission.ts';
 import type { Sessions } from '../../engine/sessions.ts';
 import type { Languages } from '../../http/languages.ts';
 import type { Challenges, VerifiedChallenge } from '../../protection/challenges.ts';
@@ -165,7 +165,7 @@ export async function useChange(
   }
   // A password set from here on ends the change, because the account may have been recovered from an attacker.
   const { credentialVersion, from } = stored;
-  if (!(await isCurrent(deps.users, { userId: user.id, credentialVersion }))) return 'expired';
+  if (!(await isCredentialCurrent(deps.users, { userId: user.id, credentialVersion }))) return 'expired';
   const isUnchanged = (current: User) =>
     current.email === from && current.last_password_reset === user.last_password_reset;
   const change = { email: stored.email, email_verified: true };

@@ -75,7 +75,7 @@ async function startLogin(
   ctx: Context,
   { client, ...request }: { client: Client; params: Record<string, string>; data: Record<string, unknown> },
 ): Promise<void> {
-  ctx.redirect(await accountLogins.begin(ctx, { clientId: client.client_id, ...request }));
+  ctx.redirect(await accountLogins.start(ctx, { clientId: client.client_id, ...request }));
   // A 303 turns a POST into a GET (RFC 9110 §15.4.4).
   ctx.status = 303;
 }

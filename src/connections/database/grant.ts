@@ -1,6 +1,6 @@
 // The password grants (RFC 6749 §4.3): the tenant's default directory, or a named realm.
 import { z } from 'zod';
-import type { GrantDeclaration, Granted, GrantRequest } from '../../engine/tokens.ts';
+import type { GrantDeclaration, GrantedLogin, GrantRequest } from '../../engine/tokens.ts';
 import { requiredField } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { required } from '../../http/parameter-schemas.ts';
@@ -56,7 +56,7 @@ async function authenticate(
   deps: PasswordGrantDependencies,
   { params, clientId, ctx, ip, browser }: GrantRequest,
   realm: string,
-): Promise<Granted> {
+): Promise<GrantedLogin> {
   const identifier = requiredField(params, 'username');
   const password = requiredField(params, 'password');
   const { connection, strategy } = await databaseFor(deps.config, { clientId, realm });

@@ -10,7 +10,7 @@ import { rolesOf } from '../../engine/login-event.ts';
 import type { Organizations } from '../../engine/organizations.ts';
 import type { SecondFactor } from '../../engine/second-factor.ts';
 import { localeOf } from '../../engine/transaction-event.ts';
-import type { Returned } from '../../engine/waiting-actions.ts';
+import type { ReturnResult } from '../../engine/waiting-actions.ts';
 import type { ActionRedirects } from '../../flow/action-redirects.ts';
 import { browserCookie } from '../../http/browser-cookie.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -35,7 +35,7 @@ export interface ResetChallengeDependencies {
   random: Random;
   store: Store;
   users: Users;
-  secondFactor: Pick<SecondFactor, 'challenge' | 'enrolled' | 'standingOf'>;
+  secondFactor: Pick<SecondFactor, 'challenge' | 'enrolledFactors' | 'availabilityOf'>;
   wallClock: Clock;
 }
 
@@ -89,7 +89,7 @@ export function isAllowed(
 export async function challengeReset(
   deps: ResetChallengeDependencies,
   ctx: Context,
-  { ticket, open, returned }: { ticket: string; open: OpenReset; returned?: Returned | undefined },
+  { ticket, open, returned }: { ticket: string; open: OpenReset; returned?: ReturnResult | undefined },
 ): Promise<string | undefined> {
   const { actions, challenges, random, secondFactor } = deps;
   if (!actions.isBound(TRIGGER)) return '';
@@ -122,12 +122,12 @@ export async function challengeReset(
   }
   if (redirect !== undefined) {
     const url = new URL(redirect);
-    url.searchParams.set('state', await deps.actionRedirects.begin(ctx, { ...back, userId: user.id }));
+    url.searchParams.set('state', await deps.actionRedirects.start(ctx, { ...back, userId: user.id }));
     ctx.redirect(url.href);
     return undefined;
   }
   if (factors !== undefined) {
-    if ((await secondFactor.standingOf(user, factors, [])) !== 'open') throw refuse(NOT_OFFERED);
+    if ((await secondFactor.availabilityOf(user, factors, [])) !== 'available') throw refuse(NOT_OFFERED);
     const { clientId } = clientOfReset(open);
     ctx.redirect(await secondFactor.challenge(ctx, { user, clientId, factors, back }));
     return undefined;
@@ -141,7 +141,7 @@ export async function challengeReset(
 const NOT_OFFERED = 'A second factor is required that the user has not, or the tenant has not.';
 
 /** Returns the types of the second factors given so far. */
-function givenIn({ given = [] }: Kept, returned: Returned | undefined): readonly string[] {
+function givenIn({ given = [] }: Kept, returned: ReturnResult | undefined): readonly string[] {
   if (returned === undefined) return [];
   return 'factor' in returned ? [...given, returned.factor] : given;
 }
@@ -150,7 +150,7 @@ function givenIn({ given = [] }: Kept, returned: Returned | undefined): readonly
 function progressOf(
   { progress }: Kept,
   { request }: Record<string, unknown>,
-  returned: Returned | undefined,
+  returned: ReturnResult | undefined,
 ): Progress | undefined {
   if (returned === undefined || progress === undefined) return undefined;
   return 'factor' in returned ? progress : { ...progress, request: { ...(request as object), ...returned } };
@@ -172,7 +172,7 @@ export async function takeReturned(
   { actionRedirects }: Pick<ResetChallengeDependencies, 'actionRedirects'>,
   ctx: Context,
   { ticket, open }: { ticket: string; open: OpenReset },
-): Promise<Returned | undefined> {
+): Promise<ReturnResult | undefined> {
   const { ticket: returnTicket } = ctx.query;
   const { step } = keptOf(open);
   if (typeof returnTicket !== 'string' || step === undefined) return undefined;
@@ -192,7 +192,7 @@ async function eventOf(
   const { clientId } = clientOfReset(open);
   const client = clientId === undefined ? undefined : await config.client(clientId);
   const [enrolledFactors, identities, roles] = await Promise.all([
-    secondFactor.enrolled(user),
+    secondFactor.enrolledFactors(user),
     users.identitiesOf(user.id),
     rolesOf({ store, organizations }, { user, organization: undefined }),
   ]);

@@ -2,7 +2,7 @@
 // a login ticket, and submits it. The user is logged in only when the form is submitted.
 import type { Context } from 'koa';
 import { interactionPath, requestExpired, type WaitingRequest } from '../../engine/pending-interaction.ts';
-import { uidOfState, waitingState } from '../../engine/repeat.ts';
+import { uidOfState, waitingState } from '../../engine/restarted-request.ts';
 import { waitsForLogin } from '../../flow/next.ts';
 import type { HostedDependencies } from '../../flow/request-page.ts';
 import { tenantName } from '../../flow/widget.ts';

@@ -4,16 +4,16 @@ import type { Actions } from '../../actions/actions.ts';
 import type { ActionOutcome } from '../../actions/commands.ts';
 import type { Actor } from '../../actions/exchange-asked.ts';
 import { clientOf, userOf as factsOf, identityOf } from '../../actions/facts.ts';
-import { apiOf, engineRequestOf, organizationPart } from '../../engine/action-event.ts';
-import { keepMetadata } from '../../engine/action-metadata.ts';
+import { apiOf, engineRequestOf, organizationEvent } from '../../engine/action-event.ts';
+import { storeMetadata } from '../../engine/action-metadata.ts';
 import { requestedAudience } from '../../engine/audience.ts';
-import { keepActor, keepExchangeEvents } from '../../engine/exchanged.ts';
+import { setActor, setExchangeEvents } from '../../engine/exchange-context.ts';
 import { namedOrganization } from '../../engine/organization-parameter.ts';
 import type { SecondFactor } from '../../engine/second-factor.ts';
 import {
   issueTransferToken,
   refuseTransfer,
-  transferAsked,
+  transferAudienceOf,
   transferFrom,
 } from '../../engine/session-transfer.ts';
 import { ACCESS_TOKEN, type ExchangeToken, ID_TOKEN } from '../../engine/token-exchange.ts';
@@ -37,7 +37,7 @@ interface CustomExchangeDependencies extends ExchangedUserDependencies {
   /** Returns the user of an actor's ID token; undefined if the token is not valid. */
   actorOfIdToken(token: string): Promise<User | undefined>;
   /** Returns the second factors that a user has enrolled. */
-  enrolledFactors: SecondFactor['enrolled'];
+  enrolledFactors: SecondFactor['enrolledFactors'];
   actions: Pick<Actions, 'run' | 'refused'>;
   attempts: Attempts;
   /** The time of day, for the time of a login. */
@@ -57,7 +57,7 @@ export function customExchange(deps: CustomExchangeDependencies): ExchangeToken 
     const { clientId, params, ip, ctx } = request;
     const profile = deps.config.exchangeProfile(params.subject_token_type ?? '');
     if (profile === undefined) return undefined;
-    keepExchangeEvents(ctx, { success: 'secte', failure: 'fecte' });
+    setExchangeEvents(ctx, { success: 'secte', failure: 'fecte' });
     const client = refuseUnfit(await deps.config.client(clientId), request);
     const outcome = await runAction(deps, request, { client, profile });
     const { user, connection } = await userOf(deps, request, outcome);
@@ -72,8 +72,9 @@ export function customExchange(deps: CustomExchangeDependencies): ExchangeToken 
       ip,
       credentialVersion: await deps.users.credentialVersion(user.id),
     };
-    if (transferAsked(ctx) !== undefined) return handedOver(deps, request, { login, actor, organization });
-    if (actor !== undefined) keepActor(ctx, actor);
+    if (transferAudienceOf(ctx) !== undefined)
+      return handedOver(deps, request, { login, actor, organization });
+    if (actor !== undefined) setActor(ctx, actor);
     return { login, organization, extra: { issued_token_type: ACCESS_TOKEN } };
   };
 }
@@ -117,7 +118,7 @@ function refuseUnfit(client: Client | undefined, { params, ctx }: GrantRequest):
     );
   if (requested !== undefined && requested !== ACCESS_TOKEN)
     throw new AuthError(400, 'invalid_request', 'The requested_token_type is not supported.');
-  if (transferAsked(ctx) === undefined) return client;
+  if (transferAudienceOf(ctx) === undefined) return client;
   refuseTransfer(client);
   // A session transfer token gives a session of any user, so the client has to authenticate.
   if (authenticationMethod(client) === 'none')
@@ -141,8 +142,8 @@ async function runAction(
     throw new AuthError(400, 'invalid_request', 'The action for this subject_token_type is not deployed.');
   const event = {
     client: clientOf(client, clientId),
-    ...apiOf(transferAsked(ctx) ?? requestedAudience(params)),
-    ...(await organizationPart(config, params.organization)),
+    ...apiOf(transferAudienceOf(ctx) ?? requestedAudience(params)),
+    ...(await organizationEvent(config, params.organization)),
     request: engineRequestOf(ctx),
     transaction: { ...transactionOf(params), ...(await actorPart(deps, params)) },
   };
@@ -212,6 +213,6 @@ async function userOf(
     userId: found.user.id,
     about: { ...about, user_id: found.user.id },
   } as const;
-  await keepMetadata(deps, to, outcome);
+  await storeMetadata(deps, to, outcome);
   return found;
 }

@@ -65,7 +65,7 @@ async function showOffer(deps: LinkingRouteDependencies, ctx: Context, page: Req
 async function accept({ interactions }: LinkingRouteDependencies, ctx: Context, page: RequestPage) {
   const { link, uid } = page.pending;
   if (link === undefined) throw requestExpired();
-  await interactions.keepLink(ctx, { ...link, isAccepted: true, isOther: false });
+  await interactions.storeLink(ctx, { ...link, isAccepted: true, isOther: false });
   ctx.redirect(`/u/${uid}`);
 }
 
@@ -78,6 +78,6 @@ async function decline(deps: LinkingRouteDependencies, ctx: Context, page: Reque
   const about = { client_id: clientId, connection: login.connection, user_id: login.userId, ip: ctx.ip };
   deps.events.record({ ...about, type: 'account_link_declined' });
   // Without the link, the request no longer waits for the connection of the other account.
-  await deps.interactions.keepLink(ctx, undefined);
+  await deps.interactions.storeLink(ctx, undefined);
   await deps.finish.resume(ctx, await deps.interactions.pending(ctx), login);
 }

@@ -13,7 +13,7 @@ export interface EnrollmentDependencies {
   config: Config;
   store: Store;
   users: Pick<Users, 'get'>;
-  secondFactor: Pick<SecondFactor, 'enrolled'>;
+  secondFactor: Pick<SecondFactor, 'enrolledFactors'>;
 }
 
 /** The cookie of a browser whose user declined for now, and its lifetime in milliseconds. */
@@ -69,5 +69,5 @@ async function hasSecondFactor(
     store.collection('authenticators').findBy('user', userId),
   ]);
   if (kept.some(({ active }) => active)) return true;
-  return user !== undefined && (await secondFactor.enrolled(user)).length > 0;
+  return user !== undefined && (await secondFactor.enrolledFactors(user)).length > 0;
 }

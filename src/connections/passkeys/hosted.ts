@@ -6,12 +6,12 @@ import { requestExpired } from '../../engine/pending-interaction.ts';
 import { OFFER_STEP } from '../../flow/finish.ts';
 import { waitsForLogin } from '../../flow/next.ts';
 import {
+  acceptsConnection,
   openRequestPage,
   pageModel,
   type RequestPage,
   renderPage,
   requestLanguages,
-  takesConnection,
 } from '../../flow/request-page.ts';
 import type { ShowNext } from '../../flow/routes.ts';
 import { formFields } from '../../http/body-fields.ts';
@@ -104,7 +104,7 @@ async function logIn(deps: PasskeyPagesDependencies, ctx: Context, page: Request
   if (ended?.session.request !== pending.uid) return deps.showNext(ctx, page);
   const usable = await usableConnections(deps.config, pending.clientId, pending.params.organization);
   const taken = usable.filter(
-    ({ connection }) => takesConnection(pending, connection) && passkeyOptions(connection) !== undefined,
+    ({ connection }) => acceptsConnection(pending, connection) && passkeyOptions(connection) !== undefined,
   );
   const answered = readAssertion(code);
   const used =
@@ -244,6 +244,6 @@ async function tellOwner(
 
 /** Completes the login, with the checks that apply to every login. */
 async function completeLogin(deps: PasskeyPagesDependencies, ctx: Context, login: Login): Promise<void> {
-  await deps.interactions.keepOffer(ctx, { login, isAnswered: true });
+  await deps.interactions.storeOffer(ctx, { login, isAnswered: true });
   await deps.finish.resume(ctx, await deps.interactions.pending(ctx), login);
 }

@@ -4,6 +4,7 @@ import { askerOf } from '../../engine/action-event.ts';
 import { anonymousSessionPart } from '../../engine/anonymous-transfer.ts';
 import { waitsForLogin } from '../../flow/next.ts';
 import {
+  acceptsConnection,
   type HostedDependencies,
   openRequestPage,
   pageModel,
@@ -11,7 +12,6 @@ import {
   renderPage,
   requestLanguages,
   stepPath,
-  takesConnection,
   tooManyAlert,
 } from '../../flow/request-page.ts';
 import { formFields } from '../../http/body-fields.ts';
@@ -86,7 +86,7 @@ async function open(deps: PasswordlessPagesDependencies, ctx: Context): Promise<
     return undefined;
   }
   const name = String(ctx.params.connection);
-  if (!takesConnection(page.pending, { name })) {
+  if (!acceptsConnection(page.pending, { name })) {
     ctx.redirect(`/u/${page.pending.uid}`);
     return undefined;
   }

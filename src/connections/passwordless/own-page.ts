@@ -2,7 +2,7 @@
 // browser and its CSRF token authenticate the page instead.
 import type { Context } from 'koa';
 import type { Interactions } from '../../engine/pending-interaction.ts';
-import { uidOfState } from '../../engine/repeat.ts';
+import { uidOfState } from '../../engine/restarted-request.ts';
 import type { Csrf } from '../../http/csrf.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';

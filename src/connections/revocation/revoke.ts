@@ -3,7 +3,7 @@
 import { errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { isFirstUse } from '../../engine/request-replay.ts';
+import { recordUse } from '../../engine/request-replay.ts';
 import type { Sessions } from '../../engine/sessions.ts';
 import { bodyOf } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -69,7 +69,7 @@ export async function revokeGlobally(deps: RevocationDependencies, ctx: Context)
   // out of the comparison, because some algorithms allow several signatures of the same content.
   const signed = jwt.slice(0, jwt.lastIndexOf('.'));
   const forgotten = epochSeconds(wallClock) + FRESH + 2 * TOLERANCE;
-  if (!(await isFirstUse(store, ['revocation', connection.name, signed], forgotten))) throw UNAUTHORIZED();
+  if (!(await recordUse(store, ['revocation', connection.name, signed], forgotten))) throw UNAUTHORIZED();
   const userIds = await usersOf(deps, connection, issuer, read.data.sub_id);
   const about = { connection: connection.name, ip: ctx.ip };
   if (userIds.length === 0) {

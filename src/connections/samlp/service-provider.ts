@@ -6,7 +6,7 @@ import type { SigningKeyRecord } from '../../records/engine.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { SamlpOptions } from '../../records/samlp-connection.ts';
 import type { Signer } from '../../saml-messages/signature.ts';
-import { isHeld } from '../../signing/key-set.ts';
+import { isExternal } from '../../signing/key-set.ts';
 import { JOSE_ALG, signLocally } from '../../signing/local.ts';
 import type { Sign } from '../../signing/signing.ts';
 import { keysFor, type SigningKey } from '../../tenant/snapshot.ts';
@@ -98,7 +98,7 @@ function kept(key: Frozen<SigningKeyRecord>): OwnKey {
 /** Returns a key of the tenant, which may be in an external key store. */
 function tenantKey(sign: Sign, key: SigningKey): OwnKey {
   return {
-    privateKey: isHeld(key) ? undefined : privateKeyOf(key),
+    privateKey: isExternal(key) ? undefined : privateKeyOf(key),
     ...publicPart(key),
     sign: (algorithm, octets) => sign(JOSE_ALG[algorithm], key.id, octets),
   };

@@ -1,7 +1,7 @@
 // Begins a login at an upstream provider for a waiting authorization request.
 import type { Context } from 'koa';
 import type { WaitingRequest } from '../../engine/pending-interaction.ts';
-import { upstreamAdditional } from '../../engine/request-extensions.ts';
+import { upstreamParameters } from '../../engine/request-extensions.ts';
 import type { Connection } from '../../records/collections.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import {
@@ -49,7 +49,7 @@ export async function beginUpstream(
     nonce,
     codeVerifier,
     params,
-    additional: upstreamAdditional(params),
+    additional: upstreamParameters(params),
   });
 }
 

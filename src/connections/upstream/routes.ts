@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { requestExpired } from '../../engine/pending-interaction.ts';
 import { waitsForLogin } from '../../flow/next.ts';
-import { openRequestPage, takesConnection } from '../../flow/request-page.ts';
+import { acceptsConnection, openRequestPage } from '../../flow/request-page.ts';
 import { bodyTexts, textsOf } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
@@ -45,7 +45,7 @@ async function leave(deps: UpstreamRouteDependencies, ctx: Context): Promise<voi
   const page = await openRequestPage(deps, ctx);
   const { pending, client, organization } = page;
   const name = String(ctx.params.connection);
-  if (!waitsForLogin(pending) || !takesConnection(pending, { name }))
+  if (!waitsForLogin(pending) || !acceptsConnection(pending, { name }))
     return ctx.redirect(`/u/${pending.uid}`);
   const asked = { clientId: client.client_id, connection: name, organization: organization?.id };
   const found = await resolveConnection(deps.config, asked, byRedirect);

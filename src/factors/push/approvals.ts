@@ -1,8 +1,8 @@
 // Logins that applications request without a browser (CIBA), approved on the user's devices.
 import {
-  answerBackchannel,
-  type WaitingBackchannel,
-  waitingBackchannel,
+  answerBackchannelRequest,
+  type WaitingBackchannelRequest,
+  waitingBackchannelRequests,
 } from '../../engine/backchannel-requests.ts';
 import type { Challenges } from '../../protection/challenges.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
@@ -51,8 +51,8 @@ export function approvingDevices(deps: {
 export async function waitingApprovals(
   deps: Pick<ApprovalDependencies, 'challenges'>,
   { active, user_id: userId }: Authenticator,
-): Promise<WaitingBackchannel[]> {
-  const waiting = active ? await waitingBackchannel(deps, userId) : [];
+): Promise<WaitingBackchannelRequest[]> {
+  const waiting = active ? await waitingBackchannelRequests(deps, userId) : [];
   return waiting.filter((one) => one.authorizationDetails === undefined && one.asksEachTime !== true);
 }
 
@@ -65,8 +65,8 @@ export async function answerApproval(
   const found = (await waitingApprovals(deps, device)).find((one) => one.id === id);
   if (found === undefined) return false;
   const { userId, connection } = found;
-  if (!isAllowed) return answerBackchannel(deps, found, undefined);
-  return answerBackchannel(deps, found, {
+  if (!isAllowed) return answerBackchannelRequest(deps, found, undefined);
+  return answerBackchannelRequest(deps, found, {
     userId,
     connection,
     amr: DEVICE_AMR,

@@ -9,7 +9,7 @@ import type { Challenges } from '../../protection/challenges.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import type { Events } from '../../tenant/events.ts';
 import { accessOf, accessToken } from './access.ts';
-import { beginSession, readSession, type SessionDependencies } from './session-token.ts';
+import { readSession, type SessionDependencies, startSession } from './session-token.ts';
 
 export interface AnonymousDependencies extends SessionDependencies {
   challenges: Pick<Challenges, 'issueTicket'>;
@@ -101,7 +101,7 @@ async function giveTokens(
   }
   // Before the session begins: a request that is refused must not begin one.
   const access = await accessOf(config, clientId, audience || undefined, scope);
-  const begun = given ? undefined : await beginSession(deps, clientId, noted);
+  const begun = given ? undefined : await startSession(deps, clientId, noted);
   const session = begun?.session ?? (await readSession(deps, clientId, given ?? ''));
   const { token, seconds } = await accessToken(deps, clientId, session, access);
   if (begun !== undefined) {

@@ -45,7 +45,7 @@ const ALG = 'RS256';
 const audienceOf = (issuer: string) => `${issuer}anonymous/token`;
 
 /** Begins a session. @returns the session, and its token. */
-export async function beginSession(
+export async function startSession(
   { issuer, config, random, signing, wallClock }: SessionDependencies,
   clientId: string,
   metadata: Metadata | undefined,

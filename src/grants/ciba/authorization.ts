@@ -3,8 +3,8 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import { detailsAskedFor } from '../../engine/authorization-details.ts';
 import { type BackchannelParameters, backchannelParameters } from '../../engine/backchannel-parameters.ts';
-import { BACKCHANNEL_INTERVAL, issueBackchannel } from '../../engine/backchannel-requests.ts';
-import { namesAllowed } from '../../engine/organization-parameter.ts';
+import { BACKCHANNEL_INTERVAL, issueBackchannelRequest } from '../../engine/backchannel-requests.ts';
+import { allowsOrganizationNames } from '../../engine/organization-parameter.ts';
 import { bodyFields, requiredField } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { CLIENT_FIELDS, optional, required } from '../../http/parameter-schemas.ts';
@@ -119,7 +119,7 @@ export async function authorizeBackchannel(
     ...(asks && { asksEachTime: true }),
     ...(acrValues.length > 0 && { acrValues }),
   };
-  const ticket = await issueBackchannel(deps, user.id, request, ttlSeconds);
+  const ticket = await issueBackchannelRequest(deps, user.id, request, ttlSeconds);
   const expiresAt = epochSeconds(deps.clock) + ttlSeconds;
   if (wake !== undefined) await wake();
   else await mailApproval(deps, { client, user, ip: ctx.ip, ttlSeconds });
@@ -183,7 +183,7 @@ async function organizationOf(
   if (usage === 'deny')
     throw refused('invalid_request', 'parameter organization is not allowed for this client');
   const found = await config.organization(sent);
-  if (found === undefined || (found.id !== sent && !namesAllowed(config)))
+  if (found === undefined || (found.id !== sent && !allowsOrganizationNames(config)))
     throw refused('invalid_request', 'the organization was not found');
   return found.id;
 }

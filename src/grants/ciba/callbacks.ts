@@ -5,7 +5,7 @@ import { addressesBelow, type OwnCallback } from '../../engine/own-callbacks.ts'
 export const CIBA_GRANT = 'urn:openid:params:grant-type:ciba';
 
 /** Path of the page where a user approves. */
-export const APPROVAL = '/approval';
+export const APPROVAL_PATH = '/approval';
 
 /** Returns the callbacks for applications with the CIBA grant. @param baseUrl our public origin. */
 export function approvalCallbacks(baseUrl: string): OwnCallback {
@@ -14,7 +14,7 @@ export function approvalCallbacks(baseUrl: string): OwnCallback {
     // Only first-party applications may use CIBA.
     needsConsent: false,
     protocol: 'oidc-ciba-web-link',
-    of: (clientId) => `${baseUrl}${APPROVAL}/callback/${encodeURIComponent(clientId)}`,
-    has: addressesBelow(baseUrl, APPROVAL),
+    of: (clientId) => `${baseUrl}${APPROVAL_PATH}/callback/${encodeURIComponent(clientId)}`,
+    has: addressesBelow(baseUrl, APPROVAL_PATH),
   };
 }

@@ -1,7 +1,7 @@
 // The CIBA grant, for a request that its user has approved (OpenID Connect CIBA Core 1.0 §10.1, §11).
 import { z } from 'zod';
 import { toResource } from '../../engine/audience.ts';
-import { type PolledBackchannel, pollBackchannel } from '../../engine/backchannel-requests.ts';
+import { type BackchannelPollResult, pollBackchannelRequest } from '../../engine/backchannel-requests.ts';
 import { completedRequest } from '../../engine/second-factor.ts';
 import type { GrantDeclaration } from '../../engine/tokens.ts';
 import { requiredField } from '../../http/body-fields.ts';
@@ -31,7 +31,7 @@ const SLOWER = 10;
  * applies to the application.
  */
 const REFUSALS: Readonly<
-  Record<Exclude<PolledBackchannel['is'], 'approved'> | 'expired', (isHeld: boolean) => AuthError>
+  Record<Exclude<BackchannelPollResult['is'], 'approved'> | 'expired', (isHeld: boolean) => AuthError>
 > = {
   pending: () => new AuthError(400, 'authorization_pending', 'The end-user authorization is pending'),
   // The standard's status (RFC 6749 §5.2) for applications with a compliance level; the hosted service's for
@@ -72,7 +72,7 @@ export const cibaGrant: GrantDeclaration<CibaGrantDependencies> = {
         `Grant type '${CIBA_GRANT}' not allowed for the client.`,
       );
     const { ticket, expiresAt } = readRequestId(client, requiredField(params, 'auth_req_id'));
-    const polled = await pollBackchannel(deps, ticket, clientId);
+    const polled = await pollBackchannelRequest(deps, ticket, clientId);
     const isOver = polled.is === 'unknown' && epochSeconds(deps.clock) >= expiresAt;
     if (polled.is === 'too-fast') ctx.set('retry-after', String(SLOWER));
     const isHeld = profileOf(client) !== undefined;

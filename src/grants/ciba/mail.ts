@@ -3,7 +3,7 @@
 import type { Messages } from '../../delivery/messages.ts';
 import type { Client } from '../../records/collections.ts';
 import type { User } from '../../users/user.ts';
-import { APPROVAL } from './callbacks.ts';
+import { APPROVAL_PATH } from './callbacks.ts';
 
 export interface MailDependencies {
   baseUrl: string;
@@ -19,7 +19,7 @@ export async function mailApproval(
   about: { client: Client; user: User; ip: string; ttlSeconds: number },
 ): Promise<void> {
   const { client, user, ip, ttlSeconds } = about;
-  const url = `${baseUrl}${APPROVAL}?client_id=${encodeURIComponent(client.client_id)}`;
+  const url = `${baseUrl}${APPROVAL_PATH}?client_id=${encodeURIComponent(client.client_id)}`;
   const notice = { to: user.email ?? '', application: client, user, url, ip, lifetimeInSeconds: ttlSeconds };
   await messages.post('async_approval', notice, { ttlSeconds });
 }

@@ -1,9 +1,9 @@
 // /approval: the page where a user who got an e-mail logs in and approves what an application asks for.
 import type { Context } from 'koa';
 import {
-  answerBackchannel,
-  type WaitingBackchannel,
-  waitingBackchannel,
+  answerBackchannelRequest,
+  type WaitingBackchannelRequest,
+  waitingBackchannelRequests,
 } from '../../engine/backchannel-requests.ts';
 import { isOidc } from '../../engine/missing-consent.ts';
 import { requestExpired } from '../../engine/pending-interaction.ts';
@@ -19,7 +19,7 @@ import { scopeValues } from '../../records/scope.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Login } from '../../users/login.ts';
-import { APPROVAL, CIBA_GRANT } from './callbacks.ts';
+import { APPROVAL_PATH, CIBA_GRANT } from './callbacks.ts';
 
 export interface ApprovalPageDependencies {
   approvalLogins: DelegatedLogins;
@@ -42,9 +42,9 @@ interface Approver {
 
 /** The routes of the pages. */
 export const approvalPageRoutes: RouteDeclarations<ApprovalPageDependencies> = {
-  [`GET ${APPROVAL}`]: { ...PAGE, handle: beginLogin },
-  [`POST ${APPROVAL}`]: { ...PAGE, handle: takeAnswer },
-  [`GET ${APPROVAL}/callback/:client`]: { ...PAGE, handle: finishLogin },
+  [`GET ${APPROVAL_PATH}`]: { ...PAGE, handle: beginLogin },
+  [`POST ${APPROVAL_PATH}`]: { ...PAGE, handle: takeAnswer },
+  [`GET ${APPROVAL_PATH}/callback/:client`]: { ...PAGE, handle: finishLogin },
 };
 
 async function beginLogin({ approvalLogins, config }: ApprovalPageDependencies, ctx: Context): Promise<void> {
@@ -52,7 +52,7 @@ async function beginLogin({ approvalLogins, config }: ApprovalPageDependencies, 
   const client = typeof clientId === 'string' ? await config.client(clientId) : undefined;
   if (client?.grant_types?.includes(CIBA_GRANT) !== true)
     throw new AuthError(400, 'invalid_request', 'There is no such application.');
-  ctx.redirect(await approvalLogins.begin(ctx, { clientId: client.client_id, params: {}, data: {} }));
+  ctx.redirect(await approvalLogins.start(ctx, { clientId: client.client_id, params: {}, data: {} }));
 }
 
 async function finishLogin(deps: ApprovalPageDependencies, ctx: Context): Promise<void> {
@@ -69,7 +69,7 @@ async function finishLogin(deps: ApprovalPageDependencies, ctx: Context): Promis
   // user is asked for them once, because `acr_values` is voluntary (CIBA Core §7.1).
   if (isReached || data.hasAsked === true) return askForAnswer(deps, ctx, approver, waiting);
   const params = { acr_values: acrValues.join(' ') };
-  ctx.redirect(await deps.approvalLogins.begin(ctx, { clientId, params, data: { hasAsked: true } }));
+  ctx.redirect(await deps.approvalLogins.start(ctx, { clientId, params, data: { hasAsked: true } }));
 }
 
 /** Shows the newest request that waits for the user. */
@@ -77,7 +77,7 @@ async function askForAnswer(
   deps: ApprovalPageDependencies,
   ctx: Context,
   approver: Approver,
-  waiting: WaitingBackchannel,
+  waiting: WaitingBackchannelRequest,
 ): Promise<void> {
   const { clientId, login } = approver;
   const client = await deps.config.client(clientId);
@@ -90,7 +90,7 @@ async function askForAnswer(
     data: { ...approver },
   });
   await deps.views.page(ctx, 'approval/ask', {
-    action: APPROVAL,
+    action: APPROVAL_PATH,
     csrf: deps.csrf.token(ctx),
     ticket,
     request: waiting.id,
@@ -107,7 +107,7 @@ async function askForAnswer(
 /** What an API's users are asked for each time. */
 async function scopesOf(
   { config }: Pick<ApprovalPageDependencies, 'config'>,
-  { asksEachTime, audience, scope }: WaitingBackchannel,
+  { asksEachTime, audience, scope }: WaitingBackchannelRequest,
 ) {
   if (asksEachTime !== true || audience === undefined) return [];
   const all = scopeValues(scope);
@@ -118,8 +118,8 @@ async function scopesOf(
 async function waitingFor(
   deps: ApprovalPageDependencies,
   { clientId, login }: Approver,
-): Promise<WaitingBackchannel[]> {
-  return (await waitingBackchannel(deps, login.userId)).filter((one) => one.clientId === clientId);
+): Promise<WaitingBackchannelRequest[]> {
+  return (await waitingBackchannelRequests(deps, login.userId)).filter((one) => one.clientId === clientId);
 }
 
 async function takeAnswer(deps: ApprovalPageDependencies, ctx: Context): Promise<void> {
@@ -131,7 +131,7 @@ async function takeAnswer(deps: ApprovalPageDependencies, ctx: Context): Promise
   const found = (await waitingFor(deps, approver)).find(({ id }) => id === request);
   const isAllowed = decision === 'accept';
   const worth = isAllowed ? approver.login : undefined;
-  if (found === undefined || !(await answerBackchannel(deps, found, worth, true)))
+  if (found === undefined || !(await answerBackchannelRequest(deps, found, worth, true)))
     return deps.views.page(ctx, 'approval/none', {});
   const { clientId, login } = approver;
   if (!isAllowed)

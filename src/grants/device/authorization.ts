@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { bodyFields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { CLIENT_FIELDS, optional } from '../../http/parameter-schemas.ts';
-import { ACTIVATE, DEVICE_GRANT } from './callbacks.ts';
+import { ACTIVATION_PATH, DEVICE_GRANT } from './callbacks.ts';
 import { CODE_SECONDS, type CodeDependencies, INTERVAL, issueCodes } from './codes.ts';
 
 export interface AuthorizationDependencies extends CodeDependencies {
@@ -69,7 +69,7 @@ export async function authorizeDevice(
     ...(audience !== undefined && { audience }),
     ...(organization && { organization }),
   });
-  const page = `${baseUrl}${ACTIVATE}`;
+  const page = `${baseUrl}${ACTIVATION_PATH}`;
   return {
     device_code: deviceCode,
     user_code: userCode,

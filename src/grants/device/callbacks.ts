@@ -5,7 +5,7 @@ import { addressesBelow, type OwnCallback } from '../../engine/own-callbacks.ts'
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
 /** Path of the page where a user code is typed. */
-export const ACTIVATE = '/activate';
+export const ACTIVATION_PATH = '/activate';
 
 /** Returns the callbacks for applications with the device code grant. @param baseUrl our public origin. */
 export function deviceCallbacks(baseUrl: string): OwnCallback {
@@ -13,7 +13,7 @@ export function deviceCallbacks(baseUrl: string): OwnCallback {
     isFor: ({ grant_types = [] }) => grant_types.includes(DEVICE_GRANT),
     needsConsent: true,
     protocol: 'oauth2-device-code',
-    of: (clientId) => `${baseUrl}${ACTIVATE}/callback/${encodeURIComponent(clientId)}`,
-    has: addressesBelow(baseUrl, ACTIVATE),
+    of: (clientId) => `${baseUrl}${ACTIVATION_PATH}/callback/${encodeURIComponent(clientId)}`,
+    has: addressesBelow(baseUrl, ACTIVATION_PATH),
   };
 }

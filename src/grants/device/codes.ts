@@ -56,7 +56,7 @@ export interface WaitingDevice extends DeviceRequest {
 }
 
 /** The login that has allowed a request, and its organization. */
-interface Allowed {
+interface Approval {
   login: Login;
   /** The session of the login. Tokens that were not fetched yet end with it. */
   sessionUid: string;
@@ -65,11 +65,11 @@ interface Allowed {
   organization?: string;
 }
 
-interface Kept extends DeviceRequest {
+interface StoredDeviceRequest extends DeviceRequest {
   userCode: string;
   /** Epoch seconds. */
   until: number;
-  allowed?: Allowed;
+  allowed?: Approval;
 }
 
 /**
@@ -95,7 +95,7 @@ export async function issueCodes(
     const userCode = newUserCode(settings, random);
     const subject = normalized(userCode);
     if ((await challenges.waitingFor(PURPOSE, subject)).length > 0) continue;
-    const data: Kept = { ...request, userCode, until: epochSeconds(clock) + CODE_SECONDS };
+    const data: StoredDeviceRequest = { ...request, userCode, until: epochSeconds(clock) + CODE_SECONDS };
     const { secret: deviceCode } = await challenges.issueForApproval({
       purpose: PURPOSE,
       subject,
@@ -113,7 +113,7 @@ export async function issueCodes(
 export async function findWaiting(deps: CodeDependencies, typed: string): Promise<WaitingDevice | undefined> {
   const subject = normalized(typed);
   if (subject === '') return undefined;
-  const [found] = await deps.challenges.waitingFor<Kept>(PURPOSE, subject);
+  const [found] = await deps.challenges.waitingFor<StoredDeviceRequest>(PURPOSE, subject);
   const kept = found?.data;
   if (found === undefined || kept === undefined || isOver(deps, kept)) return undefined;
   return { ...kept, id: found.id };
@@ -127,7 +127,7 @@ export async function findWaiting(deps: CodeDependencies, typed: string): Promis
 export async function decide(
   deps: CodeDependencies,
   { id, userCode }: Pick<WaitingDevice, 'id' | 'userCode'>,
-  allowed: Allowed | undefined,
+  allowed: Approval | undefined,
 ): Promise<boolean> {
   if ((await findWaiting(deps, userCode))?.id !== id) return false;
   const state = allowed === undefined ? 'rejected' : 'accepted';
@@ -135,17 +135,21 @@ export async function decide(
 }
 
 /** The result of a poll. */
-export type Polled =
+export type PollResult =
   | { is: 'pending' | 'too-fast' | 'expired' | 'rejected' | 'unknown' }
-  | { is: 'allowed'; request: DeviceRequest; allowed: Allowed };
+  | { is: 'allowed'; request: DeviceRequest; allowed: Approval };
 
 /**
  * Polls a device code. An allowed request is used up: of any number of concurrent polls one gets its login. The
  * code of another client counts as unknown and stays valid.
  */
-export async function poll(deps: CodeDependencies, deviceCode: string, clientId: string): Promise<Polled> {
+export async function pollDeviceCode(
+  deps: CodeDependencies,
+  deviceCode: string,
+  clientId: string,
+): Promise<PollResult> {
   const { challenges } = deps;
-  const found = await challenges.find<Kept>(PURPOSE, deviceCode);
+  const found = await challenges.find<StoredDeviceRequest>(PURPOSE, deviceCode);
   const kept = found?.data;
   if (kept === undefined || kept.clientId !== clientId) return { is: 'unknown' };
   // A request that was allowed in time yields tokens as long as the ticket exists.
@@ -154,11 +158,11 @@ export async function poll(deps: CodeDependencies, deviceCode: string, clientId:
   const outcome = await challenges.use(PURPOSE, deviceCode, undefined);
   if (outcome !== 'accepted') return { is: outcome === 'wrong' ? 'unknown' : outcome };
   // Read again: the approval may have come after the first read.
-  const used = await challenges.find<Kept>(PURPOSE, deviceCode);
+  const used = await challenges.find<StoredDeviceRequest>(PURPOSE, deviceCode);
   const allowed = used?.data.allowed;
   return allowed === undefined ? { is: 'unknown' } : { is: 'allowed', request: kept, allowed };
 }
 
-function isOver({ clock }: CodeDependencies, { until }: Kept): boolean {
+function isOver({ clock }: CodeDependencies, { until }: StoredDeviceRequest): boolean {
   return epochSeconds(clock) >= until;
 }

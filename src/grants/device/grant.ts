@@ -7,10 +7,10 @@ import { requiredField } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { required } from '../../http/parameter-schemas.ts';
 import { DEVICE_GRANT } from './callbacks.ts';
-import { type CodeDependencies, INTERVAL, needsConsent, type Polled, poll } from './codes.ts';
+import { type CodeDependencies, INTERVAL, needsConsent, type PollResult, pollDeviceCode } from './codes.ts';
 
 /** The errors for a device that has to poll again, or will not get tokens. */
-const REFUSALS: Readonly<Record<Exclude<Polled['is'], 'allowed'>, () => AuthError>> = {
+const REFUSALS: Readonly<Record<Exclude<PollResult['is'], 'allowed'>, () => AuthError>> = {
   pending: () => new AuthError(403, 'authorization_pending', 'User has yet to authorize device code.'),
   'too-fast': () =>
     new AuthError(
@@ -36,7 +36,7 @@ export const deviceGrant: GrantDeclaration<DeviceGrantDependencies> = {
   events: { success: 'sede', failure: 'fede' },
   completes: true,
   authenticate: async (deps, { clientId, params }) => {
-    const polled = await poll(deps, requiredField(params, 'device_code'), clientId);
+    const polled = await pollDeviceCode(deps, requiredField(params, 'device_code'), clientId);
     if (polled.is !== 'allowed') throw REFUSALS[polled.is]();
     const { scope, audience } = polled.request;
     const { login, organization, hasConsent, sessionUid } = polled.allowed;

@@ -12,7 +12,7 @@ import { addressKey, networkKey } from '../../protection/addresses.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import { scopeValues } from '../../records/scope.ts';
 import type { Events } from '../../tenant/events.ts';
-import { ACTIVATE } from './callbacks.ts';
+import { ACTIVATION_PATH } from './callbacks.ts';
 import { type CodeDependencies, decide, findWaiting, needsConsent, type WaitingDevice } from './codes.ts';
 
 export interface DevicePageDependencies extends CodeDependencies {
@@ -30,10 +30,10 @@ const LONGEST_CODE = 50;
 
 /** The routes of the pages. */
 export const devicePageRoutes: RouteDeclarations<DevicePageDependencies> = {
-  [`GET ${ACTIVATE}`]: { ...PAGE, handle: showActivation },
-  [`POST ${ACTIVATE}`]: { ...PAGE, handle: takeCode },
-  [`POST ${ACTIVATE}/confirm`]: { ...PAGE, handle: takeDecision },
-  [`GET ${ACTIVATE}/callback/:client`]: { ...PAGE, handle: finishLogin },
+  [`GET ${ACTIVATION_PATH}`]: { ...PAGE, handle: showActivation },
+  [`POST ${ACTIVATION_PATH}`]: { ...PAGE, handle: takeCode },
+  [`POST ${ACTIVATION_PATH}/confirm`]: { ...PAGE, handle: takeDecision },
+  [`GET ${ACTIVATION_PATH}/callback/:client`]: { ...PAGE, handle: finishLogin },
 };
 
 async function showActivation(deps: DevicePageDependencies, ctx: Context): Promise<void> {
@@ -47,11 +47,11 @@ async function showActivation(deps: DevicePageDependencies, ctx: Context): Promi
     ctx,
     'device/confirm',
     {
-      action: `${ACTIVATE}/confirm`,
+      action: `${ACTIVATION_PATH}/confirm`,
       csrf: deps.csrf.token(ctx),
       userCode,
       // For users who open the page on a computer and are logged in on their phone.
-      qr: await qrCode(`${deps.baseUrl}${ACTIVATE}?user_code=${encodeURIComponent(userCode)}`),
+      qr: await qrCode(`${deps.baseUrl}${ACTIVATION_PATH}?user_code=${encodeURIComponent(userCode)}`),
       ip: ip === ctx.ip ? undefined : ip,
       client: { name: client?.name ?? clientId, logo: client?.logo_uri },
     },
@@ -66,7 +66,7 @@ async function takeCode(deps: DevicePageDependencies, ctx: Context): Promise<voi
   const found = await lookUp(deps, ctx, typed);
   if ('alert' in found) return askForCode(deps, ctx, typed, found);
   ctx.status = 303;
-  ctx.redirect(`${ACTIVATE}?user_code=${encodeURIComponent(found.userCode)}`);
+  ctx.redirect(`${ACTIVATION_PATH}?user_code=${encodeURIComponent(found.userCode)}`);
 }
 
 async function takeDecision(deps: DevicePageDependencies, ctx: Context): Promise<void> {
@@ -77,7 +77,7 @@ async function takeDecision(deps: DevicePageDependencies, ctx: Context): Promise
   const { clientId, scope, audience, organization, id, userCode } = found;
   if (decision !== 'accept') return refuse(deps, ctx, found, undefined);
   ctx.redirect(
-    await deps.deviceLogins.begin(ctx, {
+    await deps.deviceLogins.start(ctx, {
       clientId,
       params: {
         scope: [...new Set(['openid', ...scopeValues(scope)])].join(' '),
@@ -179,7 +179,7 @@ async function askForCode(
     ctx,
     'device/code',
     {
-      action: ACTIVATE,
+      action: ACTIVATION_PATH,
       csrf: csrf.token(ctx),
       typed: typed.slice(0, LONGEST_CODE),
       shape: mask.replaceAll('*', charset === 'digits' ? '0' : 'X'),

@@ -87,7 +87,7 @@ export const deviceCredentialCalls: Call<SessionsDependencies>[] = [
     handle: async ({ store, refreshTokens }, { query }) => {
       const { user_id, client_id, type } = query;
       const tokens = await (user_id === undefined
-        ? refreshTokens.some(MOST.listed)
+        ? refreshTokens.list(MOST.listed)
         : refreshTokens.of(user_id));
       const keys = (await publicKeysOf(store, user_id)).map(publicKeyView);
       const all = [...keys, ...tokens.map(refreshTokenView)]

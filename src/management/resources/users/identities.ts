@@ -83,7 +83,7 @@ async function provedOther(deps: UserIdentitiesDependencies, token: string, call
   const invalid = apiError(400, 'Invalid id token on link_with property', 'invalid_body');
   if (read === undefined || read.expiresAt <= epochSeconds(deps.wallClock)) throw invalid;
   // A client whose secret signs its ID tokens could forge one for any user.
-  if (read.isBySecret) throw invalid;
+  if (read.isSignedWithSecret) throw invalid;
   // A client must not use a token that was issued to another client.
   if (caller.isUser && read.client.client_id !== caller.clientId) throw invalid;
   const other = await deps.users.get(read.userId);

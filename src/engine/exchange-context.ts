@@ -8,7 +8,7 @@ import type { Transfer } from '../users/login.ts';
 import { delegationEnd, transferOf } from './transferred-session.ts';
 
 /** Limits and claims of the tokens of an exchange. */
-export interface Exchanged {
+export interface ExchangeLimits {
   /**
    * When the exchanged token expires, epoch seconds. The new ones expire then, too: otherwise exchanging again and
    * again would never end.
@@ -29,7 +29,7 @@ interface ExchangeEvents {
 }
 
 /** Sets the log events of a request. */
-export function keepExchangeEvents(ctx: Context, exchangeEvents: ExchangeEvents): void {
+export function setExchangeEvents(ctx: Context, exchangeEvents: ExchangeEvents): void {
   Object.assign(ctx.state, { exchangeEvents });
 }
 
@@ -39,19 +39,19 @@ export function exchangeEventsOf(ctx: Context | KoaContextWithOIDC): ExchangeEve
 }
 
 /** Sets the limits and claims of a request's tokens. */
-export function keepExchanged(ctx: Context | KoaContextWithOIDC, exchanged: Exchanged): void {
+export function setExchangeLimits(ctx: Context | KoaContextWithOIDC, exchanged: ExchangeLimits): void {
   Object.assign(ctx.state, { exchanged });
 }
 
 /** Sets the actor that an action of the tenant has set for a login. */
-export function keepActor(ctx: Context, actor: Readonly<Record<string, unknown>>): void {
+export function setActor(ctx: Context, actor: Readonly<Record<string, unknown>>): void {
   Object.assign(ctx.state, { actor });
 }
 
 /** Returns the actor of a request (RFC 8693 §4.1), if there is one. */
 export function actorOf(ctx: KoaContextWithOIDC | undefined): Readonly<Record<string, unknown>> | undefined {
   const { actor } = (ctx?.state ?? {}) as { actor?: Readonly<Record<string, unknown>> };
-  return actor ?? exchangedOf(ctx)?.act ?? delegationOf(ctx)?.act;
+  return actor ?? exchangeLimitsOf(ctx)?.act ?? delegationOf(ctx)?.act;
 }
 
 /** Returns the session transfer of the session in which a request's tokens are issued, if there is one. */
@@ -61,8 +61,8 @@ function delegationOf(ctx: KoaContextWithOIDC | undefined): Transfer | undefined
 }
 
 /** Returns the limits and claims of a request's tokens; undefined when it is no exchange. */
-export function exchangedOf(ctx: KoaContextWithOIDC | undefined): Exchanged | undefined {
-  return (ctx?.state as { exchanged?: Exchanged } | undefined)?.exchanged;
+export function exchangeLimitsOf(ctx: KoaContextWithOIDC | undefined): ExchangeLimits | undefined {
+  return (ctx?.state as { exchanged?: ExchangeLimits } | undefined)?.exchanged;
 }
 
 /**
@@ -71,8 +71,8 @@ export function exchangedOf(ctx: KoaContextWithOIDC | undefined): Exchanged | un
  * @param seconds the lifetime without a limit.
  * @returns seconds.
  */
-export function withinExchanged(ctx: KoaContextWithOIDC | undefined, clock: Clock, seconds: number): number {
-  const endsAt = exchangedOf(ctx)?.endsAt ?? delegationEnd(delegationOf(ctx));
+export function limitedLifetime(ctx: KoaContextWithOIDC | undefined, clock: Clock, seconds: number): number {
+  const endsAt = exchangeLimitsOf(ctx)?.endsAt ?? delegationEnd(delegationOf(ctx));
   if (endsAt === undefined) return seconds;
   // Rounded down, because the engine dates the token a moment later, which may be the next second. It accepts no
   // lifetime of 0.

@@ -32,7 +32,7 @@ const CHANGEABLE = ['connection', 'connection_scope', 'login_hint'] as const;
  * @throws AuthError 400 when no such request of the application waits, so that no application receives such a
  *   state.
  */
-export async function repeatedRequest(
+export async function restartedRequest(
   { provider, pushedRequests }: { provider: Provider; pushedRequests: Pick<PushedRequests, 'rebind'> },
   request: ParsedUrlQuery,
 ): Promise<ParsedUrlQuery | undefined> {

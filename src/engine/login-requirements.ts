@@ -1,15 +1,15 @@
 // Reads from an authorization request what it demands of the login.
 import { requestedAudience } from './audience.ts';
-import type { AskedOfLogin } from './second-factor.ts';
+import type { LoginRequirements } from './second-factor.ts';
 
 /**
  * Returns the connection, the organization, the context classes and the API that an authorization request asks for.
  * `acr` in the `claims` parameter means the same as `acr_values` (OIDC Core §5.5.1.1).
  * @param params the engine's, already checked.
  */
-export function wantedOf(
+export function loginRequirements(
   params: Readonly<Record<string, unknown>> | undefined,
-): Pick<AskedOfLogin, 'connection' | 'organization' | 'invitation' | 'acrValues' | 'audience'> {
+): Pick<LoginRequirements, 'connection' | 'organization' | 'invitation' | 'acrValues' | 'audience'> {
   const { acr_values: acrValues, claims, connection, organization, invitation } = params ?? {};
   return {
     connection: named(connection),
