@@ -193,6 +193,18 @@ describe('settings that are only stored for tools', () => {
     });
   });
 
+  // The clients for Java and Go cannot read a response without a body here.
+  for (const factor of ['phone', 'sms']) {
+    it(`returns an object without members for templates of ${factor} that were never set`, async () => {
+      const at = `/guardian/factors/${factor}/templates`;
+      const unset = await callApi(server, 'GET', at);
+      expect([unset.status, await unset.text()]).to.deep.equal([200, '{}']);
+      const texts = { enrollment_message: 'Enroll {{code}}', verification_message: 'Code {{code}}' };
+      await answer('PUT', at, texts);
+      expect(await answer('GET', at)).to.deep.equal(texts);
+    });
+  }
+
   it('returns the settings of security keys that are in use, and rejects others', async () => {
     const at = '/guardian/factors/webauthn-roaming/settings';
     const inForce = { userVerification: 'preferred', overrideRelyingParty: false };

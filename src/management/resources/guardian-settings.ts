@@ -1,7 +1,7 @@
 // The settings of second factors: `/guardian/factors/{factor}/…`, and the push app at `/prompts/mfa-push`. Message
 // templates are in use; accounts of providers that Gatehouse does not use are stored for tools.
 import { z } from 'zod';
-import { type Call, callsWith, noContent, ok } from '../call.ts';
+import { type Call, callsWith, ok } from '../call.ts';
 import { deeplyMerged, type SectionDependencies, section } from '../section.ts';
 
 const call = callsWith<SectionDependencies>();
@@ -11,7 +11,7 @@ interface Setting {
   path: string;
   name: string;
   body: z.ZodType<object>;
-  defaults: object | undefined;
+  defaults: object;
   /** How it is set: `PUT` replaces it, `PATCH` changes members. Default: `PUT`. */
   methods?: readonly ('PUT' | 'PATCH')[];
   noun?: string;
@@ -160,9 +160,9 @@ const SETTINGS: readonly Setting[] = [
     path: '/guardian/factors/phone/templates',
     name: 'phone templates',
     body: templates,
-    defaults: undefined,
+    defaults: {},
   },
-  { path: '/guardian/factors/sms/templates', name: 'SMS templates', body: templates, defaults: undefined },
+  { path: '/guardian/factors/sms/templates', name: 'SMS templates', body: templates, defaults: {} },
 ];
 
 const part = section('guardianSettings', z.record(z.string(), z.record(z.string(), z.unknown())));
@@ -187,10 +187,7 @@ function callsOf(setting: Setting): Call<SectionDependencies>[] {
       path,
       scopes: [`read:${noun}`],
       summary: `Get ${name}`,
-      handle: async (deps) => {
-        const value = view((await part.read(deps))?.[key]) ?? defaults;
-        return value === undefined ? noContent() : ok(value);
-      },
+      handle: async (deps) => ok(view((await part.read(deps))?.[key]) ?? defaults),
     }),
     ...methods.map((method) =>
       call({
