@@ -39,7 +39,7 @@ export function accountEndings({
    * Removes every record of a user who was removed, or linked to another: sessions, tokens, factors, passkeys,
    * consents, memberships, connected accounts, pending codes and links.
    */
-  const endGone = async (userId: string, { requestsStay = false } = {}): Promise<void> => {
+  const removeRecords = async (userId: string, { requestsStay = false } = {}): Promise<void> => {
     await Promise.all([
       challenges.revokeAllOf(userId),
       callers.forgetAllOf(userId),
@@ -95,13 +95,13 @@ export function accountEndings({
      * Removes the records of a user who was linked to another. Waiting authorization requests stay: they ask again, and
      * log in the user who is left.
      */
-    endLinked: (userId: string) => endGone(userId, { requestsStay: true }),
+    endLinked: (userId: string) => removeRecords(userId, { requestsStay: true }),
     /** Removes a user and every record that belongs to them. The tenant's log keeps their events. */
     removeUser: async (userId: string): Promise<void> => {
       // The user's record goes first, so that what a concurrent login stores afterwards belongs to no user and is of no
       // use.
       await users.remove(userId);
-      await endGone(userId);
+      await removeRecords(userId);
     },
   };
 }

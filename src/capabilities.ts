@@ -101,20 +101,23 @@ export async function createCapabilities(deps: CapabilityDependencies) {
   const rules = outboundRules(outboundAllow(settings));
   const outbound = tracedOutbound(createOutbound({ rules }), deps.tracing);
   const deliveries = createDeliveries(deps);
-  const own = ownCode(deps, { background, config, deliveries, events, leases, outbound, rateLimits });
-  const people = { apiUsers: own.users, users: withAdministrators(own.users, deps.administrators) };
+  const tenantCode = ownCode(deps, { background, config, deliveries, events, leases, outbound, rateLimits });
+  const people = {
+    apiUsers: tenantCode.users,
+    users: withAdministrators(tenantCode.users, deps.administrators),
+  };
   const { settings: tenantSettings, look } = config;
   const views = createViews({ directory: VIEWS, random, settings: tenantSettings, look, log });
-  const leaving = { config, deliveries, events, locales: views.locales, outbound, rateLimits };
-  const sending = delivery(deps, { ...own, ...challenges, ...leaving });
+  const sendingDependencies = { config, deliveries, events, locales: views.locales, outbound, rateLimits };
+  const sender = delivery(deps, { ...tenantCode, ...challenges, ...sendingDependencies });
   const { baseUrl } = settings;
-  const kept = { config, events, challenges, rateLimits, background, callers, leases };
-  const onLocked = lockNotice({ ...kept, ...sending, baseUrl, store, users: deps.users });
-  const onThrottled = noteThrottled(events);
+  const shared = { config, events, challenges, rateLimits, background, callers, leases };
+  const onLocked = lockNotice({ ...shared, ...sender, baseUrl, store, users: deps.users });
+  const onThrottled = recordThrottling(events);
   const directories = lazyDirectories({ outbound, clock });
   return {
     ...configs,
-    ...kept,
+    ...shared,
     ...logged,
     /** Counts a login attempt. @throws AuthError 429 when one address tries one user too often. */
     limitLogin: limitLogins(rateLimits),
@@ -123,16 +126,16 @@ export async function createCapabilities(deps: CapabilityDependencies) {
     certificates: clientCertificates(wallClock),
     dns: createDns(settings.dnsServers),
     outbound,
-    ...own,
+    ...tenantCode,
     ...people,
     attempts: createAttempts({ store, config, callers, clock, onLocked, onThrottled }),
-    ...sending,
+    ...sender,
     tickets: createLoginTickets(challenges, random),
     views,
-    requestReset: resetRequests({ ...deps, ...own, ...kept, ...sending, baseUrl }),
+    requestReset: resetRequests({ ...deps, ...tenantCode, ...shared, ...sender, baseUrl }),
     csrf: createCsrf(baseUrl, random),
     ...signingOf(deps, { config, outbound }),
-    ...secondFactors({ ...deps, ...people }, { config, ...sending, rateLimits, outbound }),
+    ...secondFactors({ ...deps, ...people }, { config, ...sender, rateLimits, outbound }),
   };
 }
 
@@ -154,7 +157,7 @@ function limitLogins(rateLimits: RateLimits): LimitLogin {
     rateLimits.takeFrom(ctx, 'login', `${connection.name}\n${nameKey(identifier)}`);
 }
 
-function noteThrottled(events: Events) {
+function recordThrottling(events: Events) {
   return ({ connection, identifier, ip }: Attempt) =>
     events.record({
       type: 'limit_mu',
@@ -169,7 +172,7 @@ export type Capabilities = Awaited<ReturnType<typeof createCapabilities>>;
 /** Makes everything that sends: e-mail, SMS, and the queue of deliveries that features use for the rest. */
 function delivery(
   deps: CapabilityDependencies,
-  own: {
+  parts: {
     actions: Actions;
     config: Config;
     deliveries: Deliveries;
@@ -181,7 +184,7 @@ function delivery(
   },
 ) {
   const { settings, log, clock, wallClock, random } = deps;
-  const { config, deliveries, outbound } = own;
+  const { config, deliveries, outbound } = parts;
   const outbox = createOutbox({ directory: join(settings.dataDir, 'outbox'), clock, random });
   const { mailFrom, hasSmsProvider, isMailCustom, ...transports } = chooseTransports(settings, {
     config,
@@ -189,8 +192,8 @@ function delivery(
     outbox,
     wallClock,
   });
-  const { rateLimits } = own;
-  const delivering = { actions: own.actions, wallClock };
+  const { rateLimits } = parts;
+  const delivering = { actions: parts.actions, wallClock };
   const email = emailActions(delivering, transports.email, isMailCustom);
   const sms = limitedSms(phoneActions(delivering, transports.sms, hasSmsProvider), {
     take: (number) => rateLimits.spend('smsDestination', number),
@@ -198,14 +201,14 @@ function delivery(
   });
   const templates = createTemplates({
     directory: VIEWS,
-    locales: own.locales,
+    locales: parts.locales,
     baseUrl: settings.baseUrl,
     settings: config.settings,
     mailFrom,
     log,
   });
   const { measures } = deps.metrics ?? {};
-  const messages = createMessages({ ...deps, ...own, email, sms, deliveries, templates, measures });
+  const messages = createMessages({ ...deps, ...parts, email, sms, deliveries, templates, measures });
   return {
     outbox,
     deliveries,

@@ -13,7 +13,7 @@ export function configsOf(
   tenantConfig: Config,
   { settings, random }: { settings: Settings; random: Random },
 ) {
-  const apiConfig = withOurs(tenantConfig, settings);
+  const apiConfig = withBuiltIns(tenantConfig, settings);
   return {
     /** Only what the tenant declares. */
     tenantConfig,
@@ -24,13 +24,13 @@ export function configsOf(
 }
 
 /** Adds the built-in APIs, and the application of "Try login" on a development server. */
-function withOurs(tenantConfig: Config, settings: Settings): Config {
+function withBuiltIns(tenantConfig: Config, settings: Settings): Config {
   const { issuer } = settings;
-  const config = withMtlsOrigin(withOurApis(tenantConfig, issuer), settings);
+  const config = withMtlsOrigin(withBuiltInApis(tenantConfig, issuer), settings);
   return isForThisMachine(settings) ? withTryLogin(config, settings.baseUrl) : config;
 }
 
-function withOurApis(tenantConfig: Config, issuer: string): Config {
+function withBuiltInApis(tenantConfig: Config, issuer: string): Config {
   const apis = [managementApi(issuer), accountApi(issuer)];
   return apis.reduce(withApi, withMfaApi(tenantConfig, issuer));
 }

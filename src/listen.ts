@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import type http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { because } from './runtime/because.ts';
+import { wrapError } from './runtime/wrap-error.ts';
 import { type Settings, withPort } from './settings.ts';
 import type { createServers } from './tls/servers.ts';
 
@@ -12,14 +12,14 @@ import type { createServers } from './tls/servers.ts';
  * @throws Error naming the setting and the reason.
  */
 export async function listenAll(
-  [main, mutual]: ReturnType<typeof createServers>,
-  read: Settings,
+  [main, mutualTls]: ReturnType<typeof createServers>,
+  initial: Settings,
 ): Promise<Settings> {
-  const settings = withPort(read, await listen(main, read));
+  const settings = withPort(initial, await listen(main, initial));
   const { mtls, host } = settings;
   if (mtls === undefined) return settings;
-  if (mutual === undefined) return { ...settings, mtls: { ...mtls, port: settings.port } };
-  const port = await listen(mutual, { port: mtls.port, host }, 'MTLS_PORT').catch((thrown: unknown) => {
+  if (mutualTls === undefined) return { ...settings, mtls: { ...mtls, port: settings.port } };
+  const port = await listen(mutualTls, { port: mtls.port, host }, 'MTLS_PORT').catch((thrown: unknown) => {
     main.close();
     throw thrown;
   });
@@ -39,7 +39,7 @@ async function listen(
     if ((thrown as NodeJS.ErrnoException).code === 'EADDRINUSE') {
       throw new Error(`port ${port} on ${host} is in use: stop what listens there, or set ${variable}`);
     }
-    because(`HOST, ${variable}: cannot listen on port ${port} of ${host}`)(thrown);
+    wrapError(`HOST, ${variable}: cannot listen on port ${port} of ${host}`)(thrown);
   }
   return (server.address() as AddressInfo).port;
 }

@@ -43,7 +43,7 @@ async function writeTo(settings: Settings, to: NodeJS.WritableStream, log: Logge
   await withStore(settings, { log }, (store) => writeBackup(store, settings, sink));
 }
 
-interface Opening {
+interface OpenOptions {
   log: Logger;
   clock?: () => number;
   isFilling?: boolean;
@@ -51,7 +51,7 @@ interface Opening {
 
 async function withStore<T>(
   { dataDir, databaseUrl, secretsKey }: Pick<Settings, 'dataDir' | 'databaseUrl' | 'secretsKey'>,
-  { log, clock = systemClock, isFilling = false }: Opening,
+  { log, clock = systemClock, isFilling = false }: OpenOptions,
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
   const store = await openStore({
@@ -107,10 +107,10 @@ export async function move(
   if (JSON.stringify(source) === JSON.stringify(target)) throw new Error('both are the same store');
   const at = Date.now();
   const clock = () => at;
-  const tell = progressPrinter(host);
+  const onProgress = progressPrinter(host);
   const records = await withStore(source, { log, clock }, (one) =>
     withStore(target, { log, clock, isFilling: true }, (other) =>
-      one.withSnapshot((snapshot) => fillStore(other, transferredParts(snapshot), tell)),
+      one.withSnapshot((snapshot) => fillStore(other, transferredParts(snapshot), onProgress)),
     ),
   );
   print(host, `${records} records, counted and compared`);

@@ -13,7 +13,7 @@ import type { Outbound } from './http/outbound.ts';
 import type { RateLimits } from './protection/rate-limit.ts';
 import type { Background } from './runtime/background.ts';
 import type { Clock } from './runtime/clock.ts';
-import { memoryOfMachine } from './runtime/memory-of-machine.ts';
+import { availableMemory } from './runtime/memory-of-machine.ts';
 import type { Random } from './runtime/random.ts';
 import type { SpareThreads } from './runtime/spare-threads.ts';
 import type { Waits } from './runtime/waits.ts';
@@ -82,7 +82,7 @@ export function ownCode(
     keepsLog: isForThisMachine(settings),
     prepared: METHOD_LISTS,
     waitMs: waits?.scriptThread,
-    threads: threadsWithin(memoryOfMachine() / (workersOf(settings) ?? 1), SCRIPT_LIMITS),
+    threads: threadsWithin(availableMemory() / (workersOf(settings) ?? 1), SCRIPT_LIMITS),
     spareThreads,
     ...(waits?.scriptCpu !== undefined && { limits: { ...SCRIPT_LIMITS, cpuMs: waits.scriptCpu } }),
   });

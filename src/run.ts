@@ -2,7 +2,7 @@
 
 import cluster from 'node:cluster';
 import { fail } from './fault.ts';
-import { isTracingAsked } from './runtime/tracing.ts';
+import { isTracingEnabled } from './runtime/tracing.ts';
 import { readSettings, workersOf } from './settings.ts';
 import { STOP_BUDGET } from './stop.ts';
 import { logTo, type Output } from './terminal.ts';
@@ -20,11 +20,11 @@ const NO_SDK =
  * @param stopBudget how long a stop may take, milliseconds.
  */
 export async function runServer(env: Environment, output: Output, stopBudget = STOP_BUDGET): Promise<void> {
-  const asked = isTracingAsked(env);
-  const tracing = asked ? (await import('./tracing/open-telemetry.ts')).openTracing() : undefined;
+  const isTraced = isTracingEnabled(env);
+  const tracing = isTraced ? (await import('./tracing/open-telemetry.ts')).openTracing() : undefined;
   const log = logTo(output, env.LOG_LEVEL, tracing?.ids);
-  if (asked && tracing === undefined) log.warn(NO_SDK);
-  const workers = cluster.isPrimary ? workersAsked(env) : undefined;
+  if (isTraced && tracing === undefined) log.warn(NO_SDK);
+  const workers = cluster.isPrimary ? workerCount(env) : undefined;
   if (workers !== undefined) {
     return runWorkers(workers, {
       env,
@@ -43,7 +43,7 @@ export async function runServer(env: Environment, output: Output, stopBudget = S
 }
 
 /** Returns the number of workers to start; undefined where this process serves by itself. */
-function workersAsked(env: Environment): number | undefined {
+function workerCount(env: Environment): number | undefined {
   try {
     return workersOf(readSettings(env));
   } catch (thrown) {

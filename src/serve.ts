@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import { addExample } from './console/administrators/example.ts';
 import { fail } from './fault.ts';
 import { systemClock } from './runtime/clock.ts';
-import { collectSooner, shrinkHeapWhenQuiet } from './runtime/idle-memory.ts';
+import { limitHeapGrowth, shrinkHeapWhenIdle } from './runtime/idle-memory.ts';
 import type { Tracing } from './runtime/tracing.ts';
 import { isForThisMachine, type Settings } from './settings.ts';
 import { type Running, startGatehouse } from './start.ts';
@@ -18,7 +18,7 @@ import { type Ready, serveAsWorker } from './workers.ts';
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** How long the process may live beyond the stop's budget before it exits anyway, milliseconds. */
-const LATE = 500;
+const EXIT_GRACE_MS = 500;
 
 /**
  * Serves in this process, as the only one or as a worker, until a signal or the parent stops it.
@@ -41,7 +41,7 @@ export async function serve(
     stopping = true;
     // Acknowledged writes are already on disk.
     if (running === undefined) process.exit(code);
-    setTimeout(() => process.exit(code), stopBudget + LATE).unref();
+    setTimeout(() => process.exit(code), stopBudget + EXIT_GRACE_MS).unref();
     running.stop(stopBudget, true).then(
       () => process.exit(code),
       (error: unknown) => {
@@ -65,8 +65,8 @@ export async function serve(
   } catch (thrown) {
     return fail(thrown);
   }
-  collectSooner();
-  shrinkHeapWhenQuiet();
+  limitHeapGrowth();
+  shrinkHeapWhenIdle();
   // Last, because a supervisor that waits for this line may send a signal at once.
   if (reportReady === undefined) return announce(running, log, output);
   reportReady(readyOf(running));

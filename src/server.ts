@@ -46,8 +46,8 @@ import type { Events } from './tenant/events.ts';
 import { accountDependencies } from './tenant-account.ts';
 import { consoleRoutesOf, exampleLogin, testUrl } from './tenant-console.ts';
 import { createTenantEngine, type TenantEngine } from './tenant-engine.ts';
-import { managingOf, resumeRecordRemovals } from './tenant-management.ts';
-import { LARGEST_BODY, routing } from './tenant-routing.ts';
+import { managementOf, resumeRecordRemovals } from './tenant-management.ts';
+import { MAX_BODY_BYTES, routing } from './tenant-routing.ts';
 import { trustedBy, trustedHeaders } from './tls/trusted-headers.ts';
 
 export interface Tenant {
@@ -70,22 +70,22 @@ export interface Tenant {
  * Builds the server of the tenant in the store.
  * @throws Error when the store holds no tenant.
  */
-export async function createTenant(given: TenantDependencies): Promise<Tenant> {
-  const { settings, log } = given;
+export async function createTenant(dependencies: TenantDependencies): Promise<Tenant> {
+  const { settings, log } = dependencies;
   const ending = new AbortController();
-  const capabilities = await createCapabilities({ ...given, ending: ending.signal });
-  const deps = { ...given, users: capabilities.users };
+  const capabilities = await createCapabilities({ ...dependencies, ending: ending.signal });
+  const deps = { ...dependencies, users: capabilities.users };
   const tenantEngine = await createTenantEngine(deps, capabilities);
-  const { config, background, deliveries, events, scripts, trail } = capabilities;
+  const { config, background, deliveries, events, scripts, correlation } = capabilities;
   const { endings, engine } = tenantEngine;
   const routes = routesOf(deps, capabilities, tenantEngine, { ending: ending.signal, endings });
   deliveries.start();
   const app = createApplication(log);
   app.use(securityHeaders({ hsts: new URL(settings.baseUrl).hostname !== 'localhost' }));
-  app.use(closeUnread(LARGEST_BODY));
+  app.use(closeUnread(MAX_BODY_BYTES));
   for (const one of trustedHeaders({ ...capabilities, tls: settings.tls, probes: PROBES })) app.use(one);
   for (const middleware of watchRequests(deps, trustedBy(settings.tls))) app.use(middleware);
-  app.use((ctx, next) => trail.around(ctx.state.requestId, next));
+  app.use((ctx, next) => correlation.run(ctx.state.requestId, next));
   for (const middleware of [waitForEarlyProofs(deps), engine.reuseAfterLimit]) app.use(middleware);
   // A change of the configuration is in force for every request that arrives after it.
   app.use((_ctx, next) => config.refresh()?.then(next) ?? next());
@@ -121,10 +121,17 @@ function routesOf(
   const { delegatedLogins, deviceLogins } = tenantEngine;
   const { interactions, organizations, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
   const page = { actionRedirects, baseUrl, config, csrf, finish, interactions, secondFactor, views };
-  const managing = managingOf(deps, capabilities, tenantEngine, { ...endings, ending });
+  const managing = managementOf(deps, capabilities, tenantEngine, { ...endings, ending });
   const signedOutPage = `${baseUrl}${SIGNED_OUT_PATH}`;
-  const elsewhere = { ...tenantEngine.upstream, ...page, challenges, events, log };
-  const pages = { ...elsewhere, loginPageOf: loginPages(elsewhere), organizations, random, tickets, users };
+  const atProviders = { ...tenantEngine.upstream, ...page, challenges, events, log };
+  const pages = {
+    ...atProviders,
+    loginPageOf: loginPages(atProviders),
+    organizations,
+    random,
+    tickets,
+    users,
+  };
   const own = { ...accountDependencies(deps, capabilities, tenantEngine), ...endings };
   const firstFactor = {
     ...page,
@@ -180,10 +187,10 @@ function routesOf(
     ...bind(passkeys, { ...firstFactor, authenticateClient, showNext: createShowNext(pages), store }),
     ...bind(linking, { ...page, events, users }),
     ...bind(accountPage, { ...page, ...own }),
-    ...bind(identifier, { ...elsewhere, issuer, showNext: createShowNext(pages) }),
-    ...bind(upstream, { ...elsewhere, sessions, tickets, testUrl: testUrl(settings), users }),
-    ...bind(revocation, { ...elsewhere, sessions, users }),
-    ...bind(samlUpstream, { ...elsewhere, challenges, sessions, signedOutPage, users }),
+    ...bind(identifier, { ...atProviders, issuer, showNext: createShowNext(pages) }),
+    ...bind(upstream, { ...atProviders, sessions, tickets, testUrl: testUrl(settings), users }),
+    ...bind(revocation, { ...atProviders, sessions, users }),
+    ...bind(samlUpstream, { ...atProviders, challenges, sessions, signedOutPage, users }),
     ...bind(mfa, {
       ...page,
       ...tenantEngine.factorDependencies,
@@ -198,7 +205,7 @@ function routesOf(
     ...bind(ciba, { ...firstFactor, ...tenantEngine.approving, authenticateClient, issuer }),
     ...bind(authenticator, { ...tenantEngine.factorDependencies, ending, log, streams, views }),
     ...bind(logout, {
-      logoutAtProvider: (session, back) => logoutAtProvider({ ...elsewhere, users }, session, back),
+      logoutAtProvider: (session, back) => logoutAtProvider({ ...atProviders, users }, session, back),
       allowLoopback: isForThisMachine(settings),
       baseUrl,
       challenges,

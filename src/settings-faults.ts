@@ -9,62 +9,63 @@ import { isGuessable } from './store/sealing/key.ts';
 /**
  * Returns the faults of settings that are each valid by themselves, one sentence each. Sentences do not quote secrets.
  */
-export function crossFaults(read: Environment): string[] {
+export function crossFaults(variables: Environment): string[] {
   const faults: string[] = [];
-  if (read.BASE_URL !== undefined && !isOrigin(read.BASE_URL)) {
+  if (variables.BASE_URL !== undefined && !isOrigin(variables.BASE_URL)) {
     faults.push('BASE_URL: must be an https origin, such as https://login.example.com, without a path');
   }
-  if (read.TLS === 'files') {
-    if (read.TLS_CERT === undefined) faults.push('TLS_CERT: required with TLS=files');
-    if (read.TLS_KEY === undefined) faults.push('TLS_KEY: required with TLS=files');
+  if (variables.TLS === 'files') {
+    if (variables.TLS_CERT === undefined) faults.push('TLS_CERT: required with TLS=files');
+    if (variables.TLS_KEY === undefined) faults.push('TLS_KEY: required with TLS=files');
   }
-  if (read.TLS === 'proxy') {
-    if (list(read.TRUSTED_PROXIES).length === 0) faults.push('TRUSTED_PROXIES: required with TLS=proxy');
-    if (read.BASE_URL === undefined) faults.push('BASE_URL: required with TLS=proxy');
+  if (variables.TLS === 'proxy') {
+    if (list(variables.TRUSTED_PROXIES).length === 0) faults.push('TRUSTED_PROXIES: required with TLS=proxy');
+    if (variables.BASE_URL === undefined) faults.push('BASE_URL: required with TLS=proxy');
   }
-  if (read.MTLS_PORT !== undefined && read.TLS === 'proxy') {
+  if (variables.MTLS_PORT !== undefined && variables.TLS === 'proxy') {
     faults.push('MTLS_PORT: with TLS=proxy the proxy asks clients for certificates');
   }
-  if (read.MTLS_CA !== undefined && read.MTLS_PORT === undefined) {
+  if (variables.MTLS_CA !== undefined && variables.MTLS_PORT === undefined) {
     faults.push('MTLS_CA: means something with MTLS_PORT alone');
   }
-  if (read.MTLS_BASE_URL !== undefined && !isOrigin(read.MTLS_BASE_URL)) {
+  if (variables.MTLS_BASE_URL !== undefined && !isOrigin(variables.MTLS_BASE_URL)) {
     faults.push('MTLS_BASE_URL: must be an https origin, such as https://mtls.example.com, without a path');
   }
-  if (read.CONSOLE_URL !== undefined && !isOrigin(read.CONSOLE_URL)) {
+  if (variables.CONSOLE_URL !== undefined && !isOrigin(variables.CONSOLE_URL)) {
     faults.push('CONSOLE_URL: must be an https origin, such as https://console.example.com, without a path');
   }
-  for (const address of list(read.TRUSTED_PROXIES)) {
+  for (const address of list(variables.TRUSTED_PROXIES)) {
     if (!isAddressRange(address)) faults.push(`TRUSTED_PROXIES: ${address} is no IP address or CIDR range`);
   }
-  for (const entry of list(read.OUTBOUND_ALLOW)) {
+  for (const entry of list(variables.OUTBOUND_ALLOW)) {
     if (!isOutboundEntry(entry)) {
       faults.push(`OUTBOUND_ALLOW: ${entry} is no host name, IP address or CIDR range`);
     }
   }
-  for (const address of list(read.DNS_SERVERS)) {
+  for (const address of list(variables.DNS_SERVERS)) {
     if (!isServerAddress(address))
       faults.push(`DNS_SERVERS: ${address} is no IP address, with or without a port`);
   }
-  if (read.DATABASE_URL !== undefined) {
-    const fault = databaseFault(read.DATABASE_URL, read.NODE_ENV === 'production');
+  if (variables.DATABASE_URL !== undefined) {
+    const fault = databaseFault(variables.DATABASE_URL, variables.NODE_ENV === 'production');
     if (fault !== undefined) faults.push(`DATABASE_URL: ${fault}`);
   }
-  if (read.WORKERS !== undefined && read.WORKERS !== 1 && read.DATABASE_URL === undefined) {
+  if (variables.WORKERS !== undefined && variables.WORKERS !== 1 && variables.DATABASE_URL === undefined) {
     faults.push('WORKERS: the embedded store is for one process; several need DATABASE_URL');
   }
-  if (read.METRICS_HOST !== undefined && read.METRICS_PORT === undefined) {
+  if (variables.METRICS_HOST !== undefined && variables.METRICS_PORT === undefined) {
     faults.push('METRICS_HOST: means something with METRICS_PORT alone');
   }
-  if (read.METRICS_PORT !== undefined && read.METRICS_PORT !== 0) {
-    const other = (['PORT', 'MTLS_PORT'] as const).find((name) => read[name] === read.METRICS_PORT);
+  if (variables.METRICS_PORT !== undefined && variables.METRICS_PORT !== 0) {
+    const other = (['PORT', 'MTLS_PORT'] as const).find((name) => variables[name] === variables.METRICS_PORT);
     if (other !== undefined) faults.push(`METRICS_PORT: is that of ${other}`);
   }
-  faults.push(...signingFaults(read), ...deliveryFaults(read));
-  if (read.NODE_ENV === 'production') {
-    if (read.TLS === 'auto') faults.push('TLS: auto is for development; use files or proxy in production');
-    if (read.BASE_URL === undefined) faults.push('BASE_URL: required in production');
-    if (read.SECRETS_KEY !== undefined && isGuessable(read.SECRETS_KEY)) {
+  faults.push(...signingFaults(variables), ...deliveryFaults(variables));
+  if (variables.NODE_ENV === 'production') {
+    if (variables.TLS === 'auto')
+      faults.push('TLS: auto is for development; use files or proxy in production');
+    if (variables.BASE_URL === undefined) faults.push('BASE_URL: required in production');
+    if (variables.SECRETS_KEY !== undefined && isGuessable(variables.SECRETS_KEY)) {
       faults.push('SECRETS_KEY: must be random, as `openssl rand -base64 32` makes it');
     }
   }
@@ -79,10 +80,10 @@ const SIGNING_NEEDS = {
   pkcs11: ['PKCS11_MODULE', 'PKCS11_TOKEN', 'PKCS11_PIN'],
 } as const;
 
-function signingFaults(read: Environment): string[] {
-  const missing = SIGNING_NEEDS[read.SIGNING].filter((name) => read[name] === undefined);
-  const faults = missing.map((name) => `${name}: required with SIGNING=${read.SIGNING}`);
-  if (read.SIGNING_URL !== undefined && !isCallable(read.SIGNING_URL)) {
+function signingFaults(variables: Environment): string[] {
+  const missing = SIGNING_NEEDS[variables.SIGNING].filter((name) => variables[name] === undefined);
+  const faults = missing.map((name) => `${name}: required with SIGNING=${variables.SIGNING}`);
+  if (variables.SIGNING_URL !== undefined && !isCallable(variables.SIGNING_URL)) {
     faults.push(
       'SIGNING_URL: must be an https address without user and password, or an http one that OUTBOUND_ALLOW opens',
     );
@@ -91,28 +92,30 @@ function signingFaults(read: Environment): string[] {
 }
 
 /** Returns the faults of mail and SMS settings. They never quote the value: an SMTP URL holds a password. */
-function deliveryFaults(read: Environment): string[] {
+function deliveryFaults(variables: Environment): string[] {
   const faults: string[] = [];
-  if (read.SMTP_URL !== undefined) {
-    const cause = smtpFault(read.SMTP_URL);
+  if (variables.SMTP_URL !== undefined) {
+    const cause = smtpFault(variables.SMTP_URL);
     if (cause !== undefined) faults.push(`SMTP_URL: ${cause}`);
   }
-  if (read.SMTP_URL !== undefined && read.MAIL_FROM === undefined) {
+  if (variables.SMTP_URL !== undefined && variables.MAIL_FROM === undefined) {
     faults.push('MAIL_FROM: required with SMTP_URL, such as "Example <login@example.com>"');
   }
-  if (read.MAIL_FROM !== undefined && !/^[^\r\n]*[^\s@<>]+@[^\s@<>]+>?$/.test(read.MAIL_FROM)) {
+  if (variables.MAIL_FROM !== undefined && !/^[^\r\n]*[^\s@<>]+@[^\s@<>]+>?$/.test(variables.MAIL_FROM)) {
     faults.push('MAIL_FROM: must be an e-mail address, with or without a name: Example <login@example.com>');
   }
-  const { TWILIO_ACCOUNT_SID: sid, TWILIO_AUTH_TOKEN: token } = read;
+  const { TWILIO_ACCOUNT_SID: sid, TWILIO_AUTH_TOKEN: token } = variables;
   if ((sid === undefined) !== (token === undefined)) {
     faults.push('TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN: one does not work without the other');
   }
   if (sid !== undefined && !sid.startsWith('AC')) faults.push('TWILIO_ACCOUNT_SID: must start with AC');
-  const senders = [read.TWILIO_FROM, read.TWILIO_MESSAGING_SERVICE_SID].filter((one) => one !== undefined);
+  const senders = [variables.TWILIO_FROM, variables.TWILIO_MESSAGING_SERVICE_SID].filter(
+    (one) => one !== undefined,
+  );
   if (sid !== undefined && senders.length !== 1) {
     faults.push('TWILIO_FROM, TWILIO_MESSAGING_SERVICE_SID: exactly one of them is required');
   }
-  if (read.TWILIO_API_URL !== undefined && !isCallable(read.TWILIO_API_URL)) {
+  if (variables.TWILIO_API_URL !== undefined && !isCallable(variables.TWILIO_API_URL)) {
     faults.push('TWILIO_API_URL: must be an http or https address without user and password');
   }
   return faults;
@@ -196,11 +199,11 @@ const DATABASE_NUMBERS = {
 } as const;
 
 function databaseNumbersFault(parameters: URLSearchParams): string | undefined {
-  for (const [name, [least, most]] of Object.entries(DATABASE_NUMBERS)) {
-    const given = parameters.get(name);
-    if (given === null) continue;
-    const isRight = /^\d{1,7}$/.test(given) && Number(given) >= least && Number(given) <= most;
-    if (!isRight) return `${name} must be a number from ${least} to ${most}`;
+  for (const [name, [min, max]] of Object.entries(DATABASE_NUMBERS)) {
+    const value = parameters.get(name);
+    if (value === null) continue;
+    const isRight = /^\d{1,7}$/.test(value) && Number(value) >= min && Number(value) <= max;
+    if (!isRight) return `${name} must be a number from ${min} to ${max}`;
   }
   return undefined;
 }

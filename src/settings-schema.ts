@@ -179,7 +179,7 @@ export type Environment = z.output<typeof environment>;
 export function describedSettings(): { name: string; fallback: string; meaning: string }[] {
   return Object.entries(environment.shape).map(([name, schema]) => {
     const { description = '', fallback } = schema.meta() ?? {};
-    const given = schema instanceof z.ZodDefault ? `\`${schema.parse(undefined)}\`` : 'none';
-    return { name, fallback: typeof fallback === 'string' ? fallback : given, meaning: description };
+    const defaultText = schema instanceof z.ZodDefault ? `\`${schema.parse(undefined)}\`` : 'none';
+    return { name, fallback: typeof fallback === 'string' ? fallback : defaultText, meaning: description };
   });
 }

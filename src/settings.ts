@@ -74,38 +74,38 @@ export class SettingsFault {
  * @throws SettingsFault naming every fault.
  */
 export function readSettings(env: Readonly<Record<string, string | undefined>>): Settings {
-  const given = Object.fromEntries(
+  const set = Object.fromEntries(
     Object.entries(env).filter(([, value]) => value !== undefined && value !== ''),
   );
-  const result = environment.safeParse(given);
+  const result = environment.safeParse(set);
   const faults = result.success ? [] : result.error.issues.map((i) => `${i.path.join('.')}: ${i.message}`);
-  const read = result.success ? result.data : environment.parse(withoutFaulty(given, result.error));
-  faults.push(...crossFaults(read));
+  const variables = result.success ? result.data : environment.parse(withoutFaulty(set, result.error));
+  faults.push(...crossFaults(variables));
   if (faults.length > 0) throw new SettingsFault(faults);
-  const baseUrl = read.BASE_URL ?? `https://localhost:${read.PORT}`;
+  const baseUrl = variables.BASE_URL ?? `https://localhost:${variables.PORT}`;
   return {
-    port: read.PORT,
-    host: read.HOST,
+    port: variables.PORT,
+    host: variables.HOST,
     baseUrl: new URL(baseUrl).origin,
     issuer: `${new URL(baseUrl).origin}/`,
-    tenantFile: read.TENANT_FILE,
-    dataDir: read.DATA_DIR,
-    ...(read.DATABASE_URL !== undefined && { databaseUrl: read.DATABASE_URL }),
-    ...(read.WORKERS !== undefined && read.WORKERS !== 1 && { workers: read.WORKERS }),
-    ...(read.SECRETS_KEY !== undefined && { secretsKey: read.SECRETS_KEY }),
-    ...(read.SECRETS_KEY_BEFORE !== undefined && { secretsKeyBefore: read.SECRETS_KEY_BEFORE }),
-    tls: tlsOf(read),
-    signing: signingOf(read),
-    ...deliveryOf(read),
-    ...(read.OUTBOUND_ALLOW !== undefined && { outboundAllow: list(read.OUTBOUND_ALLOW) }),
-    ...mtlsOf(read),
-    ...(read.DNS_SERVERS !== undefined && { dnsServers: list(read.DNS_SERVERS) }),
-    ...metricsOf(read),
-    console: read.CONSOLE === 'on',
-    ...(read.CONSOLE_URL !== undefined && { consoleUrl: new URL(read.CONSOLE_URL).origin }),
-    logStreamFiles: read.LOG_STREAM_FILES === 'on',
-    production: read.NODE_ENV === 'production',
-    logLevel: read.LOG_LEVEL,
+    tenantFile: variables.TENANT_FILE,
+    dataDir: variables.DATA_DIR,
+    ...(variables.DATABASE_URL !== undefined && { databaseUrl: variables.DATABASE_URL }),
+    ...(variables.WORKERS !== undefined && variables.WORKERS !== 1 && { workers: variables.WORKERS }),
+    ...(variables.SECRETS_KEY !== undefined && { secretsKey: variables.SECRETS_KEY }),
+    ...(variables.SECRETS_KEY_BEFORE !== undefined && { secretsKeyBefore: variables.SECRETS_KEY_BEFORE }),
+    tls: tlsOf(variables),
+    signing: signingOf(variables),
+    ...deliveryOf(variables),
+    ...(variables.OUTBOUND_ALLOW !== undefined && { outboundAllow: list(variables.OUTBOUND_ALLOW) }),
+    ...mtlsOf(variables),
+    ...(variables.DNS_SERVERS !== undefined && { dnsServers: list(variables.DNS_SERVERS) }),
+    ...metricsOf(variables),
+    console: variables.CONSOLE === 'on',
+    ...(variables.CONSOLE_URL !== undefined && { consoleUrl: new URL(variables.CONSOLE_URL).origin }),
+    logStreamFiles: variables.LOG_STREAM_FILES === 'on',
+    production: variables.NODE_ENV === 'production',
+    logLevel: variables.LOG_LEVEL,
   };
 }
 
@@ -148,25 +148,27 @@ export function consoleOrigin({ consoleUrl, baseUrl }: Pick<Settings, 'consoleUr
   return consoleUrl ?? baseUrl;
 }
 
-function withoutFaulty(given: Record<string, unknown>, error: z.ZodError): Record<string, unknown> {
+function withoutFaulty(set: Record<string, unknown>, error: z.ZodError): Record<string, unknown> {
   const faulty = new Set(error.issues.map(({ path }) => path[0]));
-  return Object.fromEntries(Object.entries(given).filter(([name]) => !faulty.has(name)));
+  return Object.fromEntries(Object.entries(set).filter(([name]) => !faulty.has(name)));
 }
 
-function deliveryOf(read: Environment): Pick<Settings, 'mail' | 'sms'> {
-  const { TWILIO_ACCOUNT_SID: accountSid, TWILIO_AUTH_TOKEN: authToken } = read;
+function deliveryOf(variables: Environment): Pick<Settings, 'mail' | 'sms'> {
+  const { TWILIO_ACCOUNT_SID: accountSid, TWILIO_AUTH_TOKEN: authToken } = variables;
   return {
-    ...(read.SMTP_URL !== undefined && { mail: { smtpUrl: read.SMTP_URL, from: read.MAIL_FROM } }),
+    ...(variables.SMTP_URL !== undefined && {
+      mail: { smtpUrl: variables.SMTP_URL, from: variables.MAIL_FROM },
+    }),
     ...(accountSid !== undefined &&
       authToken !== undefined && {
         sms: {
           accountSid,
           authToken,
-          ...(read.TWILIO_FROM !== undefined && { from: read.TWILIO_FROM }),
-          ...(read.TWILIO_MESSAGING_SERVICE_SID !== undefined && {
-            messagingServiceSid: read.TWILIO_MESSAGING_SERVICE_SID,
+          ...(variables.TWILIO_FROM !== undefined && { from: variables.TWILIO_FROM }),
+          ...(variables.TWILIO_MESSAGING_SERVICE_SID !== undefined && {
+            messagingServiceSid: variables.TWILIO_MESSAGING_SERVICE_SID,
           }),
-          ...(read.TWILIO_API_URL !== undefined && { apiUrl: read.TWILIO_API_URL }),
+          ...(variables.TWILIO_API_URL !== undefined && { apiUrl: variables.TWILIO_API_URL }),
         },
       }),
   };
@@ -201,31 +203,31 @@ export function mtlsOrigin({ baseUrl, port, mtls, mtlsBaseUrl }: Settings): stri
   return origin.origin;
 }
 
-function signingOf(read: Environment): SigningSettings {
-  switch (read.SIGNING) {
+function signingOf(variables: Environment): SigningSettings {
+  switch (variables.SIGNING) {
     case 'local':
       return { kind: 'local' };
     case 'command':
       return {
         kind: 'command',
-        command: (read.SIGNING_COMMAND ?? '').split(' ').filter((part) => part !== ''),
+        command: (variables.SIGNING_COMMAND ?? '').split(' ').filter((part) => part !== ''),
       };
     case 'http':
-      return { kind: 'http', url: read.SIGNING_URL ?? '', secret: read.SIGNING_SECRET ?? '' };
+      return { kind: 'http', url: variables.SIGNING_URL ?? '', secret: variables.SIGNING_SECRET ?? '' };
     case 'pkcs11': {
-      const { PKCS11_MODULE: module = '', PKCS11_TOKEN: token = '', PKCS11_PIN: pin = '' } = read;
+      const { PKCS11_MODULE: module = '', PKCS11_TOKEN: token = '', PKCS11_PIN: pin = '' } = variables;
       return { kind: 'pkcs11', module, token, pin };
     }
   }
 }
 
-function tlsOf(read: Environment): TlsSettings {
-  switch (read.TLS) {
+function tlsOf(variables: Environment): TlsSettings {
+  switch (variables.TLS) {
     case 'auto':
       return { mode: 'auto' };
     case 'files':
-      return { mode: 'files', certFile: read.TLS_CERT ?? '', keyFile: read.TLS_KEY ?? '' };
+      return { mode: 'files', certFile: variables.TLS_CERT ?? '', keyFile: variables.TLS_KEY ?? '' };
     case 'proxy':
-      return { mode: 'proxy', trustedProxies: list(read.TRUSTED_PROXIES) };
+      return { mode: 'proxy', trustedProxies: list(variables.TRUSTED_PROXIES) };
   }
 }

@@ -20,19 +20,19 @@ export function checkFile(settings: Settings, loaded: LoadedTenant, log: Logger)
     ...metadataFaults(loaded.tenant),
     ...(settings.production ? productionFaults(loaded.tenant, settings) : []),
   ];
-  if (faults.length > 0) throw new TenantFault(faults.map(loaded.place));
-  const unknown = unknownLimits(loaded.tenant, LIMITS).map(loaded.place);
+  if (faults.length > 0) throw new TenantFault(faults.map(loaded.withPlace));
+  const unknown = unknownLimits(loaded.tenant, LIMITS).map(loaded.withPlace);
   for (const warning of [...loaded.warnings, ...unknown]) log.warn({ file: settings.tenantFile }, warning);
   if (!settings.production && !isForThisMachine(settings)) {
-    sayWhyNoPages(settings, log);
+    warnOfMissingPages(settings, log);
     for (const fault of productionFaults(loaded.tenant, settings)) {
-      log.warn(`NODE_ENV=production would refuse this: ${loaded.place(fault)}`);
+      log.warn(`NODE_ENV=production would refuse this: ${loaded.withPlace(fault)}`);
     }
   }
 }
 
 /** Logs why the development pages are not served, and where messages without a provider are written. */
-function sayWhyNoPages({ baseUrl, dataDir, mail, sms }: Settings, log: Logger): void {
+function warnOfMissingPages({ baseUrl, dataDir, mail, sms }: Settings, log: Logger): void {
   const outbox = mail === undefined || sms === undefined ? { outbox: join(dataDir, 'outbox') } : {};
   log.warn(
     { baseUrl, ...outbox },

@@ -11,11 +11,11 @@ import type { Metrics } from './metrics/registry.ts';
 import { serveMetrics } from './metrics/serve.ts';
 import { switchMetricsOn } from './metrics/switch.ts';
 import type { TenantFile } from './records/tenant.ts';
-import { because } from './runtime/because.ts';
 import { type Clock, steadyClock, systemClock } from './runtime/clock.ts';
 import { type Random, systemRandom } from './runtime/random.ts';
 import type { Tracing } from './runtime/tracing.ts';
 import { VERSION } from './runtime/version.ts';
+import { wrapError } from './runtime/wrap-error.ts';
 import { createTenant, type Tenant } from './server.ts';
 import { readSettings, type Settings } from './settings.ts';
 import { checkFile, exampleLeft, refuseStore } from './start-checks.ts';
@@ -67,10 +67,10 @@ export interface Running {
   /**
    * Finishes requests in flight, flushes and closes the store.
    * @param within time for all of it, milliseconds (default: {@link STOP_BUDGET}).
-   * @param isGentle whether kept-alive connections stay open for another half second, so that no client meets a closed
+   * @param isGraceful whether kept-alive connections stay open for another half second, so that no client meets a closed
    * one.
    */
-  stop(within?: number, isGentle?: boolean): Promise<void>;
+  stop(within?: number, isGraceful?: boolean): Promise<void>;
 }
 
 /**
@@ -88,33 +88,33 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
     waits = {},
   } = options;
   const clock = steadyClock(wallClock);
-  const read = readSettings(env);
-  const loaded = await options.loadTenant(read);
-  checkFile(read, loaded, log);
+  const settings = readSettings(env);
+  const loaded = await options.loadTenant(settings);
+  checkFile(settings, loaded, log);
 
-  const { dataDir, databaseUrl, secretsKey } = read;
+  const { dataDir, databaseUrl, secretsKey } = settings;
   const { pause, maxWait, spareThreads } = options;
-  const keeping = { dataDir, databaseUrl, secretsKey, searchMs: waits.search, spareThreads };
-  const opened = await open({ ...keeping, clock, wallClock, log, random });
+  const storeOptions = { dataDir, databaseUrl, secretsKey, searchMs: waits.search, spareThreads };
+  const opened = await open({ ...storeOptions, clock, wallClock, log, random });
   try {
     const { tracing } = options;
-    const { store, metrics } = await watched(tracing ? tracedStore(opened, tracing) : opened, {
-      isMeasured: read.metrics !== undefined,
+    const { store, metrics } = await withMetrics(tracing ? tracedStore(opened, tracing) : opened, {
+      isMeasured: settings.metrics !== undefined,
       hasher,
       clock: wallClock,
     });
     const users = createUsers({ store, hasher, clock, random });
     const administrators = createUsers({ store: administratorStore(store), hasher, clock, random });
-    if (read.production)
-      refuseStore(read, 'is not fit for production', await exampleLeft(store, { users, administrators }));
-    const given = {
+    if (settings.production)
+      refuseStore(settings, 'is not fit for production', await exampleLeft(store, { users, administrators }));
+    const injected = {
       waits,
       spareThreads,
       ...(pause && { pause }),
       ...(maxWait !== undefined && { maxWait }),
     };
     const people = { users, administrators };
-    const tenant = { settings: read, store, ...people, log, clock, wallClock, random, ...given };
+    const tenant = { settings, store, ...people, log, clock, wallClock, random, ...injected };
     const { isWorker = false } = options;
     const running = await serve({ ...tenant, metrics, tracing, file: loaded.tenant, isWorker });
     return await serveMetricsBeside(running, metrics);
@@ -125,7 +125,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
 }
 
 /** Returns the store to use, and the metrics. Where metrics are on, the store is one that measures each call. */
-async function watched(
+async function withMetrics(
   store: Store,
   { isMeasured, ...of }: { isMeasured: boolean; hasher: Hasher; clock: Clock },
 ): Promise<{ store: Store; metrics: Metrics | undefined }> {
@@ -138,43 +138,43 @@ async function serve({
   isWorker,
   ...deps
 }: TenantDependencies & { file: TenantFile; isWorker: boolean }): Promise<Running> {
-  const { settings: read, store, users, administrators, wallClock, random } = deps;
-  const tls = await tlsOptions(read, wallClock);
+  const { settings: initial, store, users, administrators, wallClock, random } = deps;
+  const tls = await tlsOptions(initial, wallClock);
   for (const warning of tls.warnings) deps.log.warn(warning);
   const servers = createServers({
     secure: tls.secure,
-    port: read.port,
-    mtls: read.mtls && { ...read.mtls, ca: tls.clientCa },
+    port: initial.port,
+    mtls: initial.mtls && { ...initial.mtls, ca: tls.clientCa },
   });
   const connections = trackConnections(servers);
   // Requests that arrive before the tenant is built wait for it.
   const app = Promise.withResolvers<http.RequestListener>();
   const handle = inTurns((request, response) => void app.promise.then((one) => one(request, response)));
   for (const server of servers) server.on('request', handle);
-  const settings = await listenAll(servers, read);
+  const settings = await listenAll(servers, initial);
   try {
     await applyTenant(
       { store, users, random, managementAudience: managementAudience(settings.issuer) },
       file,
-      { mode: 'create-missing', users: !read.production },
+      { mode: 'create-missing', users: !settings.production },
     );
     refuseStore(
-      read,
+      settings,
       'cannot be served; correct the tenant file and run gatehouse apply',
       await storedFaults(store),
     );
     const tenant = await createTenant({ ...deps, settings });
     app.resolve(tenant.app.callback());
     await tenant.checkConnections();
-    const ordered = {
+    const orderDependencies = {
       ...deps,
       ...tenant,
       settings,
       clock: wallClock,
       endSessions: tenant.endBlocked,
     };
-    const orders = isWorker ? undefined : await listenForOrders(settings.dataDir, ordered);
-    const stop = (within = STOP_BUDGET, isGentle = false) => {
+    const orders = isWorker ? undefined : await listenForOrders(settings.dataDir, orderDependencies);
+    const stop = (within = STOP_BUDGET, isGraceful = false) => {
       const ordersClosed = orders?.close();
       return stopWithin(within, {
         servers,
@@ -186,7 +186,7 @@ async function serve({
           await store.close();
         },
         log: deps.log,
-        isGentle,
+        isGraceful,
       });
     };
     return { settings, caFile: tls.caFile, store, users, administrators, tenant, stop };
@@ -199,16 +199,16 @@ async function serve({
 
 /** Also listens at the port of metrics, where they have one. @throws Error with the reason. */
 async function serveMetricsBeside(running: Running, metrics: Metrics | undefined): Promise<Running> {
-  const asked = running.settings.metrics;
-  if (metrics === undefined || asked?.port === undefined) return running;
-  const { port, host } = asked;
-  const server = await serveMetrics(metrics, { ...asked, port }).catch(async (thrown: unknown) => {
+  const metricsSettings = running.settings.metrics;
+  if (metrics === undefined || metricsSettings?.port === undefined) return running;
+  const { port, host } = metricsSettings;
+  const server = await serveMetrics(metrics, { ...metricsSettings, port }).catch(async (thrown: unknown) => {
     await running.stop();
-    return because(`METRICS_HOST, METRICS_PORT: cannot listen on port ${port} of ${host}`)(thrown);
+    return wrapError(`METRICS_HOST, METRICS_PORT: cannot listen on port ${port} of ${host}`)(thrown);
   });
-  const stop = (within?: number, isGentle?: boolean) => {
+  const stop = (within?: number, isGraceful?: boolean) => {
     server.close();
-    return running.stop(within, isGentle);
+    return running.stop(within, isGraceful);
   };
   return { ...running, metricsPort: server.port, stop };
 }

@@ -11,16 +11,16 @@ import type { Events } from './tenant/events.ts';
 export const STOP_BUDGET = 9_000;
 
 /** Share of the budget for requests in flight. The rest is for the background work that requests leave. */
-const REQUESTS = 0.5;
+const REQUESTS_SHARE = 0.5;
 
 /** Default time for background work, milliseconds. */
-const LAST_WORK = 20_000;
+const LAST_WORK_MS = 20_000;
 
 /** How long an idle connection stays open, because a request may be in transit, milliseconds. */
-const GRACE = 500;
+const IDLE_GRACE_MS = 500;
 
 /** How often connections are checked, milliseconds. */
-const CHECK = 50;
+const CHECK_INTERVAL = 50;
 
 /** The open connections of some servers, including those before their TLS handshake. */
 interface Connections {
@@ -28,7 +28,7 @@ interface Connections {
    * Sets `Connection: close` on every answer from now on. A client that has read it sends no further request, so none
    * can be in transit when the connection closes (RFC 9112 §9.6).
    */
-  lastAnswers(): void;
+  closeAfterAnswers(): void;
   /** Closes connections without a request in progress, also during their TLS handshake. */
   closeUnused(): void;
   closeAll(): void;
@@ -49,14 +49,14 @@ export function trackConnections(servers: readonly http.Server[]): Connections {
     `${remoteAddress} ${remotePort} ${localPort}`;
   const clients = new WeakMap<Socket, string>();
   const answers = new Set<http.ServerResponse>();
-  const isLast = (response: http.ServerResponse) => {
+  const setClose = (response: http.ServerResponse) => {
     if (!response.headersSent) response.setHeader('Connection', 'close');
   };
-  const opened = (socket: Socket) => {
+  const onConnection = (socket: Socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   };
-  const asked = (request: http.IncomingMessage, response: http.ServerResponse) => {
+  const onRequest = (request: http.IncomingMessage, response: http.ServerResponse) => {
     const client = clients.get(request.socket) ?? clientOf(request.socket);
     clients.set(request.socket, client);
     busy.set(client, (busy.get(client) ?? 0) + 1);
@@ -68,12 +68,12 @@ export function trackConnections(servers: readonly http.Server[]): Connections {
       else busy.delete(client);
     });
   };
-  for (const server of servers) server.on('connection', opened).on('request', asked);
+  for (const server of servers) server.on('connection', onConnection).on('request', onRequest);
   return {
-    lastAnswers: () => {
-      for (const response of answers) isLast(response);
+    closeAfterAnswers: () => {
+      for (const response of answers) setClose(response);
       for (const server of servers)
-        server.prependListener('request', (_request, response) => isLast(response));
+        server.prependListener('request', (_request, response) => setClose(response));
     },
     closeUnused: () => {
       for (const socket of sockets) if (!busy.has(clientOf(socket))) socket.destroy();
@@ -105,7 +105,7 @@ interface Flushable {
  * Finishes the last work. Each kind has a share of the time, so that one that hangs does not starve the next.
  * @param deadline when the work is given up.
  */
-export async function finishWork(work: LastWork, deadline = deadlineIn(LAST_WORK)): Promise<void> {
+export async function finishWork(work: LastWork, deadline = deadlineIn(LAST_WORK_MS)): Promise<void> {
   const { background, deliveries, messages, events, log } = work;
   if (!(await doneBy(deadline.share(0.3), background.flush()))) {
     log.warn('work in the background was not finished before the end');
@@ -130,7 +130,7 @@ interface Stoppable {
   closeStore(): Promise<void>;
   log: Logger;
   /** Whether kept-alive connections stay open for half a second, so that no client's request meets a closed one. */
-  isGentle: boolean;
+  isGraceful: boolean;
 }
 
 /**
@@ -142,7 +142,7 @@ export async function stopWithin(ms: number, parts: Stoppable): Promise<void> {
   const { log } = parts;
   const deadline = deadlineIn(ms);
   parts.drain();
-  await closeServer(parts, deadline.share(REQUESTS));
+  await closeServer(parts, deadline.share(REQUESTS_SHARE));
   await parts
     .finish(deadline.share(0.9))
     .catch((error: unknown) => log.error({ err: error }, 'what was left to be done failed'));
@@ -152,16 +152,16 @@ export async function stopWithin(ms: number, parts: Stoppable): Promise<void> {
 
 /** Accepts no more connections, and lets requests in progress finish until the deadline. */
 async function closeServer(
-  { servers, connections, log, isGentle }: Stoppable,
+  { servers, connections, log, isGraceful }: Stoppable,
   deadline: Deadline,
 ): Promise<void> {
-  if (isGentle) connections.lastAnswers();
+  if (isGraceful) connections.closeAfterAnswers();
   const closed = Promise.all(
     servers.map(
       (server) =>
         new Promise<void>((resolve) => {
           // http.Server's own `close` would at once close connections that are idle at this moment.
-          if (isGentle) NetServer.prototype.close.call(server, () => resolve());
+          if (isGraceful) NetServer.prototype.close.call(server, () => resolve());
           else server.close(() => resolve());
         }),
     ),
@@ -169,9 +169,9 @@ async function closeServer(
   const started = performance.now();
   // Closes kept-alive connections after their last answer.
   const check = setInterval(() => {
-    if (performance.now() - started >= GRACE) connections.closeUnused();
-    else if (!isGentle) for (const server of servers) server.closeIdleConnections();
-  }, CHECK);
+    if (performance.now() - started >= IDLE_GRACE_MS) connections.closeUnused();
+    else if (!isGraceful) for (const server of servers) server.closeIdleConnections();
+  }, CHECK_INTERVAL);
   const inTime = await doneBy(deadline, closed);
   clearInterval(check);
   if (inTime) return;

@@ -41,21 +41,21 @@ export function addTenantCommands(program: Command, host: CommandProcess, ordere
 async function check(host: CommandProcess): Promise<void> {
   const { env } = host;
   const tenantFile = env.TENANT_FILE || TENANT_FILE;
-  const wrong: string[] = [];
-  const reported = (thrown: unknown) => {
-    wrong.push(faultText(thrown));
+  const faults: string[] = [];
+  const collectFault = (thrown: unknown) => {
+    faults.push(faultText(thrown));
     return undefined;
   };
-  const settings = await (async () => readSettings(env))().catch(reported);
+  const settings = await (async () => readSettings(env))().catch(collectFault);
   const production = settings?.production ?? false;
   const isFirst = isFirstStart({ tenantFile, production }, env);
   const file = isFirst ? fileURLToPath(EXAMPLE_FILE) : tenantFile;
-  const loaded = await tenantOf({ ...settings, tenantFile: file, production }, host).catch(reported);
+  const loaded = await tenantOf({ ...settings, tenantFile: file, production }, host).catch(collectFault);
   if (settings?.tls.mode === 'files') {
-    const tls = await tlsOptions(settings, systemClock).catch(reported);
+    const tls = await tlsOptions(settings, systemClock).catch(collectFault);
     for (const warning of tls?.warnings ?? []) print(host, `warning: ${warning}`);
   }
-  if (wrong.length > 0 || loaded === undefined) throw new Error(wrong.join('\n'));
+  if (faults.length > 0 || loaded === undefined) throw new Error(faults.join('\n'));
   const { clients, resourceServers } = loaded.tenant;
   if (isFirst) print(host, `${tenantFile} is not there: the first start writes the example`);
   print(host, `${file}: ${clients.length} applications, ${resourceServers.length} APIs, no faults`);
@@ -69,13 +69,13 @@ async function tenantOf(
   const loaded = await loadTenantFile(settings.tenantFile, host.env);
   const { LIMITS } = await import('./features.ts');
   const { metadataFaults } = await import('./connections/samlp/metadata-faults.ts');
-  const unknown = unknownLimits(loaded.tenant, LIMITS).map(loaded.place);
+  const unknown = unknownLimits(loaded.tenant, LIMITS).map(loaded.withPlace);
   for (const warning of [...loaded.warnings, ...unknown]) print(host, `warning: ${warning}`);
   const faults = [
     ...metadataFaults(loaded.tenant),
     ...(settings.production ? productionFaults(loaded.tenant, settings) : []),
   ];
-  if (faults.length > 0) throw new TenantFault(faults.map(loaded.place));
+  if (faults.length > 0) throw new TenantFault(faults.map(loaded.withPlace));
   return loaded;
 }
 

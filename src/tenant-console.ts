@@ -16,7 +16,7 @@ import { EVENTS } from './features.ts';
 import { PROBES } from './health.ts';
 import { createCsrf } from './http/csrf.ts';
 import type { ErrorShape } from './http/errors.ts';
-import { addressOf, type Route } from './http/routes.ts';
+import { parseRouteKey, type Route } from './http/routes.ts';
 import { managementApi } from './management/api.ts';
 import type { ManagementFeatureDependencies } from './management/feature.ts';
 import type { Scripts } from './scripts/scripts.ts';
@@ -44,7 +44,7 @@ function consoleDependencies(
   const { settings, store } = deps;
   return {
     ...factorDependencies,
-    ...trying(deps, capabilities, upstream),
+    ...tryDependencies(deps, capabilities, upstream),
     baseUrl: settings.baseUrl,
     consoleUrl: consoleOrigin(settings),
     connectionChecks: connectionChecks({ ...deps, ...capabilities, ...capabilities.providers, ending }),
@@ -84,7 +84,7 @@ function consoleDependencies(
 }
 
 /** Returns the dependencies of "Try" at a connection, which logs in there without a session. */
-function trying(
+function tryDependencies(
   { settings, users, clock, wallClock, pause = timerPause }: TenantDependencies,
   capabilities: Capabilities,
   upstream: TenantEngine['upstream'],
@@ -142,7 +142,7 @@ export function errorPageOf(
 ): ErrorShape {
   const page: ErrorShape = (ctx, error) => views.error(ctx, error);
   if (!settings.console) return page;
-  const at = {
+  const consolePage = {
     ...factorDependencies,
     baseUrl: settings.baseUrl,
     consoleUrl: consoleOrigin(settings),
@@ -152,7 +152,7 @@ export function errorPageOf(
     views,
   };
   return async (ctx, error) => {
-    if (!(await showErrorInConsole(at, ctx, error))) await page(ctx, error);
+    if (!(await showErrorInConsole(consolePage, ctx, error))) await page(ctx, error);
   };
 }
 
@@ -160,9 +160,9 @@ export function errorPageOf(
 const scopesOf = ({ issuer }: Settings) => managementApi(issuer).scopes.map(({ value }) => value);
 
 /** Returns the routes of the console; none where it is off. */
-export function consoleRoutesOf(...given: Parameters<typeof consoleDependencies>): Route[] {
-  const [{ settings }] = given;
-  return settings.console ? bind(consoleFeature, consoleDependencies(...given)) : [];
+export function consoleRoutesOf(...dependencies: Parameters<typeof consoleDependencies>): Route[] {
+  const [{ settings }] = dependencies;
+  return settings.console ? bind(consoleFeature, consoleDependencies(...dependencies)) : [];
 }
 
 /**
@@ -177,10 +177,12 @@ export function consoleAtItsHost(
 ): Middleware {
   const consoleUrl = consoleOrigin(settings);
   if (consoleUrl === settings.baseUrl) return router(routes);
-  const ofConsole = new Set(Object.keys(consoleFeature.routes ?? {}).map((key) => addressOf(key).path));
-  const isOfBoth = ({ path }: Route) => path.startsWith('/assets/') || PROBES.includes(path);
-  const own = router(routes.filter((one) => ofConsole.has(one.path) || isOfBoth(one)));
-  const others = router(routes.filter(({ path }) => !ofConsole.has(path)));
+  const consolePaths = new Set(
+    Object.keys(consoleFeature.routes ?? {}).map((key) => parseRouteKey(key).path),
+  );
+  const isShared = ({ path }: Route) => path.startsWith('/assets/') || PROBES.includes(path);
+  const own = router(routes.filter((one) => consolePaths.has(one.path) || isShared(one)));
+  const others = router(routes.filter(({ path }) => !consolePaths.has(path)));
   const { host } = new URL(consoleUrl);
   const names = new Set([host, `${host}:443`]);
   return (ctx, next) => (names.has(ctx.host.toLowerCase()) ? own : others)(ctx, next);

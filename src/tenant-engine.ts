@@ -45,16 +45,16 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const { settings, log, clock, wallClock, random } = deps;
   const { certificates, config, events, challenges, signing, tickets, views } = capabilities;
   const { issuer, baseUrl } = settings;
-  const { checkPossession, redeemOwnCode, ...engineCalls } = later(() => engine);
-  const reading = { issuer, keys: publishedKeys(config), clock: wallClock, checkPossession };
-  const readApiToken = apiTokenReader(reading);
+  const { checkPossession, redeemOwnCode, ...engineCalls } = engineFunctions(() => engine);
+  const tokenReading = { issuer, keys: publishedKeys(config), clock: wallClock, checkPossession };
+  const readApiToken = apiTokenReader(tokenReading);
   const signLogoutToken = logoutTokens({ issuer, signing, clock: wallClock, random });
   const backChannelLogout = backChannel({ ...capabilities, store: deps.store, log, signLogoutToken });
   const idp = identityProvider(baseUrl, config, signing.sign);
   const { factors, mfaApi, secondFactor } = factorParts(deps, capabilities);
   const upstream = upstreamDependencies(deps, capabilities);
   const enrolledFactors = secondFactor.enrolledFactors;
-  const exchanges = tokenExchanges(deps, capabilities, { ...reading, ...engineCalls, enrolledFactors });
+  const exchanges = tokenExchanges(deps, capabilities, { ...tokenReading, ...engineCalls, enrolledFactors });
   const own = { factors, mfaApi, readApiToken, backChannelLogout, idp, exchanges, upstream, ...engineCalls };
   const { firstFactors, parts } = engineParts(deps, capabilities, own);
   const { logins, ...loginParts } = ownLogins(
@@ -68,7 +68,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     config,
     challenges,
     events,
-    trail: capabilities.trail,
+    correlation: capabilities.correlation,
     tickets,
     signing,
     grants: parts.flatMap(({ grants }) => grants),
@@ -89,7 +89,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     /** Grants by a first factor. `/co/authenticate` takes the same credentials for a login ticket. */
     credentialGrants: firstFactors.flatMap(({ grants }) => grants),
     readApiToken,
-    readCallerToken: callerTokenReader(reading),
+    readCallerToken: callerTokenReader(tokenReading),
     idp,
     factorDependencies: factors,
     ...logins,
@@ -114,15 +114,15 @@ const ACR_VALUES = [MFA_POLICY];
  * Returns the functions of the engine that features need. They reach it when they are called, because the engine is
  * made after the features.
  */
-function later(
+function engineFunctions(
   engine: () => Engine,
 ): Pick<ExchangeDependencies, 'readIdTokenHint' | 'isMember' | 'isOpen'> &
   Pick<Engine, 'checkPossession' | 'redeemOwnCode'> {
   return {
-    checkPossession: (...asked) => engine().checkPossession(...asked),
+    checkPossession: (...args) => engine().checkPossession(...args),
     redeemOwnCode: (value, expected) => engine().redeemOwnCode(value, expected),
     readIdTokenHint: (token) => engine().readIdTokenHint(token),
-    isMember: (...asked) => engine().organizations.isMember(...asked),
+    isMember: (...args) => engine().organizations.isMember(...args),
     isOpen: (sid) => engine().sessions.isOpen(sid),
   };
 }

@@ -9,20 +9,20 @@ import type { SecondFactor } from './engine/second-factor.ts';
 import { subjectTokenReader } from './engine/subject-tokens.ts';
 import { type ExchangeDependencies, type ExchangeToken, tokenExchange } from './engine/token-exchange.ts';
 
-/** Makes the token exchanges of a tenant. @param reading verifies the tokens that the tenant itself issued. */
+/** Makes the token exchanges of a tenant. @param tokenReading verifies the tokens that the tenant itself issued. */
 export function tokenExchanges(
   deps: TenantDependencies,
   capabilities: Capabilities,
-  reading: Omit<ExchangeDependencies, 'config' | 'users' | 'wallClock'> & {
+  tokenReading: Omit<ExchangeDependencies, 'config' | 'users' | 'wallClock'> & {
     checkPossession: CheckPossession;
     enrolledFactors: SecondFactor['enrolledFactors'];
   },
 ) {
   const { users, wallClock } = deps;
-  const own = { ...reading, config: capabilities.config, users, wallClock };
+  const own = { ...tokenReading, config: capabilities.config, users, wallClock };
   return {
     exchangeToken: tokenExchange(own),
-    exchangeForeign: foreignExchange(deps, capabilities, reading),
+    exchangeForeign: foreignExchange(deps, capabilities, tokenReading),
     readSubjectToken: subjectTokenReader(own),
   };
 }
@@ -31,7 +31,7 @@ export function tokenExchanges(
 function foreignExchange(
   deps: TenantDependencies,
   capabilities: Capabilities,
-  reading: Pick<ExchangeDependencies, 'readIdTokenHint' | 'isOpen'> & {
+  tokenReading: Pick<ExchangeDependencies, 'readIdTokenHint' | 'isOpen'> & {
     enrolledFactors: SecondFactor['enrolledFactors'];
   },
 ): ExchangeToken {
@@ -42,8 +42,8 @@ function foreignExchange(
     ...deps,
     ...capabilities,
     users,
-    enrolledFactors: reading.enrolledFactors,
-    actorOfIdToken: (token) => actorOfIdToken({ ...deps, ...reading, users }, token),
+    enrolledFactors: tokenReading.enrolledFactors,
+    actorOfIdToken: (token) => actorOfIdToken({ ...deps, ...tokenReading, users }, token),
     askToVerify: async (user, connection, clientId, ip) => {
       const client = await capabilities.config.client(clientId);
       await askToVerify({ ...capabilities, baseUrl }, { user, connection, client, languages: [], ip });

@@ -20,7 +20,7 @@ import type { Config } from './tenant/config.ts';
 import type { Users } from './users/users.ts';
 
 /** The part of a tenant's dependencies that second factors use. */
-interface Given {
+interface FactorsInput {
   settings: Settings;
   store: Store;
   users: Users;
@@ -32,7 +32,7 @@ interface Given {
 
 /** Makes what second factors store their state in and send by, once for a tenant. */
 export function secondFactors(
-  { settings, store, users, log, clock, wallClock, random }: Given,
+  { settings, store, users, log, clock, wallClock, random }: FactorsInput,
   {
     config,
     deliveries,
@@ -74,7 +74,7 @@ export function secondFactors(
 
 /** Returns the dependencies of every page, grant and API of second factors. */
 export function factorDependencies(
-  { settings, users, clock, wallClock, random }: Given,
+  { settings, users, clock, wallClock, random }: FactorsInput,
   capabilities: Pick<
     FactorDependencies,
     'config' | 'events' | 'challenges' | 'rateLimits' | 'attempts' | 'messages'

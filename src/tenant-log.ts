@@ -6,8 +6,8 @@ import type { Metrics } from './metrics/registry.ts';
 import { createEventBudget } from './protection/event-budget.ts';
 import type { Background } from './runtime/background.ts';
 import type { Clock } from './runtime/clock.ts';
+import { createCorrelation } from './runtime/correlation.ts';
 import type { Random } from './runtime/random.ts';
-import { createTrail } from './runtime/trail.ts';
 import type { Store } from './store/contract.ts';
 import type { Config } from './tenant/config.ts';
 import { createEvents } from './tenant/events.ts';
@@ -25,14 +25,14 @@ interface TenantLogDependencies {
 }
 
 /**
- * Makes the log, its hourly statistics, and the trail that ties the events of one login together. Events are also
+ * Makes the log, its hourly statistics, and the correlation that ties the events of one login together. Events are also
  * counted as metrics where metrics are on.
  */
 export function tenantLog(deps: TenantLogDependencies, config: Config, background: Background) {
   const { store, random, log, metrics } = deps;
   // Ids of events must sort by time, whichever process recorded them: statistics and log streams continue after an id.
   const clock = store.sharedClock ?? deps.clock;
-  const trail = createTrail();
+  const correlation = createCorrelation();
   const events = createEvents({
     store,
     clock,
@@ -41,9 +41,9 @@ export function tenantLog(deps: TenantLogDependencies, config: Config, backgroun
     budget: createEventBudget(deps.clock),
     types: new Set(Object.keys(EVENTS)),
     measure: metrics && measureEvents(metrics.measures, config),
-    transaction: trail.id,
+    transaction: correlation.id,
     retentionDays: () => retentionDays(config),
   });
   keepRetention({ ...deps, config, events, background });
-  return { trail, events, logCounts: createLogCounts({ ...deps, clock, background }) };
+  return { correlation, events, logCounts: createLogCounts({ ...deps, clock, background }) };
 }

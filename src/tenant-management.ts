@@ -48,7 +48,7 @@ function managementDependencies(
   const tenantName = new URL(baseUrl).hostname;
   const now = () => new Date(wallClock()).toISOString();
   const proofOf = (connection: string) => firstMethod(config, connection);
-  beginWork(deps, capabilities, own.ending);
+  startWork(deps, capabilities, own.ending);
   return {
     ...own,
     baseUrl,
@@ -97,7 +97,7 @@ function managementDependencies(
 }
 
 /** Returns the dependencies of the Management API. The console's records and the administrators are hidden from it. */
-export function managingOf(
+export function managementOf(
   deps: TenantDependencies,
   capabilities: Capabilities,
   ...more: [TenantEngine, Parameters<typeof managementDependencies>[3]]
@@ -114,10 +114,10 @@ const codeTools = ({ packages, tryAction, customDatabases, users }: Capabilities
 });
 
 /** Starts the background work of the Management API. */
-function beginWork(deps: TenantDependencies, capabilities: Capabilities, ending: AbortSignal): void {
+function startWork(deps: TenantDependencies, capabilities: Capabilities, ending: AbortSignal): void {
   sendLogStreams(deps, capabilities, ending);
-  const look = () => warnOfPackages({ ...deps, ...capabilities });
-  capabilities.background.run('a look at the packages of actions', look);
+  const check = () => warnOfPackages({ ...deps, ...capabilities });
+  capabilities.background.run('a look at the packages of actions', check);
 }
 
 /** Starts the log streams of the tenant. */
@@ -135,7 +135,7 @@ function sendLogStreams(deps: TenantDependencies, capabilities: Capabilities, en
 }
 
 /** How often removals that other processes have left are looked for, milliseconds. */
-const LOOK = 60_000;
+const RESUME_INTERVAL = 60_000;
 
 /**
  * Makes the imports and exports of users. Also resumes those that the last stop cut short, and removals of connections.
@@ -157,7 +157,7 @@ function resumedJobs(
   resume();
   // Other processes, commands among them, may have recorded removals and ended before doing them.
   if (store.exclusive !== true) {
-    const look = setInterval(resume, LOOK).unref();
+    const look = setInterval(resume, RESUME_INTERVAL).unref();
     own.ending.addEventListener('abort', () => clearInterval(look));
   }
   const jobs = createUserJobs({ store, clock, random, log, ...own });

@@ -11,10 +11,10 @@ import { consoleAtItsHost, errorPageOf } from './tenant-console.ts';
 import type { TenantEngine } from './tenant-engine.ts';
 
 /** Largest request body, bytes. Bodies of the endpoints are small; the engine itself accepts at most 56 KiB. */
-export const LARGEST_BODY = 56 * 1024;
+export const MAX_BODY_BYTES = 56 * 1024;
 
 /** How many requests are worked on at once. It is above the number that may wait for a password hash, which takes longest. */
-const MOST_AT_ONCE = 1_000;
+const MAX_CONCURRENT = 1_000;
 
 /** Makes the middleware that answers the requests of a tenant's routes. */
 export function routing(
@@ -32,9 +32,9 @@ export function routing(
       isLimit: (name) => Object.hasOwn(LIMITS, name),
       // The router has checked at the start that the limit exists.
       takeLimit: (ctx, name) => rateLimits.takeFrom(ctx, name as LimitName),
-      readBody: (rules) => bodyReader({ largest: LARGEST_BODY, ...rules }),
+      readBody: (rules) => bodyReader({ maxBytes: MAX_BODY_BYTES, ...rules }),
       areas: [managementArea, accountArea],
-      mostAtOnce: MOST_AT_ONCE,
+      maxConcurrent: MAX_CONCURRENT,
     });
   return consoleAtItsHost(routes, deps.settings, router);
 }

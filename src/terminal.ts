@@ -31,16 +31,16 @@ const LEVELS: Record<number, string> = { 40: 'warning: ', 50: 'error: ', 60: 'fa
 
 function plainLine({ time, level, msg, err, ...fields }: Record<string, unknown>): string {
   const clock = new Date(Number(time)).toLocaleTimeString('en-GB');
-  const told = Object.entries(fields).map(([key, value]) => `${key}=${textOf(value)}`);
+  const members = Object.entries(fields).map(([key, value]) => `${key}=${textOf(value)}`);
   const [cause, ...stack] = causesOf(err);
   const first = [
     `${clock} ${LEVELS[Number(level)] ?? ''}${msg}`,
     ...(cause === undefined ? [] : [`(${cause})`]),
   ];
-  const line = [...first, ...told].map(harmless).join(' ');
+  const line = [...first, ...members].map(escaped).join(' ');
   // Only errors of the server have a stack trace.
   const rest = Number(level) >= 50 ? stack : [];
-  return [line, ...rest.map((one) => `  ${harmless(one)}`)].join('\n');
+  return [line, ...rest.map((one) => `  ${escaped(one)}`)].join('\n');
 }
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
@@ -56,7 +56,7 @@ function causesOf(err: unknown): string[] {
 }
 
 /** Escapes control characters: log lines may quote what a client sent, which must not forge or hide other lines. */
-function harmless(text: string): string {
+function escaped(text: string): string {
   return text.replace(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu,
     (one) => `\\u{${one.codePointAt(0)?.toString(16)}}`,

@@ -11,10 +11,10 @@ import { systemRandom } from './runtime/random.ts';
 import { readSettings } from './settings.ts';
 import { openStore } from './store/open.ts';
 import { writeOutput } from './store/write-whole.ts';
-import { alone, checkFile } from './users/transfer/whole-file.ts';
+import { checkFile, withoutPauses } from './users/transfer/whole-file.ts';
 
 /** Imports or exports users; `file` is the file to import. */
-type Taken = (transfer: Transfer, file?: string) => AsyncGenerator<TransferProgress>;
+type UserTransfer = (transfer: Transfer, file?: string) => AsyncGenerator<TransferProgress>;
 
 interface ExportOptions {
   output?: string;
@@ -24,7 +24,7 @@ interface ExportOptions {
 
 /** Adds `users import` and `users export`. @param log the log of the store, where this process opens it. */
 export function addUserCommands(program: Command, host: CommandProcess, log: Logger): void {
-  const transferred: Taken = (transfer, file) => transferOf(host, { log, transfer, file });
+  const runTransfer: UserTransfer = (transfer, file) => transferOf(host, { log, transfer, file });
   const users = program
     .command('users')
     .description('the users in the store, of a running server or of none');
@@ -37,8 +37,8 @@ export function addUserCommands(program: Command, host: CommandProcess, log: Log
     .option('--upsert', 'change users whose e-mail address is there already')
     .action(
       async (file: string, { connection, upsert = false }: { connection?: string; upsert?: boolean }) => {
-        for await (const news of transferred({ command: 'import', connection, upsert }, file))
-          tellImport(host, news);
+        for await (const progress of runTransfer({ command: 'import', connection, upsert }, file))
+          printImport(host, progress);
       },
     );
   users
@@ -47,7 +47,7 @@ export function addUserCommands(program: Command, host: CommandProcess, log: Log
     .option('-o, --output <file>', 'where to (standard output otherwise)')
     .option('-c, --connection <name>', 'only those of this connection')
     .option('--with-hashes', 'with password hashes and second factors: whoever reads them may try passwords')
-    .action((options: ExportOptions) => exportUsers(options, host, transferred));
+    .action((options: ExportOptions) => exportUsers(options, host, runTransfer));
 }
 
 /** Imports or exports users: through the server that runs on the data directory, otherwise in this process. */
@@ -72,7 +72,7 @@ async function* transferOf(
     const endSessions = async (userId: string) => {
       await store.collection('artifacts').deleteBy('account', userId);
     };
-    const deps = { store, clock: systemClock, random: systemRandom, endSessions, between: alone };
+    const deps = { store, clock: systemClock, random: systemRandom, endSessions, between: withoutPauses };
     yield* transferUsers(deps, transfer, textOf(file));
   } finally {
     await store.close();
@@ -85,18 +85,22 @@ async function* textOf(file: string | undefined): AsyncGenerator<string> {
 }
 
 /** Prints the counts of an import. Each user who was not imported is one JSON object on standard error. */
-function tellImport(host: CommandProcess, news: TransferProgress): void {
-  if ('failed' in news) host.stderr.write(`${JSON.stringify(news.failed)}\n`);
-  if (!('counts' in news)) return;
-  const { total, inserted, updated, failed } = news.counts;
+function printImport(host: CommandProcess, progress: TransferProgress): void {
+  if ('failed' in progress) host.stderr.write(`${JSON.stringify(progress.failed)}\n`);
+  if (!('counts' in progress)) return;
+  const { total, inserted, updated, failed } = progress.counts;
   print(host, `${total} users: ${inserted} inserted, ${updated} updated, ${failed} failed`);
   if (failed > 0) host.exitCode = 1;
 }
 
 /** Writes users in the form of import files, one a line. A file gets its name only when it is complete. */
-async function exportUsers(options: ExportOptions, { stdout }: CommandProcess, taken: Taken): Promise<void> {
+async function exportUsers(
+  options: ExportOptions,
+  { stdout }: CommandProcess,
+  runTransfer: UserTransfer,
+): Promise<void> {
   const { output, connection, withHashes = false } = options;
-  const lines = linesOf(taken({ command: 'export', connection, withHashes }));
+  const lines = linesOf(runTransfer({ command: 'export', connection, withHashes }));
   if (output === undefined) {
     for await (const text of lines) if (!stdout.write(text)) await once(stdout, 'drain');
   } else {

@@ -4,7 +4,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import net, { type AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
-import { closeWhatIsNotTaken } from './runtime/connections-given.ts';
+import { closeUnacknowledged } from './runtime/unacknowledged-connections.ts';
 import { STOP_BUDGET } from './stop.ts';
 
 /** What a worker reports once it serves. */
@@ -23,9 +23,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
  */
 const FIRST_PAUSE = 200;
 const LONGEST_PAUSE = 30_000;
-const LIVES = 60_000;
+const RESET_AFTER = 60_000;
 /** How long a worker may take beyond its own budget to end, milliseconds. */
-const LATE = 2_000;
+const KILL_GRACE = 2_000;
 
 /** A numbered place for one worker; when it ends, its replacement takes the place. */
 interface Slot {
@@ -42,7 +42,7 @@ interface Workers {
   /** Settings that override the environment in all workers. */
   shared: Readonly<Record<string, string>>;
   slots: readonly Slot[];
-  isEnding: boolean;
+  isStopping: boolean;
 }
 
 /**
@@ -57,10 +57,10 @@ export async function runWorkers(
     { length: count },
     (_, number): Slot => ({ number, worker: undefined, pause: FIRST_PAUSE }),
   );
-  const workers: Workers = { env, log, shared: await sharedPort(env), slots, isEnding: false };
+  const workers: Workers = { env, log, shared: await sharedPort(env), slots, isStopping: false };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      if (workers.isEnding) process.exit(1);
+      if (workers.isStopping) process.exit(1);
       log.info({ signal }, 'stopping');
       void end(workers, 0);
     });
@@ -79,11 +79,11 @@ export async function runWorkers(
   if (ready === undefined) return end(workers, 1);
   const all = await Promise.all(others.map((slot) => start(workers, slot)));
   if (all.includes(undefined)) return end(workers, 1);
-  if (!workers.isEnding) announce(ready);
+  if (!workers.isStopping) announce(ready);
 }
 
 async function end(workers: Workers, code: number): Promise<never> {
-  workers.isEnding = true;
+  workers.isStopping = true;
   await Promise.all(Object.values(cluster.workers ?? {}).map((worker) => worker && stop(worker)));
   process.exit(code);
 }
@@ -91,15 +91,15 @@ async function end(workers: Workers, code: number): Promise<never> {
 /** Starts a worker. @returns its report once it serves; undefined when it ended before. */
 async function start(workers: Workers, slot: Slot): Promise<Ready | undefined> {
   const worker = cluster.fork({ ...workers.shared, ...environmentOf(slot, workers.env) });
-  closeWhatIsNotTaken(worker);
-  const begun = performance.now();
+  closeUnacknowledged(worker);
+  const startedAt = performance.now();
   const ready = await readyOf(worker);
   if (ready === undefined || worker.isDead()) return undefined;
   slot.worker = worker;
   worker.once('exit', (code, signal) => {
-    if (slot.worker !== worker || workers.isEnding) return;
+    if (slot.worker !== worker || workers.isStopping) return;
     slot.worker = undefined;
-    if (performance.now() - begun > LIVES) slot.pause = FIRST_PAUSE;
+    if (performance.now() - startedAt > RESET_AFTER) slot.pause = FIRST_PAUSE;
     workers.log.error({ slot: slot.number, exitCode: code, signal }, 'a worker ended and is replaced');
     void replace(workers, slot);
   });
@@ -107,10 +107,10 @@ async function start(workers: Workers, slot: Slot): Promise<Ready | undefined> {
 }
 
 async function replace(workers: Workers, slot: Slot): Promise<void> {
-  while (!workers.isEnding && slot.worker === undefined) {
+  while (!workers.isStopping && slot.worker === undefined) {
     await new Promise((resolve) => setTimeout(resolve, slot.pause));
     slot.pause = Math.min(LONGEST_PAUSE, slot.pause * 2);
-    if (!workers.isEnding && (await start(workers, slot)) === undefined)
+    if (!workers.isStopping && (await start(workers, slot)) === undefined)
       workers.log.error({ slot: slot.number }, 'a worker could not be started');
   }
 }
@@ -120,7 +120,7 @@ async function exchange(workers: Workers): Promise<void> {
   const { slots, log } = workers;
   for (const slot of slots) {
     const before = slot.worker;
-    if (workers.isEnding || before === undefined) continue;
+    if (workers.isStopping || before === undefined) continue;
     slot.worker = undefined;
     if ((await start(workers, slot)) === undefined) {
       log.error({ slot: slot.number }, 'the workers are not exchanged: a new one did not start');
@@ -155,9 +155,9 @@ function environmentOf({ number }: Slot, { METRICS_PORT }: Environment): Record<
 
 /** Waits until a worker serves. @returns its report; undefined when it ended before. */
 async function readyOf(worker: Worker): Promise<Ready | undefined> {
-  const said = once(worker, 'message').then(([message]) => message as Ready);
+  const report = once(worker, 'message').then(([message]) => message as Ready);
   const ended = once(worker, 'exit').then(() => undefined);
-  return Promise.race([said, ended]);
+  return Promise.race([report, ended]);
 }
 
 /** Has a worker finish its requests and end; one that takes too long is killed. */
@@ -165,7 +165,7 @@ async function stop(worker: Worker): Promise<void> {
   if (worker.isDead()) return;
   const ended = once(worker, 'exit');
   worker.send('stop', () => undefined);
-  const late = setTimeout(() => worker.process.kill('SIGKILL'), STOP_BUDGET + LATE);
+  const late = setTimeout(() => worker.process.kill('SIGKILL'), STOP_BUDGET + KILL_GRACE);
   await ended;
   clearTimeout(late);
 }
@@ -182,14 +182,14 @@ export function serveAsWorker(end: () => void): (ready: Ready) => void {
   });
   // Without this Node.js would exit at once and cut off what is in flight.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
-  const alone = () => {
+  const onDisconnect = () => {
     // The parent is gone and cannot kill this process if threads hold up its exit.
     process.once('exit', () => process.kill(process.pid, 'SIGKILL'));
     end();
   };
-  process.once('disconnect', alone);
+  process.once('disconnect', onDisconnect);
   // The parent may have ended before this handler was set.
-  if (!process.connected) alone();
+  if (!process.connected) onDisconnect();
   process.on('SIGTERM', end);
   for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);
   return (ready) => process.send?.(ready);

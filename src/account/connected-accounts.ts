@@ -13,7 +13,7 @@ import { authenticationMethod } from '../records/client-authentication.ts';
 import {
   type ConnectedAccount,
   connectedAccountsOf,
-  keepConnectedAccount,
+  storeConnectedAccount,
 } from '../users/connected-accounts.ts';
 import { type Actor, isStillValid, requireFactor, requireValidLogin } from './actor.ts';
 import type { connectBody } from './connected-schemas.ts';
@@ -98,8 +98,8 @@ export async function completeConnection(
     ({ connection }) => connection.id === connecting.connectionId,
   );
   if (found === undefined) throw unknownSession();
-  const authorized = { upstreamId, grant, asked: connecting.scopes };
-  const account = await keepConnectedAccount(deps, user.id, found.connection, authorized);
+  const authorized = { upstreamId, grant, requestedScopes: connecting.scopes };
+  const account = await storeConnectedAccount(deps, user.id, found.connection, authorized);
   // What ended the login or removed the connection in the meantime did not find this record.
   const isThere = (await deps.store.collection('connections').get(connecting.connectionId)) !== undefined;
   if (!isThere || !(await isStillValid(deps, actor))) {

@@ -68,7 +68,7 @@ function challenge(ctx: Context, { error, error_description, extra }: AuthError)
     .join(', ')}`;
 }
 
-problemShape.described = {
+problemShape.schema = {
   name: 'Problem',
   body: z.looseObject({
     type: z.string().describe(`\`${TYPE}\` and a code for programs.`),

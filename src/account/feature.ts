@@ -32,4 +32,4 @@ export const account = feature<ConnectedRoutesDependencies>({
 });
 
 /** Below `/me/`, unknown paths are answered in the API's error format, too. */
-export const accountArea: Area = { below: '/me/', limit: 'myAccount', errors: problemShape };
+export const accountArea: Area = { prefix: '/me/', limit: 'myAccount', errors: problemShape };

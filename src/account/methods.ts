@@ -7,7 +7,7 @@ import { DATABASE } from '../records/connections.ts';
 import type { PasskeyRecord } from '../records/passkeys.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Store } from '../store/contract.ts';
-import { homeOf, type Identity } from '../users/identities.ts';
+import { type Identity, originalUserId } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
 import { ownRelyingParty } from '../webauthn/relying-party.ts';
 import { type Actor, requireFactor, requireFreshLogin, requireValidLogin } from './actor.ts';
@@ -49,7 +49,7 @@ export async function listMethods(deps: MethodDependencies, actor: Actor): Promi
 /** Returns the user's database identities whose password is stored here. */
 export async function passwordsOf({ users }: MethodDependencies, user: User): Promise<Identity[]> {
   const identities = (await users.identitiesOf(user.id)).filter(({ provider }) => provider === DATABASE);
-  const has = await Promise.all(identities.map((identity) => users.hasPassword(homeOf(identity))));
+  const has = await Promise.all(identities.map((identity) => users.hasPassword(originalUserId(identity))));
   return identities.filter((_, index) => has[index]);
 }
 

@@ -1,7 +1,7 @@
 // What the routes of the My Account API share: limit, CORS, error format, and the access token.
 import type { Context } from 'koa';
 import type { z } from 'zod';
-import { type RouteDeclaration, taking } from '../http/routes.ts';
+import { type RouteDeclaration, withBody } from '../http/routes.ts';
 import type { Actor } from './actor.ts';
 import type { AccountScope } from './api.ts';
 import { actorOf, type CallerDependencies } from './caller.ts';
@@ -20,7 +20,7 @@ export function withTokenAndBody<D extends CallerDependencies, B extends z.ZodTy
 ): Pick<RouteDeclaration<D>, 'admit' | 'body' | 'isBodyChecked' | 'handle' | 'security'> {
   return {
     ...withToken<D>(scope),
-    ...taking(body, (deps: D, ctx, body) => handle(deps, ctx, actorIn(ctx), body)),
+    ...withBody(body, (deps: D, ctx, body) => handle(deps, ctx, actorIn(ctx), body)),
   };
 }
 

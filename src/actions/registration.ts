@@ -54,7 +54,7 @@ export function registrationActions(deps: RegistrationDependencies): Registratio
       };
       return {
         write: (user) => prepare(user).write,
-        done: async (user) => {
+        deliver: async (user) => {
           const isKept = prepared !== undefined;
           const run = prepared ?? prepare(user);
           if (!isKept) await afterwards.keep(run);

@@ -53,7 +53,7 @@ export async function carryOutOrder(settings: Settings, order: Order, log: Logge
 
 /** Returns a log of the tenant that this process writes: changes only, without a limit on their number. */
 function ownEvents(own: { store: Store; clock: Clock; random: Random }, days: number) {
-  const budget = () => ({ isRecorded: true, leftOut: 0 });
+  const budget = () => ({ isRecorded: true, omitted: 0 });
   const log = pino({ level: 'silent' });
   return createEvents({ ...own, log, budget, types: new Set(['sapi']), retentionDays: () => days });
 }

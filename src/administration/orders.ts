@@ -130,9 +130,9 @@ async function applyOrPlan(
     users,
     random,
     managementAudience: managementAudience(settings.issuer),
-    removing: (collection: Applied, record: object) =>
+    beforeRemoval: (collection: Applied, record: object) =>
       announceRemovals({ store, now: () => new Date(clock()).toISOString() }, collection, record),
-    changed: (change: Change) =>
+    onChange: (change: Change) =>
       recordOrder(deps.events, 'apply', `Apply the tenant file: ${subjectOf(change)}`, change),
   };
   const withUsers = !settings.production;

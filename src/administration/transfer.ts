@@ -7,7 +7,7 @@ import { listAll } from '../store/list-all.ts';
 import { exportUsers } from '../users/transfer/export.ts';
 import type { FailedUser } from '../users/transfer/file.ts';
 import type { ImportDependencies } from '../users/transfer/import.ts';
-import { type Between, databaseOf, type ImportCounts, importFile } from '../users/transfer/whole-file.ts';
+import { type BatchPauses, databaseOf, type ImportCounts, importFile } from '../users/transfer/whole-file.ts';
 
 /** The order. */
 export const transferSchema = z.discriminatedUnion('command', [
@@ -36,7 +36,7 @@ export type TransferProgress =
   | { counts: ImportCounts };
 
 export interface TransferDependencies extends ImportDependencies {
-  between: Between;
+  between: BatchPauses;
 }
 
 /**

@@ -11,14 +11,14 @@ import type { FaultyField, Words } from './render.ts';
 const LARGEST_FORM = 400 * 1024;
 
 /**
- * Declares a form with long texts, as {@link withLargeBody} does.
- * @param largest the maximum length of the body, bytes.
+ * Declares a form with long textTypes, as {@link withLargeBody} does.
+ * @param maxBytes the maximum length of the body, bytes.
  */
 export function withLongTexts<D extends ConsolePageDependencies>(
   route: RouteDeclaration<D>,
-  largest = LARGEST_FORM,
+  maxBytes = LARGEST_FORM,
 ): RouteDeclaration<D> {
-  return withLargeBody(route, { largest });
+  return withLargeBody(route, { maxBytes });
 }
 
 /** Returns the form fields whose names begin with a prefix, by the rest of their names. */

@@ -6,7 +6,7 @@ import { admissionOf } from '../engine/admission.ts';
 import type { FactorDependencies } from '../factors/factor.ts';
 import { activeAuthenticators } from '../factors/policy.ts';
 import { browserCookie } from '../http/browser-cookie.ts';
-import { isOurs } from '../http/csrf.ts';
+import { isSameOrigin } from '../http/csrf.ts';
 import { AuthError } from '../http/errors.ts';
 import { type AdministratorRole, CONSOLE_CLIENT, isAdministratorId } from '../records/administrators.ts';
 import { epochSeconds } from '../runtime/clock.ts';
@@ -79,7 +79,7 @@ export async function openConsoleSession(
     ttlSeconds: OPEN_SECONDS + TOLD_SECONDS,
     data: { ...kept },
   });
-  COOKIE.give(ctx, secret);
+  COOKIE.set(ctx, secret);
 }
 
 /** Ends the session of the browser. */
@@ -89,7 +89,7 @@ export async function endConsoleSession(
 ): Promise<void> {
   const secret = COOKIE.secret(ctx);
   if (secret === undefined) return;
-  COOKIE.forget(ctx);
+  COOKIE.clear(ctx);
   await challenges.spendTicket(CONSOLE_SESSION, secret);
 }
 
@@ -198,7 +198,7 @@ function tokenOf(secret: string): string {
  * @throws AuthError 403 `invalid_request` with the reason `form_expired`.
  */
 export function requireOwn(ctx: Context, { token }: ConsoleSession, consoleUrl: string, sent: unknown): void {
-  if (typeof sent === 'string' && isOurs(ctx, new URL(consoleUrl).origin) && isSameSecret(sent, token))
+  if (typeof sent === 'string' && isSameOrigin(ctx, new URL(consoleUrl).origin) && isSameSecret(sent, token))
     return;
   throw new AuthError(
     403,

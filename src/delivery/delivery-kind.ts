@@ -51,6 +51,6 @@ export const MAX_STORED = 100_000;
 export class TooManyDeliveries extends Error {
   constructor() {
     super('too many messages wait to be sent');
-    this.name = 'TooManyWaiting';
+    this.name = 'TooManyDeliveries';
   }
 }

@@ -11,7 +11,7 @@ interface Job {
   onGiveUp(error: unknown): Promise<void>;
   /** Called before a pause of so many milliseconds. */
   onPause?(ms: number): Promise<void>;
-  /** Called instead of `gaveUp` when a flush has cut the tries short and another process may continue. */
+  /** Called instead of `onGiveUp` when a flush has cut the tries short and another process may continue. */
   onPostpone?(): Promise<void>;
   /** Pauses between tries, milliseconds; default: the queue's. */
   pauses?: readonly number[];

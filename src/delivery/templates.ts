@@ -18,7 +18,7 @@ import {
   storedTemplate,
   type TenantTemplate,
   tenantRenderer,
-} from './own-template.ts';
+} from './tenant-template.ts';
 import type { OutgoingEmail, OutgoingSms } from './transport.ts';
 import { variablesOf } from './variables.ts';
 

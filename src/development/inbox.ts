@@ -28,7 +28,7 @@ export const inboxRoutes: RouteDeclarations<InboxDependencies> = {
 
 async function listMessages({ outbox }: InboxDependencies, ctx: Context): Promise<void> {
   ctx.set('Cache-Control', 'no-store');
-  ctx.body = (await listed(outbox, ctx)).map(({ id: _id, ...message }) => message);
+  ctx.body = (await matchingMessages(outbox, ctx)).map(({ id: _id, ...message }) => message);
 }
 
 async function showMessage({ outbox }: InboxDependencies, ctx: Context): Promise<void> {
@@ -44,13 +44,13 @@ async function clearInbox({ outbox, csrf }: InboxDependencies, ctx: Context): Pr
   ctx.status = 303;
 }
 
-async function listed(outbox: Outbox, ctx: Context): Promise<OutboxMessage[]> {
+async function matchingMessages(outbox: Outbox, ctx: Context): Promise<OutboxMessage[]> {
   const { to } = ctx.query;
   return (await outbox.list()).filter((message) => typeof to !== 'string' || message.to === to);
 }
 
 async function showInbox({ outbox, views, csrf }: InboxDependencies, ctx: Context): Promise<void> {
-  const messages = await listed(outbox, ctx);
+  const messages = await matchingMessages(outbox, ctx);
   const newest = messages[0]?.id ?? '';
   ctx.set('ETag', `"${messages.length}-${newest}"`);
   ctx.status = 200;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Feature } from '../engine/feature.ts';
 import { STANDARD_GRANTS, tokenBody } from '../engine/parameter-schemas.ts';
 import { type GrantDeclaration, grantTypeOf } from '../engine/tokens.ts';
-import { addressOf, type RouteDeclaration } from '../http/routes.ts';
+import { parseRouteKey, type RouteDeclaration } from '../http/routes.ts';
 import type { Limits } from '../records/limits.ts';
 
 export interface ApiDescription {
@@ -63,15 +63,15 @@ export function openApi(api: ApiDescription): Json {
   for (const { name, routes = {} } of api.features) {
     for (const [key, route] of Object.entries(routes) as [string, Route][]) {
       if (route.summary === undefined) continue;
-      const { methods, path } = addressOf(key);
-      const at = path.replaceAll(/:(\w+)/g, '{$1}');
+      const { methods, path } = parseRouteKey(key);
+      const template = path.replaceAll(/:(\w+)/g, '{$1}');
       // HEAD is GET without the body (RFC 9110 §9.3.2).
       for (const method of methods.filter((one) => one !== 'HEAD')) {
         const id = `${method.toLowerCase()} ${path}`.replaceAll(/[^a-z0-9]+(.)?/gi, (_, next = '') =>
           next.toUpperCase(),
         );
-        paths[at] = {
-          ...paths[at],
+        paths[template] = {
+          ...paths[template],
           [method.toLowerCase()]: {
             operationId: id,
             tags: [name],
@@ -102,9 +102,9 @@ export function openApi(api: ApiDescription): Json {
 }
 
 function operationOf(api: ApiDescription, components: Components, path: string, route: Route): Json {
-  const { summary, security = [], cors, limit, also = [] } = route;
+  const { summary, security = [], cors, limit, furtherLimits = [] } = route;
   const body = path === '/oauth/token' ? tokenBodies(api) : route.body;
-  const limited = [limit, ...also].filter((name) => name !== 'unlimited');
+  const limited = [limit, ...furtherLimits].filter((name) => name !== 'unlimited');
   return {
     summary,
     ...(security.length > 0 && { security: securityOf(security) }),
@@ -134,16 +134,18 @@ function securityOf(schemes: NonNullable<Route['security']>): Json[] {
 }
 
 function parametersOf(path: string, query: z.ZodObject | undefined): Json {
-  const named = [...path.matchAll(/:(\w+)/g)].map(([, name]) => {
+  const pathParameters = [...path.matchAll(/:(\w+)/g)].map(([, name]) => {
     return { name, in: 'path', required: true, schema: { type: 'string' } };
   });
   const { properties = {}, required = [] } = query === undefined ? {} : schemaOf(query);
-  const asked = Object.entries(properties as Record<string, Json>).map(
+  const queryParameters = Object.entries(properties as Record<string, Json>).map(
     ([name, { description, ...schema }]) => {
       return { name, in: 'query', required: (required as string[]).includes(name), description, schema };
     },
   );
-  return named.length + asked.length === 0 ? {} : { parameters: [...named, ...asked] };
+  return pathParameters.length + queryParameters.length === 0
+    ? {}
+    : { parameters: [...pathParameters, ...queryParameters] };
 }
 
 const MEDIA_TYPES = { json: 'application/json', form: 'application/x-www-form-urlencoded' } as const;
@@ -181,7 +183,7 @@ function failure(
   { errors }: Route,
   kind: 'RateLimited' | 'Failure',
 ): Json {
-  const { name, body } = (errors === 'page' ? undefined : errors.described) ?? {
+  const { name, body } = (errors === 'page' ? undefined : errors.schema) ?? {
     name: 'Page',
     body: undefined,
   };

@@ -27,7 +27,7 @@ function runsOf({ scripts }: ScriptLogDependencies, ctx: Context): LoggedRun[] {
   return scripts.log.runs().filter((run) => typeof connection !== 'string' || run.of === connection);
 }
 
-function shown({ at, of, entry, printed, used, failure }: LoggedRun) {
+function runModel({ at, of, entry, printed, used, failure }: LoggedRun) {
   const { wallMs, cpuMs, memoryBytes, requests } = used;
   return {
     at: new Date(at).toISOString(),
@@ -46,9 +46,9 @@ function shown({ at, of, entry, printed, used, failure }: LoggedRun) {
 
 function listRuns(deps: ScriptLogDependencies, ctx: Context): void {
   ctx.set('Cache-Control', 'no-store');
-  ctx.body = runsOf(deps, ctx).map(shown);
+  ctx.body = runsOf(deps, ctx).map(runModel);
 }
 
 async function showRuns(deps: ScriptLogDependencies, ctx: Context): Promise<void> {
-  await deps.views.page(ctx, 'development/scripts', { runs: runsOf(deps, ctx).map(shown) });
+  await deps.views.page(ctx, 'development/scripts', { runs: runsOf(deps, ctx).map(runModel) });
 }

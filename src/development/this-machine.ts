@@ -41,6 +41,6 @@ function hopsOf(ctx: Context): string[] {
   const forwarded = ['X-Forwarded-For', 'X-Real-IP'].flatMap((name) => ctx.get(name).split(','));
   // RFC 7239 §4: not parsed; its presence alone denies.
   const standard = ctx.get('Forwarded') === '' ? [] : ['unknown'];
-  const said = forwarded.map((hop) => hop.trim()).filter((hop) => hop !== '');
-  return [ctx.req.socket.remoteAddress ?? 'unknown', ctx.ip, ...said, ...standard];
+  const forwardedHops = forwarded.map((hop) => hop.trim()).filter((hop) => hop !== '');
+  return [ctx.req.socket.remoteAddress ?? 'unknown', ctx.ip, ...forwardedHops, ...standard];
 }

@@ -64,13 +64,13 @@ async function checkTenantFile(settings: Settings, env: Environment): Promise<Fi
   if (isFirstStart(settings, env))
     return [tenantFindings.ok(`${tenantFile} is not there: the first start writes the example`)];
   try {
-    const { tenant, warnings, place } = await loadTenantFile(tenantFile, env);
+    const { tenant, warnings, withPlace } = await loadTenantFile(tenantFile, env);
     const faults = [
       ...metadataFaults(tenant),
       ...(settings.production ? productionFaults(tenant, settings) : []),
     ];
-    if (faults.length > 0) return faults.map((one) => tenantFindings.fault(place(one)));
-    const told = [...warnings, ...unknownLimits(tenant, LIMITS).map(place)];
+    if (faults.length > 0) return faults.map((one) => tenantFindings.fault(withPlace(one)));
+    const told = [...warnings, ...unknownLimits(tenant, LIMITS).map(withPlace)];
     return told.length > 0
       ? told.map((one) => tenantFindings.warning(one))
       : [tenantFindings.ok(`${tenantFile} has no faults`)];

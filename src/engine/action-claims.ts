@@ -3,7 +3,7 @@ import type { Actions, ActionsAbout } from '../actions/actions.ts';
 import type { AssertionAsked } from '../actions/assertion-asked.ts';
 import type { Trigger } from '../records/actions.ts';
 import { type ClaimTarget, claimFault } from '../records/custom-claims.ts';
-import { fitting } from '../users/custom-claims.ts';
+import { withinLimit } from '../users/custom-claims.ts';
 
 /** What actions add to the tokens of a login. */
 export interface ActionClaims {
@@ -29,5 +29,5 @@ export function allowedClaims(
     if (fault !== undefined) refuse(fault);
     return fault === undefined;
   });
-  return Object.fromEntries(fitting(allowed, (claim) => claim, refuse));
+  return Object.fromEntries(withinLimit(allowed, (claim) => claim, refuse));
 }

@@ -51,7 +51,7 @@ function committed(record: ArtifactRecord): Write {
 }
 
 /** Limits of waiting authorization requests, which anybody can create by a request to /authorize. */
-const WAITING_REQUESTS = { most: 10_000, mostOfAddress: 600 };
+const WAITING_REQUESTS = { max: 10_000, maxOfAddress: 600 };
 
 /** An adapter for waiting requests that removes the oldest where there are too many. */
 function bounded(adapter: Adapter, waiting: WaitingList): Adapter {

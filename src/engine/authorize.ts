@@ -5,7 +5,7 @@ import type { Context } from 'koa';
 import { bodyOf } from '../http/body-fields.ts';
 import { newBrowserSecret } from '../http/browser-cookie.ts';
 import { AuthError } from '../http/errors.ts';
-import { cspHash, cspSource, ONWARD } from '../http/headers.ts';
+import { CALLBACK_SOURCES, cspHash, cspSource } from '../http/headers.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
@@ -136,7 +136,7 @@ function secureEnginePage(ctx: Context, html: string): void {
   const target = cspSource(unescapeHtml(action));
   ctx.set(
     'Content-Security-Policy',
-    `default-src 'none'; script-src ${scriptHash(html)}; form-action ${[target, ...ONWARD].join(' ')}; frame-ancestors 'none'; base-uri 'none'`,
+    `default-src 'none'; script-src ${scriptHash(html)}; form-action ${[target, ...CALLBACK_SOURCES].join(' ')}; frame-ancestors 'none'; base-uri 'none'`,
   );
 }
 

@@ -9,7 +9,7 @@ import {
 } from 'oidc-provider';
 import type { AuthError } from '../http/errors.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
-import type { Trail } from '../runtime/trail.ts';
+import type { Correlation } from '../runtime/correlation.ts';
 import type { Store, Write } from '../store/contract.ts';
 import { FIRST_VERSION, type Login, type Transfer } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
@@ -106,7 +106,7 @@ interface BrowserLoginDependencies {
   wallClock: Clock;
   secondFactor: Pick<SecondFactor, 'isRequired' | 'factorsOf'>;
   organizations: Pick<Organizations, 'ensureMembership'>;
-  trail: Pick<Trail, 'follow'>;
+  correlation: Pick<Correlation, 'setId'>;
   executions: LoginExecutions;
   /** @see TransferredSessions.goOn */
   transferred: { goOn(ctx: KoaContextWithOIDC, transfer: Transfer | undefined): Promise<void> };
@@ -133,7 +133,7 @@ export function browserLogins(deps: BrowserLoginDependencies): BrowserLogins {
   const prepare = async (ctx: KoaContextWithOIDC): Promise<void> => {
     const { session, client, params, result, entities, route } = ctx.oidc;
     // The user returns from a login: further log events belong to it.
-    if (entities.Interaction !== undefined) deps.trail.follow(entities.Interaction.cid);
+    if (entities.Interaction !== undefined) deps.correlation.setId(entities.Interaction.cid);
     if (session?.accountId === undefined || client === undefined) return;
     const { clientId } = client;
     if (route === 'resume') await deps.transferred.goOn(ctx, transferNow(session, result));

@@ -6,9 +6,9 @@ import { AuthError, isBusy } from '../http/errors.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import type { Clock } from '../runtime/clock.ts';
+import type { Correlation } from '../runtime/correlation.ts';
 import type { Measures } from '../runtime/measures.ts';
 import type { Random } from '../runtime/random.ts';
-import type { Trail } from '../runtime/trail.ts';
 import type { Signing } from '../signing/signing.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
@@ -76,7 +76,7 @@ export interface EngineDependencies {
   challenges: Challenges;
   events: Events;
   /** Records which login a request belongs to, for the log. */
-  trail: Pick<Trail, 'follow' | 'id'>;
+  correlation: Pick<Correlation, 'setId' | 'id'>;
   tickets: LoginTickets;
   signing: Signing;
   actions: Actions;

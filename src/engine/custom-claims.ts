@@ -6,16 +6,16 @@ import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
 import {
   type ClaimSources,
-  type ClaimsWanted,
-  claimsWanted,
+  type ClaimsContext,
+  claimsFor,
   claimValue,
-  fitting,
+  withinLimit,
 } from '../users/custom-claims.ts';
 import { primaryIdentity } from '../users/identities.ts';
 import type { Users } from '../users/users.ts';
 
 /** The user, application and place that claims are for. */
-interface ClaimsAbout extends ClaimsWanted {
+interface ClaimsAbout extends ClaimsContext {
   /** Undefined for a token that an application gets for itself. */
   userId?: string | undefined;
   /** The id of the organization that the login is for. */
@@ -45,7 +45,7 @@ const NONE: readonly never[] = [];
 
 /** Makes the reader of a tenant's declared claims. It reads nothing when none is declared for the place. */
 export function createCustomClaims(deps: CustomClaimsDependencies): CustomClaims {
-  const wantedBy = (about: ClaimsAbout) => claimsWanted(deps.config.settings().customClaims ?? NONE, about);
+  const wantedBy = (about: ClaimsAbout) => claimsFor(deps.config.settings().customClaims ?? NONE, about);
   const list: CustomClaims['list'] = async (about) => {
     const wanted = wantedBy(about);
     if (wanted.length === 0) return [];
@@ -53,7 +53,7 @@ export function createCustomClaims(deps: CustomClaimsDependencies): CustomClaims
     const found = wanted
       .map((declared) => ({ declared, value: claimValue(declared, sources) }))
       .filter(({ value }) => value !== undefined);
-    return fitting(
+    return withinLimit(
       found,
       ({ declared, value }) => [declared.claim, value],
       (description) => {

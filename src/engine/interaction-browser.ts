@@ -30,9 +30,9 @@ export function bindBrowser(ctx: Context, uid: string, secret: string, ttlSecond
   // The oldest first: browsers send cookies in the order in which they were set (RFC 6265 §5.4).
   const older = cookiesOf(ctx);
   for (const name of older.slice(0, Math.max(0, older.length - MOST + 1))) {
-    cookieOf(name.slice(PREFIX.length)).forget(ctx);
+    cookieOf(name.slice(PREFIX.length)).clear(ctx);
   }
-  cookieOf(uid, ttlSeconds).give(ctx, secret);
+  cookieOf(uid, ttlSeconds).set(ctx, secret);
 }
 
 /** Returns the names of the cookies of all requests that wait in this browser. */
@@ -46,17 +46,17 @@ function cookiesOf(ctx: Context): string[] {
 
 /** Whether this browser has a secret with this hash. */
 export function bringsSecretOf(ctx: Context, hash: string): boolean {
-  return cookiesOf(ctx).some((name) => cookieOf(name.slice(PREFIX.length)).bringsHashed(ctx, hash));
+  return cookiesOf(ctx).some((name) => cookieOf(name.slice(PREFIX.length)).matchesHash(ctx, hash));
 }
 
 /** Returns the secret of a waiting request; undefined when this browser does not have it. */
 export function browserSecretOf(ctx: Context, { uid, params }: Waiting): string | undefined {
   const { browser } = readExtensions(params);
   const cookie = cookieOf(uid);
-  return browser !== undefined && cookie.bringsHashed(ctx, browser) ? cookie.secret(ctx) : undefined;
+  return browser !== undefined && cookie.matchesHash(ctx, browser) ? cookie.secret(ctx) : undefined;
 }
 
 /** Removes the cookie of a request that does not wait any more. */
 export function releaseBrowser(ctx: Context, uid: string): void {
-  cookieOf(uid).forget(ctx);
+  cookieOf(uid).clear(ctx);
 }

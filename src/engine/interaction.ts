@@ -3,8 +3,8 @@ import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { errors, type InteractionResults } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
+import type { Correlation } from '../runtime/correlation.ts';
 import { hashSecret } from '../runtime/secrets.ts';
-import type { Trail } from '../runtime/trail.ts';
 import type { Store } from '../store/contract.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
@@ -54,7 +54,7 @@ interface InteractionsDependencies {
    * Records which login a request belongs to, for the log: all interactions of one login share a `cid`, while each
    * has its own `uid`.
    */
-  trail: Pick<Trail, 'follow'>;
+  correlation: Pick<Correlation, 'setId'>;
 }
 
 /** Makes the interactions of one provider. */
@@ -63,7 +63,7 @@ export function interactions(provider: Provider, deps: InteractionsDependencies)
     const interaction = await provider.interactionDetails(ctx.req, ctx.res).catch(noneFound);
     // The engine relies on its cookie alone, which other hosts can set: our cookie and the path have to match, too.
     if (!isOfBrowser(ctx, interaction) || interaction.uid !== ctx.params.uid) throw requestExpired();
-    deps.trail.follow(interaction.cid);
+    deps.correlation.setId(interaction.cid);
     return interaction;
   };
   return {
@@ -79,7 +79,7 @@ export function interactions(provider: Provider, deps: InteractionsDependencies)
     find: async (ctx, uid) => {
       const interaction = await provider.Interaction.find(uid);
       if (interaction === undefined || !isOfBrowser(ctx, interaction)) throw requestExpired();
-      deps.trail.follow(interaction.cid);
+      deps.correlation.setId(interaction.cid);
       return describe(interaction);
     },
     findByLocation: async (ctx, location) => {

@@ -3,7 +3,7 @@ import type { KoaContextWithOIDC, RefreshToken } from 'oidc-provider';
 import { clientOf, connectionOf, identityOf, userOf } from '../actions/facts.ts';
 import type { UserRole } from '../actions/run-action.ts';
 import { firstMethodOf } from '../records/first-methods.ts';
-import type { Trail } from '../runtime/trail.ts';
+import type { Correlation } from '../runtime/correlation.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { type Identity, primaryIdentity } from '../users/identities.ts';
@@ -56,7 +56,7 @@ export interface LoginEventDependencies {
   store: Store;
   secondFactor: Pick<SecondFactor, 'enrolledFactors' | 'availabilityOf' | 'includesFactor'>;
   organizations: Pick<Organizations, 'rolesOf'>;
-  trail: Pick<Trail, 'id'>;
+  correlation: Pick<Correlation, 'id'>;
 }
 
 /** Builds the event from what is stored now, and returns the roles that it names with it. */
@@ -85,7 +85,7 @@ export async function loginEvent(
     ...apiOf(login.audience ?? requestedAudience(params)),
     request: engineRequestOf(ctx),
     transaction: {
-      ...(login.sessionId !== undefined && { id: deps.trail.id() }),
+      ...(login.sessionId !== undefined && { id: deps.correlation.id() }),
       ...transactionOf(deps.config, ctx, { ...login, params: params ?? {} }),
       ...exchangePart(ctx),
     },

@@ -133,7 +133,7 @@ export const engine = feature<EngineRoutesDependencies>({
     'POST /oauth/par': {
       ...called,
       limit: 'par',
-      bodies: { largest: LARGEST_PUSHED },
+      bodies: { maxBytes: LARGEST_PUSHED },
       summary: 'Push an authorization request (RFC 9126)',
       security: ['client'],
       body: pushedBody,

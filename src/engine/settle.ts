@@ -96,7 +96,7 @@ export function createSettlement({
     settle: async (login, clientId, { store, remove, execution, isRecorded = false }) => {
       const isDelegated = login.transfer?.act !== undefined;
       // A login in which somebody acts for the user does not count as a login of the user.
-      await store(...(isRecorded || isDelegated ? [] : [users.loginNote(login.userId, login.ip)]));
+      await store(...(isRecorded || isDelegated ? [] : [users.loginWrite(login.userId, login.ip)]));
       const { user, refusal } = await admissionOf(users, login);
       if (refusal === undefined) {
         if (!isRecorded) tell(isDelegated ? 'sdel' : 's', login, clientId, { user, execution });

@@ -1,7 +1,7 @@
 // The browsers and addresses that users have logged in with: known ones, which the risk policy asks for, and those
 // that skip the second factor for thirty days because the user asked for it.
 import type { Context } from 'koa';
-import { browserOf, markBrowser } from '../http/browser.ts';
+import { browserOf, nameBrowser } from '../http/browser.ts';
 import type { BrowserRecord } from '../records/authenticators.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
@@ -58,7 +58,7 @@ export function createKnownBrowsers(deps: { store: Store; clock: Clock; random: 
     isKnown: async (ctx, user) => (await find(ctx, user))?.ip === ctx.ip,
     isKnownAddress: async (ip, user) => (await get(addressId(ip, user.userId), user)) !== undefined,
     recordBrowser: async (ctx, user, { remember }) => {
-      const { browser } = markBrowser(ctx, random);
+      const { browser } = nameBrowser(ctx, random);
       const before = await find(ctx, user);
       const rememberedUntil = remember ? epochSeconds(clock) + REMEMBERED_SECONDS : before?.rememberedUntil;
       await put(idOf(browser, user.userId), user, {

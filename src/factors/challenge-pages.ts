@@ -20,7 +20,7 @@ const PURPOSE = 'mfa_challenge';
 const TTL = 3600;
 
 /** The cookie that holds the secret of the ticket. */
-const TICKET = browserCookie('__Host-gatehouse_mfa', { sameSite: 'lax', ttlSeconds: TTL });
+const TICKET_COOKIE = browserCookie('__Host-gatehouse_mfa', { sameSite: 'lax', ttlSeconds: TTL });
 
 /** What is stored with the ticket. */
 interface ChallengeTicketData extends Pick<FactorChallenge, 'factors' | 'back'> {
@@ -44,14 +44,14 @@ export async function issueChallenge(
     ttlSeconds: TTL,
     data: { ...data },
   });
-  TICKET.give(ctx, secret);
+  TICKET_COOKIE.set(ctx, secret);
   return CHALLENGE;
 }
 
 /** Opens the page of a challenge that {@link issueChallenge} stored. @throws AuthError 400 in any other browser. */
 export async function openChallengePage(deps: ChallengePagesDependencies, ctx: Context): Promise<FactorPage> {
   const { challenges, users, views, csrf, config } = deps;
-  const ticket = TICKET.secret(ctx);
+  const ticket = TICKET_COOKIE.secret(ctx);
   const verifiedChallenge =
     ticket === undefined ? undefined : await challenges.peekTicket<ChallengeTicketData>(PURPOSE, ticket);
   const user =
@@ -75,7 +75,7 @@ export async function openChallengePage(deps: ChallengePagesDependencies, ctx: C
     saveState: (state) => challenges.storeWithTicket(PURPOSE, ticket, 'pages', { ...state }),
     finish: async ({ type }) => {
       if ((await challenges.spendTicket(PURPOSE, ticket)) === undefined) throw requestExpired();
-      TICKET.forget(ctx);
+      TICKET_COOKIE.clear(ctx);
       ctx.redirect(
         await deps.actionRedirects.finishWithFactor(ctx, { ...back, userId: user.id }, { factor: type }),
       );

@@ -8,7 +8,7 @@ import { bodyObject, type Fields, textField } from '../http/body-fields.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import { languagesOf } from '../http/languages.ts';
 import { CLIENT_FIELDS, optional, unchecked } from '../http/parameter-schemas.ts';
-import { type RouteDeclarations, taking } from '../http/routes.ts';
+import { type RouteDeclarations, withBody } from '../http/routes.ts';
 import { methodTypeOf } from '../records/second-factors.ts';
 import type { User } from '../users/user.ts';
 import { association, authenticatorAnswer, challengeAnswer } from './answers.ts';
@@ -57,7 +57,7 @@ export const mfaRoutes: RouteDeclarations<MfaRoutesDependencies> = {
     summary: 'Challenge a second factor: send a code, or notify a device',
     security: ['client'],
     answers: { 200: { description: 'The challenge', body: challengeAnswer } },
-    ...taking(challengeBody, handleChallenge),
+    ...withBody(challengeBody, handleChallenge),
   },
   'POST /mfa/associate': {
     ...api,

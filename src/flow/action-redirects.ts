@@ -75,7 +75,7 @@ const RETURNED_TTL = 120;
 /** The most characters that a user may return with. */
 const MOST_RETURNED = 16_384;
 /** Limits on the states that wait, because every user can begin many logins. */
-const WAITING = { most: 10_000, mostOfAddress: 600, ttlSeconds: TTL };
+const WAITING = { max: 10_000, maxOfAddress: 600, ttlSeconds: TTL };
 
 /** `None`, because the other site may send the user back by a POST. */
 const BROWSER = browserCookie('__Host-gatehouse_away', { sameSite: 'none' });
@@ -96,7 +96,7 @@ export function actionRedirects(deps: {
   const take = async <T>(ctx: Context, purpose: string, ticket: string) => {
     const kept = (await challenges.peekTicket<T & Kept>(purpose, ticket))?.data;
     // Checked before it is used up, so that another browser cannot end a login that is not its own.
-    if (kept === undefined || !BROWSER.bringsHashed(ctx, kept.browser)) return undefined;
+    if (kept === undefined || !BROWSER.matchesHash(ctx, kept.browser)) return undefined;
     return (await challenges.spendTicket(purpose, ticket)) === undefined ? undefined : kept;
   };
   const issue = async (purpose: string, ttlSeconds: number, kept: Kept & { brought?: ReturnResult }) => {
@@ -108,7 +108,7 @@ export function actionRedirects(deps: {
     start: async (ctx, { uid, userId, path, step }) => {
       const gone = waiting.add(uid, ctx.ip);
       await Promise.all(gone.map((one) => challenges.discard(REDIRECT, one)));
-      const browser = sha256(BROWSER.keep(ctx, random));
+      const browser = sha256(BROWSER.ensure(ctx, random));
       const kept = {
         uid,
         browser,
@@ -126,7 +126,7 @@ export function actionRedirects(deps: {
       return `${kept.path ?? `/u/${kept.uid}/continue`}?ticket=${ticket}`;
     },
     finishWithFactor: async (ctx, { userId, ...of }, brought) => {
-      const browser = sha256(BROWSER.keep(ctx, random));
+      const browser = sha256(BROWSER.ensure(ctx, random));
       const kept = { ...of, browser, brought, ...(userId !== undefined && { userId }) };
       return `${of.path}?ticket=${await issue(RETURNED, RETURNED_TTL, kept)}`;
     },

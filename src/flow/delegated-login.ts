@@ -60,7 +60,7 @@ export interface DelegatedLoginDependencies {
 /** How long a login may take, seconds. */
 const TTL = 3600;
 /** Limits on waiting requests, because anybody can start one. */
-const WAITING = { most: 10_000, mostOfAddress: 600, ttlSeconds: TTL };
+const WAITING = { max: 10_000, maxOfAddress: 600, ttlSeconds: TTL };
 /** The most characters of a request's data. */
 const LARGEST_DATA = 8_192;
 
@@ -92,7 +92,7 @@ export function delegatedLogins(deps: DelegatedLoginDependencies): DelegatedLogi
       // §4.6). It is redeemed here by comparing the challenge itself.
       const codeChallenge = random(32).toString('base64url');
       const request = random(16).toString('base64url');
-      const browser = sha256(BROWSER.keep(ctx, random));
+      const browser = sha256(BROWSER.ensure(ctx, random));
       const kept: Kept = { clientId, codeChallenge, browser, request, data };
       await Promise.all(waiting.add(request, ctx.ip).map((gone) => challenges.discard(purpose, gone)));
       const { secret: state } = await challenges.issueTicket({
@@ -137,7 +137,7 @@ async function finish(
     typeof state === 'string' ? await deps.challenges.peekTicket<Kept>(deps.purpose, state) : undefined;
   const kept = peeked?.data;
   // Checked before it is used up, so that another browser cannot end a login that is not its own.
-  if (typeof state !== 'string' || kept?.clientId !== clientId || !BROWSER.bringsHashed(ctx, kept.browser)) {
+  if (typeof state !== 'string' || kept?.clientId !== clientId || !BROWSER.matchesHash(ctx, kept.browser)) {
     throw requestExpired();
   }
   if ((await deps.challenges.spendTicket(deps.purpose, state)) === undefined) throw requestExpired();

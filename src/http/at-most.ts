@@ -5,10 +5,10 @@ import { AuthError } from './errors.ts';
  * Limits how many pieces of work run at once.
  * @returns a function that runs one. At the limit it throws AuthError 503 `temporarily_unavailable`.
  */
-export function atMost(most: number): <T>(work: () => Promise<T> | T) => Promise<T> {
+export function atMost(max: number): <T>(work: () => Promise<T> | T) => Promise<T> {
   let running = 0;
   return async (work) => {
-    if (running >= most) {
+    if (running >= max) {
       throw new AuthError(503, 'temporarily_unavailable', 'The server is busy. Try again in a moment.');
     }
     running += 1;

@@ -8,16 +8,16 @@ export type Fields = Readonly<Record<string, unknown>>;
 
 /** The errors by which an endpoint reports a faulty body. */
 export interface FieldErrors {
-  noObject(): AuthError;
+  notObject(): AuthError;
   missing(name: string): AuthError;
   /** For a value that is not a string, or is too long. */
   invalid(name: string, value: unknown): AuthError;
   /** The maximum length of a string, characters. Without it only the length of the body limits a string. */
-  longest?: number;
+  maxLength?: number;
 }
 
 const PARAMETER_ERRORS: FieldErrors = {
-  noObject: () => invalidRequest('The request body must be an object.'),
+  notObject: () => invalidRequest('The request body must be an object.'),
   missing: (name) => invalidRequest(`Missing required parameter: ${name}`),
   invalid: (name) => invalidRequest(`Invalid parameter: ${name}`),
 };
@@ -45,22 +45,22 @@ export function bodyWithoutFile(ctx: Context): unknown {
  */
 export function bodyObject(ctx: Context, errors = PARAMETER_ERRORS): Fields {
   const body = bodyOf(ctx) ?? {};
-  if (typeof body !== 'object' || Array.isArray(body)) throw errors.noObject();
+  if (typeof body !== 'object' || Array.isArray(body)) throw errors.notObject();
   if (!Object.values(body).includes(null)) return body as Fields;
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
 }
 
 /**
  * Returns the fields of a body as strings.
- * @param only the names to read; other fields may have any value.
+ * @param names the names to read; other fields may have any value.
  * @throws AuthError 400 `invalid_request` for a body that is not an object, or a field that is an object or a list.
  */
-export function bodyFields(ctx: Context, only?: readonly string[]): Record<string, string> {
+export function bodyFields(ctx: Context, names?: readonly string[]): Record<string, string> {
   const fields: Record<string, string> = {};
   const body = bodyObject(ctx);
   for (const name of Object.keys(body)) {
     const value = body[name];
-    if (value === undefined || only?.includes(name) === false) continue;
+    if (value === undefined || names?.includes(name) === false) continue;
     // RFC 6749 §3.2: parameters must not be included more than once.
     if (typeof value === 'object') throw PARAMETER_ERRORS.invalid(name, value);
     fields[name] = String(value);
@@ -91,8 +91,8 @@ export function textsOf(fields: Fields): Record<string, string> {
 export function textField(fields: Fields, name: string, errors = PARAMETER_ERRORS): string | undefined {
   const value = fields[name] ?? '';
   if (value === '') return undefined;
-  const { longest = Number.POSITIVE_INFINITY } = errors;
-  if (typeof value !== 'string' || value.length > longest) throw errors.invalid(name, value);
+  const { maxLength = Number.POSITIVE_INFINITY } = errors;
+  if (typeof value !== 'string' || value.length > maxLength) throw errors.invalid(name, value);
   return value;
 }
 

@@ -22,15 +22,15 @@ interface BrowserCookie {
    * Returns the secret of the browser, and sets a new one if there is none; within one request always the same. A
    * cookie with `ttlSeconds` is set again, so that its lifetime begins anew.
    */
-  keep(ctx: Context, random: Random): string;
+  ensure(ctx: Context, random: Random): string;
   /** Replaces the secret of the browser. */
-  give(ctx: Context, secret: string): void;
+  set(ctx: Context, secret: string): void;
   /** Deletes the cookie. */
-  forget(ctx: Context): void;
+  clear(ctx: Context): void;
   /** Reports in constant time whether the request carried this secret. */
-  brings(ctx: Context, secret: string): boolean;
+  matches(ctx: Context, secret: string): boolean;
   /** Reports in constant time whether the request carried the secret with this hash ({@link sha256}). */
-  bringsHashed(ctx: Context, hash: string): boolean;
+  matchesHash(ctx: Context, hash: string): boolean;
 }
 
 /** Returns a new secret: 32 random bytes in base64url. */
@@ -44,13 +44,13 @@ export function browserCookie(
   { sameSite, ttlSeconds }: BrowserCookieOptions,
 ): BrowserCookie {
   const attributes = { httpOnly: true, secure: true, sameSite, path: '/' } as const;
-  const given = (ctx: Context) => ctx.state[name] as string | undefined;
-  const sent = (ctx: Context): string | undefined => {
+  const newSecret = (ctx: Context) => ctx.state[name] as string | undefined;
+  const sentSecret = (ctx: Context): string | undefined => {
     const value = ctx.cookies.get(name);
     return value !== undefined && SECRET.test(value) ? value : undefined;
   };
-  const secret = (ctx: Context) => given(ctx) ?? sent(ctx);
-  const give = (ctx: Context, value: string): void => {
+  const secret = (ctx: Context) => newSecret(ctx) ?? sentSecret(ctx);
+  const set = (ctx: Context, value: string): void => {
     ctx.state[name] = value;
     ctx.cookies.set(name, value, {
       ...attributes,
@@ -59,21 +59,21 @@ export function browserCookie(
   };
   return {
     secret,
-    keep: (ctx, random) => {
+    ensure: (ctx, random) => {
       const known = secret(ctx);
       const value = known ?? newBrowserSecret(random);
-      const isRenewed = ttlSeconds !== undefined && given(ctx) === undefined;
-      if (known === undefined || isRenewed) give(ctx, value);
+      const isRenewed = ttlSeconds !== undefined && newSecret(ctx) === undefined;
+      if (known === undefined || isRenewed) set(ctx, value);
       return value;
     },
-    give,
-    forget: (ctx) => {
+    set,
+    clear: (ctx) => {
       delete ctx.state[name];
       ctx.cookies.set(name, null, attributes);
     },
-    brings: (ctx, value) => isSameSecret(sent(ctx) ?? '', value) && value !== '',
-    bringsHashed: (ctx, hash) => {
-      const value = sent(ctx);
+    matches: (ctx, value) => isSameSecret(sentSecret(ctx) ?? '', value) && value !== '',
+    matchesHash: (ctx, hash) => {
+      const value = sentSecret(ctx);
       return value !== undefined && isSameSecret(sha256(value), hash);
     },
   };

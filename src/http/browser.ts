@@ -9,11 +9,14 @@ import { browserCookie } from './browser-cookie.ts';
  * SameSite=None, because applications call and frame this server from their own sites. Lasts 90 days from its last
  * use.
  */
-const NAME = browserCookie('__Host-gatehouse_browser', { sameSite: 'none', ttlSeconds: 90 * 86_400 });
+const BROWSER_COOKIE = browserCookie('__Host-gatehouse_browser', {
+  sameSite: 'none',
+  ttlSeconds: 90 * 86_400,
+});
 
 /** Returns the SHA-256 of the name of the browser that sent a request; undefined when it has no name yet. */
 export function browserOf(ctx: Context): string | undefined {
-  const name = NAME.secret(ctx);
+  const name = BROWSER_COOKIE.secret(ctx);
   return name === undefined ? undefined : sha256(name);
 }
 
@@ -29,7 +32,7 @@ export interface NamedBrowser {
  * Names the browser that sent a request. To be called only for requests made by a page of this server or of the
  * application: any other page can make the browser send a request, too.
  */
-export function markBrowser(ctx: Context, random: Random): NamedBrowser {
-  const name = NAME.keep(ctx, random);
-  return { browser: sha256(name), isNewBrowser: !NAME.brings(ctx, name) };
+export function nameBrowser(ctx: Context, random: Random): NamedBrowser {
+  const name = BROWSER_COOKIE.ensure(ctx, random);
+  return { browser: sha256(name), isNewBrowser: !BROWSER_COOKIE.matches(ctx, name) };
 }

@@ -15,14 +15,14 @@ export function checkBody(ctx: Context, schema: z.ZodType, errors: ErrorShape | 
   const fields = Object.fromEntries(
     Object.entries(isObject ? body : {}).filter(([, value]) => value !== null),
   );
-  const read = schema.safeParse(fields);
-  if (isObject && read.success) return read.data;
-  const faults = (read.error?.issues ?? []).map(({ path: [field], message }): BodyFault => {
+  const parsed = schema.safeParse(fields);
+  if (isObject && parsed.success) return parsed.data;
+  const faults = (parsed.error?.issues ?? []).map(({ path: [field], message }): BodyFault => {
     return { field: String(field), value: fields[String(field)], message };
   });
-  const noObject = { field: undefined, value: body, message: 'must be an object' };
+  const notObject = { field: undefined, value: body, message: 'must be an object' };
   const invalid = (errors === 'page' ? undefined : errors.invalid) ?? parameterFault;
-  throw invalid(isObject ? faults : [noObject, ...faults]);
+  throw invalid(isObject ? faults : [notObject, ...faults]);
 }
 
 /** Reports the first fault, for endpoints that follow RFC 6749. */

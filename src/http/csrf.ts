@@ -7,7 +7,7 @@ import { browserCookie } from './browser-cookie.ts';
 import { AuthError } from './errors.ts';
 
 /** One token for all tabs of a browser, until it is closed. */
-const TOKEN = browserCookie('__Host-gatehouse_csrf', { sameSite: 'lax' });
+const TOKEN_COOKIE = browserCookie('__Host-gatehouse_csrf', { sameSite: 'lax' });
 
 export interface Csrf {
   /** Returns the token for the form field `_csrf`. */
@@ -24,9 +24,9 @@ export interface Csrf {
 export function createCsrf(baseUrl: string, random: Random): Csrf {
   const { origin } = new URL(baseUrl);
   return {
-    token: (ctx) => TOKEN.keep(ctx, random),
+    token: (ctx) => TOKEN_COOKIE.ensure(ctx, random),
     verify: (ctx, sent = formFields(ctx, '_csrf')._csrf) => {
-      if (typeof sent === 'string' && isOurs(ctx, origin) && TOKEN.brings(ctx, sent)) return;
+      if (typeof sent === 'string' && isSameOrigin(ctx, origin) && TOKEN_COOKIE.matches(ctx, sent)) return;
       throw new AuthError(
         403,
         'invalid_request',
@@ -38,7 +38,7 @@ export function createCsrf(baseUrl: string, random: Random): Csrf {
 }
 
 /** Reports whether no header of the request says that another site sent it (Fetch Metadata §2.3; RFC 6454 §7). */
-export function isOurs(ctx: Context, origin: string): boolean {
+export function isSameOrigin(ctx: Context, origin: string): boolean {
   const site = ctx.get('Sec-Fetch-Site');
   const from = ctx.get('Origin');
   return (site === '' || site === 'same-origin' || site === 'none') && (from === '' || from === origin);

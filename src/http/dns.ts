@@ -10,12 +10,12 @@ export interface Dns {
 }
 
 /** Timeout of each try, milliseconds. The second try covers a lost packet. */
-const PATIENCE = { timeout: 2_000, tries: 2 };
+const LOOKUP_OPTIONS = { timeout: 2_000, tries: 2 };
 
 /** Creates the resolver. @param servers addresses, with or without a port; by default those of the system. */
 export function createDns(servers: readonly string[] = []): Dns {
   const resolver = () => {
-    const one = new Resolver(PATIENCE);
+    const one = new Resolver(LOOKUP_OPTIONS);
     if (servers.length > 0) one.setServers(servers);
     return one;
   };

@@ -39,7 +39,7 @@ export function linkExpired(): AuthError {
 export interface ErrorShape {
   (ctx: Context, error: AuthError): void | Promise<void>;
   /** The name and schema of the error body, for the API document. */
-  described?: { name: string; body: z.ZodType };
+  schema?: { name: string; body: z.ZodType };
   /**
    * Returns the error for a body that does not match the route's schema. Without it the error is worded as in RFC
    * 6749.
@@ -65,7 +65,7 @@ export const oauthShape: ErrorShape = (ctx: Context, error: AuthError): void => 
   ctx.body = { error: error.error, error_description: error.error_description, ...error.extra };
 };
 
-oauthShape.described = {
+oauthShape.schema = {
   name: 'Error',
   body: z.looseObject({
     error: z.string().describe('A code for programs (RFC 6749 §5.2).'),

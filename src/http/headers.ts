@@ -6,7 +6,7 @@ import type { Middleware } from 'koa';
 const HSTS_MAX_AGE = 31_536_000;
 
 /** Content security policy of responses that are not pages. */
-const CLOSED = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const DENY_ALL = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const PERMISSIONS = 'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()';
 
@@ -19,7 +19,7 @@ const PERMISSIONS = 'camera=(), display-capture=(), geolocation=(), microphone=(
  */
 export function securityHeaders({ hsts }: { hsts: boolean }): Middleware {
   const headers: [name: string, value: string][] = [
-    ['Content-Security-Policy', CLOSED],
+    ['Content-Security-Policy', DENY_ALL],
     ['Cross-Origin-Resource-Policy', 'same-origin'],
     ['Permissions-Policy', PERMISSIONS],
     ['Referrer-Policy', 'no-referrer'],
@@ -38,7 +38,7 @@ export function securityHeaders({ hsts }: { hsts: boolean }): Middleware {
  * Sources of form-action that allow redirects to an application's callback. Chromium applies form-action to all
  * redirects after a post and would otherwise block a login at its last step.
  */
-export const ONWARD = ['https:', 'http://localhost:*'] as const;
+export const CALLBACK_SOURCES = ['https:', 'http://localhost:*'] as const;
 
 interface PagePolicy {
   /** Base64, new for each response. */
@@ -60,7 +60,8 @@ interface PagePolicy {
 
 /** Returns the policy of a page: only scripts and styles with the nonce, and no framing. */
 export function pagePolicy({ nonce, formTargets, frames = [], images, font, connects }: PagePolicy): string {
-  const targets = formTargets.length === 0 ? [] : [...new Set([...formTargets.map(cspSource), ...ONWARD])];
+  const targets =
+    formTargets.length === 0 ? [] : [...new Set([...formTargets.map(cspSource), ...CALLBACK_SOURCES])];
   const framed = new Set([...(connects ? ["'self'"] : []), ...frames.map(cspSource)]);
   return [
     "default-src 'none'",
@@ -115,12 +116,12 @@ export function customPagePolicy({
   formTargets,
   sources,
 }: Pick<PagePolicy, 'nonce' | 'formTargets'> & { sources: readonly string[] }): string {
-  const known = ["'self'", ...new Set(sources)].join(' ');
+  const allowed = ["'self'", ...new Set(sources)].join(' ');
   return [
-    `default-src ${known} data:`,
-    `script-src 'nonce-${nonce}' ${known}`,
-    `style-src 'unsafe-inline' ${known}`,
-    `form-action ${["'self'", ...new Set([...formTargets.map(cspSource), ...ONWARD])].join(' ')}`,
+    `default-src ${allowed} data:`,
+    `script-src 'nonce-${nonce}' ${allowed}`,
+    `style-src 'unsafe-inline' ${allowed}`,
+    `form-action ${["'self'", ...new Set([...formTargets.map(cspSource), ...CALLBACK_SOURCES])].join(' ')}`,
     "object-src 'none'",
     "base-uri 'none'",
     "frame-ancestors 'none'",

@@ -11,12 +11,12 @@ import Negotiator from 'negotiator';
 export type Languages = readonly string[];
 
 /** Limits on the characters and tags read of each list; browsers send less. */
-const LONGEST_LIST = 1000;
-const MOST_TAGS = 30;
+const MAX_LIST_LENGTH = 1000;
+const MAX_TAGS = 30;
 /** Language, extended language, script, region and a variant or two (RFC 5646 §2.1). */
-const MOST_SUBTAGS = 6;
+const MAX_SUBTAGS = 6;
 
-const NOTHING_FITS = 'und';
+const NO_MATCH = 'und';
 
 /**
  * Returns the language lists of a request: `ui_locales`, then `X-Request-Language`, which SDKs send because they
@@ -31,14 +31,14 @@ export function languagesOf(ctx: Context, uiLocales = ''): Languages {
 export function preferredTags(languages: Languages): string[] {
   return languages.flatMap((list) => {
     const header = list
-      .slice(0, LONGEST_LIST)
+      .slice(0, MAX_LIST_LENGTH)
       .replace(/\s+/g, ' ')
       .replace(/ ?([,;=]) ?/g, '$1')
       .trim()
       .replaceAll(' ', ',');
     const ranges = new Negotiator({ headers: { 'accept-language': header } }).languages();
     // This also drops `*`, which a lookup ignores (RFC 4647 §3.4).
-    return ranges.slice(0, MOST_TAGS).flatMap((range) => canonicalTag(range) ?? []);
+    return ranges.slice(0, MAX_TAGS).flatMap((range) => canonicalTag(range) ?? []);
   });
 }
 
@@ -56,7 +56,7 @@ export function matchLanguage(languages: Languages, available: readonly string[]
     if (canonical !== undefined && !known.has(canonical)) known.set(canonical, tag);
   }
   // The algorithm "best fit" would cache every tag ever requested, so that strangers could fill the memory.
-  const found = match(preferred, [...known.keys()], NOTHING_FITS, { algorithm: 'lookup' });
+  const found = match(preferred, [...known.keys()], NO_MATCH, { algorithm: 'lookup' });
   return known.get(found);
 }
 
@@ -78,7 +78,7 @@ export function countryOf(languages: Languages): string {
 
 /** Returns a tag in canonical form without extensions; a malformed end is cut off. */
 function canonicalTag(tag: string): string | undefined {
-  const subtags = tag.split('-', MOST_SUBTAGS);
+  const subtags = tag.split('-', MAX_SUBTAGS);
   for (let count = subtags.length; count > 0; count--) {
     try {
       return new Intl.Locale(subtags.slice(0, count).join('-')).baseName;

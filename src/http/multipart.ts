@@ -15,13 +15,13 @@ interface MultipartForm {
 /** The limits of a form. */
 export interface MultipartRules {
   /** The maximum size of the file, bytes. */
-  largest: number;
+  maxBytes: number;
   /** The description of the 413 for a larger file. */
   tooLarge: string;
 }
 
 /** The maximum size of boundaries and fields beside the file, bytes. */
-const BESIDE = 16 * 1024;
+const MAX_OVERHEAD_BYTES = 16 * 1024;
 const LIMITS = { fields: 20, fieldSize: 4096, fieldNameSize: 100, files: 1, parts: 21, headerPairs: 20 };
 
 /**
@@ -46,12 +46,13 @@ export function isMultipart({ headers }: Pick<Context, 'headers'>): boolean {
 
 /** Reads a form. @throws AuthError 400 for a malformed form, 413 for a file that is too large. */
 function readMultipart(request: IncomingMessage, rules: MultipartRules): Promise<MultipartForm> {
-  const { largest, tooLarge } = rules;
-  const tooMuch = () => new AuthError(413, 'invalid_request', tooLarge);
-  if (Number(request.headers['content-length'] ?? 0) > largest + BESIDE) return Promise.reject(tooMuch());
+  const { maxBytes, tooLarge } = rules;
+  const tooLargeError = () => new AuthError(413, 'invalid_request', tooLarge);
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes + MAX_OVERHEAD_BYTES)
+    return Promise.reject(tooLargeError());
   return new Promise((resolve, reject) => {
     const form: MultipartForm = { fields: Object.create(null) as Record<string, string>, file: undefined };
-    const parser = parserOf(request, largest, reject);
+    const parser = parserOf(request, maxBytes, reject);
     if (parser === undefined) return;
     const fail = (error: AuthError) => {
       request.unpipe(parser);
@@ -60,7 +61,7 @@ function readMultipart(request: IncomingMessage, rules: MultipartRules): Promise
     let size = 0;
     request.on('data', (chunk: Buffer) => {
       size += chunk.length;
-      if (size > largest + BESIDE) fail(tooMuch());
+      if (size > maxBytes + MAX_OVERHEAD_BYTES) fail(tooLargeError());
     });
     request.once('aborted', () => fail(unreadable()));
     parser.on('field', (name, value, nameCut, valueCut) => {
@@ -70,7 +71,7 @@ function readMultipart(request: IncomingMessage, rules: MultipartRules): Promise
     parser.on('file', (field, stream) => {
       const chunks: Buffer[] = [];
       stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-      stream.on('limit', () => fail(tooMuch()));
+      stream.on('limit', () => fail(tooLargeError()));
       stream.on('end', () => {
         form.file = { field, data: Buffer.concat(chunks) };
       });
@@ -84,10 +85,10 @@ function readMultipart(request: IncomingMessage, rules: MultipartRules): Promise
   });
 }
 
-function parserOf(request: IncomingMessage, largest: number, reject: (error: AuthError) => void) {
+function parserOf(request: IncomingMessage, maxBytes: number, reject: (error: AuthError) => void) {
   try {
     // One byte more than is allowed: the parser reports a file that reaches its limit.
-    const limits = { ...LIMITS, fileSize: largest + 1 };
+    const limits = { ...LIMITS, fileSize: maxBytes + 1 };
     // Loaded with the first file: only the Management API takes files.
     const { Busboy } = createRequire(import.meta.url)('@fastify/busboy') as typeof import('@fastify/busboy');
     return new Busboy({ headers: request.headers as BusboyHeaders, limits });

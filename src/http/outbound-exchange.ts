@@ -19,7 +19,7 @@ interface Exchange {
 }
 
 /** Headers of the connection rather than the request (RFC 9110 §7.6.1), and those that are computed here. */
-const OF_THE_CONNECTION = [
+const CONNECTION_HEADERS = [
   'connection',
   'keep-alive',
   'proxy-connection',
@@ -33,18 +33,18 @@ const OF_THE_CONNECTION = [
   'content-length',
 ];
 /** Statuses without a body (Fetch standard, "null body status"). */
-const WITHOUT_BODY = new Set([101, 204, 205, 304]);
+const NULL_BODY_STATUSES = new Set([101, 204, 205, 304]);
 
 /** Sends the request and reads the response. @throws OutboundError when either fails. */
-export async function exchange(given: Exchange): Promise<Response> {
-  const { request, signal, maxBytes, headOnly } = given;
-  const message = await send(given);
+export async function exchange(options: Exchange): Promise<Response> {
+  const { request, signal, maxBytes, headOnly } = options;
+  const message = await send(options);
   const { statusCode = 0, statusMessage = '', rawHeaders } = message;
   if (statusCode < 200 || statusCode > 599) {
     message.destroy();
     throw new OutboundError('invalid', `${hostOf(request)} answered with the status ${statusCode}`);
   }
-  const isEmpty = headOnly || request.method === 'HEAD' || WITHOUT_BODY.has(statusCode);
+  const isEmpty = headOnly || request.method === 'HEAD' || NULL_BODY_STATUSES.has(statusCode);
   if (isEmpty) message.destroy();
   const body = isEmpty ? null : await read(message, request, signal, maxBytes);
   const response = new Response(body, {
@@ -60,7 +60,7 @@ export async function exchange(given: Exchange): Promise<Response> {
 function send({ request, body, agent, lookup, signal }: Exchange): Promise<IncomingMessage> {
   const url = new URL(request.url);
   const headers = new Headers(request.headers);
-  for (const name of OF_THE_CONNECTION) headers.delete(name);
+  for (const name of CONNECTION_HEADERS) headers.delete(name);
   if (!headers.has('user-agent')) headers.set('user-agent', 'Gatehouse');
   if (!headers.has('accept')) headers.set('accept', '*/*');
   if (!headers.has('accept-encoding')) headers.set('accept-encoding', 'gzip, deflate, br');
@@ -70,11 +70,11 @@ function send({ request, body, agent, lookup, signal }: Exchange): Promise<Incom
   }
   const options = { method: request.method, headers: sent, agent, lookup, signal };
   return new Promise((resolve, reject) => {
-    const asked = (url.protocol === 'https:' ? https : http).request(url, options, resolve);
-    asked.once('error', (cause) => {
+    const outgoing = (url.protocol === 'https:' ? https : http).request(url, options, resolve);
+    outgoing.once('error', (cause) => {
       reject(new OutboundError('unreachable', `${url.host} could not be reached`, { cause }));
     });
-    asked.end(body);
+    outgoing.end(body);
   });
 }
 

@@ -69,8 +69,8 @@ function resolver(
   rules: OutboundRules,
   lookup: NonNullable<OutboundDependencies['lookup']>,
 ): Outbound['resolve'] {
-  return async (given) => {
-    const host = given.replace(/^\[(.*)\]$/, '$1');
+  return async (hostname) => {
+    const host = hostname.replace(/^\[(.*)\]$/, '$1');
     const all = isIP(host) === 0 ? await lookup(host).catch(noAddress(host)) : [literal(host)];
     const addresses = all.filter(({ address }) => rules.mayConnect(host, address));
     if (all.length === 0) noAddress(host)();
@@ -92,7 +92,7 @@ export function createOutbound({
   // while the other side closes the connection is lost, and may not be sent twice.
   const agents = { 'http:': new http.Agent(), 'https:': new https.Agent() };
   const resolve = resolver(rules, lookup);
-  const once = async (
+  const sendOnce = async (
     request: Request,
     body: Buffer | undefined,
     init: OutboundInit,
@@ -120,21 +120,21 @@ export function createOutbound({
     resolve,
     fetch: async (input, init = {}) => {
       const { timeout = TIMEOUT, maxBytes: _, headOnly: __, ...rest } = init;
-      const late = AbortSignal.timeout(timeout);
+      const timeoutSignal = AbortSignal.timeout(timeout);
       let request = requestOf(input, rest as RequestInit);
-      const signal = AbortSignal.any([request.signal, late]);
+      const signal = AbortSignal.any([request.signal, timeoutSignal]);
       try {
         let body = request.body === null ? undefined : Buffer.from(await request.arrayBuffer());
         for (let redirects = 0; ; redirects++) {
-          const response = await once(request, body, init, signal);
+          const response = await sendOnce(request, body, init, signal);
           const target = redirectTarget(request, response);
           if (target === undefined) return response;
           if (redirects === MAX_REDIRECTS) throw new OutboundError('redirects', 'it redirects too often');
-          request = redirected(request, response.status, target);
+          request = redirectedRequest(request, response.status, target);
           if (request.method === 'GET' || request.method === 'HEAD') body = undefined;
         }
       } catch (thrown) {
-        if (late.aborted && !request.signal.aborted) {
+        if (timeoutSignal.aborted && !request.signal.aborted) {
           throw new OutboundError('timeout', `${hostOf(request)} did not answer in time`, { cause: thrown });
         }
         if (signal.aborted) throw signal.reason;
@@ -155,12 +155,12 @@ function noAddress(host: string) {
 /** Returns a lookup that answers with these addresses for any name. */
 function fixedLookup(addresses: readonly ResolvedAddress[]): LookupFunction {
   return (_host, { all, family }, done) => {
-    const wanted = addresses.filter(
+    const matching = addresses.filter(
       (one) => typeof family !== 'number' || family === 0 || one.family === family,
     );
-    const [first] = wanted;
+    const [first] = matching;
     if (first === undefined) done(Object.assign(new Error('no such address'), { code: 'ENOTFOUND' }), '', 0);
-    else if (all === true) done(null, [...wanted]);
+    else if (all === true) done(null, [...matching]);
     else done(null, first.address, first.family);
   };
 }
@@ -207,7 +207,7 @@ function redirectTarget(request: Request, response: Response): URL | undefined {
 }
 
 /** Returns the request that follows a redirect (Fetch standard, "HTTP-redirect fetch"). */
-function redirected(request: Request, status: number, target: URL): Request {
+function redirectedRequest(request: Request, status: number, target: URL): Request {
   const headers = new Headers(request.headers);
   const becomesGet =
     (status === 303 && request.method !== 'HEAD') || (status < 303 && request.method === 'POST');

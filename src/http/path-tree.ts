@@ -39,7 +39,7 @@ export function pathTree<T>(): PathTree<T> {
 export function findPath<T>(
   { root }: PathTree<T>,
   path: string,
-): { at: T; params: Record<string, string> } | undefined {
+): { value: T; params: Record<string, string> } | undefined {
   if (!path.startsWith('/')) return undefined;
   return find(root, segmentsOf(path), 0, {});
 }
@@ -49,9 +49,9 @@ function find<T>(
   segments: readonly string[],
   index: number,
   params: Record<string, string>,
-): { at: T; params: Record<string, string> } | undefined {
+): { value: T; params: Record<string, string> } | undefined {
   const segment = segments[index];
-  if (segment === undefined) return node.value === undefined ? undefined : { at: node.value, params };
+  if (segment === undefined) return node.value === undefined ? undefined : { value: node.value, params };
   const literal = node.literals.get(segment);
   const found = literal === undefined ? undefined : find(literal, segments, index + 1, params);
   if (found !== undefined || node.parameter === undefined) return found;

@@ -36,9 +36,9 @@ export function behindProxy(ranges: readonly string[], except: readonly string[]
     // Secure cookies and redirects depend on this: the browser uses HTTPS, even if this hop does not. It is set once
     // for all requests of the application, because all others are refused above, and because defining properties on
     // each request would be the slowest step of all.
-    const { request: every } = ctx.app;
-    if (!Object.hasOwn(every, 'secure')) {
-      Object.defineProperties(every, { protocol: { value: 'https' }, secure: { value: true } });
+    const { request: requestPrototype } = ctx.app;
+    if (!Object.hasOwn(requestPrototype, 'secure')) {
+      Object.defineProperties(requestPrototype, { protocol: { value: 'https' }, secure: { value: true } });
     }
     return next();
   };

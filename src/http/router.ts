@@ -28,22 +28,22 @@ interface RouterDependencies {
    * The maximum number of requests handled at once, not counting those of routes without a limit. Waiting for a body
    * does not count, so that slow senders cannot occupy places.
    */
-  mostAtOnce: number;
+  maxConcurrent: number;
 }
 
 /** The routes of a path. */
 interface Methods {
-  of: Map<Method, Bound>;
+  byMethod: Map<Method, BoundRoute>;
   /** Any of the routes: the rules needed before the method is known are the same for all. */
-  first: Bound;
+  first: BoundRoute;
 }
 
 /** A route with the reader of its bodies. */
-interface Bound extends Route {
+interface BoundRoute extends Route {
   read: Middleware;
 }
 
-const nothing = async () => undefined;
+const noop = async () => undefined;
 
 /**
  * Answers the declared requests and no others. A path is compared as it was sent (RFC 3986 §6.2.1): one that differs
@@ -52,8 +52,8 @@ const nothing = async () => undefined;
  * @throws Error for declarations that contradict one another.
  */
 export function createRouter(routes: readonly Route[], deps: RouterDependencies): Middleware {
-  for (const { path, limit, also = [] } of routes) {
-    for (const name of [limit, ...also]) {
+  for (const { path, limit, furtherLimits = [] } of routes) {
+    for (const name of [limit, ...furtherLimits]) {
       if (name !== 'unlimited' && !deps.isLimit(name))
         throw new Error(`${path} has a limit that does not exist: ${name}`);
     }
@@ -65,10 +65,10 @@ export function createRouter(routes: readonly Route[], deps: RouterDependencies)
     any: anyOrigin(),
     applications: applicationOrigins(deps.isApplicationOrigin),
   };
-  const router = { ...deps, work: atMost(deps.mostAtOnce), overload: everyTenSeconds(deps.log) };
+  const router = { ...deps, work: atMost(deps.maxConcurrent), logOverload: overloadWarning(deps.log) };
   return (ctx) => {
     const found = findPath(tree, ctx.path);
-    const first = found?.at.first;
+    const first = found?.value.first;
     ctx.state.route = first?.path;
     return rules[first?.cors ?? 'none'](ctx, () => respond(router, ctx, found));
   };
@@ -88,42 +88,42 @@ function bodyReaders(readBody: RouterDependencies['readBody']): RouterDependenci
 interface Router extends RouterDependencies {
   work: ReturnType<typeof atMost>;
   /** Logs that requests are refused. */
-  overload(): void;
+  logOverload(): void;
 }
 
 async function respond(
   deps: Router,
   ctx: Context,
-  found: { at: Methods; params: Record<string, string> } | undefined,
+  found: { value: Methods; params: Record<string, string> } | undefined,
 ): Promise<void> {
-  const first = found?.at.first;
-  const route = found?.at.of.get(ctx.method as Method);
-  const area = first ? undefined : deps.areas?.find(({ below }) => ctx.path.startsWith(below));
+  const first = found?.value.first;
+  const route = found?.value.byMethod.get(ctx.method as Method);
+  const area = first ? undefined : deps.areas?.find(({ prefix }) => ctx.path.startsWith(prefix));
   try {
     if (ctx.method === 'OPTIONS' && first !== undefined && first.cors !== 'none') {
       // The CORS middleware has answered preflights; this is a plain question about the path (RFC 9110 §9.3.7).
       ctx.status = 204;
-      ctx.set('Allow', allowed(found?.at));
+      ctx.set('Allow', allowed(found?.value));
       return;
     }
     const { limit } = route ?? first ?? area ?? { limit: 'other' };
     if (limit !== 'unlimited') await deps.takeLimit(ctx, limit);
     if (found === undefined) throw new AuthError(404, 'not_found', 'There is nothing here.');
     if (route === undefined) {
-      ctx.set('Allow', allowed(found.at));
+      ctx.set('Allow', allowed(found.value));
       throw new AuthError(405, 'invalid_request', 'The method is not allowed here.');
     }
     if (route.cors === 'applications') await refuseForeignPages(deps, ctx);
     ctx.params = found.params;
     if ((await receive(route, ctx)) === 'answered') return;
-    for (const also of route.also ?? []) await deps.takeLimit(ctx, also);
+    for (const name of route.furtherLimits ?? []) await deps.takeLimit(ctx, name);
     if (route.body !== undefined) ctx.state.body = checkBody(ctx, route.body, route.errors);
     await (limit === 'unlimited' ? route.handle(ctx) : deps.work(() => route.handle(ctx)));
   } catch (thrown) {
     const error = toAuthError(thrown, deps.log.child({ requestId: ctx.state.requestId }));
     if (isBusy(error)) {
       ctx.set('Retry-After', '1');
-      deps.overload();
+      deps.logOverload();
     }
     const shape = (route ?? first ?? area)?.errors ?? (isBrowser(ctx) ? 'page' : oauthShape);
     await (shape === 'page' ? deps.errorPage : shape)(ctx, error);
@@ -135,15 +135,15 @@ async function respond(
  * meanwhile the token may be revoked or the user blocked. So a request that had not arrived as a whole is admitted
  * again after its body.
  */
-async function receive(route: Bound, ctx: Context): Promise<Admission> {
+async function receive(route: BoundRoute, ctx: Context): Promise<Admission> {
   const hadArrived = ctx.req.complete;
   if ((await route.admit?.(ctx)) === 'answered') return 'answered';
-  await route.read(ctx, nothing);
+  await route.read(ctx, noop);
   return hadArrived ? undefined : route.admit?.(ctx);
 }
 
 /** Limits the warning to one line in ten seconds, so that an overload does not also fill the log. */
-function everyTenSeconds(log: Logger): () => void {
+function overloadWarning(log: Logger): () => void {
   let last = -Infinity;
   return () => {
     if (performance.now() - last < 10_000) return;
@@ -167,18 +167,20 @@ function isBrowser(ctx: Context): boolean {
 }
 
 function allowed(methods: Methods | undefined): string {
-  const { of = new Map(), first } = methods ?? {};
-  return [...of.keys(), ...(first === undefined || first.cors === 'none' ? [] : ['OPTIONS'])].join(', ');
+  const { byMethod = new Map(), first } = methods ?? {};
+  return [...byMethod.keys(), ...(first === undefined || first.cors === 'none' ? [] : ['OPTIONS'])].join(
+    ', ',
+  );
 }
 
-function routeTree(routes: readonly Bound[]): PathTree<Methods> {
+function routeTree(routes: readonly BoundRoute[]): PathTree<Methods> {
   const tree = pathTree<Methods>();
   for (const route of routes) {
-    const { of, first } = tree.add(route.path, () => ({ of: new Map(), first: route }));
+    const { byMethod, first } = tree.add(route.path, () => ({ byMethod: new Map(), first: route }));
     if (first.cors !== route.cors) throw new Error(`${route.path} has two rules for other origins`);
     for (const method of route.methods) {
-      if (of.has(method)) throw new Error(`${method} ${route.path} is declared twice`);
-      of.set(method, route);
+      if (byMethod.has(method)) throw new Error(`${method} ${route.path} is declared twice`);
+      byMethod.set(method, route);
     }
   }
   return tree;

@@ -14,7 +14,7 @@ interface RouteRules {
   /**
    * Further buckets, per address, that are taken from after the body was read, and only by requests that are handled.
    */
-  also?: readonly string[];
+  furtherLimits?: readonly string[];
   /** Which other origins' scripts may call the route; the same for every method of a path. */
   cors: 'none' | 'applications' | 'any';
   /** Writes its errors; `page` for the error page. */
@@ -52,7 +52,7 @@ interface RouteDescription {
   /** Names of the document's security schemes, any one of which is enough. */
   security?: readonly SecurityScheme[];
   query?: z.ZodObject;
-  /** The schema of the body. The handler checks it, unless it was declared by {@link taking}. */
+  /** The schema of the body. The handler checks it, unless it was declared by {@link withBody}. */
   body?: z.ZodType;
   /** The accepted media types of the body; by default both. */
   bodyTypes?: readonly ('json' | 'form')[];
@@ -76,7 +76,7 @@ export interface RouteDeclaration<D> extends RouteRules, RouteDescription {
  * Declares a body that the router checks before it calls the handler, which receives the parsed body. The route's
  * error shape words the errors.
  */
-export function taking<D, B extends z.ZodType>(
+export function withBody<D, B extends z.ZodType>(
   body: B,
   handle: (deps: D, ctx: Context, body: z.output<B>) => Promise<unknown> | unknown,
 ): Required<Pick<RouteDeclaration<D>, 'body' | 'isBodyChecked' | 'handle'>> {
@@ -93,9 +93,9 @@ export type RouteDeclarations<D> = Readonly<Record<`${Method}${string} /${string
 /** Binds a feature's routes to its dependencies. @throws Error when a key is not a method and a path. */
 export function bindRoutes<D>(declared: RouteDeclarations<D>, deps: D): Route[] {
   return Object.entries(declared).map(([key, { admit, ...route }]) => ({
-    ...addressOf(key),
+    ...parseRouteKey(key),
     limit: route.limit,
-    ...(route.also && { also: route.also }),
+    ...(route.furtherLimits && { furtherLimits: route.furtherLimits }),
     cors: route.cors,
     errors: route.errors,
     ...(route.bodies && { bodies: route.bodies }),
@@ -108,7 +108,7 @@ export function bindRoutes<D>(declared: RouteDeclarations<D>, deps: D): Route[] 
 const METHODS: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] satisfies Method[];
 
 /** Returns the methods and the path of a declaration's key. @throws Error when it has none. */
-export function addressOf(key: string): Pick<Route, 'methods' | 'path'> {
+export function parseRouteKey(key: string): Pick<Route, 'methods' | 'path'> {
   const [methods = '', path = '', ...more] = key.split(' ');
   const named = methods.split('|');
   if (more.length > 0 || !path.startsWith('/') || !named.every((one) => METHODS.includes(one))) {
@@ -123,5 +123,5 @@ export const PAGE = { limit: 'hosted', cors: 'none', errors: 'page' } as const;
 /** A part of the tree of paths with common rules for unknown paths. */
 export interface Area extends Pick<RouteRules, 'limit' | 'errors'> {
   /** What its paths begin with. */
-  below: string;
+  prefix: string;
 }

@@ -5,10 +5,10 @@ import type { Socket } from 'node:net';
 import { closeInStages } from './unread.ts';
 
 /** The maximum number of requests waiting behind the current one; browsers, proxies and SDKs do not pipeline. */
-const MOST_WAITING = 8;
+const MAX_WAITING = 8;
 
 /** The number of refused requests after which the connection is cut: each costs memory until then. */
-const TOO_MANY = 100;
+const MAX_REFUSED = 100;
 
 interface Turns {
   busy: boolean;
@@ -39,7 +39,7 @@ export function inTurns(handle: RequestListener): RequestListener {
     const turns = connections.get(socket) ?? { busy: false, waiting: [], refused: 0 };
     connections.set(socket, turns);
     if (!turns.busy) take(turns, request, response);
-    else if (turns.waiting.length < MOST_WAITING && turns.refused === 0)
+    else if (turns.waiting.length < MAX_WAITING && turns.refused === 0)
       turns.waiting.push([request, response]);
     else refuse(turns, socket, response);
   };
@@ -47,7 +47,7 @@ export function inTurns(handle: RequestListener): RequestListener {
 
 function refuse(turns: Turns, socket: Socket, response: ServerResponse): void {
   turns.refused += 1;
-  if (turns.refused > TOO_MANY) breakOff(socket);
+  if (turns.refused > MAX_REFUSED) breakOff(socket);
   // Only the first one is answered: the connection closes before the turn of the others.
   if (turns.refused > 1) return;
   socket.pause();

@@ -3,18 +3,18 @@ import type { Socket } from 'node:net';
 import type { Middleware } from 'koa';
 
 /** How long a connection still accepts data after its last answer, milliseconds. */
-const LINGER = 1_000;
+const LINGER_MS = 1_000;
 
 /**
  * Closes the connection after answering a request whose unread body is long or endless, because the next request
  * would only come after it. Node.js skips a short body.
- * @param longest the length of a body that is skipped, bytes.
+ * @param maxSkippedBytes the length of a body that is skipped, bytes.
  */
-export function closeUnread(longest: number): Middleware {
+export function closeUnread(maxSkippedBytes: number): Middleware {
   return async ({ req, res }, next) => {
     await next();
     const { 'transfer-encoding': coding, 'content-length': length } = req.headers;
-    if (req.complete || (coding === undefined && Number(length ?? 0) <= longest)) return;
+    if (req.complete || (coding === undefined && Number(length ?? 0) <= maxSkippedBytes)) return;
     if (!res.headersSent) res.setHeader('Connection', 'close');
     closeInStages(req.socket);
   };
@@ -29,7 +29,7 @@ export function closeInStages(socket: Socket): void {
   // Node.js calls this after the last answer.
   socket.destroySoon = () => {
     socket.end();
-    const late = setTimeout(() => socket.destroy(), LINGER).unref();
+    const late = setTimeout(() => socket.destroy(), LINGER_MS).unref();
     socket.once('close', () => clearTimeout(late));
   };
 }

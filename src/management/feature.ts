@@ -47,4 +47,4 @@ export const management = feature<ManagementFeatureDependencies>({
 });
 
 /** Unknown paths below `/api/v2/` are answered in the API's error format too: clients decode no other. */
-export const managementArea: Area = { below: '/api/v2/', limit: 'management', errors: managementShape };
+export const managementArea: Area = { prefix: '/api/v2/', limit: 'management', errors: managementShape };

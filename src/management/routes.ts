@@ -23,9 +23,9 @@ export function routesOfCalls<D>(
         cors: 'applications',
         errors: managementShape,
         bodies: {
-          ...(call.largestBody !== undefined && { largest: call.largestBody }),
-          ...(call.textTypes && { texts: call.textTypes }),
-          ...(call.body === undefined && { isNullNone: true }),
+          ...(call.largestBody !== undefined && { maxBytes: call.largestBody }),
+          ...(call.textTypes && { textTypes: call.textTypes }),
+          ...(call.body === undefined && { ignoresNull: true }),
           ...(call.file && { file: call.file }),
         },
         admit: (deps: D & ManagementRoutesDependencies, ctx: Context) => admit(deps, call, ctx),

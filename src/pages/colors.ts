@@ -31,7 +31,7 @@ interface Scheme {
 }
 
 /** Default colours. */
-const OWN = {
+const DEFAULTS = {
   light: { primary: '#2b5b52', page: '#eff0ec', tint: 0.08, surface: '#ffffff', ink: '#1b1e22' },
   dark: { primary: '#8fd3be', page: '#0b0e10', tint: 0.03, surface: '#171b1e', ink: '#eceff0' },
 } as const satisfies Record<string, Scheme>;
@@ -51,7 +51,7 @@ function brandSchemes(brand: BrandColors): { light: Properties; dark: Properties
   const page = parseHex(typeof background === 'object' ? background.start : background);
   // A light page colour would glare in the dark scheme.
   const darkPage = page !== undefined && luminance(page) < 0.1 ? page : undefined;
-  return { light: scheme(OWN.light, primary, page), dark: scheme(OWN.dark, primary, darkPage) };
+  return { light: scheme(DEFAULTS.light, primary, page), dark: scheme(DEFAULTS.dark, primary, darkPage) };
 }
 
 /**
@@ -92,8 +92,11 @@ export interface MailColors {
 
 /** Returns the colours of mails in both schemes. */
 export function mailColors(brand: BrandColors): { light: MailColors; dark: MailColors } {
-  const own = parseHex(brand.primary);
-  const colors = ({ primary, page, tint, surface, ink }: Scheme, chosen: Hex = primary): MailColors => ({
+  const primary = parseHex(brand.primary);
+  const colors = (
+    { primary: byDefault, page, tint, surface, ink }: Scheme,
+    chosen: Hex = byDefault,
+  ): MailColors => ({
     page: mix(page, chosen, tint),
     surface,
     ink,
@@ -101,14 +104,14 @@ export function mailColors(brand: BrandColors): { light: MailColors; dark: MailC
     onPrimary: blackOrWhite(chosen),
     accent: readable(chosen, surface, TEXT_CONTRAST),
   });
-  return { light: colors(OWN.light, own), dark: colors(OWN.dark, own) };
+  return { light: colors(DEFAULTS.light, primary), dark: colors(DEFAULTS.dark, primary) };
 }
 
-function scheme(own: Scheme, primary: Hex = own.primary, page?: Hex): Record<string, Hex> {
-  const { surface, ink } = own;
+function scheme(defaults: Scheme, primary: Hex = defaults.primary, page?: Hex): Record<string, Hex> {
+  const { surface, ink } = defaults;
   const accent = readable(primary, surface, TEXT_CONTRAST);
   return {
-    ...pageColors(page ?? mix(own.page, primary, own.tint), accent),
+    ...pageColors(page ?? mix(defaults.page, primary, defaults.tint), accent),
     surface,
     ink,
     ...primaryColors(primary, blackOrWhite(primary), surface, accent),
@@ -163,12 +166,12 @@ export function blackOrWhite(background: Hex): Hex {
   return contrast(WHITE, background) >= contrast(BLACK, background) ? WHITE : BLACK;
 }
 
-/** Returns a colour, moved towards black or white until it has the wanted contrast with a background. */
-export function readable(color: Hex, background: Hex, wanted: number): Hex {
+/** Returns a colour, moved towards black or white until it has the required contrast with a background. */
+export function readable(color: Hex, background: Hex, minContrast: number): Hex {
   const end = blackOrWhite(background);
   for (let share = 0; share < 1; share += 0.04) {
     const candidate = mix(color, end, share);
-    if (contrast(candidate, background) >= wanted) return candidate;
+    if (contrast(candidate, background) >= minContrast) return candidate;
   }
   return end;
 }

@@ -3,7 +3,7 @@ import type { Frozen } from '../records/record.ts';
 import type { TenantRecord } from '../records/tenant.ts';
 
 /** The tenant's data in the layout. */
-interface Described {
+interface TenantLayout {
   name: string;
   logo: string | undefined;
   favicon: string | undefined;
@@ -21,7 +21,7 @@ interface WithLogos {
 
 /** Returns the addresses of the images on a page. */
 export function imagesOf(
-  { logo, favicon }: Described,
+  { logo, favicon }: TenantLayout,
   { client, connections = [], others = [] }: WithLogos,
 ): string[] {
   const logos = [logo, favicon, ...[client ?? {}, ...connections, ...others].map((one) => one.logo)];
@@ -32,7 +32,7 @@ export function imagesOf(
 export function describeTenant(
   tenant: Frozen<TenantRecord>['tenant'],
   branding: Frozen<TenantRecord>['branding'],
-): Described {
+): TenantLayout {
   return {
     name: tenant.friendly_name,
     logo: addressOf(IMAGE, branding.logo_url ?? tenant.picture_url),

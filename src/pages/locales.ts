@@ -83,10 +83,10 @@ function createLocale(tag: string, own: () => Messages, fallback: () => Messages
     direction,
     has: (key) => key in own() || key in fallback(),
     text: (key, values = {}) => {
-      const spoken = own()[key];
-      const message = spoken ?? fallback()[key];
+      const translated = own()[key];
+      const message = translated ?? fallback()[key];
       if (message === undefined) throw new Error(`no locale has the message ${key}`);
-      const form = pluralForm(message, spoken === undefined ? FALLBACK : tag, values);
+      const form = pluralForm(message, translated === undefined ? FALLBACK : tag, values);
       return fillIn(form, values, direction);
     },
   };

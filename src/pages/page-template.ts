@@ -39,14 +39,14 @@ export function templateFault(source: string): string | undefined {
   if (places.some((count) => count !== 1))
     return 'The template must hold {%- auth0:head -%} and {%- auth0:widget -%}, each once.';
   try {
-    const framed = inTemplate(
+    const rendered = inTemplate(
       source,
       '<html><head></head><body></body></html>',
       SAMPLE,
       'nonce',
       '0'.repeat(32),
     );
-    return framed === undefined ? 'The places for head and widget must not depend on anything.' : undefined;
+    return rendered === undefined ? 'The places for head and widget must not depend on anything.' : undefined;
   } catch (thrown) {
     return `The template cannot be rendered: ${thrown instanceof Error ? thrown.message.split('\n')[0] : ''}`;
   }
@@ -82,9 +82,9 @@ export function inTemplate(
     .replace(/<(script|style)(?=[\s/>])/gi, (tag) => `${tag} nonce="${nonce}"`)
     .replace(HEAD, head)
     .replace(WIDGET, widget);
-  const framed = String(liquid.parseAndRenderSync(marked, model));
-  if (framed.split(head).length !== 2 || framed.split(widget).length !== 2) return undefined;
-  return framed.replace(head, () => between(html, 'head')).replace(widget, () => between(html, 'body'));
+  const rendered = String(liquid.parseAndRenderSync(marked, model));
+  if (rendered.split(head).length !== 2 || rendered.split(widget).length !== 2) return undefined;
+  return rendered.replace(head, () => between(html, 'head')).replace(widget, () => between(html, 'body'));
 }
 
 /** Returns the content of an element that occurs once in our layout. */
@@ -93,10 +93,10 @@ function between(html: string, element: 'head' | 'body'): string {
   return html.slice(start, html.lastIndexOf(`</${element}>`));
 }
 
-const FRAMED = /^(login|mfa|passwordless|account|logout)\//;
+const FRAMED_PAGES = /^(login|mfa|passwordless|account|logout)\//;
 
 /** Reports whether a page is shown inside the tenant's template. @param template its path below views/pages. */
-export const isFramed = (template: string): boolean => FRAMED.test(template);
+export const isFramed = (template: string): boolean => FRAMED_PAGES.test(template);
 
 /**
  * Returns the variables of the tenant's template for a page.

@@ -12,7 +12,7 @@ import { type CustomTexts, withCustomTexts } from './custom-texts.ts';
 import { describeTenant, imagesOf } from './layout-data.ts';
 import type { Locale } from './locales.ts';
 import { inTemplate, isFramed, type Settings, type TemplateModel, templateModel } from './page-template.ts';
-import { fontOf, logoOf, type OwnColors, type Theme, themeLook } from './theme.ts';
+import { fontOf, logoOf, type OrganizationColors, type Theme, themeLook } from './theme.ts';
 
 /** The branding of an organization. */
 export interface BrandedOrganization {
@@ -58,31 +58,32 @@ type Render = (template: string, model: object, rendering: Rendering) => Promise
 /** Creates the renderer. Each template is read when it is first needed. */
 export function createRenderer({ directory, assets, random, log }: RendererDependencies): Render {
   const liquid = createLiquid(directory, assets);
-  return async (template, model, { settings, look, organization, locale: spoken }) => {
-    const { texts, template: around, theme } = look;
-    const { tenant, branding, own } = branded(themed(settings, theme), organization);
-    const locale = withCustomTexts(spoken, texts, { template, model, company: tenant.friendly_name });
+  return async (template, model, { settings, look, organization, locale: baseLocale }) => {
+    const { texts, template: pageTemplate, theme } = look;
+    const { tenant, branding, own } = withOrganizationBranding(withThemeLogo(settings, theme), organization);
+    const locale = withCustomTexts(baseLocale, texts, { template, model, company: tenant.friendly_name });
     const nonce = random(16).toString('base64');
     const font = fontCss((theme && fontOf(theme)) ?? (branding.font as { url?: unknown } | undefined)?.url);
-    const shown = theme === undefined ? { css: '' } : themeLook(theme, own);
-    const isWithinTemplate = around !== undefined && isFramed(template);
-    const described = describeTenant(tenant, branding);
+    const themeStyle = theme === undefined ? { css: '' } : themeLook(theme, own);
+    const isWithinTemplate = pageTemplate !== undefined && isFramed(template);
+    const tenantLayout = describeTenant(tenant, branding);
     const html: unknown = await liquid.renderFile(template, model, {
       globals: {
-        page: describePage(locale, nonce, themeCss(branding.colors) + font.css + shown.css),
-        tenant: described,
+        page: describePage(locale, nonce, themeCss(branding.colors) + font.css + themeStyle.css),
+        tenant: tenantLayout,
         locale,
       },
     });
     const mark = random(16).toString('hex');
-    const given = () => templateModel({ tenant, branding }, { template, model, organization, locale });
+    const templateVariables = () =>
+      templateModel({ tenant, branding }, { template, model, organization, locale });
     return {
       html: isWithinTemplate
-        ? framed(around, String(html), { nonce, mark, model: given() }, log)
+        ? inPageTemplate(pageTemplate, String(html), { nonce, mark, model: templateVariables() }, log)
         : String(html),
       nonce,
       // The tenant's own template may contain any image.
-      images: isWithinTemplate ? 'any' : [...imagesOf(described, model), ...(shown.image ?? [])],
+      images: isWithinTemplate ? 'any' : [...imagesOf(tenantLayout, model), ...(themeStyle.image ?? [])],
       font: font.origin,
     };
   };
@@ -93,7 +94,7 @@ function describePage({ tag, direction }: Locale, nonce: string, theme: string) 
 }
 
 /** Returns our page inside the tenant's template, or alone when that fails, so that people can still log in. */
-function framed(
+function inPageTemplate(
   around: string,
   html: string,
   { model, nonce, mark }: { model: TemplateModel; nonce: string; mark: string },
@@ -116,7 +117,7 @@ const organizationBranding = z.object({
 });
 
 /** Returns the settings with the logo of the theme, if it has one. */
-function themed(look: Settings, theme: Theme | undefined): Settings {
+function withThemeLogo(look: Settings, theme: Theme | undefined): Settings {
   const logo = theme && logoOf(theme);
   return logo === undefined ? look : { ...look, branding: { ...look.branding, logo_url: logo } };
 }
@@ -125,7 +126,10 @@ function themed(look: Settings, theme: Theme | undefined): Settings {
  * Returns the settings with the branding of the organization in place of the tenant's. `own` holds the colours that
  * the tenant's theme does not replace.
  */
-function branded(look: Settings, organization: Rendering['organization']): Settings & { own: OwnColors } {
+function withOrganizationBranding(
+  look: Settings,
+  organization: Rendering['organization'],
+): Settings & { own: OrganizationColors } {
   if (organization === undefined) return { ...look, own: {} };
   const own = organizationBranding.safeParse(organization.branding);
   const { logo_url: logo, colors } = own.success ? own.data : {};

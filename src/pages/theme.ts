@@ -27,7 +27,7 @@ interface ThemeLook {
 }
 
 /** Colours of an organization that take precedence over the theme's. */
-export interface OwnColors {
+export interface OrganizationColors {
   primary?: string | undefined;
   page?: string | undefined;
 }
@@ -38,10 +38,10 @@ const QUIET = 0.05;
 const WHITE: Hex = '#ffffff';
 const BLACK: Hex = '#000000';
 /** Smaller text is not readable, and larger text does not fit the card. Percent. */
-const FONT = { smallest: 75, largest: 200 };
+const FONT_PERCENT = { smallest: 75, largest: 200 };
 
 /** Returns the CSS of a theme. @param own an organization's colours. */
-export function themeLook(theme: Theme, own: OwnColors = {}): ThemeLook {
+export function themeLook(theme: Theme, own: OrganizationColors = {}): ThemeLook {
   const { colors, isDark } = schemeOf(theme, own);
   const background = addressCss(section(theme, 'page_background').background_image_url);
   const scheme = `:root{color-scheme:${isDark ? 'dark' : 'light'};${declarations(colors)}}`;
@@ -72,7 +72,10 @@ function groundsOf(surface: Hex) {
 }
 
 /** Returns the colours of a theme, each moved until its contrast suffices, and whether they are light on dark. */
-function schemeOf(theme: Theme, own: OwnColors): { colors: Record<string, string>; isDark: boolean } {
+function schemeOf(
+  theme: Theme,
+  own: OrganizationColors,
+): { colors: Record<string, string>; isDark: boolean } {
   const colors = section(theme, 'colors');
   const color = (name: string): Hex | undefined => colorOf(colors[name]);
   const surface = color('widget_background') ?? WHITE;
@@ -136,7 +139,7 @@ function bordersOf(theme: Theme): Record<string, string> {
 function fontsOf(theme: Theme): Record<string, string> {
   const fonts = section(theme, 'fonts');
   const size = (name: string) => {
-    const percent = numberIn(section(fonts, name).size, FONT.smallest, FONT.largest);
+    const percent = numberIn(section(fonts, name).size, FONT_PERCENT.smallest, FONT_PERCENT.largest);
     return percent === undefined ? undefined : `${percent / 100}rem`;
   };
   const weight = (name: string) => {

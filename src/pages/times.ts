@@ -3,15 +3,15 @@ import type { Context } from 'koa';
 import type { Views } from './views.ts';
 
 /** A time for `<time datetime>`, and its text. */
-interface ShownTime {
+interface FormattedTime {
   iso: string;
   text: string;
 }
 
 /** Formats a time given as ISO 8601 or epoch milliseconds. Returns undefined for a missing time. */
-export interface ShowTime {
-  (at: string | number): ShownTime;
-  (at: string | number | null | undefined): ShownTime | undefined;
+export interface FormatTime {
+  (at: string | number): FormattedTime;
+  (at: string | number | null | undefined): FormattedTime | undefined;
 }
 
 const FORMS = {
@@ -29,11 +29,11 @@ export function timesOf(
   { views }: { views: Pick<Views, 'locale'> },
   ctx: Context,
   form: keyof typeof FORMS = 'minute',
-): ShowTime {
+): FormatTime {
   const format = new Intl.DateTimeFormat(views.locale(ctx).tag, { ...FORMS[form], timeZone: 'UTC' });
-  const shown = (at: string | number): ShownTime => {
+  const formatted = (at: string | number): FormattedTime => {
     const date = new Date(at);
     return { iso: date.toISOString(), text: `${format.format(date)} UTC` };
   };
-  return ((at) => (at === null || at === undefined ? undefined : shown(at))) as ShowTime;
+  return ((at) => (at === null || at === undefined ? undefined : formatted(at))) as FormatTime;
 }

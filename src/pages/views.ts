@@ -62,7 +62,13 @@ interface ViewsDependencies {
 }
 
 /** Creates the views: reads the assets now, templates and messages when they are first needed. */
-export function createViews({ directory, random, settings, look: ownLook, log }: ViewsDependencies): Views {
+export function createViews({
+  directory,
+  random,
+  settings,
+  look: tenantLook,
+  log,
+}: ViewsDependencies): Views {
   const assets = readAssets(join(directory, 'assets'));
   const locales = readLocales(join(directory, 'locales'));
   const render = createRenderer({ directory, assets, random, log });
@@ -78,7 +84,7 @@ export function createViews({ directory, random, settings, look: ownLook, log }:
   ) => {
     const locale = localeOf(ctx, uiLocales);
     const isOfConsole = isUnbranded(template, model);
-    const look = isOfConsole ? unbranded(settings()) : { settings: settings(), look: ownLook() };
+    const look = isOfConsole ? unbranded(settings()) : { settings: settings(), look: tenantLook() };
     const { html, ...policy } = await render(template, model, { ...look, organization, locale });
     ctx.status = status;
     const formTargets = [formAction ?? []].flat();

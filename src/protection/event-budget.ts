@@ -37,18 +37,18 @@ type Levels = Map<string, Level>;
  */
 export function createEventBudget(clock: Clock): EventBudget {
   const [byAddress, total]: [Levels, Levels] = [new Map(), new Map()];
-  const leftOut = new Map<EventType, number>();
+  const omitted = new Map<EventType, number>();
   return (event: TenantEvent) => {
     // Neither are changes by the Management API, which only authorized callers make.
-    if (event.user_id !== undefined || event.type === 'sapi') return { isRecorded: true, leftOut: 0 };
+    if (event.user_id !== undefined || event.type === 'sapi') return { isRecorded: true, omitted: 0 };
     const { type, ip = '' } = event;
     const { address, all } = BOUNDS[type] ?? FAILED_ATTEMPTS;
     const now = clock();
-    const omittedBefore = leftOut.get(type) ?? 0;
+    const omittedBefore = omitted.get(type) ?? 0;
     const isRecorded =
       take(byAddress, `${type}\n${addressKey(ip)}`, address, now) && take(total, type, all, now);
-    leftOut.set(type, isRecorded ? 0 : omittedBefore + 1);
-    return { isRecorded, leftOut: isRecorded ? omittedBefore : 0 };
+    omitted.set(type, isRecorded ? 0 : omittedBefore + 1);
+    return { isRecorded, omitted: isRecorded ? omittedBefore : 0 };
   };
 }
 

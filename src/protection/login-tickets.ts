@@ -14,7 +14,7 @@ const PURPOSE = 'login_ticket';
 const LIFETIME_SECONDS = 120;
 
 /** `None`, because a cross-origin login sets the cookie from the application's site. */
-const BROWSER = browserCookie('__Host-gatehouse_ticket', {
+const BROWSER_COOKIE = browserCookie('__Host-gatehouse_ticket', {
   sameSite: 'none',
   ttlSeconds: LIFETIME_SECONDS,
 });
@@ -31,7 +31,7 @@ export function createLoginTickets(challenges: Challenges, random: Random): Logi
   return {
     issue: async (ctx, login, clientId) => {
       const secret = newBrowserSecret(random);
-      BROWSER.give(ctx, secret);
+      BROWSER_COOKIE.set(ctx, secret);
       const browser = sha256(secret);
       const { secret: ticket } = await challenges.issueTicket({
         purpose: PURPOSE,
@@ -43,11 +43,11 @@ export function createLoginTickets(challenges: Challenges, random: Random): Logi
       return ticket;
     },
     redeem: async (ctx, ticket, clientId) => {
-      if (BROWSER.secret(ctx) === undefined) return undefined;
+      if (BROWSER_COOKIE.secret(ctx) === undefined) return undefined;
       const found = await challenges.peekTicket(PURPOSE, ticket);
       if (found?.data.clientId !== clientId) return undefined;
-      if (!BROWSER.bringsHashed(ctx, String(found.data.browser))) return undefined;
-      BROWSER.forget(ctx);
+      if (!BROWSER_COOKIE.matchesHash(ctx, String(found.data.browser))) return undefined;
+      BROWSER_COOKIE.clear(ctx);
       const verifiedChallenge = await challenges.spendTicket(PURPOSE, ticket);
       return verifiedChallenge?.data.login as Login | undefined;
     },

@@ -5,9 +5,9 @@ import { addressKey } from './addresses.ts';
 
 interface WaitingLimits {
   /** How many entries there may be in total. */
-  most: number;
+  max: number;
   /** How many entries an address may have (IPv6: a /64). */
-  mostOfAddress: number;
+  maxOfAddress: number;
   /** Lifetime of an entry, seconds. */
   ttlSeconds: number;
 }
@@ -47,8 +47,8 @@ export function createWaitingList(limits: WaitingLimits, clock: Clock): WaitingL
       done(id);
     }
   };
-  const evict = (queue: Queue | undefined, most: number): string[] => {
-    const oldest = oldestBeyond(queue, most);
+  const evict = (queue: Queue | undefined, max: number): string[] => {
+    const oldest = oldestBeyond(queue, max);
     if (oldest === undefined) return [];
     done(oldest);
     return [oldest];
@@ -63,7 +63,7 @@ export function createWaitingList(limits: WaitingLimits, clock: Clock): WaitingL
       entries.set(id, { address, endsAt: now + limits.ttlSeconds * 1000 });
       const [all, own] = queues.of(address);
       for (const queue of queues.of(address)) queue.unanswered.add(id);
-      return [...evict(own, limits.mostOfAddress), ...evict(all, limits.most)];
+      return [...evict(own, limits.maxOfAddress), ...evict(all, limits.max)];
     },
     answered: (id) => {
       for (const queue of queues.of(entries.get(id)?.address)) {
@@ -100,10 +100,10 @@ function createQueues() {
 /**
  * Returns the entry to evict from a queue: the oldest unanswered one, or the oldest if there is none. One is
  * enough, because a list grows by one at a time. The new entry, the last unanswered one, is never evicted itself.
- * @returns undefined when the queue has no more than `most`.
+ * @returns undefined when the queue has no more than `max`.
  */
-function oldestBeyond(queue: Queue | undefined, most: number): string | undefined {
-  if (queue === undefined || sizeOf(queue) <= most) return undefined;
+function oldestBeyond(queue: Queue | undefined, max: number): string | undefined {
+  if (queue === undefined || sizeOf(queue) <= max) return undefined;
   const [oldest] = queue.unanswered.size > 1 ? queue.unanswered : queue.answered;
   return oldest;
 }

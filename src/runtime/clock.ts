@@ -9,7 +9,7 @@ export const systemClock: Clock = () => Date.now();
 /**
  * The machine's clock, which no test replaces. Comparing with it tells by how much a test has moved the other one.
  */
-export const unmovedClock: Clock = Date.now;
+export const realClock: Clock = Date.now;
 
 /**
  * Makes a clock that never goes back, so that what has expired stays expired when the machine's clock is set back.

@@ -1,9 +1,9 @@
 // Maps that keep only the latest entries.
 
 /** Adds an entry as the last one, and drops the first one if there are more than `most`. */
-export function keepLatest<V>(kept: Map<string, V>, most: number, key: string, value: V): void {
-  kept.delete(key);
-  kept.set(key, value);
-  const [oldest] = kept.keys();
-  if (kept.size > most && oldest !== undefined) kept.delete(oldest);
+export function keepLatest<V>(entries: Map<string, V>, max: number, key: string, value: V): void {
+  entries.delete(key);
+  entries.set(key, value);
+  const [oldest] = entries.keys();
+  if (entries.size > max && oldest !== undefined) entries.delete(oldest);
 }

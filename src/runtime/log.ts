@@ -61,10 +61,10 @@ function withoutSecrets<T extends object>(entry: T, depth = DEPTH): T {
   for (const [name, value] of Object.entries(entry)) {
     // The serializer decides what is logged of an error.
     const isOpen = depth > 1 && typeof value === 'object' && value !== null && !(value instanceof Error);
-    const kept = SECRETS.has(name) ? '[secret]' : isOpen ? withoutSecrets(value, depth - 1) : value;
-    if (kept === value) continue;
+    const censored = SECRETS.has(name) ? '[secret]' : isOpen ? withoutSecrets(value, depth - 1) : value;
+    if (censored === value) continue;
     copy ??= (Array.isArray(entry) ? [...entry] : { ...entry }) as Record<string, unknown>;
-    copy[name] = kept;
+    copy[name] = censored;
   }
   return (copy ?? entry) as T;
 }

@@ -22,9 +22,9 @@ export interface Measures {
   limited(limit: string): void;
   /**
    * Records events that were sent to the receiver of a log stream.
-   * @param isGood false when it did not accept the whole batch.
+   * @param isAccepted false when it did not accept the whole batch.
    */
-  streamed(events: number, isGood: boolean): void;
+  streamed(events: number, isAccepted: boolean): void;
   /** @param kind the name of the message's template. */
   message(kind: string, channel: 'email' | 'sms', outcome: 'sent' | 'failed'): void;
 }

@@ -8,12 +8,12 @@ export interface Tracing {
   /**
    * Handles a request as a span, whose parent is the span of the reverse proxy if that is trusted.
    * @param parent headers that name the parent; undefined when they are not trusted.
-   * @param answered returns what is recorded at the end.
+   * @param describeResponse returns what is recorded at the end.
    */
   request(
     parent: IncomingHttpHeaders | undefined,
     work: () => Promise<void>,
-    answered: () => { method: string; route: string | undefined; status: number },
+    describeResponse: () => { method: string; route: string | undefined; status: number },
   ): Promise<void>;
   /** Runs a function as a child span of the current one; an error is recorded on the span. */
   span<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T>;
@@ -24,7 +24,7 @@ export interface Tracing {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Whether the environment switches tracing on, by the variables of the OpenTelemetry specification. */
-export function isTracingAsked(env: Environment): boolean {
+export function isTracingEnabled(env: Environment): boolean {
   if (env.OTEL_SDK_DISABLED?.toLowerCase() === 'true') return false;
   if (env.OTEL_TRACES_EXPORTER === 'none') return false;
   return [

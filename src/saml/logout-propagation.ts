@@ -114,10 +114,10 @@ export async function nextParticipant(
   ticket: string,
 ): Promise<{ propagation: Propagation; participant: Propagation['waiting'][number]; requestId: string }> {
   const requestId = newId(random);
-  const browserHash = sha256(BROWSER_COOKIE.keep(ctx, random));
+  const browserHash = sha256(BROWSER_COOKIE.ensure(ctx, random));
   const propagation = await store.collection('samlLogouts').update(sha256(ticket), (current) => {
     if (current.waiting[0]?.client_id !== clientId) throw expired();
-    if (current.browser !== undefined && !BROWSER_COOKIE.bringsHashed(ctx, current.browser)) throw expired();
+    if (current.browser !== undefined && !BROWSER_COOKIE.matchesHash(ctx, current.browser)) throw expired();
     return { ...current, request: requestId, browser: browserHash };
   });
   const participant = propagation?.waiting[0];
@@ -141,7 +141,7 @@ export async function propagationOf(
 ): Promise<Propagation> {
   const [propagation] = await store.collection('samlLogouts').findBy('request', requestId);
   const isOfBrowser =
-    propagation?.browser !== undefined && BROWSER_COOKIE.bringsHashed(ctx, propagation.browser);
+    propagation?.browser !== undefined && BROWSER_COOKIE.matchesHash(ctx, propagation.browser);
   if (isOfBrowser && propagation.waiting[0]?.client_id === clientId) return propagation;
   throw badMessage('The LogoutResponse answers no request of ours.');
 }

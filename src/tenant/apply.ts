@@ -41,9 +41,9 @@ export interface ApplyDependencies {
    * Called before a record is removed, to store what has to be removed with it, even if the process ends in
    * between.
    */
-  removing?(collection: Applied, record: object): Promise<void>;
+  beforeRemoval?(collection: Applied, record: object): Promise<void>;
   /** Called after each record that was written or removed. */
-  changed?(change: Change): void;
+  onChange?(change: Change): void;
 }
 
 /**
@@ -61,17 +61,17 @@ export async function applyTenant(
   const { stored, wanted, changes } = await compare(deps, file);
   const earlier = mode === 'match' ? new Set<string>() : await declaredEarlier(store);
   const isNew = (keys: readonly string[]) => !keys.some((key) => earlier.has(key));
-  const chosen =
+  const selected =
     mode === 'match'
       ? changes
       : missing(stored, changes).filter(({ collection, after }) => isNew(namesOf(collection, after ?? {})));
   for (const name of APPLIED) {
-    const changesHere = chosen.filter(({ collection }) => collection === name);
+    const changesHere = selected.filter(({ collection }) => collection === name);
     // Removed and renamed records first, so that their names are free.
     for (const change of changesHere) await removeOld(deps, change);
     for (const change of changesHere) {
       if (change.after !== undefined) await collectionByName(store, name).put(change.after as Stored);
-      deps.changed?.(change);
+      deps.onChange?.(change);
     }
   }
   const created = users ? await missingUsers(deps, file) : [];
@@ -82,7 +82,7 @@ export async function applyTenant(
   const records = declared.flatMap((name) => wanted[name].flatMap((record) => namesOf(name, record)));
   const names = [...records, ...(users ? file.users : []).map((user) => userName(file, user))];
   await storeDeclared(store, names);
-  return [...linesOf(chosen), ...newUsers.map(userLine)];
+  return [...linesOf(selected), ...newUsers.map(userLine)];
 }
 
 /** Returns what {@link applyTenant} would change in the mode `match`, without changing it. */
@@ -118,10 +118,10 @@ function missing(stored: TenantRecords, changes: readonly Change[]): Change[] {
 async function removeOld(deps: ApplyDependencies, { collection, id, before, after }: Change): Promise<void> {
   const { store } = deps;
   if (before === undefined) return;
-  if (after === undefined) await deps.removing?.(collection, before);
-  const isKept =
+  if (after === undefined) await deps.beforeRemoval?.(collection, before);
+  const hasSameKeys =
     after !== undefined && keysOf(collection, before).join() === keysOf(collection, after).join();
-  if (!isKept) await collectionByName(store, collection).delete(id);
+  if (!hasSameKeys) await collectionByName(store, collection).delete(id);
   if (after === undefined) await removeReferences(store, collection, id);
 }
 

@@ -97,14 +97,14 @@ function differences(before: unknown, after: unknown, path: string[]): Differenc
   return names.flatMap((name) => differences(a[name], b[name], [...path, name]));
 }
 
-const LONGEST_VALUE = 120;
+const MAX_VALUE_LENGTH = 120;
 
 function lineOf(label: string, one: Difference, isSecret: (path: readonly string[]) => boolean): string {
   const path = one.path.map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${step}`)).join('');
   const at = `${label}${path}`.replace(/^\./, '');
   const value = (member: unknown) => {
     const text = JSON.stringify(withoutSecrets(member, one.path, isSecret));
-    return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
+    return text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}…` : text;
   };
   if (one.before === undefined) return `+ ${at}: ${value(one.after)}`;
   if (one.after === undefined) return `- ${at}: ${value(one.before)}`;

@@ -81,7 +81,7 @@ export async function openConfig(store: Store): Promise<Config> {
   let snapshot = await readSnapshot(store);
   let reading: Promise<Snapshot> | undefined;
 
-  const renewed = async (): Promise<Snapshot> => {
+  const currentSnapshot = async (): Promise<Snapshot> => {
     while (snapshot.revision !== store.revision()) {
       reading ??= readSnapshot(store, snapshot).finally(() => {
         reading = undefined;
@@ -94,8 +94,8 @@ export async function openConfig(store: Store): Promise<Config> {
    * Returns a part of the configuration that includes every write that has resolved. Not an async function, and
    * immediate when nothing was written, because a request calls it a dozen times.
    */
-  const asOf = <T>(part: (now: Snapshot) => T): Promise<T> =>
-    snapshot.revision === store.revision() ? Promise.resolve(part(snapshot)) : renewed().then(part);
+  const fromSnapshot = <T>(part: (now: Snapshot) => T): Promise<T> =>
+    snapshot.revision === store.revision() ? Promise.resolve(part(snapshot)) : currentSnapshot().then(part);
 
   return {
     revision: () => snapshot.revision,
@@ -107,27 +107,27 @@ export async function openConfig(store: Store): Promise<Config> {
     actions: (trigger) => snapshot.actions.get(trigger) ?? NO_ACTIONS,
     exchangeProfile: (type) => snapshot.exchangeProfiles.get(type),
     rules: () => snapshot.rules,
-    refresh: () => (snapshot.revision === store.revision() ? undefined : renewed()),
-    customDomains: () => asOf((now) => now.customDomains),
+    refresh: () => (snapshot.revision === store.revision() ? undefined : currentSnapshot()),
+    customDomains: () => fromSnapshot((now) => now.customDomains),
     customOrigins: () => snapshot.customDomains.map(({ domain }) => `https://${domain}`),
-    client: (clientId) => asOf(({ clients }) => clients.get(clientId)),
-    clients: () => asOf(({ clients }) => [...clients.values()]),
-    isApplicationOrigin: (origin) => asOf(({ origins }) => origins.has(origin)),
-    connection: (name) => asOf(({ connections }) => connections.get(name)),
-    connections: () => asOf(({ connections }) => [...connections.values()]),
+    client: (clientId) => fromSnapshot(({ clients }) => clients.get(clientId)),
+    clients: () => fromSnapshot(({ clients }) => [...clients.values()]),
+    isApplicationOrigin: (origin) => fromSnapshot(({ origins }) => origins.has(origin)),
+    connection: (name) => fromSnapshot(({ connections }) => connections.get(name)),
+    connections: () => fromSnapshot(({ connections }) => [...connections.values()]),
     connectionsOf: (clientId) =>
-      asOf(({ clients, connections }) => {
+      fromSnapshot(({ clients, connections }) => {
         const isThirdParty = clients.get(clientId)?.is_first_party === false;
         return [...connections.values()].filter(
           ({ enabled_clients, is_domain_connection: isForAll }) =>
             enabled_clients.includes(clientId) || (isThirdParty && isForAll === true),
         );
       }),
-    resourceServer: (identifier) => asOf((now) => now.resourceServers.get(identifier)),
-    organization: (idOrName) => asOf(({ organizations }) => organizations.get(idOrName)),
-    organizationOfDomain: (domain) => asOf((now) => now.organizationsByDomain.get(domain)),
+    resourceServer: (identifier) => fromSnapshot((now) => now.resourceServers.get(identifier)),
+    organization: (idOrName) => fromSnapshot(({ organizations }) => organizations.get(idOrName)),
+    organizationOfDomain: (domain) => fromSnapshot((now) => now.organizationsByDomain.get(domain)),
     clientGrant: (clientId, audience) =>
-      asOf(({ clientGrants }) => clientGrants.get(clientGrantKey(clientId, audience))),
+      fromSnapshot(({ clientGrants }) => clientGrants.get(clientGrantKey(clientId, audience))),
   };
 }
 
@@ -136,10 +136,10 @@ export async function openConfig(store: Store): Promise<Config> {
  * @param source returns the part, as a member of {@link Config} does.
  */
 export function derived<S, T>(source: () => S, make: (source: S) => T): () => T {
-  let made: { source: S; value: T } | undefined;
+  let cached: { source: S; value: T } | undefined;
   return () => {
     const now = source();
-    if (made === undefined || made.source !== now) made = { source: now, value: make(now) };
-    return made.value;
+    if (cached === undefined || cached.source !== now) cached = { source: now, value: make(now) };
+    return cached.value;
   };
 }

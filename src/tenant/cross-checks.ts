@@ -126,9 +126,9 @@ function referenceFaults(file: TenantFile): string[] {
     const unknown = record.enabled_clients.filter((client) => !clients.has(client));
     faults.push(...unknown.map((client) => `${at}.enabled_clients: ${client} is no application here`));
   }
-  const named = new Set(connectionEntries(file).map(({ record }) => record.name));
+  const connectionNames = new Set(connectionEntries(file).map(({ record }) => record.name));
   file.organizations.forEach(({ connections = [] }, index) => {
-    const unknown = connections.filter(({ name }) => !named.has(name));
+    const unknown = connections.filter(({ name }) => !connectionNames.has(name));
     faults.push(
       ...unknown.map(({ name }) => `organizations[${index}].connections: ${name} is no connection here`),
     );
@@ -136,8 +136,8 @@ function referenceFaults(file: TenantFile): string[] {
   file.clientGrants.forEach((grant, index) => {
     if (!clients.has(grant.client_id))
       faults.push(`clientGrants[${index}].client_id: ${grant.client_id} is no application here`);
-    const isOurs = isManagementAudience(grant.audience) || isMyAccountAudience(grant.audience);
-    if (!apis.has(grant.audience) && !isOurs)
+    const isBuiltIn = isManagementAudience(grant.audience) || isMyAccountAudience(grant.audience);
+    if (!apis.has(grant.audience) && !isBuiltIn)
       faults.push(`clientGrants[${index}].audience: ${grant.audience} is no API here`);
   });
   const { default_directory: directory, default_audience: audience } = file.tenant;

@@ -6,12 +6,12 @@ import type { TenantFile } from '../records/tenant.ts';
 export function databaseWarnings({ databases }: Pick<TenantFile, 'databases'>): string[] {
   return databases.flatMap(({ name, options }, index) => {
     if (options.enabledDatabaseCustomization !== true || options.import_mode === true) return [];
-    const missed: [CustomScriptName, string][] = [
+    const effects: [CustomScriptName, string][] = [
       ...(options.disable_signup ? [] : [['create', 'nobody can sign up'] as [CustomScriptName, string]]),
       ['change_password', 'nobody can set a new password'],
       ['get_user', 'who never logged in cannot set a new password, and may be signed up as by somebody else'],
     ];
-    return missed
+    return effects
       .filter(([script]) => customScript(options, script) === undefined)
       .map(
         ([script, what]) =>

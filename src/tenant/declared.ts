@@ -12,8 +12,8 @@ export async function declaredEarlier(store: Store): Promise<ReadonlySet<string>
 }
 
 /** Stores the names that the file declares now. */
-export async function storeDeclared(store: Store, given: readonly string[]): Promise<void> {
-  const names = [...new Set(given)].sort();
+export async function storeDeclared(store: Store, declared: readonly string[]): Promise<void> {
+  const names = [...new Set(declared)].sort();
   const before = await store.collection('documents').get(ID);
   if (isDeepStrictEqual(before?.body.names, names)) return;
   const at = new Date().toISOString();

@@ -17,10 +17,10 @@ export interface Distinct {
   registers: Uint8Array;
 }
 
-/** Returns a sketch. @param kept a stored one, from {@link keptSketch}; undefined for an empty one. */
-export function distinct(kept?: string): Distinct {
+/** Returns a sketch. @param stored a stored one, from {@link storedSketch}; undefined for an empty one. */
+export function distinct(stored?: string): Distinct {
   const registers = new Uint8Array(SIZE);
-  if (kept !== undefined) registers.set(Buffer.from(kept, 'base64').subarray(0, SIZE));
+  if (stored !== undefined) registers.set(Buffer.from(stored, 'base64').subarray(0, SIZE));
   return {
     registers,
     add: (text) => {
@@ -37,7 +37,7 @@ export function distinct(kept?: string): Distinct {
 }
 
 /** Returns a sketch as it is stored; undefined when it is empty. */
-export function keptSketch({ registers }: Distinct): string | undefined {
+export function storedSketch({ registers }: Distinct): string | undefined {
   return registers.some((rank) => rank > 0) ? Buffer.from(registers).toString('base64') : undefined;
 }
 

@@ -31,16 +31,16 @@ export interface YamlFault {
 }
 
 /** Limit on values with aliases expanded: ten lines of ten aliases each make ten billion ("billion laughs"). */
-const MOST_VALUES = 1_000_000;
+const MAX_VALUES = 1_000_000;
 
 /** Limit on aliases: the parser's time grows with the square of their number. */
-const MOST_ALIASES = 5_000;
+const MAX_ALIASES = 5_000;
 
 /** How many faults are reported. Later ones usually follow from earlier ones. */
-const MOST_FAULTS = 20;
+const MAX_FAULTS = 20;
 
 /** Limit on nesting; no section needs half of it. */
-const DEEPEST = 100;
+const MAX_DEPTH = 100;
 
 /** Parses a text. @returns its content, or its faults. */
 export function readYaml(text: string): YamlText | { faults: YamlFault[] } {
@@ -53,17 +53,17 @@ export function readYaml(text: string): YamlText | { faults: YamlFault[] } {
     document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   } catch (thrown) {
     const message = thrown instanceof Error ? thrown.message : String(thrown);
-    return { faults: [plainer({ line: undefined, message })] };
+    return { faults: [reworded({ line: undefined, message })] };
   }
   const faultOf = ({ pos, message }: { pos: [number, number]; message: string }) => ({
     line: lineAt(pos[0]),
     message,
   });
   const faults = document.errors.map(faultOf);
-  if (faults.length > 0) return { faults: faults.slice(0, MOST_FAULTS).map(plainer) };
-  const wrong = faultOfNodes(document.contents);
-  if (wrong !== undefined)
-    return { faults: [{ line: lineAt(wrong.node.range?.[0]), message: wrong.message }] };
+  if (faults.length > 0) return { faults: faults.slice(0, MAX_FAULTS).map(reworded) };
+  const nodeFault = faultOfNodes(document.contents);
+  if (nodeFault !== undefined)
+    return { faults: [{ line: lineAt(nodeFault.node.range?.[0]), message: nodeFault.message }] };
   return {
     value: document.toJS({ maxAliasCount: -1 }),
     warnings: document.warnings.map(faultOf),
@@ -72,14 +72,14 @@ export function readYaml(text: string): YamlText | { faults: YamlFault[] } {
 }
 
 /** Rewords parser messages that are written for programmers, and removes quoted text. */
-function plainer({ line, message }: YamlFault): YamlFault {
+function reworded({ line, message }: YamlFault): YamlFault {
   if (message.includes('call stack')) return { line, message: 'it is nested too deeply' };
   if (message.includes('multiple documents')) return { line, message: 'there is more than one document' };
   // Some messages end with the value, which may be a secret.
   return { line, message: message.replace(/: ".*"$/s, '') };
 }
 
-interface WrongNode {
+interface NodeFault {
   node: Node;
   message: string;
 }
@@ -93,12 +93,12 @@ interface Extent {
 const ONE: Extent = { values: 1, levels: 1 };
 
 /** Finds an alias that is unknown or contains itself, or a limit that is exceeded. */
-function faultOfNodes(contents: ParsedNode | null): WrongNode | undefined {
+function faultOfNodes(contents: ParsedNode | null): NodeFault | undefined {
   const anchors = new Map<string, Node>();
   /** Undefined while a node is being measured: an alias to it is then a cycle. */
   const measured = new Map<Node, Extent | undefined>();
   let aliases = 0;
-  let wrong: WrongNode | undefined;
+  let wrong: NodeFault | undefined;
   const fail = (node: Node, message: string): Extent => {
     wrong ??= { node, message };
     return ONE;
@@ -107,7 +107,7 @@ function faultOfNodes(contents: ParsedNode | null): WrongNode | undefined {
   const follow = (alias: Alias): Extent => {
     const target = anchors.get(alias.source);
     if (target === undefined) return fail(alias, `*${alias.source} stands for no anchor before it`);
-    if (++aliases > MOST_ALIASES) return fail(alias, `it has more than ${MOST_ALIASES} aliases`);
+    if (++aliases > MAX_ALIASES) return fail(alias, `it has more than ${MAX_ALIASES} aliases`);
     return measured.get(target) ?? fail(alias, `*${alias.source} is a part of what it stands for`);
   };
   const measure = (node: unknown, depth: number): Extent => {
@@ -117,7 +117,7 @@ function faultOfNodes(contents: ParsedNode | null): WrongNode | undefined {
     // Registered before its children, which may refer to it (YAML 1.2 §7.1).
     if (isScalar(node) || isCollection(node)) if (node.anchor !== undefined) anchors.set(node.anchor, node);
     measured.set(node, undefined);
-    if (depth > DEEPEST) return fail(node, `it is nested more than ${DEEPEST} levels deep`);
+    if (depth > MAX_DEPTH) return fail(node, `it is nested more than ${MAX_DEPTH} levels deep`);
     const extent = { ...ONE };
     for (const part of partsOf(node)) {
       const { values, levels } = measure(part, depth + 1);
@@ -125,9 +125,10 @@ function faultOfNodes(contents: ParsedNode | null): WrongNode | undefined {
       extent.levels = Math.max(extent.levels, levels + 1);
     }
     measured.set(node, extent);
-    if (extent.values > MOST_VALUES)
-      return fail(node, `its aliases make more than ${MOST_VALUES} values of it`);
-    if (extent.levels > DEEPEST) return fail(node, `its aliases nest it more than ${DEEPEST} levels deep`);
+    if (extent.values > MAX_VALUES)
+      return fail(node, `its aliases make more than ${MAX_VALUES} values of it`);
+    if (extent.levels > MAX_DEPTH)
+      return fail(node, `its aliases nest it more than ${MAX_DEPTH} levels deep`);
     return extent;
   };
   measure(contents, 1);

@@ -11,7 +11,7 @@ import { sha256Hex } from '../runtime/secrets.ts';
 import { bindingsOf, type Document, type Item, LISTS, type ListSection, TEMPLATE } from './document-lists.ts';
 
 /** A document as the file declares it, without dates. */
-type Declared = Pick<DocumentRecord, 'id' | 'kind' | 'name' | 'body'>;
+type DeclaredDocument = Pick<DocumentRecord, 'id' | 'kind' | 'name' | 'body'>;
 
 /** Returns the label of a document in lists of changes. */
 export function documentLabel({ id, kind, body }: Pick<DocumentRecord, 'id' | 'kind' | 'body'>): string {
@@ -22,11 +22,11 @@ export function documentLabel({ id, kind, body }: Pick<DocumentRecord, 'id' | 'k
 /** Returns the part of a document that the file declares. Documents with equal parts are the same. */
 export function declaredPart(document: Document | DocumentRecord): Item {
   const { kind, body } = document;
-  return { kind, body: kind === 'trigger' ? { bindings: bindingsOf(body) } : undated(body) };
+  return { kind, body: kind === 'trigger' ? { bindings: bindingsOf(body) } : withoutSecretDates(body) };
 }
 
 /** Returns a body without the times at which its secrets were set. */
-function undated(body: Readonly<Item>): Item {
+function withoutSecretDates(body: Readonly<Item>): Item {
   if (!Array.isArray(body.secrets)) return body;
   return { ...body, secrets: (body.secrets as Item[]).map(({ updated_at: _, ...secret }) => secret) };
 }
@@ -59,17 +59,17 @@ export function declares(file: TenantFile, kind: string): boolean {
  */
 export function documentsOf(file: TenantFile, stored: readonly Document[], now: string): DocumentRecord[] {
   const lists = LISTS.flatMap((list) =>
-    inOrder(file, list).map((item) => listed(list, item, { stored, now })),
+    inOrder(file, list).map((item) => documentOfItem(list, item, { stored, now })),
   );
-  const dated = (one: Declared): DocumentRecord => {
+  const dated = (one: DeclaredDocument): DocumentRecord => {
     const before = stored.find(({ id }) => id === one.id);
     return { ...one, created_at: before?.created_at ?? now, updated_at: now };
   };
   const documents = [...lists, ...variablesOf(file), ...textsOf(file)].map(dated);
   const actions = documents.filter(({ kind }) => kind === 'action');
   const known = actions.length > 0 ? actions : stored.filter(({ kind }) => kind === 'action');
-  const ofActions = [...triggersOf(file, known, now), ...profilesOf(file, known, stored)];
-  return [...documents, ...ofActions.map(dated)];
+  const actionDocuments = [...triggersOf(file, known, now), ...profilesOf(file, known, stored)];
+  return [...documents, ...actionDocuments.map(dated)];
 }
 
 /** Returns the items of a section. Rules without an `order` run in the order of the file. */
@@ -78,33 +78,36 @@ function inOrder(file: TenantFile, { section }: ListSection): readonly Readonly<
   return section === 'rules' ? items.map((item, index) => ({ order: index + 1, ...item })) : items;
 }
 
-const variablesOf = ({ rulesConfigs = [] }: TenantFile): Declared[] =>
+const variablesOf = ({ rulesConfigs = [] }: TenantFile): DeclaredDocument[] =>
   rulesConfigs.map(({ key, value }) => ({ id: ruleVariableId(key), kind: RULE_VARIABLE, body: { value } }));
 
-function listed(
+function documentOfItem(
   list: ListSection,
   item: Readonly<Item>,
   { stored, now }: { stored: readonly Document[]; now: string },
-): Declared {
-  const { [list.id]: given, ...rest } = item;
+): DeclaredDocument {
+  const { [list.id]: declaredId, ...rest } = item;
   const body = { ...usualMembers[list.kind], ...rest };
   const label = list.label(body);
-  const named = stored.find((one) => one.kind === list.kind && list.label(one.body) === label);
+  const existing = stored.find((one) => one.kind === list.kind && list.label(one.body) === label);
   if (['action', ACTION_MODULE].includes(list.kind) && Array.isArray(rest.secrets))
-    Object.assign(body, { secrets: withSecretValues(named?.body.secrets, rest.secrets, now) });
-  if (list.section === 'customDomains') Object.assign(body, keptKeys(body, named?.body));
+    Object.assign(body, { secrets: withSecretValues(existing?.body.secrets, rest.secrets, now) });
+  if (list.section === 'customDomains') Object.assign(body, storedApiKeys(body, existing?.body));
   const hex = sha256Hex(`${list.kind}\n${label}`);
-  const id = typeof given === 'string' ? given : (named?.id ?? list.newId(hex));
+  const id = typeof declaredId === 'string' ? declaredId : (existing?.id ?? list.newId(hex));
   return { id, kind: list.kind, ...(list.unique && { name: list.unique(label) }), body };
 }
 
 /** Keeps the API keys of a custom domain when the file does not name any, so that its edge keeps working. */
-function keptKeys({ api_key_hashes: said }: Readonly<Item>, before: Readonly<Item> = {}): Item {
+function storedApiKeys(
+  { api_key_hashes: declaredHashes }: Readonly<Item>,
+  before: Readonly<Item> = {},
+): Item {
   const { api_key_hashes: hashes, status } = before;
-  return said !== undefined || hashes === undefined ? {} : { api_key_hashes: hashes, status };
+  return declaredHashes !== undefined || hashes === undefined ? {} : { api_key_hashes: hashes, status };
 }
 
-function textsOf({ prompts, branding }: TenantFile): Declared[] {
+function textsOf({ prompts, branding }: TenantFile): DeclaredDocument[] {
   return [
     ...Object.entries(prompts?.customText ?? {}).flatMap(([language, texts]) =>
       Object.entries(texts).map(([prompt, body]) => ({
@@ -122,7 +125,11 @@ function textsOf({ prompts, branding }: TenantFile): Declared[] {
   ];
 }
 
-function triggersOf({ triggers = {} }: TenantFile, actions: readonly Document[], now: string): Declared[] {
+function triggersOf(
+  { triggers = {} }: TenantFile,
+  actions: readonly Document[],
+  now: string,
+): DeclaredDocument[] {
   return Object.entries(triggers).map(([trigger, bound]) => {
     const bindings = bound.flatMap(({ action_name, display_name, on_error }, index) => {
       const action = actions.find(({ body }) => body.name === action_name);
@@ -149,12 +156,12 @@ function profilesOf(
   { tokenExchangeProfiles = [] }: TenantFile,
   actions: readonly Document[],
   stored: readonly Document[],
-): Declared[] {
-  return tokenExchangeProfiles.map(({ id: given, action, action_id, ...rest }) => {
+): DeclaredDocument[] {
+  return tokenExchangeProfiles.map(({ id: declaredId, action, action_id, ...rest }) => {
     const name = rest.subject_token_type.toLowerCase();
     const before = stored.find((one) => one.kind === EXCHANGE_PROFILE && one.name === name);
     const hex = sha256Hex(`${EXCHANGE_PROFILE}\n${name}`);
-    const id = given ?? before?.id ?? `tep_${hex.slice(0, 16)}`;
+    const id = declaredId ?? before?.id ?? `tep_${hex.slice(0, 16)}`;
     // Missing actions are reported by the cross checks.
     const found = actions.find((one) => one.id === action_id || one.body.name === action);
     return { id, kind: EXCHANGE_PROFILE, name, body: { ...rest, action_id: found?.id ?? action_id } };
@@ -170,7 +177,7 @@ export function documentSectionsOf(documents: readonly Document[]): Item & { pro
     section,
     ofKind(kind)
       .sort((a, b) => (label(a.body) + a.id < label(b.body) + b.id ? -1 : 1))
-      .map((one) => ({ [id]: one.id, ...undated(one.body) })),
+      .map((one) => ({ [id]: one.id, ...withoutSecretDates(one.body) })),
   ]);
   const triggers = ofKind('trigger').map(({ name = '', body }) => [name, bindingsOf(body)]);
   const rulesConfigs = ofKind(RULE_VARIABLE).map(({ id, body }) => ({

@@ -13,9 +13,9 @@ export type TenantEvent = Omit<LogEventRecord, 'id' | 'date' | 'expiresAt' | 'ty
 
 /**
  * Decides whether an event that anybody can cause is recorded.
- * @returns `leftOut`: how many events of the type were left out since the last recorded one.
+ * @returns `omitted`: how many events of the type were left out since the last recorded one.
  */
-export type EventBudget = (event: TenantEvent) => { isRecorded: boolean; leftOut: number };
+export type EventBudget = (event: TenantEvent) => { isRecorded: boolean; omitted: number };
 
 export interface Events {
   /** Records an event in the background. An event without a known user is only recorded while the budget lasts. */
@@ -35,7 +35,7 @@ const DAY_SECONDS = 86_400;
 /** How long events are kept unless the tenant says otherwise. */
 export const RETENTION_DAYS = 30;
 /** Maximum lengths of texts that come from requests, in characters. */
-const LONGEST = { name: 255, description: 1000 };
+const MAX_LENGTHS = { name: 255, description: 1000 };
 
 interface EventsDependencies {
   store: Store;
@@ -74,21 +74,21 @@ export function createEvents({
         return;
       }
       measure?.(event.type, event.connection);
-      const { isRecorded, leftOut } = budget(event);
+      const { isRecorded, omitted } = budget(event);
       if (!isRecorded) return;
       const transaction = transactionNow();
       const record: LogEventRecord = {
         ...event,
         ...(transaction !== undefined && { transaction }),
-        ...(leftOut === 0 ? {} : { details: { ...event.details, left_out: leftOut } }),
+        ...(omitted === 0 ? {} : { details: { ...event.details, left_out: omitted } }),
         // Ids sort by time, and so do lists of events.
         id: `${eventIdAt(clock())}${random(12).toString('hex')}`,
         date: new Date(clock()).toISOString(),
         expiresAt: epochSeconds(clock) + retentionDays() * DAY_SECONDS,
       };
       for (const field of ['user_name', 'client_id', 'connection', 'description'] as const) {
-        const longest = field === 'description' ? LONGEST.description : LONGEST.name;
-        if (event[field] !== undefined) record[field] = event[field].slice(0, longest);
+        const maxLength = field === 'description' ? MAX_LENGTHS.description : MAX_LENGTHS.name;
+        if (event[field] !== undefined) record[field] = event[field].slice(0, maxLength);
       }
       log.info(
         { event: record.type, client_id: event.client_id, user_id: event.user_id, ip: event.ip },

@@ -59,18 +59,18 @@ export function productionFaults(file: TenantFile, { mail, sms, outboundAllow = 
   });
   if (file.users.length > 0) faults.push('users: development users are for development only');
   const provider = file.emailProvider;
-  const ownMail = provider?.enabled === true && provider.credentials?.smtp_host !== undefined;
-  if (mail === undefined && !ownMail) {
+  const hasTenantMail = provider?.enabled === true && provider.credentials?.smtp_host !== undefined;
+  if (mail === undefined && !hasTenantMail) {
     faults.push('SMTP_URL: required in production, or emailProvider with credentials.smtp_host');
   }
-  const texting = file.connections.filter(
+  const smsConnections = file.connections.filter(
     ({ strategy, enabled_clients: clients, options }) =>
       strategyRecord(strategy)?.proves === 'phone_number' &&
       clients.length > 0 &&
       smsProviderOf(options) === undefined,
   );
-  if (sms === undefined && texting.length > 0) {
-    const names = texting.map(({ name }) => name).join(', ');
+  if (sms === undefined && smsConnections.length > 0) {
+    const names = smsConnections.map(({ name }) => name).join(', ');
     faults.push(`TWILIO_ACCOUNT_SID: required in production for the connection ${names}`);
   }
   faults.push(...closedAddresses(file, outboundAllow));

@@ -33,12 +33,12 @@ export const NOT_HELD = '# Not in it, as management tools keep it: ';
 function missingKinds(documents: TenantRecords['documents']): string[] {
   const counts = new Map<string, number>();
   for (const { kind } of documents)
-    if (!isDeclarable(kind) && !isOwn(kind)) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+    if (!isDeclarable(kind) && !isInternal(kind)) counts.set(kind, (counts.get(kind) ?? 0) + 1);
   return [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([kind, count]) => `${kind} (${count})`);
 }
 
 /** Whether documents of a kind are the server's own records. */
-const isOwn = (kind: string) => kind === 'declared' || kind.endsWith('-removal');
+const isInternal = (kind: string) => kind === 'declared' || kind.endsWith('-removal');
 
 function fileOf({ tenant: [settings], ...records }: TenantRecords): object {
   if (settings === undefined) throw new Error('the store holds no tenant');
@@ -67,21 +67,24 @@ function withNames(
   connections: TenantRecords['connections'],
 ): object {
   if (!Array.isArray(enabled)) return rest;
-  const named = (enabled as { connection_id: string }[]).flatMap(({ connection_id, ...flags }) => {
-    const connection = connections.find(({ id }) => id === connection_id);
-    return connection === undefined ? [] : [{ name: connection.name, ...flags }];
-  });
-  return { ...rest, connections: named };
+  const connectionsByName = (enabled as { connection_id: string }[]).flatMap(
+    ({ connection_id, ...flags }) => {
+      const connection = connections.find(({ id }) => id === connection_id);
+      return connection === undefined ? [] : [{ name: connection.name, ...flags }];
+    },
+  );
+  return { ...rest, connections: connectionsByName };
 }
 
 /** Members that identify a record come first. */
-const FIRST = ['name', 'client_id', 'identifier', 'id', 'strategy', 'audience', 'template', 'domain'];
+const FIRST_MEMBERS = ['name', 'client_id', 'identifier', 'id', 'strategy', 'audience', 'template', 'domain'];
 
 /** Sorts the members of objects, so that two exports can be compared. */
 function ordered(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(ordered);
   if (typeof value !== 'object' || value === null) return value;
-  const rank = (name: string) => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
+  const rank = (name: string) =>
+    FIRST_MEMBERS.includes(name) ? FIRST_MEMBERS.indexOf(name) : FIRST_MEMBERS.length;
   return Object.fromEntries(
     Object.entries(value)
       .sort(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1))

@@ -30,7 +30,7 @@ export interface LoadedTenant {
   /** Unknown keys, and settings that may surprise; one sentence each. */
   warnings: string[];
   /** Adds file and line to a message that begins with a path, such as `clients[0].name: …`. */
-  place(sentence: string): string;
+  withPlace(sentence: string): string;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -54,26 +54,26 @@ export async function loadTenantFile(path: string, env: Environment): Promise<Lo
  * @throws TenantFault
  */
 export function parseTenant(text: string, env: Environment, path?: string): LoadedTenant {
-  const at = ({ line, message }: YamlFault) => placed(path, line, `not valid YAML: ${message}`);
+  const yamlFault = ({ line, message }: YamlFault) => placed(path, line, `not valid YAML: ${message}`);
   const read = readYaml(text);
-  if ('faults' in read) throw new TenantFault(read.faults.map(at));
-  const place = (sentence: string) => placed(path, read.lineOf(pathOf(sentence)), sentence);
+  if ('faults' in read) throw new TenantFault(read.faults.map(yamlFault));
+  const withPlace = (sentence: string) => placed(path, read.lineOf(pathOf(sentence)), sentence);
   const faults: string[] = [];
   const filled = fillIn(read.value ?? {}, env, faults);
-  const whole = path === undefined ? filled : readHtmlFiles(filled, dirname(path), env, faults);
+  const complete = path === undefined ? filled : readHtmlFiles(filled, dirname(path), env, faults);
   // Validating unfilled variables would only add misleading faults.
-  if (faults.length > 0) throw new TenantFault(faults.map(place));
-  const result = checkTenant(whole);
-  if ('faults' in result) throw new TenantFault(result.faults.map(place));
+  if (faults.length > 0) throw new TenantFault(faults.map(withPlace));
+  const result = checkTenant(complete);
+  if ('faults' in result) throw new TenantFault(result.faults.map(withPlace));
   const { tenant, warnings } = result;
-  return { tenant, warnings: [...read.warnings.map(at), ...warnings.map(place)], place };
+  return { tenant, warnings: [...read.warnings.map(yamlFault), ...warnings.map(withPlace)], withPlace };
 }
 
 /** Validates a parsed tenant. @throws TenantFault */
 export function readTenant(document: unknown): LoadedTenant {
   const result = checkTenant(document);
   if ('faults' in result) throw new TenantFault(result.faults);
-  return { ...result, place: (sentence) => sentence };
+  return { ...result, withPlace: (sentence) => sentence };
 }
 
 /** Adds the place in the form that editors and terminals link: `sentence (file:line)`. */
@@ -88,10 +88,10 @@ function pathOf(sentence: string): string[] {
   return path.split(/[.[\]]+/).filter((step) => step !== '');
 }
 
-type Checked = { tenant: TenantFile; warnings: string[] } | { faults: string[] };
+type CheckedTenant = { tenant: TenantFile; warnings: string[] } | { faults: string[] };
 
 /** Returns the faults, or the tenant with its warnings. */
-function checkTenant(document: unknown): Checked {
+function checkTenant(document: unknown): CheckedTenant {
   const result = tenantFileSchema.safeParse(document);
   if (!result.success) {
     return { faults: result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) };

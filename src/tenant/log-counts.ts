@@ -6,7 +6,7 @@ import type { Frozen } from '../records/record.ts';
 import type { Background } from '../runtime/background.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
-import { type Distinct, distinct, keptSketch } from './distinct.ts';
+import { type Distinct, distinct, storedSketch } from './distinct.ts';
 import { eventIdAt } from './events.ts';
 
 /** What was logged in an hour. */
@@ -19,7 +19,7 @@ export interface HourCount {
   users: Distinct;
 }
 
-interface Counted {
+interface CountedHours {
   /** By the beginning of the hour, epoch milliseconds. Hours without events are missing. */
   hours: ReadonlyMap<number, HourCount>;
   /** Whether more events have to be counted, so that the numbers are still too low. */
@@ -31,7 +31,7 @@ export interface LogCounts {
    * Returns the hours that end after a time. Counts up to now, or as far as is possible in a moment.
    * @param from epoch milliseconds.
    */
-  since(from: number): Promise<Counted>;
+  since(from: number): Promise<CountedHours>;
 }
 
 interface LogCountsDependencies {
@@ -44,7 +44,9 @@ interface LogCountsDependencies {
 
 const HOUR = 3_600_000;
 /** How long hours are kept, and how far back older events are counted, milliseconds. */
-const KEPT = 31 * 24 * HOUR;
+const RETENTION_MS = 31 * 24 * HOUR;
+/** How many hours are loaded: those that are kept, and the present one. */
+const MAX_HOURS = RETENTION_MS / HOUR + 1;
 /** How many events are read at a time, few enough not to delay logins; and how many batches a request waits for. */
 const BATCH = 100;
 const BATCHES_IN_REQUEST = 10;
@@ -59,7 +61,7 @@ const INTERVAL = 300_000;
  * How long after a time events of that time may still be written, milliseconds; longer for several processes, whose
  * clocks differ.
  */
-const LATE = { alone: 1_000, shared: 10_000 };
+const WRITE_DELAY = { alone: 1_000, shared: 10_000 };
 
 /** The type of a successful login. */
 const LOGIN = 's';
@@ -99,7 +101,7 @@ export function createLogCounts(deps: LogCountsDependencies): LogCounts {
   };
   const timer = setInterval(inBackground, INTERVAL).unref();
   ending.addEventListener('abort', () => clearInterval(timer));
-  const late = store.exclusive === true ? LATE.alone : LATE.shared;
+  const late = store.exclusive === true ? WRITE_DELAY.alone : WRITE_DELAY.shared;
   return {
     since: async (from) => {
       if (!isBehind) await countSome();
@@ -112,11 +114,11 @@ export function createLogCounts(deps: LogCountsDependencies): LogCounts {
 
 /** Returns a counter that continues where it stopped, one batch after another. */
 function createCounting({ store, clock }: Pick<LogCountsDependencies, 'store' | 'clock'>) {
-  const kept = store.collection('logCounts');
+  const stored = store.collection('logCounts');
   const logs = store.collection('logs');
-  const late = store.exclusive === true ? LATE.alone : LATE.shared;
+  const late = store.exclusive === true ? WRITE_DELAY.alone : WRITE_DELAY.shared;
   const hours = new Map<number, HourCount>();
-  const beginning = () => eventIdAt(hourOf(clock() - KEPT));
+  const beginning = () => eventIdAt(hourOf(clock() - RETENTION_MS));
   /** The id up to which events are counted. */
   let after = beginning();
   let turn: Promise<unknown> = Promise.resolve();
@@ -128,37 +130,37 @@ function createCounting({ store, clock }: Pick<LogCountsDependencies, 'store' | 
       hours.clear();
       after = beginning();
     }
-    const { records } = await kept.list({ after: keptId(timeOf(after) - HOUR), limit: KEPT / HOUR + 1 });
+    const { records } = await stored.list({ after: hourId(timeOf(after) - HOUR), limit: MAX_HOURS });
     const isOver = ({ hour }: Frozen<LogCountRecord>) => hour + HOUR <= clock();
     // An hour that is not over was stored by a process whose clock was ahead. It is counted again.
-    for (const { id } of records.filter((record) => !isOver(record))) await kept.delete(id);
+    for (const { id } of records.filter((record) => !isOver(record))) await stored.delete(id);
     const complete = records.filter(isOver);
     for (const record of complete) hours.set(record.hour, countOf(record));
     const last = complete.at(-1);
     if (last !== undefined && eventIdAt(last.hour + HOUR) > after) after = eventIdAt(last.hour + HOUR);
-    for (const hour of hours.keys()) if (hour < clock() - KEPT) hours.delete(hour);
+    for (const hour of hours.keys()) if (hour < clock() - RETENTION_MS) hours.delete(hour);
   };
   /** Counts one batch. @returns whether all events are counted. */
   const countBatch = async (): Promise<boolean> => {
     const end = eventIdAt(clock() - late);
     const { records } = await logs.list({ after, limit: BATCH });
     const counted = records.filter(({ id }) => id < end);
-    const begun = hourOf(timeOf(after));
+    const firstHour = hourOf(timeOf(after));
     for (const event of counted) add(hours, event);
     const isDone = counted.length < BATCH;
     after = isDone ? (end > after ? end : after) : (counted.at(-1)?.id ?? after);
     // In order, because the last stored hour implies that all hours before it are stored.
     for (const [hour, count] of [...hours].sort(([a], [b]) => a - b))
-      if (hour >= begun && hour < hourOf(timeOf(after))) await kept.put(recordOf(hour, count));
+      if (hour >= firstHour && hour < hourOf(timeOf(after))) await stored.put(recordOf(hour, count));
     return isDone;
   };
   return {
     hours: hours as ReadonlyMap<number, HourCount>,
     /** Counts up to `most` batches. @returns whether all events are counted. */
-    count: (most: number): Promise<boolean> => {
+    count: (maxBatches: number): Promise<boolean> => {
       const work = turn.then(async () => {
         await loadStored();
-        for (let n = 0; n < most; n += 1) {
+        for (let n = 0; n < maxBatches; n += 1) {
           if (await countBatch()) return true;
           // Lets other requests run.
           await new Promise((resolve) => setImmediate(resolve));
@@ -177,25 +179,25 @@ function add(hours: Map<number, HourCount>, event: Frozen<LogEventRecord>): void
   if (hour === 0 || isAdministratorId(event.user_id ?? '')) return;
   const count = hours.get(hour) ?? { counts: {}, latest: {}, users: distinct() };
   hours.set(hour, count);
-  const { left_out: leftOut } = (event.details ?? {}) as { left_out?: unknown };
-  const many = 1 + (typeof leftOut === 'number' ? leftOut : 0);
-  count.counts[event.type] = (count.counts[event.type] ?? 0) + many;
+  const { left_out: omitted } = (event.details ?? {}) as { left_out?: unknown };
+  const occurrences = 1 + (typeof omitted === 'number' ? omitted : 0);
+  count.counts[event.type] = (count.counts[event.type] ?? 0) + occurrences;
   count.latest[event.type] = event.id;
   if (event.type === LOGIN && event.user_id !== undefined) count.users.add(event.user_id);
 }
 
 /** Returns the id of an hour. Ids sort by time. */
-const keptId = (hour: number): string => eventIdAt(hour).slice(0, 10);
+const hourId = (hour: number): string => eventIdAt(hour).slice(0, 10);
 
 function recordOf(hour: number, { counts, latest, users }: HourCount): LogCountRecord {
-  const sketch = keptSketch(users);
+  const sketch = storedSketch(users);
   return {
-    id: keptId(hour),
+    id: hourId(hour),
     hour,
     counts,
     latest,
     ...(sketch !== undefined && { users: sketch }),
-    expiresAt: Math.ceil((hour + KEPT + HOUR) / 1000),
+    expiresAt: Math.ceil((hour + RETENTION_MS + HOUR) / 1000),
   };
 }
 

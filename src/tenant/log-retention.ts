@@ -30,20 +30,20 @@ export function retentionDays({ settings }: Pick<Config, 'settings'>): number {
  */
 export function keepRetention(deps: RetentionDependencies): void {
   const { store, config, events, background, ending } = deps;
-  let kept = Number.POSITIVE_INFINITY;
+  let appliedDays = Number.POSITIVE_INFINITY;
   let revision = -1;
-  const look = async () => {
+  const purgeIfShortened = async () => {
     await config.refresh();
     const days = retentionDays(config);
-    const isShorter = days < kept;
-    kept = days;
+    const isShorter = days < appliedDays;
+    appliedDays = days;
     if (isShorter) await purgeOlder(deps, days);
   };
   const run = () => {
     // This runs for each event, so it only goes on after a write.
     if (ending.aborted || revision === store.revision()) return;
     revision = store.revision();
-    background.run('the purge of the log', look);
+    background.run('the purge of the log', purgeIfShortened);
   };
   events.listen(run);
   run();

@@ -3,7 +3,7 @@ import { outboundRules } from '../http/outbound-rules.ts';
 import type { TenantFile } from '../records/tenant.ts';
 
 /** The options with addresses that the server calls. */
-const CALLED = [
+const CALLED_OPTIONS = [
   'tokenURL',
   'userInfoURL',
   'discovery_url',
@@ -21,7 +21,7 @@ const LOOPBACK: Readonly<Record<string, string>> = {
 
 /** Returns the addresses in a connection's options that the server calls. */
 export function calledOptions(options: object): { name: string; url: string }[] {
-  return CALLED.flatMap((name) => {
+  return CALLED_OPTIONS.flatMap((name) => {
     const url = (options as Record<string, unknown>)[name];
     return typeof url === 'string' ? [{ name, url }] : [];
   });
@@ -29,10 +29,10 @@ export function calledOptions(options: object): { name: string; url: string }[] 
 
 /**
  * Returns faults for addresses of this machine that must not be called.
- * @param opened hosts that the operator allows (`OUTBOUND_ALLOW`).
+ * @param allowed hosts that the operator allows (`OUTBOUND_ALLOW`).
  */
-export function closedAddresses({ connections }: TenantFile, opened: readonly string[]): string[] {
-  const rules = outboundRules(opened);
+export function closedAddresses({ connections }: TenantFile, allowed: readonly string[]): string[] {
+  const rules = outboundRules(allowed);
   return connections.flatMap(({ options }, index) =>
     calledOptions(options).flatMap(({ name, url }) => {
       const host = URL.parse(url)?.hostname;

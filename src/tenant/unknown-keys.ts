@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 /** Returns a warning for each key of a document that its schema does not know. */
 export function unknownKeys(document: unknown, schema: unknown, path = ''): string[] {
-  const known = bare(schema);
+  const known = unwrapped(schema);
   if (known instanceof z.ZodArray && Array.isArray(document)) {
     return document.flatMap((item, index) => unknownKeys(item, known.element, `${path}[${index}]`));
   }
@@ -17,9 +17,9 @@ export function unknownKeys(document: unknown, schema: unknown, path = ''): stri
 }
 
 /** Returns a schema without optional and default wrappers, and without the transform that prepares its input. */
-function bare(schema: unknown): unknown {
-  if (schema instanceof z.ZodPipe && schema.in instanceof z.ZodTransform) return bare(schema.out);
+function unwrapped(schema: unknown): unknown {
+  if (schema instanceof z.ZodPipe && schema.in instanceof z.ZodTransform) return unwrapped(schema.out);
   const optional =
     schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault;
-  return optional ? bare(schema.unwrap()) : schema;
+  return optional ? unwrapped(schema.unwrap()) : schema;
 }

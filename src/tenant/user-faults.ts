@@ -8,7 +8,7 @@ import { directoryOf } from './names.ts';
 export function userFaults(file: TenantFile): string[] {
   const { users } = file;
   const taken = new Set<string>();
-  const elsewhere = new Set(
+  const customDatabases = new Set(
     file.databases
       .filter(({ options }) => options.enabledDatabaseCustomization === true && options.import_mode !== true)
       .map(({ name }) => name),
@@ -17,7 +17,8 @@ export function userFaults(file: TenantFile): string[] {
     const { email, password, username } = user;
     const faults: string[] = [];
     const directory = directoryOf(file, user);
-    if (elsewhere.has(directory)) faults.push(`connection: the users of ${directory} are kept elsewhere`);
+    if (customDatabases.has(directory))
+      faults.push(`connection: the users of ${directory} are kept elsewhere`);
     if (normalizeEmail(email) === undefined) faults.push(`email: ${email} is no e-mail address`);
     // Logins reject longer passwords without hashing them.
     if (Buffer.byteLength(normalizePassword(password)) > LONGEST_PASSWORD) {

@@ -121,11 +121,11 @@ function settingsOf(file: TenantFile, before: Frozen<TenantRecord> | undefined):
   } = file;
   const { customText: _texts, partials: _partials, ...rest } = prompts ?? {};
   // Custom texts are stored as documents, so they alone do not change the stored settings.
-  const ofPrompts = prompts === undefined || Object.keys(rest).length === 0 ? before?.prompts : rest;
+  const promptSettings = prompts === undefined || Object.keys(rest).length === 0 ? before?.prompts : rest;
   return {
     ...settings,
     branding,
-    ...(ofPrompts === undefined ? {} : { prompts: ofPrompts }),
+    ...(promptSettings === undefined ? {} : { prompts: promptSettings }),
     ...(guardianSettings === undefined ? {} : { guardianSettings }),
     id: 'tenant',
   };

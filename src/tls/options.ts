@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
-import { because } from '../runtime/because.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { wrapError } from '../runtime/wrap-error.ts';
 import { localCertificate } from './authority.ts';
 
 interface TlsOptions {
@@ -45,11 +45,11 @@ export async function tlsOptions(settings: ServerSettings, clock: Clock): Promis
 }
 
 async function readAuthorities(file: string): Promise<string> {
-  const ca = await readFile(file, 'utf8').catch(because(`MTLS_CA: ${file} cannot be read`));
+  const ca = await readFile(file, 'utf8').catch(wrapError(`MTLS_CA: ${file} cannot be read`));
   try {
     new X509Certificate(ca);
   } catch (thrown) {
-    because(`MTLS_CA: ${file} holds no certificates in PEM`)(thrown);
+    wrapError(`MTLS_CA: ${file} holds no certificates in PEM`)(thrown);
   }
   return ca;
 }
@@ -66,7 +66,7 @@ async function serverOptions(settings: ServerSettings, clock: Clock): Promise<Tl
         // A system error (full disk, permissions) says nothing about the content of the files.
         const isSystem = thrown instanceof Error && 'code' in thrown;
         const hint = isSystem ? '' : '; without the directory they are made anew';
-        return because(`the certificates in ${directory} cannot be used${hint}`)(thrown);
+        return wrapError(`the certificates in ${directory} cannot be used${hint}`)(thrown);
       });
       return { secure: { cert, key }, caFile, warnings };
     }
@@ -99,12 +99,12 @@ async function readCertificateFiles(
   clock: Clock,
 ): Promise<TlsOptions> {
   const read = (file: string, variable: string) =>
-    readFile(file, 'utf8').catch(because(`${variable}: ${file} cannot be read`));
+    readFile(file, 'utf8').catch(wrapError(`${variable}: ${file} cannot be read`));
   const secure = { cert: await read(certFile, 'TLS_CERT'), key: await read(keyFile, 'TLS_KEY') };
   try {
     createSecureContext(secure);
   } catch (thrown) {
-    because(`TLS_CERT, TLS_KEY: ${certFile} and ${keyFile} are not a certificate and its key, in PEM`)(
+    wrapError(`TLS_CERT, TLS_KEY: ${certFile} and ${keyFile} are not a certificate and its key, in PEM`)(
       thrown,
     );
   }

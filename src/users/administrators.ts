@@ -52,12 +52,12 @@ export function withAdministrators(users: Users, administrators: Users): Users {
     credentialVersion: (id) => byId(id).credentialVersion(id),
     isUsedBefore: (home, ...asked) => byId(home).isUsedBefore(home, ...asked),
     setPassword: (id, ...set) => byId(id).setPassword(id, ...set),
-    noteNewPassword: (id, ...set) => byId(id).noteNewPassword(id, ...set),
+    recordNewPassword: (id, ...set) => byId(id).recordNewPassword(id, ...set),
     link: (id, other) => byId(id).link(id, other),
     unlink: (id, identity) => byId(id).unlink(id, identity),
     declineLink: (login, other) => byId(login.userId).declineLink(login, other),
-    loginNote: (id, ip) =>
-      isAdministratorId(id) ? ofAdministrator(administrators.loginNote(id, ip)) : users.loginNote(id, ip),
+    loginWrite: (id, ip) =>
+      isAdministratorId(id) ? ofAdministrator(administrators.loginWrite(id, ip)) : users.loginWrite(id, ip),
     proveEmail: (id, email) => byId(id).proveEmail(id, email),
     confirmEmail: (id, email) => byId(id).confirmEmail(id, email),
     remove: (id) => byId(id).remove(id),

@@ -5,7 +5,7 @@ import type { UserRecord } from '../records/users.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Write } from '../store/contract.ts';
 import { updateWithResult } from '../store/update-with-result.ts';
-import { type ConnectionAddress, findByAddress, homeOf } from './identities.ts';
+import { type ConnectionAddress, findByAddress, originalUserId } from './identities.ts';
 import type { User, UsersDependencies } from './user.ts';
 
 const now = ({ clock }: Pick<UsersDependencies, 'clock'>) => new Date(clock()).toISOString();
@@ -66,12 +66,12 @@ export async function updateUser(
         update: id,
         change: (identity) => {
           if (after === undefined) return identity;
-          const moved = kinds.filter((kind) => identity[kind] === before?.[kind]);
+          const changedKinds = kinds.filter((kind) => identity[kind] === before?.[kind]);
           // Identities of older releases do not have `phone_number` in `unique`. A number that is set now must be unique.
-          const isOwn = identity.provider === DATABASE && moved.includes('phone_number');
+          const isOwn = identity.provider === DATABASE && changedKinds.includes('phone_number');
           return {
             ...identity,
-            ...Object.fromEntries(moved.map((kind) => [kind, patch[kind]])),
+            ...Object.fromEntries(changedKinds.map((kind) => [kind, patch[kind]])),
             unique: [...new Set([...identity.unique, ...(isOwn ? (['phone_number'] as const) : [])])],
           };
         },
@@ -82,9 +82,12 @@ export async function updateUser(
 }
 
 /** @see Users.releaseUnproved */
-export async function releaseUnproved(deps: UsersDependencies, held: ConnectionAddress): Promise<boolean> {
-  const { kind, address } = held;
-  const holder = await findByAddress(deps.store, held);
+export async function releaseUnproved(
+  deps: UsersDependencies,
+  unproved: ConnectionAddress,
+): Promise<boolean> {
+  const { kind, address } = unproved;
+  const holder = await findByAddress(deps.store, unproved);
   if (holder === undefined || kind === 'username') return false;
   const isProved = (user: User) => (kind === 'email' ? user.email_verified : user.phone_verified === true);
   const patch = { [kind]: undefined, ...(kind === 'phone_number' && { phone_verified: false }) };
@@ -123,7 +126,7 @@ export async function removeUser({ store }: UsersDependencies, userId: string): 
     { collection: 'credentials', delete: userId },
     ...identities.flatMap((one): Write[] => [
       { collection: 'identities', delete: one.id },
-      { collection: 'credentials', delete: homeOf(one) },
+      { collection: 'credentials', delete: originalUserId(one) },
     ]),
   ]);
 }

@@ -66,8 +66,8 @@ aa123456789 abcd123 abcd12345 abc123456 abc1234 abc123! a123456 a12345678 a12345
 const COMMON_PASSWORDS: ReadonlySet<string> = new Set(WORDS.split(/\s+/).filter((word) => word !== ''));
 
 /** What people append to a refused word, and the characters by which they replace its letters. */
-const AFTER = /[\d!?.@#$%&*_-]{1,4}$/u;
-const IN_PLACE: Readonly<Record<string, string>> = {
+const SUFFIX = /[\d!?.@#$%&*_-]{1,4}$/u;
+const SUBSTITUTES: Readonly<Record<string, string>> = {
   '0': 'o',
   '1': 'i',
   '3': 'e',
@@ -87,7 +87,7 @@ const IN_PLACE: Readonly<Record<string, string>> = {
 export function isCommonPassword(list: 'en_10k' | 'en_100k', password: string): boolean {
   if (COMMON_PASSWORDS.has(password)) return true;
   if (list === 'en_10k') return false;
-  const bare = password.replace(AFTER, '');
-  const spelled = (text: string) => [...text].map((one) => IN_PLACE[one] ?? one).join('');
+  const bare = password.replace(SUFFIX, '');
+  const spelled = (text: string) => [...text].map((one) => SUBSTITUTES[one] ?? one).join('');
   return [bare, spelled(bare), spelled(password)].some((one) => COMMON_PASSWORDS.has(one));
 }

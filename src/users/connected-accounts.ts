@@ -37,21 +37,21 @@ export function isAccountOf(
  * Stores a connected account, in place of an earlier record of the same account.
  * @param asked the scopes that were requested; they are stored if the provider does not say which ones it granted.
  */
-export async function keepConnectedAccount(
+export async function storeConnectedAccount(
   { store, wallClock }: { store: Pick<Store, 'collection'>; wallClock: Clock },
   userId: string,
   { id: connection_id, name, strategy }: Connection,
-  { upstreamId, grant, asked }: ConnectedIdentity & { asked: readonly string[] },
+  { upstreamId, grant, requestedScopes }: ConnectedIdentity & { requestedScopes: readonly string[] },
 ): Promise<ConnectedAccount> {
   const id = idOf(userId, connection_id, upstreamId);
-  const given = grant.scope?.split(/[ ,]/).filter((one) => one !== '');
+  const grantedScopes = grant.scope?.split(/[ ,]/).filter((one) => one !== '');
   return store.collection('connectedAccounts').upsert(id, (current) => ({
     id,
     user_id: userId,
     connection: name,
     connection_id,
     strategy,
-    scopes: [...(given ?? asked)],
+    scopes: [...(grantedScopes ?? requestedScopes)],
     // Some providers issue a refresh token only the first time.
     grant: { ...(current && { refresh_token: current.grant.refresh_token }), ...grant },
     created_at: current?.created_at ?? new Date(wallClock()).toISOString(),

@@ -17,11 +17,11 @@ export interface NewUser {
   identity: Omit<NewIdentity, 'upstreamId'> & { upstreamId?: string | undefined };
   profile?: Profile | undefined;
   passwordHash?: string | undefined;
-  also?: AlsoWritten | undefined;
+  also?: FurtherWrites | undefined;
 }
 
 /** Returns further writes for the batch that creates a user. */
-export type AlsoWritten = (user: UserRecord) => readonly Write[];
+export type FurtherWrites = (user: UserRecord) => readonly Write[];
 
 /**
  * Creates a user. If several are created with one address at the same time, one succeeds.
@@ -33,14 +33,14 @@ export async function createUser(
   newUser: NewUser,
 ): Promise<{ user: User; identity: Identity } | { taken: AddressKind }> {
   const { user, identity: record, writes } = newUserWrites(deps, newUser);
-  const shared = await takenOfBefore(deps.store, record);
+  const shared = await takenByOlderIdentity(deps.store, record);
   if (shared !== undefined) return { taken: shared };
   try {
     await deps.store.batch(writes);
   } catch (thrown) {
     const taken = thrown instanceof UniqueKeyError && record.unique.find((kind) => kind === thrown.key);
     if (!taken) throw thrown;
-    const isFree = await freeOfNobody(deps.store, addressOf(record, taken) ?? '');
+    const isFree = await deleteOrphanedIdentity(deps.store, addressOf(record, taken) ?? '');
     return isFree ? createUser(deps, newUser) : { taken };
   }
   return { user, identity: record };
@@ -50,7 +50,7 @@ export async function createUser(
  * Returns the kind of a unique address that is taken by an identity of an older release, when several users could share one.
  * The store does not refuse a second user with such an address, and an address of two users logs in neither.
  */
-async function takenOfBefore(store: Store, record: IdentityRecord): Promise<AddressKind | undefined> {
+async function takenByOlderIdentity(store: Store, record: IdentityRecord): Promise<AddressKind | undefined> {
   // At all other connections addresses have always been unique.
   if (record.provider !== DATABASE) return undefined;
   for (const kind of record.unique) {
@@ -88,7 +88,7 @@ export function newUserWrites(
   ];
   if (passwordHash !== undefined) {
     writes.push({ collection: 'credentials', insert: { id, passwordHash, history: [] } });
-  } else if (identity.provider === DATABASE) writes.push(unlessPasswordKept(id));
+  } else if (identity.provider === DATABASE) writes.push(refuseStoredPassword(id));
   writes.push(...(also?.(user) ?? []));
   return { user, identity: record, writes };
 }
@@ -97,7 +97,7 @@ export function newUserWrites(
  * Returns a write that throws UniqueKeyError if a password is stored under this user id: that of an identity that was linked
  * to another user. Otherwise a new user with this id, in another database, would get that password.
  */
-export function unlessPasswordKept(userId: string): Write {
+export function refuseStoredPassword(userId: string): Write {
   return {
     collection: 'credentials',
     update: userId,
@@ -108,7 +108,7 @@ export function unlessPasswordKept(userId: string): Write {
 }
 
 /** Deletes an identity with this address whose user was lost in a damaged store. @returns whether there was one. */
-async function freeOfNobody(store: Store, address: string): Promise<boolean> {
+async function deleteOrphanedIdentity(store: Store, address: string): Promise<boolean> {
   const [identity] = await store.collection('identities').findBy('address', address);
   if (identity === undefined || (await store.collection('users').get(identity.user_id)) !== undefined)
     return false;

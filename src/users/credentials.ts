@@ -34,13 +34,13 @@ export interface Credentials {
    * Sets a password.
    * @returns false if the user's credential does not have `how.version`; nothing is written then.
    */
-  set(userId: string, password: string, how: Replacing): Promise<boolean>;
+  set(userId: string, password: string, how: Replacement): Promise<boolean>;
   /** Removes the password here and raises the version, after a password was set in a custom database. */
   clear(userId: string, home: string, also: readonly Write[]): Promise<void>;
   /** Raises the version without changing the password, so that logins under way end. */
-  outdate(userId: string): Promise<void>;
+  raiseVersion(userId: string): Promise<void>;
   /**
-   * Stores a credential without a password unless there is one, so that {@link unlessPasswordKept} refuses a new user with
+   * Stores a credential without a password unless there is one, so that {@link refuseStoredPassword} refuses a new user with
    * that id.
    * @param home as for {@link load}
    */
@@ -56,7 +56,7 @@ export interface Credentials {
 }
 
 /** How a password replaces another. */
-interface Replacing {
+interface Replacement {
   /** As for {@link Credentials.load}. */
   home: string;
   /** Written in the same batch. */
@@ -89,7 +89,7 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
     ]);
     return (password) => check({ store, hasher }, { credential, version }, password);
   };
-  const outdate = async (userId: string): Promise<void> => {
+  const raiseVersion = async (userId: string): Promise<void> => {
     await credentials.upsert(userId, (current) => ({
       ...(current ?? emptyCredential(userId)),
       version: versionOf(current) + 1,
@@ -98,7 +98,7 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
   const reserve = async (home: string): Promise<void> => {
     await credentials.upsert(home, (current) => current ?? emptyCredential(home));
   };
-  const replace = async (userId: string, passwordHash: string, { home, also, version }: Replacing) => {
+  const replace = async (userId: string, passwordHash: string, { home, also, version }: Replacement) => {
     const change = (current: Frozen<CredentialRecord>): CredentialRecord => ({
       id: home,
       passwordHash,
@@ -107,17 +107,17 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
     });
     await reserve(home);
     if (version !== undefined) await reserve(userId);
-    const first = version === undefined ? [] : [onlyFrom(userId, version)];
+    const first = version === undefined ? [] : [requireVersion(userId, version)];
     await store.batch([...first, { collection: 'credentials', update: home, change }, ...also]);
     // The version is the user's, whichever of their passwords was set. It is raised after the hash was written, so that no
     // login with the old password gets the new version.
-    if (home !== userId) await outdate(userId);
+    if (home !== userId) await raiseVersion(userId);
   };
   return {
     load,
     verify: async (userId, password) => (await load(userId))(password),
     version: versionOfUser,
-    outdate,
+    raiseVersion,
     reserve,
     has: async (home) => ![undefined, NO_PASSWORD].includes((await credentials.get(home))?.passwordHash),
     setFirst: async (home, passwordHash, also) => {
@@ -157,7 +157,7 @@ async function unlessChanged(writing: Promise<void>): Promise<boolean> {
  * Returns a write that abandons its batch if the user's credential has another version, and raises the version. So of several
  * batches for one version, one succeeds.
  */
-function onlyFrom(userId: string, version: number): Write {
+function requireVersion(userId: string, version: number): Write {
   return {
     collection: 'credentials',
     update: userId,

@@ -11,7 +11,7 @@ export interface ClaimSources {
 }
 
 /** The token or response that claims are for. */
-export interface ClaimsWanted {
+export interface ClaimsContext {
   to: ClaimTarget;
   clientId: string;
   /** The audience of an access token. */
@@ -19,9 +19,9 @@ export interface ClaimsWanted {
 }
 
 /** Returns the declared claims that belong into a token or response. */
-export function claimsWanted(
+export function claimsFor(
   declared: Frozen<CustomClaim[]>,
-  { to, clientId, audience }: ClaimsWanted,
+  { to, clientId, audience }: ClaimsContext,
 ): Frozen<CustomClaim[]> {
   return declared.filter(
     (claim) =>
@@ -45,26 +45,26 @@ export function claimValue({ value }: Frozen<CustomClaim>, sources: ClaimSources
  * The most characters, as JSON, of all declared claims of a token, and of all claims that actions set. Tokens are sent in
  * redirects, so their length must be limited.
  */
-const MOST_CLAIMED = 100_000;
+const MAX_CLAIMS_LENGTH = 100_000;
 
 /**
- * Returns the claims that fit together into MOST_CLAIMED characters, in their order. A claim that is too large is skipped.
- * @param leftOut is called for each skipped claim, with an English description.
+ * Returns the claims that fit together into MAX_CLAIMS_LENGTH characters, in their order. A claim that is too large is skipped.
+ * @param onOmitted is called for each skipped claim, with an English description.
  */
-export function fitting<T>(
+export function withinLimit<T>(
   all: readonly T[],
   claimOf: (one: T) => readonly [name: string, value: unknown],
-  leftOut: (what: string) => void,
+  onOmitted: (what: string) => void,
 ): T[] {
   let length = 0;
   return all.filter((one) => {
     const claim = claimOf(one);
-    const more = JSON.stringify(claim).length;
-    if (length + more > MOST_CLAIMED) {
-      leftOut(`${claim[0]} would make more than ${MOST_CLAIMED} characters of claims`);
+    const added = JSON.stringify(claim).length;
+    if (length + added > MAX_CLAIMS_LENGTH) {
+      onOmitted(`${claim[0]} would make more than ${MAX_CLAIMS_LENGTH} characters of claims`);
       return false;
     }
-    length += more;
+    length += added;
     return true;
   });
 }

@@ -28,10 +28,10 @@ export interface DatabaseUser {
  * @returns the user, or in English why the result is not accepted: it has no valid id, or invalid second factors, without
  *   which the password alone would log in the user.
  */
-export function databaseUser(given: unknown): DatabaseUser | string {
+export function databaseUser(result: unknown): DatabaseUser | string {
   const noId = 'it gave no user with a user_id';
-  if (!isObject(given)) return noId;
-  const { user_metadata, app_metadata, access_token, refresh_token, mfa_factors, ...profile } = given;
+  if (!isObject(result)) return noId;
+  const { user_metadata, app_metadata, access_token, refresh_token, mfa_factors, ...profile } = result;
   const id = profile.user_id ?? profile.id;
   // An unsafe integer was rounded when it was parsed, so that several users could share it.
   const isNumber = typeof id === 'number' && Number.isSafeInteger(id);

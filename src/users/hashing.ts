@@ -85,15 +85,15 @@ function boundedQueue(concurrency: number, maxQueued: number) {
   const queue = new PQueue({ concurrency: Math.max(1, concurrency) });
   let measures: Pick<Measures, 'hashed'> | undefined;
   const measured = async <T>(work: () => Promise<T>, { hashed }: Pick<Measures, 'hashed'>): Promise<T> => {
-    const asked = performance.now();
-    let began = asked;
+    const queuedAt = performance.now();
+    let startedAt = queuedAt;
     try {
       return await queue.add(() => {
-        began = performance.now();
+        startedAt = performance.now();
         return work();
       });
     } finally {
-      hashed((began - asked) / 1000, (performance.now() - began) / 1000);
+      hashed((startedAt - queuedAt) / 1000, (performance.now() - startedAt) / 1000);
     }
   };
   return {

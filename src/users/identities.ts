@@ -83,13 +83,16 @@ export async function identityByName(
  * Returns the id of the user that an identity was created with. Passwords are stored under it, so that an identity keeps its
  * own when it is linked to another user.
  */
-export function homeOf({ provider, upstream_id }: Pick<Identity, 'provider' | 'upstream_id'>): string {
+export function originalUserId({
+  provider,
+  upstream_id,
+}: Pick<Identity, 'provider' | 'upstream_id'>): string {
   return `${provider}|${upstream_id}`;
 }
 
 /** Returns whether an identity was linked to a user who was created with another. */
 export function isLinked(identity: Pick<Identity, 'provider' | 'upstream_id' | 'user_id'>): boolean {
-  return homeOf(identity) !== identity.user_id;
+  return originalUserId(identity) !== identity.user_id;
 }
 
 /** Returns the user whose identity has an address; undefined if there is none. */

@@ -40,7 +40,7 @@ export function factorWrites(
 ): Write[] {
   const created_at = new Date(clock()).toISOString();
   return factors.map((one) => {
-    const { kind, ...fields } = ownOf(one);
+    const { kind, ...fields } = membersOf(one);
     const id = `${SECOND_FACTORS[kind].prefix}|dev_${random(12).toString('hex')}`;
     const record: AuthenticatorRecord = { id, user_id: userId, kind, active: true, created_at, ...fields };
     return { collection: 'authenticators', insert: record };
@@ -60,7 +60,7 @@ export async function factorWritesIfNone(
 }
 
 /** Returns the members of the record of a second factor. */
-function ownOf(factor: ImportedFactor): { kind: FactorKind } & Partial<AuthenticatorRecord> {
+function membersOf(factor: ImportedFactor): { kind: FactorKind } & Partial<AuthenticatorRecord> {
   if ('totp' in factor) return { kind: 'otp', secret: factor.totp.secret };
   if ('phone' in factor) return { kind: 'sms', phone_number: factor.phone.value };
   return { kind: 'email', email: factor.email.value };

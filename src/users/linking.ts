@@ -5,7 +5,7 @@ import type { UserRecord } from '../records/users.ts';
 import { IDENTITY_MEMBERS } from '../records/users.ts';
 import type { Write } from '../store/contract.ts';
 import type { Credentials } from './credentials.ts';
-import { homeOf, type Identity, isLinked } from './identities.ts';
+import { type Identity, isLinked, originalUserId } from './identities.ts';
 import type { Login } from './login.ts';
 import type { User, UsersDependencies } from './user.ts';
 
@@ -14,12 +14,12 @@ import type { User, UsersDependencies } from './user.ts';
  * it over by a password reset. Such an account must not be linked: whoever created it could keep access by a linked identity,
  * or bring the address into their own account.
  */
-export function mayBeAnothers({ id, email, email_verified: isVerified }: User): boolean {
+export function mayBelongToAnother({ id, email, email_verified: isVerified }: User): boolean {
   return email !== undefined && !isVerified && id.startsWith(`${DATABASE}|`);
 }
 
 /** Thrown within a batch, which then changes nothing, if another link or removal came first. */
-const OVERTAKEN = new Error('the users of a link have changed');
+const USERS_CHANGED = new Error('the users of a link have changed');
 
 /** Returns the members of a user that their identity keeps when it is linked. */
 function profileOf(user: User): Record<string, unknown> {
@@ -44,8 +44,8 @@ export async function linkUser(
   if (other === undefined || userId === otherId) return false;
   const updated_at = new Date(clock()).toISOString();
   const move = (identities: readonly Identity[]) =>
-    unlessOvertaken(deps, userId, updated_at, (isThere) => [
-      ...identities.map((one) => moved(one, { to: userId, isThere }, one.profile ?? profileOf(other))),
+    batchIfUserExists(deps, userId, updated_at, (isThere) => [
+      ...identities.map((one) => moveWrite(one, { to: userId, isThere }, one.profile ?? profileOf(other))),
       { collection: 'users', delete: otherId },
     ]);
   // The password of the identity stays stored under the other user's id, so that no new user may get that id.
@@ -76,7 +76,13 @@ export async function declineLink(
 }
 
 /** The members that a linked identity has of its own: its addresses, and whether they are verified. */
-export const OF_IDENTITY = ['email', 'email_verified', 'username', 'phone_number', 'phone_verified'] as const;
+export const LINKED_MEMBERS = [
+  'email',
+  'email_verified',
+  'username',
+  'phone_number',
+  'phone_verified',
+] as const;
 
 /**
  * Changes the addresses of a linked identity.
@@ -86,7 +92,7 @@ export async function updateLinked(
   deps: UsersDependencies,
   userId: string,
   identityId: string,
-  patch: Partial<Pick<UserRecord, (typeof OF_IDENTITY)[number]>>,
+  patch: Partial<Pick<UserRecord, (typeof LINKED_MEMBERS)[number]>>,
 ): Promise<boolean> {
   const at = new Date(deps.clock()).toISOString();
   const { email_verified: _1, phone_verified: _2, ...names } = patch;
@@ -103,7 +109,7 @@ export async function updateLinked(
     };
   };
   const write = () => [{ collection: 'identities', update: identityId, change } as const];
-  return (await unlessOvertaken(deps, userId, at, write)) && isTheirs;
+  return (await batchIfUserExists(deps, userId, at, write)) && isTheirs;
 }
 
 /**
@@ -113,14 +119,14 @@ export async function updateLinked(
  */
 export async function unlinkIdentity(
   deps: UsersDependencies,
-  credentials: Pick<Credentials, 'outdate'>,
+  credentials: Pick<Credentials, 'raiseVersion'>,
   userId: string,
   identityId: string,
 ): Promise<boolean> {
   const { store, clock } = deps;
   const identity = await store.collection('identities').get(identityId);
   if (identity === undefined || identity.user_id !== userId || !isLinked(identity)) return false;
-  const home = homeOf(identity);
+  const home = originalUserId(identity);
   const at = new Date(clock()).toISOString();
   const user: UserRecord = {
     email_verified: false,
@@ -132,11 +138,11 @@ export async function unlinkIdentity(
     updated_at: at,
     logins_count: 0,
   };
-  const isDone = await unlessOvertaken(deps, userId, at, (isThere) => [
-    moved(identity, { to: home, isThere }, undefined),
+  const isDone = await batchIfUserExists(deps, userId, at, (isThere) => [
+    moveWrite(identity, { to: home, isThere }, undefined),
     { collection: 'users', insert: user },
   ]);
-  if (isDone) await credentials.outdate(userId);
+  if (isDone) await credentials.raiseVersion(userId);
   return isDone;
 }
 
@@ -145,14 +151,14 @@ export async function unlinkIdentity(
  * @param writes returns the writes; each calls `isThere` before it changes anything.
  * @returns false if one of them threw OVERTAKEN; nothing is written then.
  */
-async function unlessOvertaken(
+async function batchIfUserExists(
   { store }: UsersDependencies,
   userId: string,
   updated_at: string,
   writes: (isThere: () => boolean) => readonly Write[],
 ): Promise<boolean> {
   let isThere = false;
-  const touched: Write = {
+  const userWrite: Write = {
     collection: 'users',
     update: userId,
     change: (current) => {
@@ -161,16 +167,16 @@ async function unlessOvertaken(
     },
   };
   try {
-    await store.batch([touched, ...writes(() => isThere)]);
+    await store.batch([userWrite, ...writes(() => isThere)]);
     return true;
   } catch (thrown) {
-    if (thrown === OVERTAKEN) return false;
+    if (thrown === USERS_CHANGED) return false;
     throw thrown;
   }
 }
 
 /** Returns the write that gives an identity to another user, unless its user has changed. */
-function moved(
+function moveWrite(
   identity: Identity,
   { to, isThere }: { to: string; isThere(): boolean },
   profile: Identity['profile'],
@@ -179,7 +185,7 @@ function moved(
     collection: 'identities',
     update: identity.id,
     change: ({ profile: _before, ...current }) => {
-      if (!isThere() || current.user_id !== identity.user_id) throw OVERTAKEN;
+      if (!isThere() || current.user_id !== identity.user_id) throw USERS_CHANGED;
       return { ...current, user_id: to, ...(profile === undefined ? {} : { profile: { ...profile } }) };
     },
   };

@@ -46,16 +46,16 @@ export interface Transfer {
 /** The version of a credential whose password was never changed, and of a user without a credential. */
 export const FIRST_VERSION = 0;
 
-/** Returns a login after a second factor. @param given the members that the second factor changes. */
+/** Returns a login after a second factor. @param factor the members that the second factor changes. */
 export function withSecondFactor(
   login: Login,
-  given: Required<Pick<Login, 'amr' | 'acr' | 'authTime' | 'ip'>>,
+  factor: Required<Pick<Login, 'amr' | 'acr' | 'authTime' | 'ip'>>,
 ): Login {
   return {
     ...login,
-    ...given,
+    ...factor,
     isTimeUnproved: false,
-    amr: [...new Set([...login.amr, ...given.amr, 'mfa'])],
+    amr: [...new Set([...login.amr, ...factor.amr, 'mfa'])],
   };
 }
 

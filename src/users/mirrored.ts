@@ -35,9 +35,9 @@ export async function mirrorUser(
   if (Object.keys(addresses).length === 0) return undefined;
   const identity = await deps.store.collection('identities').get(identityId(connection, upstreamId));
   if (identity !== undefined && !isSameUser(identity, mirrored)) return undefined;
-  const { email: _1, username: _2, ...said } = mirrored.profile;
-  const isProved = await hasProved(deps, identity, mirrored.email);
-  const profile = { ...said, ...addresses, ...(isProved && { email_verified: true }) };
+  const { email: _1, username: _2, ...claims } = mirrored.profile;
+  const isVerified = await hasVerified(deps, identity, mirrored.email);
+  const profile = { ...claims, ...addresses, ...(isVerified && { email_verified: true }) };
   try {
     const written = await userFromUpstream(deps, {
       ...mirrored,
@@ -53,7 +53,7 @@ export async function mirrorUser(
     if (written === undefined || written.isNew) return written;
     // A concurrent login created the identity. Start again, which checks that it is the same user.
     if (identity === undefined) return mirrorUser(deps, mirrored);
-    if (mirrored.isBeforeLogin !== true) await bringFactors(deps, identity, mirrored.factors);
+    if (mirrored.isBeforeLogin !== true) await importFactors(deps, identity, mirrored.factors);
     if (isLinked(identity)) return written;
     return { user: await withMetadata(deps, written.user, metadata), isNew: false };
   } catch (thrown) {
@@ -63,7 +63,7 @@ export async function mirrorUser(
 }
 
 /** Imports the second factors that come with the first login of a user who was created before it, unless they have some. */
-async function bringFactors(
+async function importFactors(
   deps: UsersDependencies,
   { id, awaitsFactors }: Identity,
   factors: MirroredUser['factors'],
@@ -71,24 +71,24 @@ async function bringFactors(
   if (awaitsFactors !== true) return;
   const end = (current: Identity): IdentityRecord => {
     // A concurrent login has imported the second factors already.
-    if (current.awaitsFactors !== true) throw BROUGHT;
+    if (current.awaitsFactors !== true) throw ALREADY_IMPORTED;
     const { awaitsFactors: _, ...rest } = current;
     return structuredClone(rest) as IdentityRecord;
   };
   try {
     const identity = await deps.store.collection('identities').get(id);
-    const brought = identity === undefined ? [] : await factorWritesIfNone(deps, identity, factors);
-    await deps.store.batch([{ collection: 'identities', update: id, change: end }, ...brought]);
+    const writes = identity === undefined ? [] : await factorWritesIfNone(deps, identity, factors);
+    await deps.store.batch([{ collection: 'identities', update: id, change: end }, ...writes]);
   } catch (thrown) {
-    if (thrown !== BROUGHT) throw thrown;
+    if (thrown !== ALREADY_IMPORTED) throw thrown;
   }
 }
 
 /** Thrown within a batch, which then changes nothing, if the second factors were imported already. */
-const BROUGHT = new Error('the second factors have been imported');
+const ALREADY_IMPORTED = new Error('the second factors have been imported');
 
 /** Returns whether the user still has an address and has verified it here. */
-async function hasProved(
+async function hasVerified(
   { store }: UsersDependencies,
   identity: Identity | undefined,
   email: string | undefined,

@@ -6,7 +6,7 @@ import { UniqueKeyError } from '../store/contract.ts';
 import { createUser } from './create.ts';
 import type { Credentials, PasswordCheck } from './credentials.ts';
 import { addressesOf, type DatabaseUser, isSameUser } from './database-user.ts';
-import { homeOf } from './identities.ts';
+import { originalUserId } from './identities.ts';
 import { factorWrites, factorWritesIfNone } from './imported-factors.ts';
 import { rootProfile } from './root-profile.ts';
 import type { User, UsersDependencies } from './user.ts';
@@ -33,23 +33,27 @@ export async function moveUser(
   const { connection, upstreamId, profile, metadata, password, factors } = moved;
   const { addresses, unique } = addressesOf(moved);
   if (Object.keys(addresses).length === 0) return undefined;
-  const { email: _1, username: _2, ...said } = rootProfile({ profile, nonPersistent: [] });
+  const { email: _1, username: _2, ...claims } = rootProfile({ profile, nonPersistent: [] });
   const passwordHash = password === undefined ? undefined : await deps.hasher.hash(password);
   try {
-    const made = await createUser(deps, {
+    const created = await createUser(deps, {
       identity: { connection, provider: DATABASE, upstreamId, addresses, unique },
-      profile: { ...said, ...metadata },
+      profile: { ...claims, ...metadata },
       passwordHash,
       also: ({ id }) => factorWrites(deps, id, factors),
     });
-    if ('user' in made) return { user: made.user, verify: await credentials.load(made.user.id) };
+    if ('user' in created) return { user: created.user, verify: await credentials.load(created.user.id) };
   } catch (thrown) {
     if (!(thrown instanceof UniqueKeyError)) throw thrown;
   }
   const before = await deps.store.collection('identities').get(identityId(connection, upstreamId));
   if (before === undefined || !isSameUser(before, moved)) return undefined;
   if (passwordHash !== undefined)
-    await credentials.setFirst(homeOf(before), passwordHash, await factorWritesIfNone(deps, before, factors));
+    await credentials.setFirst(
+      originalUserId(before),
+      passwordHash,
+      await factorWritesIfNone(deps, before, factors),
+    );
   const user = await deps.store.collection('users').get(before.user_id);
-  return user && { user, verify: await credentials.load(user.id, homeOf(before)) };
+  return user && { user, verify: await credentials.load(user.id, originalUserId(before)) };
 }

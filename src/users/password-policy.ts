@@ -33,7 +33,7 @@ interface PasswordPolicy {
   blocksIdentical: boolean;
   blocksSequential: boolean;
   /** In bytes of UTF-8. */
-  longest: number;
+  maxBytes: number;
   /** How many of the last passwords must not be used again; 0 for none. */
   history: number;
   /** The passwords that are too common; undefined if that is not checked. */
@@ -49,7 +49,7 @@ const PERSONAL = [
 ];
 
 /** The longest password of the hosted service, in bytes. Longer ones are refused if the connection says so. */
-const LONGEST_OF_HOSTED = 72;
+const HOSTED_MAX_BYTES = 72;
 
 const DEFAULT_LENGTH = { none: undefined, low: 6, fair: 8, good: 8, excellent: 10 } as const;
 
@@ -58,17 +58,17 @@ export function passwordPolicy(options: DatabaseOptions): PasswordPolicy {
   const { password_options: flexible } = options;
   if (flexible == null) return olderPolicy(options);
   const { complexity, history, dictionary, profile_data: personal } = flexible;
-  const named = personal.blocked_fields;
+  const configured = personal.blocked_fields;
   return {
     minLength: complexity.min_length,
     types: complexity.character_types,
     isThreeOfFour: complexity.character_type_rule === 'three_of_four',
     blocksIdentical: complexity.identical_characters === 'block',
     blocksSequential: complexity.sequential_characters === 'block',
-    longest: complexity.max_length_exceeded === 'error' ? LONGEST_OF_HOSTED : LONGEST_PASSWORD,
+    maxBytes: complexity.max_length_exceeded === 'error' ? HOSTED_MAX_BYTES : LONGEST_PASSWORD,
     history: history.active ? history.size : 0,
     dictionary: dictionary.active ? { words: dictionary.default, custom: dictionary.custom } : undefined,
-    blockedFields: !personal.active ? [] : named.length > 0 ? named : PERSONAL,
+    blockedFields: !personal.active ? [] : configured.length > 0 ? configured : PERSONAL,
   };
 }
 
@@ -82,7 +82,7 @@ function olderPolicy(options: DatabaseOptions): PasswordPolicy {
     isThreeOfFour: isStrong,
     blocksIdentical: level === 'excellent',
     blocksSequential: false,
-    longest: LONGEST_PASSWORD,
+    maxBytes: LONGEST_PASSWORD,
     history: history?.enable === true ? history.size : 0,
     dictionary: dictionary?.enable === true ? { words: 'en_10k', custom: dictionary.dictionary } : undefined,
     blockedFields: options.password_no_personal_info?.enable === true ? PERSONAL : [],
@@ -128,11 +128,13 @@ export function widgetPolicy(options: DatabaseOptions): {
   passwordPolicy: DatabaseOptions['passwordPolicy'];
   password_complexity_options?: { min_length: number };
 } {
-  const given = options.password_complexity_options?.min_length;
+  const configuredLength = options.password_complexity_options?.min_length;
   if (options.password_options == null) {
     return {
       passwordPolicy: options.passwordPolicy,
-      ...(given !== undefined && { password_complexity_options: { min_length: given } }),
+      ...(configuredLength !== undefined && {
+        password_complexity_options: { min_length: configuredLength },
+      }),
     };
   }
   const { minLength = 1, types, isThreeOfFour, blocksIdentical } = passwordPolicy(options);
@@ -149,7 +151,7 @@ export function checkStrength(options: DatabaseOptions, password: string): Polic
   const policy = passwordPolicy(options);
   const normal = normalizePassword(password);
   const rules = rulesOf(policy).map((rule) => rule(normal));
-  const tooLong = maxLength(policy.longest)(normal);
+  const tooLong = maxLength(policy.maxBytes)(normal);
   // The maximum length is listed only if it is exceeded, as hardly any password does.
   const all = tooLong.verified ? rules : [...rules, tooLong];
   return { rules: all, verified: all.every((rule) => rule.verified) };
@@ -182,7 +184,7 @@ export function isCommon(options: DatabaseOptions, password: string): boolean {
 export type PersonalInfo = Readonly<Record<string, unknown>>;
 
 /** Shorter pieces of a name occur in too many good passwords by chance. */
-const SHORTEST_PIECE = 3;
+const MIN_PIECE_LENGTH = 3;
 
 /** Returns whether a password contains a member of the user that the policy blocks, whole or one of its words. */
 export function containsPersonalInfo(
@@ -194,7 +196,7 @@ export function containsPersonalInfo(
   const pieces = passwordPolicy(options)
     .blockedFields.flatMap((field) => piecesOf(field, memberOf(user, field)))
     .map((piece) => piece.normalize('NFC').toLowerCase());
-  return pieces.some((piece) => piece.length >= SHORTEST_PIECE && lower.includes(piece));
+  return pieces.some((piece) => piece.length >= MIN_PIECE_LENGTH && lower.includes(piece));
 }
 
 /** Returns a member of a user by its path, such as `user_metadata.first`. */

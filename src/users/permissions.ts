@@ -29,8 +29,8 @@ export async function permissionsOf(
   const add = (permissions: readonly PermissionRecord[], source: PermissionSource) => {
     for (const { resource_server_identifier, permission_name } of permissions) {
       const key = `${resource_server_identifier}\n${permission_name}`;
-      const known = found.get(key);
-      if (known !== undefined) known.sources.push(source);
+      const existing = found.get(key);
+      if (existing !== undefined) existing.sources.push(source);
       else found.set(key, { resource_server_identifier, permission_name, sources: [source] });
     }
   };

@@ -1,6 +1,6 @@
 // Users of passwordless connections, who log in by proving an address.
 
-import { type AlsoWritten, createUser, type Profile } from './create.ts';
+import { createUser, type FurtherWrites, type Profile } from './create.ts';
 import { type ConnectionAddress, findByAddress } from './identities.ts';
 import type { User, UsersDependencies } from './user.ts';
 
@@ -12,11 +12,11 @@ export interface ProvedAddress extends ConnectionAddress {
   /** Whether to create a user if there is none. */
   mayCreate: boolean;
   /** The user with the address, if that was looked up already. */
-  seen?: { user: User | undefined };
+  lookup?: { user: User | undefined };
   /** The profile of a new user. */
   profile?: Profile | undefined;
   /** Written with a new user. */
-  also?: AlsoWritten | undefined;
+  also?: FurtherWrites | undefined;
 }
 
 const VERIFIED = { email: 'email_verified', phone_number: 'phone_verified' } as const;
@@ -31,7 +31,7 @@ export async function userWhoProved(
   proved: ProvedAddress,
 ): Promise<{ user: User; isNew: boolean } | undefined> {
   const { store, clock } = deps;
-  const found = proved.seen === undefined ? await findByAddress(store, proved) : proved.seen.user;
+  const found = proved.lookup === undefined ? await findByAddress(store, proved) : proved.lookup.user;
   if (found === undefined) return proved.mayCreate ? create(deps, proved) : undefined;
   const verified = VERIFIED[proved.kind];
   // The address of a linked identity says nothing about the user's own address.

@@ -4,7 +4,7 @@ import { AuthError } from '../http/errors.ts';
 import type { Write } from '../store/contract.ts';
 import type { Asker } from './asker.ts';
 import type { Profile } from './create.ts';
-import { homeOf, primaryIdentity } from './identities.ts';
+import { originalUserId, primaryIdentity } from './identities.ts';
 import type { User } from './user.ts';
 import type { Users } from './users.ts';
 
@@ -32,18 +32,18 @@ interface Notification {
   /** Returns the write that stores it, for the batch of the change. If it is called again, the last call counts. */
   write(user: User): Write;
   /** Delivers it after the change, and stores it first if the batch did not. */
-  done(user: User): Promise<void>;
+  deliver(user: User): Promise<void>;
 }
 
 /** The tenant's own code has refused a user. */
 export class RegistrationRefused extends AuthError {
   /** The message of that code for the user, if it has one. */
-  readonly said: string | undefined;
+  readonly userMessage: string | undefined;
 
-  constructor(said: string | undefined) {
-    super(403, 'access_denied', said ?? 'The sign-up was refused.');
+  constructor(userMessage: string | undefined) {
+    super(403, 'access_denied', userMessage ?? 'The sign-up was refused.');
     this.name = 'RegistrationRefused';
-    this.said = said;
+    this.userMessage = userMessage;
   }
 }
 
@@ -62,31 +62,37 @@ export function withRegistration(users: Users, registration: Registration): User
         asker,
       );
       const after = registration.after(connection, asker);
-      const made = await users.create({ ...newUser, profile: { ...profile, ...metadata }, ...alsoOf(after) });
-      if ('user' in made) await after?.done(made.user);
-      return made;
+      const created = await users.create({
+        ...newUser,
+        profile: { ...profile, ...metadata },
+        ...alsoOf(after),
+      });
+      if ('user' in created) await after?.deliver(created.user);
+      return created;
     },
     whoProved: async (proved) => {
       const { connection, kind, address, mayCreate, asker = {} } = proved;
-      const seen = { user: proved.seen === undefined ? await users.findByAddress(proved) : proved.seen.user };
-      if (seen.user !== undefined || !mayCreate) return users.whoProved({ ...proved, seen });
+      const lookup = {
+        user: proved.lookup === undefined ? await users.findByAddress(proved) : proved.lookup.user,
+      };
+      if (lookup.user !== undefined || !mayCreate) return users.whoProved({ ...proved, lookup });
       const profile = await registration.before({ connection, profile: { [kind]: address } }, asker);
       const after = registration.after(connection, asker);
-      const found = await users.whoProved({ ...proved, seen, profile, ...alsoOf(after) });
-      if (found?.isNew === true) await after?.done(found.user);
+      const found = await users.whoProved({ ...proved, lookup, profile, ...alsoOf(after) });
+      if (found?.isNew === true) await after?.deliver(found.user);
       return found;
     },
     setPassword: async (userId, password, how = {}) => {
       const { home = userId, asker = {} } = how;
       const [user, identities] = await Promise.all([users.get(userId), users.identitiesOf(userId)]);
-      const identity = identities.find((one) => homeOf(one) === home) ?? primaryIdentity(identities);
-      const told = user && registration.passwordSet(identity?.connection ?? '', asker);
-      const also = user === undefined || told === undefined ? [] : [told.write(user)];
+      const identity = identities.find((one) => originalUserId(one) === home) ?? primaryIdentity(identities);
+      const notification = user && registration.passwordSet(identity?.connection ?? '', asker);
+      const also = user === undefined || notification === undefined ? [] : [notification.write(user)];
       const isSet = await users.setPassword(userId, password, {
         ...how,
         also: [...also, ...(how.also ?? [])],
       });
-      if (isSet && user !== undefined) await told?.done(user);
+      if (isSet && user !== undefined) await notification?.deliver(user);
       return isSet;
     },
   };

@@ -5,13 +5,13 @@ import { PROFILE_CLAIMS, SERVER_MEMBERS } from '../records/users.ts';
 import type { UpstreamUser } from './upstream-user.ts';
 
 /** The most characters of an attribute of a profile; longer ones are ignored. */
-const LONGEST_ATTRIBUTE = 2048;
+const MAX_ATTRIBUTE_LENGTH = 2048;
 
 /** The members of a user's record that a provider's profile sets, in the form in which they are stored. */
 export type RootProfile = Partial<Omit<UserRecord, 'id' | 'user_metadata' | 'app_metadata'>>;
 
 /** Names of the user's own record, under which no other attribute of a profile may be stored. */
-const OWN_NAMES = new Set([
+const RESERVED_NAMES = new Set([
   ...PROFILE_CLAIMS,
   ...[
     'email',
@@ -46,21 +46,23 @@ function persistent({
 
 /** Returns the other attributes of a profile, which are stored with the identity. */
 export function attributesOf(upstream: UpstreamUser): Record<string, unknown> {
-  return Object.fromEntries(persistent(upstream).filter(([name]) => !OWN_NAMES.has(name)));
+  return Object.fromEntries(persistent(upstream).filter(([name]) => !RESERVED_NAMES.has(name)));
 }
 
 /** Returns the members of a user's record that a profile sets. */
 export function rootProfile(upstream: Pick<UpstreamUser, 'profile' | 'nonPersistent'>): RootProfile {
-  const said = Object.fromEntries(persistent(upstream));
+  const attributes = Object.fromEntries(persistent(upstream));
   const text = (name: string): string | undefined => {
-    const value = said[name];
-    return typeof value === 'string' && value !== '' && value.length <= LONGEST_ATTRIBUTE ? value : undefined;
+    const value = attributes[name];
+    return typeof value === 'string' && value !== '' && value.length <= MAX_ATTRIBUTE_LENGTH
+      ? value
+      : undefined;
   };
   const claims = PROFILE_CLAIMS.flatMap((name) => {
     const value = text(name);
     return value === undefined ? [] : [[name, value]];
   });
-  const address = postalAddress(said.address);
+  const address = postalAddress(attributes.address);
   const email = normalizeEmail(text('email') ?? '');
   const phone = text('phone_number');
   const username = text('username');
@@ -68,10 +70,10 @@ export function rootProfile(upstream: Pick<UpstreamUser, 'profile' | 'nonPersist
     ...Object.fromEntries(claims),
     ...(address !== undefined && { address }),
     ...(username !== undefined && { username }),
-    ...(email !== undefined && { email, email_verified: isTrue(said.email_verified) }),
+    ...(email !== undefined && { email, email_verified: isTrue(attributes.email_verified) }),
     ...(phone !== undefined && {
       phone_number: phone,
-      phone_verified: isTrue(said.phone_number_verified ?? said.phone_verified),
+      phone_verified: isTrue(attributes.phone_number_verified ?? attributes.phone_verified),
     }),
   };
 }
@@ -80,14 +82,14 @@ export function rootProfile(upstream: Pick<UpstreamUser, 'profile' | 'nonPersist
 const ADDRESS_PARTS = ['formatted', 'street_address', 'locality', 'region', 'postal_code', 'country'];
 
 /** Returns the valid parts of a postal address; undefined if there are none. */
-function postalAddress(said: unknown): UserRecord['address'] {
-  if (typeof said !== 'object' || said === null) return undefined;
-  const parts = Object.entries(said).filter(
+function postalAddress(claim: unknown): UserRecord['address'] {
+  if (typeof claim !== 'object' || claim === null) return undefined;
+  const parts = Object.entries(claim).filter(
     ([name, value]) =>
       ADDRESS_PARTS.includes(name) &&
       typeof value === 'string' &&
       value !== '' &&
-      value.length <= LONGEST_ATTRIBUTE,
+      value.length <= MAX_ATTRIBUTE_LENGTH,
   );
   return parts.length === 0 ? undefined : Object.fromEntries(parts);
 }

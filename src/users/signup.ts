@@ -106,16 +106,16 @@ export function signUpRefusal(connection: Connection, typed: TypedAddresses): Si
 
 function addressRefusal(options: DatabaseOptions, typed: TypedAddresses): SignUpRefusal | undefined {
   const attributes = attributesOf(options);
-  const isThere = (kind: AddressKind) => typed[kind] !== undefined && typed[kind] !== '';
-  const isNeeded = (kind: AddressKind) =>
+  const isPresent = (kind: AddressKind) => typed[kind] !== undefined && typed[kind] !== '';
+  const isRequiredKind = (kind: AddressKind) =>
     attributes[kind].isRequired || attributes[kind].signUp === 'required';
   // Without any identifier the user could never log in again.
   const names = identifiersOf(options);
-  const nameless = names.some(isThere) ? undefined : names[0];
-  const missing = ADDRESS_KINDS.find((kind) => isNeeded(kind) && !isThere(kind)) ?? nameless;
+  const missingIdentifier = names.some(isPresent) ? undefined : names[0];
+  const missing = ADDRESS_KINDS.find((kind) => isRequiredKind(kind) && !isPresent(kind)) ?? missingIdentifier;
   if (missing !== undefined) return { reason: 'missing-address', kind: missing };
-  const foreign = ADDRESS_KINDS.find((kind) => isThere(kind) && attributes[kind].signUp === 'inactive');
-  if (foreign !== undefined) return { reason: 'unexpected-address', kind: foreign };
+  const unexpected = ADDRESS_KINDS.find((kind) => isPresent(kind) && attributes[kind].signUp === 'inactive');
+  if (unexpected !== undefined) return { reason: 'unexpected-address', kind: unexpected };
   const { email, phone_number: phone, username } = typed;
   if (email !== undefined && normalizeEmail(email) === undefined) return { reason: 'invalid-email' };
   if (phone !== undefined && normalizePhone(phone) === undefined) return { reason: 'invalid-phone' };

@@ -1,7 +1,7 @@
 // The type of a user as an upstream provider describes them at a login.
 import type { AddressKind, UpstreamGrant } from '../records/identities.ts';
 import type { RootAttributes } from '../records/upstream.ts';
-import type { AlsoWritten } from './create.ts';
+import type { FurtherWrites } from './create.ts';
 
 /** A user of an upstream provider, verified by the connection's strategy. */
 export interface UpstreamUser {
@@ -27,5 +27,5 @@ export interface UpstreamUser {
   /** Whether second factors of a new user may come with their first login. */
   awaitsFactors?: boolean | undefined;
   /** Written with a new user, in the same batch. */
-  also?: AlsoWritten;
+  also?: FurtherWrites;
 }

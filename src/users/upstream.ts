@@ -10,8 +10,8 @@ import {
 } from '../records/identities.ts';
 import { UniqueKeyError } from '../store/contract.ts';
 import { updateUser } from './changes.ts';
-import { newUserWrites, unlessPasswordKept } from './create.ts';
-import { homeOf, type Identity, isLinked } from './identities.ts';
+import { newUserWrites, refuseStoredPassword } from './create.ts';
+import { type Identity, isLinked, originalUserId } from './identities.ts';
 import { attributesOf, type RootProfile, rootProfile } from './root-profile.ts';
 import type { UpstreamUser } from './upstream-user.ts';
 import type { User, UsersDependencies } from './user.ts';
@@ -48,15 +48,15 @@ async function create(
   const { email: _email, ...profile } = root;
   const addresses = addressesIn(root, unique);
   const identity = { connection, provider, upstreamId, addresses, unique };
-  const { user, identity: made } = newUserWrites(deps, { identity, profile: { ...profile, ...metadata } });
+  const { user, identity: record } = newUserWrites(deps, { identity, profile: { ...profile, ...metadata } });
   try {
     await deps.store.batch([
       { collection: 'users', insert: user },
       {
         collection: 'identities',
-        insert: { ...made, ...identityMembers(upstream, made), ...(awaitsFactors && { awaitsFactors }) },
+        insert: { ...record, ...identityMembers(upstream, record), ...(awaitsFactors && { awaitsFactors }) },
       },
-      ...(provider === DATABASE ? [unlessPasswordKept(user.id)] : []),
+      ...(provider === DATABASE ? [refuseStoredPassword(user.id)] : []),
       ...(upstream.also?.(user) ?? []),
     ]);
     return { user, isNew: true };
@@ -64,9 +64,9 @@ async function create(
     if (!(thrown instanceof UniqueKeyError)) throw thrown;
   }
   // A concurrent login has created the user, or a user of another connection has the id.
-  const sooner = await deps.store.collection('identities').get(made.id);
-  const theirs = sooner && (await deps.store.collection('users').get(sooner.user_id));
-  return theirs === undefined ? undefined : { user: theirs, isNew: false };
+  const existing = await deps.store.collection('identities').get(record.id);
+  const existingUser = existing && (await deps.store.collection('users').get(existing.user_id));
+  return existingUser === undefined ? undefined : { user: existingUser, isNew: false };
 }
 
 /** Updates the identity, and the user's record if the connection says so (`on_each_login`). */
@@ -77,7 +77,7 @@ async function refresh(
 ): Promise<User> {
   const profile = rootProfile(upstream);
   // The user's record follows only the identity that the user was created with.
-  const isRoot = !isLinked(identity) && homeOf(identity) === user.id;
+  const isRoot = !isLinked(identity) && originalUserId(identity) === user.id;
   const setsRoot = isRoot && upstream.rootAttributes === 'on_each_login';
   await deps.store.collection('identities').update(identity.id, (current) => ({
     ...current,

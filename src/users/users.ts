@@ -17,11 +17,11 @@ import { createCredentials, type PasswordCheck } from './credentials.ts';
 import {
   type ConnectionAddress,
   findByAddress,
-  homeOf,
   type Identity,
   idByAddress,
   identityByName,
   NOBODY,
+  originalUserId,
 } from './identities.ts';
 import { declineLink, linkUser, unlinkIdentity, updateLinked } from './linking.ts';
 import type { Login } from './login.ts';
@@ -78,7 +78,7 @@ export interface Users {
     userId: string | undefined,
     by?: { connection: NamedConnection; identifier: string },
   ): Promise<PasswordCheck>;
-  /** Returns whether a password is stored here for an identity. @param home of the identity ({@link homeOf}). */
+  /** Returns whether a password is stored here for an identity. @param home of the identity ({@link originalUserId}). */
   hasPassword(home: string): Promise<boolean>;
   /** Moves a user here from a custom database; see {@link moveUser}. */
   move(moved: MovedUser): ReturnType<typeof moveUser>;
@@ -88,7 +88,7 @@ export interface Users {
   credentialVersion(userId: string): Promise<number>;
   /**
    * Returns whether a password is one of the last `size`, including the present one.
-   * @param home the id under which the password is stored ({@link homeOf}).
+   * @param home the id under which the password is stored ({@link originalUserId}).
    */
   isUsedBefore(home: string, password: string, size: number): Promise<boolean>;
   /** Sets a password. @returns false if the credential does not have `how.version`; nothing is changed then. */
@@ -97,7 +97,7 @@ export interface Users {
    * Records that a user's password was set in a custom database.
    * @param home as for {@link isUsedBefore}. @param also written in the same batch.
    */
-  noteNewPassword(userId: string, home: string, also?: readonly Write[]): Promise<void>;
+  recordNewPassword(userId: string, home: string, also?: readonly Write[]): Promise<void>;
   /** Returns the identity with an identifier as typed, in one connection. */
   identityInConnection(connection: NamedConnection, identifier: string): Promise<Identity | undefined>;
   /** Makes another user's identities those of a user, and removes the other user; see {@link linkUser}. */
@@ -107,7 +107,7 @@ export interface Users {
   /** Records that the user of a login declined to be linked to another user; see {@link declineLink}. */
   declineLink(login: Pick<Login, 'userId' | 'connection'>, other: string): Promise<void>;
   /** Returns the write that records a login: its time, IP address and count. */
-  loginNote(userId: string, ip: string): Write;
+  loginWrite(userId: string, ip: string): Write;
   /**
    * Marks an e-mail address as verified, if the user still has it. If it was not verified before, the profile and
    * `user_metadata` are removed, as somebody else may have signed up with the address.
@@ -187,7 +187,7 @@ export function createUsers(deps: UsersDependencies): Users {
     verifyPassword: credentials.verify,
     passwordOf: async (userId, by) => {
       const identity = by && (await identityByName(store, by.connection, by.identifier));
-      return credentials.load(userId, identity && homeOf(identity));
+      return credentials.load(userId, identity && originalUserId(identity));
     },
     hasPassword: credentials.has,
     move: (moved) => moveUser(deps, credentials, moved),
@@ -200,10 +200,10 @@ export function createUsers(deps: UsersDependencies): Users {
     credentialVersion: credentials.version,
     isUsedBefore: credentials.isUsedBefore,
     setPassword: (userId, password, { home = userId, also = [], version } = {}) =>
-      credentials.set(userId, password, { home, also: [resetNote(userId, now), ...also], version }),
-    noteNewPassword: (userId, home, also = []) =>
-      credentials.clear(userId, home, [resetNote(userId, now), ...also]),
-    loginNote: (userId, ip) => loginNote(userId, ip, now),
+      credentials.set(userId, password, { home, also: [resetWrite(userId, now), ...also], version }),
+    recordNewPassword: (userId, home, also = []) =>
+      credentials.clear(userId, home, [resetWrite(userId, now), ...also]),
+    loginWrite: (userId, ip) => loginWrite(userId, ip, now),
     confirmEmail: (userId, email) => confirmEmail(deps, userId, email),
     releaseUnproved: (held) => releaseUnproved(deps, held),
     updateLinked: (userId, identityId, patch) => updateLinked(deps, userId, identityId, patch),
@@ -213,7 +213,7 @@ export function createUsers(deps: UsersDependencies): Users {
   };
 }
 
-function resetNote(userId: string, now: () => string): Write {
+function resetWrite(userId: string, now: () => string): Write {
   return {
     collection: 'users',
     update: userId,
@@ -221,7 +221,7 @@ function resetNote(userId: string, now: () => string): Write {
   };
 }
 
-function loginNote(userId: string, ip: string, now: () => string): Write {
+function loginWrite(userId: string, ip: string, now: () => string): Write {
   return {
     collection: 'users',
     update: userId,

@@ -1,6 +1,6 @@
 // Tokens of connected accounts, which applications get in exchange for a token of ours (docs/wire/token.md).
 import { expect } from 'chai';
-import { keepConnectedAccount } from '../../src/users/connected-accounts.ts';
+import { storeConnectedAccount } from '../../src/users/connected-accounts.ts';
 import { createAgent } from '../support/agent.ts';
 import { databaseUser } from '../support/database-user.ts';
 import { API, tenant as base, payload, token, WEB_CALLBACK } from '../support/flows.ts';
@@ -85,7 +85,11 @@ describe('the token of a connected account', () => {
     const given = { access_token: `of-${upstreamId}`, scope: 'files.read', expires_at, ...grant };
     // One after the other, with a clock that shows the order.
     const deps = { store: server.store, wallClock: () => Date.now() + ++connected };
-    return keepConnectedAccount(deps, userId, connection as never, { upstreamId, grant: given, asked: [] });
+    return storeConnectedAccount(deps, userId, connection as never, {
+      upstreamId,
+      grant: given,
+      requestedScopes: [],
+    });
   };
   const exchange = (subject_token: string, more: object = {}, client: object = web) =>
     token(agent(), {

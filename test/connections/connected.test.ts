@@ -1,6 +1,6 @@
 // The tokens of accounts that users have connected at an OpenID provider.
 import { expect } from 'chai';
-import { keepConnectedAccount } from '../../src/users/connected-accounts.ts';
+import { storeConnectedAccount } from '../../src/users/connected-accounts.ts';
 import { createAgent } from '../support/agent.ts';
 import { tenant, token, USER } from '../support/flows.ts';
 import { type OpenIdProvider, signingKey, startOpenIdProvider } from '../support/openid-provider.ts';
@@ -45,13 +45,13 @@ describe('the token of a connected account at an OpenID provider', () => {
     });
     const [connection] = await server.store.collection('connections').findBy('name', 'drive');
     const user = await server.users.findInConnection({ name: 'users' }, USER.email);
-    await keepConnectedAccount(
+    await storeConnectedAccount(
       { store: server.store, wallClock: Date.now },
       user?.id ?? '',
       connection as never,
       {
         upstreamId: 'ada',
-        asked: [],
+        requestedScopes: [],
         grant: { access_token: 'the-expired-one', refresh_token: 'refresh-r', expires_at: 1 },
       },
     );

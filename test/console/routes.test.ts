@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { consoleRoutes } from '../../src/console/feature.ts';
 import { rulesOf } from '../../src/console/page.ts';
 import { scopesOf } from '../../src/console/roles.ts';
-import { addressOf as pathOf } from '../../src/http/routes.ts';
+import { parseRouteKey as pathOf } from '../../src/http/routes.ts';
 import { managementApi } from '../../src/management/api.ts';
 import { ROLES } from '../../src/records/administrators.ts';
 import { type Agent, type AgentRequest, type Answer, createAgent, readForm } from '../support/agent.ts';

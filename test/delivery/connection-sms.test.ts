@@ -169,7 +169,7 @@ describe('an SMS connection with a provider of its own', () => {
         channel: 'sms',
         to: '+16505551234',
         text: 'Your code is 123456.',
-        about: {
+        source: {
           kind,
           notice: { to: '+16505551234', connection: { id: 'c', name: 'sms', strategy: 'sms', options } },
         },

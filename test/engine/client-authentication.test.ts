@@ -14,9 +14,9 @@ import { oauthShape, toAuthError } from '../../src/http/errors.ts';
 import { createChallenges } from '../../src/protection/challenges.ts';
 import { createEventBudget } from '../../src/protection/event-budget.ts';
 import { createLoginTickets } from '../../src/protection/login-tickets.ts';
+import { createCorrelation } from '../../src/runtime/correlation.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
-import { createTrail } from '../../src/runtime/trail.ts';
 import { createSigning } from '../../src/signing/signing.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { createEvents } from '../../src/tenant/events.ts';
@@ -64,7 +64,7 @@ describe('client authentication at our own endpoints', () => {
       clock: Date.now,
       wallClock: Date.now,
       random: systemRandom,
-      trail: createTrail(),
+      correlation: createCorrelation(),
       log,
       challenges,
       tickets: createLoginTickets(challenges, systemRandom),

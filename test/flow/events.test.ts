@@ -101,7 +101,7 @@ describe('log events', () => {
 
   it('are refused with an undeclared type', async () => {
     const { store } = server;
-    const budget = () => ({ isRecorded: true, leftOut: 0 });
+    const budget = () => ({ isRecorded: true, omitted: 0 });
     const log = createLog('silent');
     const events = createEvents({
       store,

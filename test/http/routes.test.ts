@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { readBody } from '../../src/http/body.ts';
 import { AuthError, oauthShape } from '../../src/http/errors.ts';
 import { createRouter } from '../../src/http/router.ts';
-import { bindRoutes, type Route, taking } from '../../src/http/routes.ts';
+import { bindRoutes, type Route, withBody } from '../../src/http/routes.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { tenant } from '../support/flows.ts';
 import { startServer } from '../support/server.ts';
@@ -23,7 +23,7 @@ describe('the router', () => {
   });
 
   /** Starts a server with routes. @returns its port. */
-  const listening = async (routes: Route[], mostAtOnce: number): Promise<number> => {
+  const listening = async (routes: Route[], maxConcurrent: number): Promise<number> => {
     const app = new Koa();
     app.use(
       createRouter(routes, {
@@ -37,7 +37,7 @@ describe('the router', () => {
         isLimit: (name) => name !== 'forgotten',
         takeLimit: async (ctx, name) => ctx.append('X-Limit', name),
         readBody: () => readBody(1_000),
-        mostAtOnce,
+        maxConcurrent,
       }),
     );
     const server = http.createServer(app.callback()).listen(0, '127.0.0.1');
@@ -45,8 +45,8 @@ describe('the router', () => {
     await once(server, 'listening');
     return (server.address() as AddressInfo).port;
   };
-  const served = async (routes: Route[], mostAtOnce = 10) => {
-    const port = await listening(routes, mostAtOnce);
+  const served = async (routes: Route[], maxConcurrent = 10) => {
+    const port = await listening(routes, maxConcurrent);
     return (path: string, init: RequestInit = {}) => fetch(`http://127.0.0.1:${port}${path}`, init);
   };
   const echo =
@@ -129,14 +129,18 @@ describe('the router', () => {
           handle: echo('a'),
           ...route,
         })),
-        { mostAtOnce: 1, isLimit: (name: string) => name !== 'forgotten', readBody: () => echo('') } as never,
+        {
+          maxConcurrent: 1,
+          isLimit: (name: string) => name !== 'forgotten',
+          readBody: () => echo(''),
+        } as never,
       );
     expect(both({}, {})).to.throw('GET /a is declared twice');
     expect(both({}, { methods: ['POST'], cors: 'any' })).to.throw('/a has two rules for other origins');
     expect(both({}, { path: '/b', limit: 'forgotten' })).to.throw(
       '/b has a limit that does not exist: forgotten',
     );
-    expect(both({}, { path: '/b', also: ['forgotten'] })).to.throw(
+    expect(both({}, { path: '/b', furtherLimits: ['forgotten'] })).to.throw(
       '/b has a limit that does not exist: forgotten',
     );
     expect(() => bindRoutes({ 'BREW /a': { ...common, handle: echo('a') } } as never, {})).to.throw(
@@ -153,8 +157,8 @@ describe('the router', () => {
           'POST /people': {
             ...common,
             limit: 'people',
-            also: ['all'],
-            ...taking(body, (_deps, ctx, { name }) => {
+            furtherLimits: ['all'],
+            ...withBody(body, (_deps, ctx, { name }) => {
               ctx.body = { name };
             }),
           },

@@ -7,7 +7,7 @@ const MODULE = new URL('../../src/runtime/idle-memory.ts', import.meta.url).href
 /** Prints the heap size with unneeded objects, MB; and again when the heap has shrunk. */
 const program = (begin: string) => `
   import { getHeapStatistics } from 'node:v8';
-  import { shrinkHeapWhenQuiet } from '${MODULE}';
+  import { shrinkHeapWhenIdle } from '${MODULE}';
   const size = () => getHeapStatistics().total_heap_size / 1e6;
   let kept = Array.from({ length: 400_000 }, (_, at) => ({ at, text: [at] }));
   const large = size();
@@ -23,7 +23,7 @@ const program = (begin: string) => `
 /** Prints the heap size before and after many objects with a short lifetime, MB. */
 const BUSY = `
   import { getHeapStatistics } from 'node:v8';
-  import { collectSooner } from '${MODULE}';
+  import { limitHeapGrowth } from '${MODULE}';
   const some = (count) => Array.from({ length: count }, (_, at) => ({ at, text: [at] }));
   const kept = some(300_000);
   const most = () => {
@@ -39,7 +39,7 @@ const BUSY = `
     return largest;
   };
   const before = most();
-  collectSooner();
+  limitHeapGrowth();
   console.log(JSON.stringify({ before, after: most(), kept: kept.length }));
 `;
 
@@ -68,10 +68,10 @@ describe('the memory of a quiet process', () => {
   };
 
   it('is given back, and the function that does it stays hidden', () =>
-    isGivenBack('shrinkHeapWhenQuiet(100, 2 ** 30)'));
+    isGivenBack('shrinkHeapWhenIdle(100, 2 ** 30)'));
   it('is given back sooner after a start, even when requests followed it', () =>
     isGivenBack(`
-      shrinkHeapWhenQuiet(2 ** 30, 100);
+      shrinkHeapWhenIdle(2 ** 30, 100);
       for (const end = Date.now() + 300; Date.now() < end; );
     `));
 });

@@ -3,9 +3,9 @@ import { createWaitingList } from '../../src/protection/waiting.ts';
 import { seeded } from '../support/seeded.ts';
 
 describe('the waiting list', () => {
-  const list = (most = 5, mostOfAddress = 3) => {
+  const list = (max = 5, maxOfAddress = 3) => {
     let now = 0;
-    const limits = { most, mostOfAddress, ttlSeconds: 60 };
+    const limits = { max, maxOfAddress, ttlSeconds: 60 };
     return { ...createWaitingList(limits, () => now), pass: (seconds: number) => (now += seconds * 1000) };
   };
 

@@ -1,6 +1,6 @@
 // All pages of the console that links lead to, one for each route, found by following links from the overview.
 import { consoleRoutes } from '../../src/console/feature.ts';
-import { addressOf } from '../../src/http/routes.ts';
+import { parseRouteKey } from '../../src/http/routes.ts';
 
 /** A page that was found: the pattern of its route, and its path. */
 export interface FoundPage {
@@ -12,7 +12,7 @@ export interface FoundPage {
 function routeFinder(): (path: string) => string | undefined {
   const routes = Object.keys(consoleRoutes)
     .filter((key) => key.startsWith('GET '))
-    .map((key) => addressOf(key).path)
+    .map((key) => parseRouteKey(key).path)
     .map((path) => ({ path, test: new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`) }))
     .sort((a, b) => a.path.split(':').length - b.path.split(':').length);
   return (path) => routes.find(({ test }) => test.test(path))?.path;

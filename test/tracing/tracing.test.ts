@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { isTracingAsked } from '../../src/runtime/tracing.ts';
+import { isTracingEnabled } from '../../src/runtime/tracing.ts';
 import { createAgent } from '../support/agent.ts';
 import { builtProgram } from '../support/built.ts';
 import { runServer } from '../support/process.ts';
@@ -126,10 +126,10 @@ describe('traces', () => {
 
   it('are requested in the words of the specification', () => {
     const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
-    expect(isTracingAsked({})).to.equal(false);
-    expect(isTracingAsked(endpoint)).to.equal(true);
-    expect(isTracingAsked({ ...endpoint, OTEL_SDK_DISABLED: 'True' })).to.equal(false);
-    expect(isTracingAsked({ ...endpoint, OTEL_TRACES_EXPORTER: 'none' })).to.equal(false);
-    expect(isTracingAsked({ OTEL_TRACES_EXPORTER: '' })).to.equal(false);
+    expect(isTracingEnabled({})).to.equal(false);
+    expect(isTracingEnabled(endpoint)).to.equal(true);
+    expect(isTracingEnabled({ ...endpoint, OTEL_SDK_DISABLED: 'True' })).to.equal(false);
+    expect(isTracingEnabled({ ...endpoint, OTEL_TRACES_EXPORTER: 'none' })).to.equal(false);
+    expect(isTracingEnabled({ OTEL_TRACES_EXPORTER: '' })).to.equal(false);
   });
 });

@@ -4,7 +4,7 @@
 import type { Context } from 'koa';
 import { admissionOf } from '../../engine/admission.ts';
 import { isAdministratorId } from '../../records/administrators.ts';
-import { mayBeAnothers } from '../../users/linking.ts';
+import { mayBelongToAnother } from '../../users/linking.ts';
 import type { User } from '../../users/user.ts';
 import { type Actor, FRESH_SECONDS, requireFreshLogin } from '../actor.ts';
 import type { AccountLoginDependencies } from './login.ts';
@@ -32,7 +32,7 @@ export function allowsLinking(
   { user }: { user: User },
 ): boolean {
   const { account_linking } = config.settings().tenant;
-  return account_linking === 'suggest' && !isAdministratorId(user.id) && !mayBeAnothers(user);
+  return account_linking === 'suggest' && !isAdministratorId(user.id) && !mayBelongToAnother(user);
 }
 
 /**

@@ -75,7 +75,7 @@ export async function startAccountSession(
     ttlSeconds: OPEN_SECONDS,
     data: { ...session },
   });
-  COOKIE.give(ctx, secret);
+  COOKIE.set(ctx, secret);
 }
 
 /** Ends the session that {@link startAccountSession} began. */
@@ -85,7 +85,7 @@ export async function endAccountSession(
 ): Promise<void> {
   const secret = COOKIE.secret(ctx);
   if (secret === undefined) return;
-  COOKIE.forget(ctx);
+  COOKIE.clear(ctx);
   await challenges.spendTicket(PURPOSE, secret);
 }
 

@@ -2,7 +2,7 @@
 import type { SessionDirectory, SessionView } from '../../engine/session-directory.ts';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
-import { type ShowTime, timesOf } from '../../pages/times.ts';
+import { type FormatTime, timesOf } from '../../pages/times.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { type NoticeDependencies, recordChange } from './notices.ts';
 import { type AccountPageDependencies, back, formRoute, pageRoute, renderAccount } from './page.ts';
@@ -54,7 +54,7 @@ export const sessionsRoutes: RouteDeclarations<SessionsPageDependencies> = {
 async function sessionModel(
   { config }: SessionsPageDependencies,
   session: SessionView,
-  { sid, time }: { sid: string; time: ShowTime },
+  { sid, time }: { sid: string; time: FormatTime },
 ) {
   const { id, device, created_at, last_interacted_at, clients } = session;
   const names = await Promise.all(

@@ -1,7 +1,7 @@
 // Connected accounts that result from logins: if a connection is configured so, applications may use the tokens of a login.
 import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
-import { keepConnectedAccount } from '../../users/connected-accounts.ts';
+import { storeConnectedAccount } from '../../users/connected-accounts.ts';
 import type { UpstreamIdentity } from '../redirect.ts';
 import type { Upstream } from '../upstream/begin.ts';
 import { sharesLoginTokens } from './purposes.ts';
@@ -16,7 +16,11 @@ export async function keepLoginTokens(
   if (!sharesLoginTokens(connection) || strategy.refresh === undefined) return;
   if (grant?.access_token === undefined) return;
   const { store } = deps;
-  const kept = await keepConnectedAccount(deps, userId, connection, { upstreamId, grant, asked: [] });
+  const kept = await storeConnectedAccount(deps, userId, connection, {
+    upstreamId,
+    grant,
+    requestedScopes: [],
+  });
   // If the user or the connection was deleted meanwhile, that deletion did not see the new account.
   const [user, there] = await Promise.all([
     store.collection('users').get(userId),

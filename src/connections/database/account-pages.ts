@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { askerOf } from '../../engine/action-event.ts';
 import type { HostedDependencies } from '../../flow/request-page.ts';
 import { formFields } from '../../http/body-fields.ts';
-import { markBrowser } from '../../http/browser.ts';
+import { nameBrowser } from '../../http/browser.ts';
 import { AuthError, linkExpired } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
@@ -188,7 +188,7 @@ async function showReset(
 
 /** Returns the IP address and the browser of a request. Sets the browser's cookie if it has none. */
 export function callerOf({ random }: { random: Random }, ctx: Context): Caller {
-  return { ip: ctx.ip, ...markBrowser(ctx, random) };
+  return { ip: ctx.ip, ...nameBrowser(ctx, random) };
 }
 
 /** Redirects with 303 after a POST (RFC 9110 §15.4.4). */

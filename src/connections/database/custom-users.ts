@@ -10,7 +10,7 @@ import type { Leases } from '../../store/leases.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Asker } from '../../users/asker.ts';
 import type { Profile } from '../../users/create.ts';
-import { homeOf, type Identity, isLinked } from '../../users/identities.ts';
+import { type Identity, isLinked, originalUserId } from '../../users/identities.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import type { CustomDatabases } from './custom.ts';
@@ -61,7 +61,7 @@ export function withCustomDatabases(users: Users, deps: CustomUsersDependencies)
     setPassword: async (userId, password, how = {}) => {
       const { home = userId, asker, also, version } = how;
       const identities = await users.identitiesOf(userId);
-      const identity = identities.find((one) => homeOf(one) === home);
+      const identity = identities.find((one) => originalUserId(one) === home);
       const connection = await databaseKeeping(deps, identity);
       if (identity === undefined || connection === undefined) return users.setPassword(userId, password, how);
       const asked = { ...askedOf(connection, asker), identifier: identity.email ?? identity.username ?? '' };
@@ -71,7 +71,7 @@ export function withCustomDatabases(users: Users, deps: CustomUsersDependencies)
         isSame = version === undefined || (await users.credentialVersion(userId)) === version;
         if (!isSame) return;
         await deps.customDatabases.changePassword(asked, password);
-        await users.noteNewPassword(userId, home, also);
+        await users.recordNewPassword(userId, home, also);
       });
       return isSame;
     },

@@ -39,7 +39,7 @@ export const legacyShape: ErrorShape = (ctx: Context, error: AuthError): void =>
   ctx.body = body;
 };
 
-legacyShape.described = {
+legacyShape.schema = {
   name: 'DatabaseError',
   body: z.object({
     error: z.string().optional(),

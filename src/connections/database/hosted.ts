@@ -10,7 +10,7 @@ import {
   tooManyAlert,
 } from '../../flow/request-page.ts';
 import { formFields } from '../../http/body-fields.ts';
-import { markBrowser } from '../../http/browser.ts';
+import { nameBrowser } from '../../http/browser.ts';
 import { AuthError } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import type { Connection } from '../../records/collections.ts';
@@ -144,7 +144,7 @@ async function postLogin(
       connection,
       identifier: username,
       credentials: password,
-      caller: { ip: ctx.ip, browser: markBrowser(ctx, deps.random).browser },
+      caller: { ip: ctx.ip, browser: nameBrowser(ctx, deps.random).browser },
       organization: page.organization,
     });
     await deps.finish.login(ctx, page.pending, login);

@@ -118,7 +118,7 @@ export async function challengeReset(
   if (redirect !== undefined || factors !== undefined) {
     const { progress } = outcome;
     await keep({ allowed: kept.allowed, given, step, ...(progress && { progress }) });
-    LINK.give(ctx, ticket);
+    LINK.set(ctx, ticket);
   }
   if (redirect !== undefined) {
     const url = new URL(redirect);

@@ -11,7 +11,7 @@ import type { DatabaseOptions } from '../../records/tenant.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Asker } from '../../users/asker.ts';
-import { homeOf } from '../../users/identities.ts';
+import { originalUserId } from '../../users/identities.ts';
 import { newPasswordRefusal, type PasswordRefusal } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
@@ -85,7 +85,7 @@ export async function openReset(
   if (version !== undefined && (await deps.users.credentialVersion(user.id)) !== version) return undefined;
   return {
     user,
-    home: homeOf(identity),
+    home: originalUserId(identity),
     connection,
     options: databaseOptions(connection),
     verifiedChallenge,

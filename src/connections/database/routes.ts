@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import { askerOf } from '../../engine/action-event.ts';
 import { languagesOf } from '../../http/languages.ts';
-import { type RouteDeclarations, taking } from '../../http/routes.ts';
+import { type RouteDeclarations, withBody } from '../../http/routes.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Connection } from '../../records/collections.ts';
 import { normalizeEmail } from '../../records/email.ts';
@@ -37,10 +37,10 @@ const api = { limit: 'other', cors: 'applications', errors: legacyShape } as con
 export const databaseRoutes: RouteDeclarations<DatabaseDependencies> = {
   'POST /dbconnections/signup': {
     ...api,
-    also: ['signup'],
+    furtherLimits: ['signup'],
     summary: 'Sign up',
     answers: { 200: { description: 'The new user, with its id', body: signUpAnswer } },
-    ...taking(signUpBody, handleSignUp),
+    ...withBody(signUpBody, handleSignUp),
   },
   'POST /dbconnections/change_password': {
     ...api,
@@ -52,7 +52,7 @@ export const databaseRoutes: RouteDeclarations<DatabaseDependencies> = {
         type: 'text/html',
       },
     },
-    ...taking(changePasswordBody, handleChangePassword),
+    ...withBody(changePasswordBody, handleChangePassword),
   },
 };
 

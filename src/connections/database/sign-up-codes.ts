@@ -9,7 +9,7 @@ import {
   tooManyAlert,
 } from '../../flow/request-page.ts';
 import { formFields } from '../../http/body-fields.ts';
-import { markBrowser } from '../../http/browser.ts';
+import { nameBrowser } from '../../http/browser.ts';
 import { AuthError } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import { addressKey } from '../../protection/addresses.ts';
@@ -112,7 +112,7 @@ async function send(
     connection: codesOf(connection, kind, true),
     address,
     session: { purpose: PURPOSE, data: { address, uid: page.pending.uid }, isFor: () => true },
-    caller: { ip: ctx.ip, ...markBrowser(ctx, deps.random) },
+    caller: { ip: ctx.ip, ...nameBrowser(ctx, deps.random) },
     languages: requestLanguages(ctx, page),
   });
   const now = { ...waiting, session: session ?? '' };
@@ -169,7 +169,7 @@ async function isRight(
   const { address } = provedNow(waiting);
   const attempt = {
     ip: ctx.ip,
-    ...markBrowser(ctx, random),
+    ...nameBrowser(ctx, random),
     connection: connection.name,
     identifier: address,
   };

@@ -31,7 +31,7 @@ export function signUpAsker(
 /** Returns what the page shows if the tenant's own code refuses a user or failed. @throws any other error, unchanged. */
 export function refusedByCode(thrown: unknown): { status: number; alert: string; said?: string | undefined } {
   const refused = { status: 400, alert: 'signup.refused' };
-  if (thrown instanceof RegistrationRefused) return { ...refused, said: thrown.said };
+  if (thrown instanceof RegistrationRefused) return { ...refused, said: thrown.userMessage };
   if (!(thrown instanceof AuthError)) throw thrown;
   if (thrown.error === 'temporarily_unavailable') return { status: thrown.status, alert: 'login.busy' };
   if (thrown.status !== 400) throw thrown;

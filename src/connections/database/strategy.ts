@@ -9,7 +9,7 @@ import {
   takesSignUps,
 } from '../../records/database-options.ts';
 import type { PasswordCheck } from '../../users/credentials.ts';
-import { homeOf, NOBODY } from '../../users/identities.ts';
+import { NOBODY, originalUserId } from '../../users/identities.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
 import { widgetPolicy } from '../../users/password-policy.ts';
 import type { User } from '../../users/user.ts';
@@ -73,7 +73,7 @@ async function hasPassword(
   { connection, identifier }: { connection: Connection; identifier: string },
 ): Promise<boolean> {
   const identity = await users.identityInConnection(connection, identifier);
-  return identity !== undefined && users.hasPassword(homeOf(identity));
+  return identity !== undefined && users.hasPassword(originalUserId(identity));
 }
 
 async function proveHere(

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import type { Deliveries } from '../../delivery/deliveries.ts';
 import type { Messages } from '../../delivery/messages.ts';
 import { formFields } from '../../http/body-fields.ts';
-import { markBrowser } from '../../http/browser.ts';
+import { nameBrowser } from '../../http/browser.ts';
 import type { Csrf } from '../../http/csrf.ts';
 import { linkExpired } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
@@ -172,7 +172,7 @@ async function unblock(
   const user =
     verifiedChallenge?.userId === undefined ? undefined : await users.get(verifiedChallenge.userId);
   if (verifiedChallenge === undefined || user === undefined) throw linkExpired();
-  const caller = { ip: ctx.ip, ...markBrowser(ctx, random) };
+  const caller = { ip: ctx.ip, ...nameBrowser(ctx, random) };
   await attempts.unlock(String(verifiedChallenge.data.connection), user, caller);
   await views.page(ctx, 'account/done', { done: 'unblock.done' });
 }

@@ -7,7 +7,7 @@ import { waitsForLogin } from '../../flow/next.ts';
 import type { HostedDependencies } from '../../flow/request-page.ts';
 import { tenantName } from '../../flow/widget.ts';
 import { bodyTexts } from '../../http/body-fields.ts';
-import { markBrowser } from '../../http/browser.ts';
+import { nameBrowser } from '../../http/browser.ts';
 import { AuthError } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import type { LoginTickets } from '../../protection/login-tickets.ts';
@@ -47,7 +47,7 @@ async function verify(deps: UsernamePasswordDependencies, ctx: Context): Promise
     realm: sent || undefined,
   });
   await deps.limitLogin(ctx, connection, identifier);
-  const { browser } = markBrowser(ctx, deps.random);
+  const { browser } = nameBrowser(ctx, deps.random);
   const login = await strategy.prove(deps, {
     clientId,
     connection,

@@ -14,7 +14,7 @@ import { UniqueKeyError } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { DatabaseUser } from '../../users/database-user.ts';
-import { homeOf, type Identity, isLinked, primaryIdentity } from '../../users/identities.ts';
+import { type Identity, isLinked, originalUserId, primaryIdentity } from '../../users/identities.ts';
 import { usernameRefusal } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
@@ -80,7 +80,7 @@ async function ofConnection(
   if (identity === undefined || user === undefined || identity.provider !== connection.strategy)
     throw invalid('The user does not exist.');
   refuseBlocked(user);
-  const isOwn = !isLinked(identity) && homeOf(identity) === user.id;
+  const isOwn = !isLinked(identity) && originalUserId(identity) === user.id;
   const changed =
     named.updateBehavior === 'replace' && isOwn
       ? await deps.users.update(user.id, replaced(user, named.attributes))

@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import { AuthError, oauthShape } from '../../http/errors.ts';
 import { CLIENT_FIELDS, optional } from '../../http/parameter-schemas.ts';
-import { type RouteDeclarations, taking } from '../../http/routes.ts';
+import { type RouteDeclarations, withBody } from '../../http/routes.ts';
 import type { Client, Connection } from '../../records/collections.ts';
 import { passkeyOptions } from '../../records/database-options.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -56,15 +56,15 @@ export const passkeyRoutes: RouteDeclarations<PasskeyRoutesDependencies> = {
     summary: 'Begin a login with a passkey',
     security: ['client'],
     answers: { 200: { description: 'The options for the authenticator', body: answer } },
-    ...taking(challengeBody, beginLogin),
+    ...withBody(challengeBody, beginLogin),
   },
   'POST /passkey/register': {
     ...api,
-    also: ['signup'],
+    furtherLimits: ['signup'],
     summary: 'Begin to sign up with a passkey',
     security: ['client'],
     answers: { 200: { description: 'The options for the authenticator', body: answer } },
-    ...taking(registerBody, beginSignUp),
+    ...withBody(registerBody, beginSignUp),
   },
 };
 

@@ -15,7 +15,7 @@ import {
   tooManyAlert,
 } from '../../flow/request-page.ts';
 import { formFields } from '../../http/body-fields.ts';
-import { markBrowser } from '../../http/browser.ts';
+import { nameBrowser } from '../../http/browser.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Languages } from '../../http/languages.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
@@ -106,7 +106,7 @@ async function sendCode(deps: PasswordlessPagesDependencies, ctx: Context, at: O
   const again = (alert: string, status: number) =>
     showAddress(deps, ctx, at, { address: given, alert }, status);
   if (address === undefined) return again(`passwordless.${connection.strategy.name}.invalid`, 400);
-  const caller = { ip: ctx.ip, ...markBrowser(ctx, deps.random) };
+  const caller = { ip: ctx.ip, ...nameBrowser(ctx, deps.random) };
   const subject = subjectOf(page.client.client_id, connection.record, address);
   const cooling = await refusalOf(
     deps.rateLimits.take(ctx, 'passwordlessResend', `${subject}\n${addressKey(ctx.ip)}`),
@@ -160,7 +160,7 @@ async function useCode(deps: PasswordlessPagesDependencies, ctx: Context, at: Op
   if (secret === '') return again('passwordless.missing', 400);
   try {
     const clientId = page.client.client_id;
-    const caller = { ip: ctx.ip, ...markBrowser(ctx, deps.random) };
+    const caller = { ip: ctx.ip, ...nameBrowser(ctx, deps.random) };
     const visitor = anonymousSessionPart(page.pending.params);
     const asker = { ...askerOf(ctx, clientId), visitor };
     const { codeSession } = page.pending.remembered;
@@ -171,7 +171,7 @@ async function useCode(deps: PasswordlessPagesDependencies, ctx: Context, at: Op
         : await proveSession(deps, { clientId, session, code: secret, caller, askedBy: () => asker });
     await deps.finish.login(ctx, page.pending, login);
   } catch (thrown) {
-    if (thrown instanceof RegistrationRefused) return again('signup.refused', 400, thrown.said);
+    if (thrown instanceof RegistrationRefused) return again('signup.refused', 400, thrown.userMessage);
     const alert = thrown instanceof AuthError ? alertOf(thrown, connection) : undefined;
     if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
     await again(alert, thrown.status === 403 ? 400 : thrown.status);

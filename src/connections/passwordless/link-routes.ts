@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { askerOf } from '../../engine/action-event.ts';
 import type { AuthorizationEndpoint } from '../../engine/authorize.ts';
 import { bodyObject, type Fields, requiredField, textField, textsOf } from '../../http/body-fields.ts';
-import { markBrowser } from '../../http/browser.ts';
+import { nameBrowser } from '../../http/browser.ts';
 import type { Csrf } from '../../http/csrf.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Views } from '../../pages/views.ts';
@@ -93,7 +93,7 @@ async function follow(
   ctx.set('Cache-Control', 'no-store');
   try {
     await deps.rateLimits.takeFrom(ctx, 'passwordlessVerify');
-    const caller = { ip: ctx.ip, ...markBrowser(ctx, deps.random) };
+    const caller = { ip: ctx.ip, ...nameBrowser(ctx, deps.random) };
     const { client_id: clientId } = client;
     const asker = askerOf(ctx, clientId, params);
     const login = await redeem(deps, { clientId, connection, address, secret, caller, asker });

@@ -1,6 +1,6 @@
 // Passwordless links: their URLs, and which browsers need not confirm them (docs/wire/passwordless.md).
 import type { Context } from 'koa';
-import { browserOf, markBrowser, type NamedBrowser } from '../../http/browser.ts';
+import { browserOf, type NamedBrowser, nameBrowser } from '../../http/browser.ts';
 import { callerKeys } from '../../protection/callers.ts';
 import { type Challenges, isTicket } from '../../protection/challenges.ts';
 import { authenticationMethod } from '../../records/client-authentication.ts';
@@ -62,7 +62,7 @@ export function startingBrowser(
 ): NamedBrowser | undefined {
   const origin = ctx.get('Origin');
   const isOurs = origin === new URL(baseUrl).origin || isOriginOf(client, origin);
-  return isOurs && ctx.is('json') ? markBrowser(ctx, random) : undefined;
+  return isOurs && ctx.is('json') ? nameBrowser(ctx, random) : undefined;
 }
 
 /** A link that a browser has followed. */

@@ -61,13 +61,13 @@ export interface StartRequest {
 
 /** Errors whose codes name the field, `bad.<field>`, as the hosted service's do. */
 export const FIELD_ERRORS: FieldErrors = {
-  noObject: () => new AuthError(400, 'bad.request', 'The request body must be an object.'),
+  notObject: () => new AuthError(400, 'bad.request', 'The request body must be an object.'),
   missing: (name) => new AuthError(400, `bad.${name}`, `Missing required property: ${name}`),
   invalid: (name, value) => {
     const fault = typeof value === 'string' ? 'too long' : `invalid type: ${typeOf(value)} (expected string)`;
     return new AuthError(400, `bad.${name}`, `error in ${name} - ${fault}`);
   },
-  longest: 2048,
+  maxLength: 2048,
 };
 
 /**

@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import { bodyObject, requiredField, textsOf } from '../../http/body-fields.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
-import { type RouteDeclarations, taking } from '../../http/routes.ts';
+import { type RouteDeclarations, withBody } from '../../http/routes.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Store } from '../../store/contract.ts';
 import { sharedSecret } from '../../store/shared-secret.ts';
@@ -49,13 +49,13 @@ export const passwordlessRoutes: RouteDeclarations<PasswordlessDependencies> = {
   },
   'POST /otp/challenge': {
     ...api,
-    also: ['passwordlessStart'],
+    furtherLimits: ['passwordlessStart'],
     summary: 'Send a code for a login, or a sign-up, in a database connection',
     security: ['client'],
     answers: {
       200: { description: 'Sent; the answer is the same if nothing was sent', body: sessionAnswer },
     },
-    ...taking(sessionBody, handleSession),
+    ...withBody(sessionBody, handleSession),
   },
   'POST /passwordless/verify': {
     ...api,

@@ -80,7 +80,7 @@ export function passwordlessStrategy({ wrong: description, ...traits }: Traits):
         // A user who was removed since the code was sent is not created again if sign-up is disabled.
         const identity = { connection: connection.name, provider: name, kind, address };
         const mayCreate = !disable_signup;
-        const proved = await users.whoProved({ ...identity, mayCreate, seen: { user: seen }, asker });
+        const proved = await users.whoProved({ ...identity, mayCreate, lookup: { user: seen }, asker });
         if (proved === undefined) return undefined;
         const { user, isNew } = proved;
         const at = { client_id: clientId, connection: connection.name, user_name: address, ip: caller.ip };

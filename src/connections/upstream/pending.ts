@@ -53,7 +53,7 @@ const TTL = 3600;
 /** Seconds. */
 const OUTCOME_TTL = 120;
 /** Limits on the number of waiting logins, because anybody can begin one. */
-const WAITING = { most: 10_000, mostOfAddress: 600, ttlSeconds: TTL };
+const WAITING = { max: 10_000, maxOfAddress: 600, ttlSeconds: TTL };
 
 /**
  * The cookie that binds a login to its browser. SameSite is `None` because providers may answer by a form that their page
@@ -74,7 +74,7 @@ export function pendingLogins(deps: { challenges: Challenges; clock: Clock; rand
   const take = async <T>(ctx: Context, purpose: string, ticket: string): Promise<T | undefined> => {
     const kept = (await challenges.peekTicket<T & Bound>(purpose, ticket))?.data;
     // The browser is checked before the ticket is used up, so that another browser cannot end the login.
-    if (kept === undefined || !BROWSER.bringsHashed(ctx, kept.browser)) return undefined;
+    if (kept === undefined || !BROWSER.matchesHash(ctx, kept.browser)) return undefined;
     return (await challenges.spendTicket(purpose, ticket)) === undefined ? undefined : kept;
   };
   return {
@@ -82,7 +82,7 @@ export function pendingLogins(deps: { challenges: Challenges; clock: Clock; rand
       const pending = { ...login, nonce: secret(random), codeVerifier: secret(random) };
       const gone = waiting.add(login.uid, ctx.ip);
       await Promise.all(gone.map((uid) => challenges.discard(STATE, uid)));
-      const data = { ...pending, browser: sha256(BROWSER.keep(ctx, random)) };
+      const data = { ...pending, browser: sha256(BROWSER.ensure(ctx, random)) };
       const issued = await challenges.issueTicket({
         purpose: STATE,
         subject: login.uid,
@@ -97,7 +97,7 @@ export function pendingLogins(deps: { challenges: Challenges; clock: Clock; rand
       return kept;
     },
     keepOutcome: async (ctx, uid, outcome) => {
-      const data = { ...outcome, uid, browser: sha256(BROWSER.keep(ctx, random)) };
+      const data = { ...outcome, uid, browser: sha256(BROWSER.ensure(ctx, random)) };
       const userId = 'login' in outcome ? outcome.login.userId : undefined;
       const kept = { purpose: OUTCOME, subject: uid, ttlSeconds: OUTCOME_TTL, data, userId };
       return (await challenges.issueTicket(kept)).secret;

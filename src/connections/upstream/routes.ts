@@ -32,7 +32,7 @@ export const upstreamRoutes: RouteDeclarations<UpstreamRouteDependencies> = {
   [`GET ${CALLBACK}` as const]: { ...PAGE, handle: (deps, ctx) => comeBack(deps, ctx, textsOf(ctx.query)) },
   [`POST ${CALLBACK}` as const]: {
     ...PAGE,
-    bodies: { largest: LARGEST_ANSWER },
+    bodies: { maxBytes: LARGEST_ANSWER },
     handle: (deps, ctx) =>
       isLoginForm(ctx) ? takeLoginForm(deps, ctx) : comeBack(deps, ctx, bodyTexts(ctx)),
   },

@@ -8,7 +8,7 @@ const NEAR = 600_000;
 
 /**
  * Reports whether a transaction is a login in the browser: its ids are longer than those of requests
- * (runtime/trail.ts).
+ * (runtime/correlation.ts).
  */
 const isOfLogin = (transaction: string): boolean => transaction.length > 20;
 

@@ -45,7 +45,7 @@ export const transferRoutes: RouteDeclarations<UsersDependencies> = {
     {
       scopes: SCOPES,
       isDangerous: true,
-      file: { largest: LARGEST_FILE, tooLarge: 'The file is larger than 500 kB.' },
+      file: { maxBytes: LARGEST_FILE, tooLarge: 'The file is larger than 500 kB.' },
     },
     (deps, ctx, session) => {
       requireRight(rightsOf(session).import);

@@ -1,5 +1,5 @@
 // Formats users for pages.
-import type { ShowTime } from '../../pages/times.ts';
+import type { FormatTime } from '../../pages/times.ts';
 
 /** A user as returned by the Management API, with the members that the pages read. */
 export interface UserAnswer {
@@ -55,7 +55,7 @@ export function initialOf(name: string): string {
 }
 
 /** Returns a row of the list. */
-export function rowOf(user: UserAnswer, time: ShowTime): object {
+export function rowOf(user: UserAnswer, time: FormatTime): object {
   const name = nameOf(user);
   const address = user.email ?? user.phone_number ?? user.username;
   return {

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { ANONYMOUS_TRANSFER, issueTransfer, TRANSFER_SECONDS } from '../../engine/anonymous-transfer.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
 import { CLIENT_FIELDS, optional, required } from '../../http/parameter-schemas.ts';
-import { type RouteDeclarations, taking } from '../../http/routes.ts';
+import { type RouteDeclarations, withBody } from '../../http/routes.ts';
 import type { Challenges } from '../../protection/challenges.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import type { Events } from '../../tenant/events.ts';
@@ -72,14 +72,14 @@ export const anonymousRoutes: RouteDeclarations<AnonymousDependencies> = {
         body: z.union([tokenAnswer, transferAnswer]),
       },
     },
-    ...taking(tokenBody, giveTokens),
+    ...withBody(tokenBody, giveTokens),
   },
   'POST /anonymous/logout': {
     ...api,
     summary: 'End the session of a visitor; the application deletes the session token',
     bodyTypes: ['json'],
     answers: { 204: 'Accepted; the server stores nothing about the session' },
-    ...taking(logoutBody, endSession),
+    ...withBody(logoutBody, endSession),
   },
 };
 

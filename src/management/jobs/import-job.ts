@@ -4,7 +4,7 @@ import { importRules } from '../../records/database-attributes.ts';
 import { customDatabase, databaseOptions } from '../../records/database-options.ts';
 import type { Store, Write } from '../../store/contract.ts';
 import { FileFault, readFile } from '../../users/transfer/file.ts';
-import { type ImportDependencies, type Imported, importUsers } from '../../users/transfer/import.ts';
+import { type ImportDependencies, type ImportOutcome, importUsers } from '../../users/transfer/import.ts';
 import { type Job, JobFault, type Jobs, partWrite, type Step } from './jobs.ts';
 
 /** Number of users that one step imports: few, so that logins do not wait long for the store. */
@@ -27,7 +27,7 @@ export async function importStep(deps: ImportJobDependencies, job: Job, jobs: Jo
       throw new JobFault('The connection does not exist.', { name: 'connection' });
     const { processed, upsert = false } = current;
     const some = users.slice(processed, processed + USERS_PER_STEP);
-    const note = (outcome: Imported): Write[] => [
+    const note = (outcome: ImportOutcome): Write[] => [
       ...(outcome.failed.length === 0
         ? []
         : [partWrite(current, 'errors', processed, JSON.stringify(outcome.failed))]),

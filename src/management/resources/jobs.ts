@@ -185,7 +185,7 @@ export const jobCalls: Call<JobsDependencies>[] = [
     summary: 'Create import users job',
     file: {
       field: 'users',
-      largest: LARGEST_FILE,
+      maxBytes: LARGEST_FILE,
       tooLarge: `Payload content length greater than maximum allowed: ${LARGEST_FILE}`,
     },
     body: importBody,

@@ -1,6 +1,6 @@
 // The time by the database's clock, which all processes that use it share; their own clocks may differ.
 import type { Logger } from 'pino';
-import { type Clock, unmovedClock } from '../../runtime/clock.ts';
+import { type Clock, realClock } from '../../runtime/clock.ts';
 
 export interface DatabaseTime {
   /** Epoch milliseconds. */
@@ -29,7 +29,7 @@ interface TimeOptions {
 }
 
 /** Returns the database's time, computed from its last answer and the time since. */
-export function databaseTime({ wallClock, machineClock = unmovedClock, log }: TimeOptions): DatabaseTime {
+export function databaseTime({ wallClock, machineClock = realClock, log }: TimeOptions): DatabaseTime {
   let last: { said: number; at: number } | undefined;
   let isFar = false;
   return {

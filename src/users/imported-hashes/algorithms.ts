@@ -5,10 +5,10 @@ import { promisify } from 'node:util';
 import { verify as argon2Verify } from '@node-rs/argon2';
 import bcrypt from 'bcryptjs';
 import {
+  assertHash,
   type CustomHash,
   DIGEST_BYTES,
   decoded,
-  demand,
   digestOf,
   hashBytes,
   hmacOf,
@@ -28,14 +28,14 @@ const derive = promisify(pbkdf2);
 const deriveScrypt = promisify<string | Buffer, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
 /** The shortest and the longest derived key, bytes. Too many passwords match a shorter one. */
-const SHORTEST_KEY = 16;
-const LONGEST_KEY = 256;
+const MIN_KEY_BYTES = 16;
+const MAX_KEY_BYTES = 256;
 
 /** The bytes that bcrypt hashes, including a salt before the password. */
 const BCRYPT_BYTES = 72;
 /** The bytes that a salt must leave for the password. */
-const BCRYPT_LEFT = 16;
-const MOST_ROUNDS = 14;
+const MIN_BCRYPT_PASSWORD_BYTES = 16;
+const MAX_ROUNDS = 14;
 
 const argon2: Algorithm = (custom) => {
   refuseSalt(custom);
@@ -44,29 +44,29 @@ const argon2: Algorithm = (custom) => {
     /^\$argon2(?:id|i|d)(?:\$v=(?:16|19))?\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([\w+/]{11,128})\$([\w+/]{22,350})$/.exec(
       value,
     );
-  demand(parts !== null, 'hash.value must be a PHC string of argon2.');
+  assertHash(parts !== null, 'hash.value must be a PHC string of argon2.');
   const [memory, passes, lanes] = parts.slice(1, 4).map(Number) as [number, number, number];
-  demand(
+  assertHash(
     memory <= 262_144 && passes <= 16 && lanes <= 16,
     'The cost is too high: m ≤ 262144, t ≤ 16, p ≤ 16.',
   );
-  demand(memory * passes <= 1_048_576, 'The cost is too high: m × t ≤ 1048576.');
-  demand(passes >= 1 && lanes >= 1 && memory >= 8 * lanes, 'The cost is none that argon2 knows.');
+  assertHash(memory * passes <= 1_048_576, 'The cost is too high: m × t ≤ 1048576.');
+  assertHash(passes >= 1 && lanes >= 1 && memory >= 8 * lanes, 'The cost is none that argon2 knows.');
   return (password) => argon2Verify(value, password);
 };
 
 const bcryptHash: Algorithm = (custom) => {
   const { value, encoding } = custom.hash;
-  demand(encoding === undefined || encoding === 'utf8', 'hash.encoding must be utf8.');
+  assertHash(encoding === undefined || encoding === 'utf8', 'hash.encoding must be utf8.');
   const rounds = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/.exec(value)?.[1];
-  demand(rounds !== undefined, 'hash.value must be a hash of bcrypt: $2a$, $2b$ or $2y$.');
-  demand(
-    Number(rounds) >= 4 && Number(rounds) <= MOST_ROUNDS,
-    `The cost is too high: 4 to ${MOST_ROUNDS} rounds.`,
+  assertHash(rounds !== undefined, 'hash.value must be a hash of bcrypt: $2a$, $2b$ or $2y$.');
+  assertHash(
+    Number(rounds) >= 4 && Number(rounds) <= MAX_ROUNDS,
+    `The cost is too high: 4 to ${MAX_ROUNDS} rounds.`,
   );
   const isAfter = custom.salt?.position === 'suffix';
-  demand(
-    isAfter || saltBytes(custom).length <= BCRYPT_BYTES - BCRYPT_LEFT,
+  assertHash(
+    isAfter || saltBytes(custom).length <= BCRYPT_BYTES - MIN_BCRYPT_PASSWORD_BYTES,
     'The salt leaves too little of the 72 bytes of bcrypt to the password.',
   );
   // The library takes strings; bytes that are not valid UTF-8 never match.
@@ -89,8 +89,8 @@ const digest =
 const hmac: Algorithm = (custom) => {
   const { digest: name = '', key } = custom.hash;
   const length = DIGEST_BYTES[name];
-  demand(length !== undefined, `hash.digest must be one of ${Object.keys(DIGEST_BYTES).join(', ')}.`);
-  demand(key !== undefined, 'hash.key.value is required.');
+  assertHash(length !== undefined, `hash.digest must be one of ${Object.keys(DIGEST_BYTES).join(', ')}.`);
+  assertHash(key !== undefined, 'hash.key.value is required.');
   const keyBytes = decoded(key.value, key.encoding ?? 'utf8');
   const expected = hashBytes(custom, length);
   saltBytes(custom);
@@ -115,18 +115,21 @@ const ldap: Algorithm = (custom) => {
   refuseSalt(custom);
   const [, scheme = '', text = ''] = /^\{(\w{3,7})\}([A-Za-z0-9+/]+={0,2})$/.exec(custom.hash.value) ?? [];
   const name = LDAP[scheme.toUpperCase()];
-  demand(name !== undefined, 'hash.value must be {MD5}, {SMD5}, {SHA} or {SSHA} with its digest (RFC 2307).');
+  assertHash(
+    name !== undefined,
+    'hash.value must be {MD5}, {SMD5}, {SHA} or {SSHA} with its digest (RFC 2307).',
+  );
   const bytes = decoded(text, 'base64');
   const length = DIGEST_BYTES[name] ?? 0;
   const isSalted = /^S(MD5|SHA)/i.test(scheme);
   const fits = isSalted ? bytes.length > length && bytes.length <= length + 128 : bytes.length === length;
-  demand(fits, 'hash.value is not as long as its scheme makes it.');
+  assertHash(fits, 'hash.value is not as long as its scheme makes it.');
   const [expected, salt] = [bytes.subarray(0, length), bytes.subarray(length)];
   return async (password) => isSame(await digestOf(name, Buffer.concat([password, salt])), expected);
 };
 
 /** The most iterations, multiplied by the number of blocks of the derived key (RFC 8018 §5.2). */
-const MOST_ITERATIONS = 4_000_000;
+const MAX_ITERATIONS = 4_000_000;
 
 const pbkdf2Hash: Algorithm = (custom) => {
   refuseSalt(custom);
@@ -134,38 +137,41 @@ const pbkdf2Hash: Algorithm = (custom) => {
     /^\$pbkdf2-(sha1|sha224|sha256|sha384|sha512|md5)((?:\$[il]=\d{1,8}(?:,[il]=\d{1,8})?)?)\$([A-Za-z0-9+/]{0,512}={0,2})\$([A-Za-z0-9+/]{1,512}={0,2})$/.exec(
       custom.hash.value,
     ) ?? [];
-  demand(name !== '', 'hash.value must be a PHC string such as $pbkdf2-sha256$i=100000,l=64$salt$hash.');
+  assertHash(name !== '', 'hash.value must be a PHC string such as $pbkdf2-sha256$i=100000,l=64$salt$hash.');
   const iterations = Number(/i=(\d+)/.exec(parameters)?.[1] ?? 100_000);
   const length = Number(/l=(\d+)/.exec(parameters)?.[1] ?? 64);
-  demand(length >= SHORTEST_KEY && length <= LONGEST_KEY, `l must be ${SHORTEST_KEY} to ${LONGEST_KEY}.`);
+  assertHash(
+    length >= MIN_KEY_BYTES && length <= MAX_KEY_BYTES,
+    `l must be ${MIN_KEY_BYTES} to ${MAX_KEY_BYTES}.`,
+  );
   const blocks = Math.ceil(length / (DIGEST_BYTES[name] ?? 1));
-  demand(
-    iterations >= 1 && iterations * blocks <= MOST_ITERATIONS,
-    `The cost is too high: at most ${Math.floor(MOST_ITERATIONS / blocks)} iterations for this length.`,
+  assertHash(
+    iterations >= 1 && iterations * blocks <= MAX_ITERATIONS,
+    `The cost is too high: at most ${Math.floor(MAX_ITERATIONS / blocks)} iterations for this length.`,
   );
   const [salt, expected] = [decoded(saltText, 'base64'), decoded(hashText, 'base64')];
-  demand(expected.length === length, `The hash must be ${length} bytes, as l says.`);
+  assertHash(expected.length === length, `The hash must be ${length} bytes, as l says.`);
   return async (password) => isSame(await derive(password, salt, iterations, length, name), expected);
 };
 
 /** The most N × r × p; with 128 bytes each this is 256 MiB. */
-const MOST_BLOCKS = 2 ** 21;
+const MAX_BLOCKS = 2 ** 21;
 
 const scryptHash: Algorithm = (custom) => {
   const { keylen, cost = 16_384, blockSize = 8, parallelization = 1 } = custom;
-  demand(keylen !== undefined, 'keylen is required.');
-  demand(
-    keylen >= SHORTEST_KEY && keylen <= LONGEST_KEY,
-    `keylen must be ${SHORTEST_KEY} to ${LONGEST_KEY}.`,
+  assertHash(keylen !== undefined, 'keylen is required.');
+  assertHash(
+    keylen >= MIN_KEY_BYTES && keylen <= MAX_KEY_BYTES,
+    `keylen must be ${MIN_KEY_BYTES} to ${MAX_KEY_BYTES}.`,
   );
-  demand(
+  assertHash(
     cost > 1 && cost <= 2 ** 20 && Number.isInteger(Math.log2(cost)),
     'cost must be a power of two, at most 1048576.',
   );
-  demand(blockSize >= 1 && parallelization >= 1, 'blockSize and parallelization must be at least 1.');
-  demand(
-    cost * blockSize * parallelization <= MOST_BLOCKS,
-    `The cost is too high: cost × blockSize × parallelization ≤ ${MOST_BLOCKS}.`,
+  assertHash(blockSize >= 1 && parallelization >= 1, 'blockSize and parallelization must be at least 1.');
+  assertHash(
+    cost * blockSize * parallelization <= MAX_BLOCKS,
+    `The cost is too high: cost × blockSize × parallelization ≤ ${MAX_BLOCKS}.`,
   );
   const salt = saltBytes(custom);
   const expected = hashBytes(custom, keylen);

@@ -12,26 +12,26 @@ export function isImported(hash: string): boolean {
 }
 
 /** An imported hash as it is stored, or why it is refused. */
-type Checked = { hash: string } | { fault: string; issue?: z.core.$ZodIssue };
+type CheckedHash = { hash: string } | { fault: string; issue?: z.core.$ZodIssue };
 
 /** Checks a `custom_password_hash` and returns it as it is stored. */
-export function checkHash(value: unknown): Checked {
-  const read = customPasswordHash.safeParse(value, { reportInput: true });
-  if (!read.success) {
-    const [issue] = read.error.issues;
+export function checkHash(value: unknown): CheckedHash {
+  const parsed = customPasswordHash.safeParse(value, { reportInput: true });
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
     return { fault: issue?.message ?? 'Invalid hash', ...(issue && { issue }) };
   }
   try {
-    comparerOf(read.data);
+    comparerOf(parsed.data);
   } catch (thrown) {
     if (thrown instanceof HashFault) return { fault: thrown.message };
     throw thrown;
   }
-  return { hash: PREFIX + Buffer.from(JSON.stringify(read.data)).toString('base64url') };
+  return { hash: PREFIX + Buffer.from(JSON.stringify(parsed.data)).toString('base64url') };
 }
 
 /** Checks a `password_hash`, which is a bcrypt hash, and returns it as it is stored. */
-export function checkBcrypt(value: string): Checked {
+export function checkBcrypt(value: string): CheckedHash {
   const checked = checkHash({ algorithm: 'bcrypt', hash: { value } });
   // Bcrypt without a salt of its own is stored unchanged, as earlier releases did.
   return 'hash' in checked ? { hash: value } : checked;

@@ -7,7 +7,7 @@ import { z } from 'zod';
 export class HashFault extends Error {}
 
 /** Asserts a condition. @throws HashFault with the message if it does not hold. */
-export function demand(holds: boolean, message: string): asserts holds {
+export function assertHash(holds: boolean, message: string): asserts holds {
   if (!holds) throw new HashFault(message);
 }
 
@@ -55,7 +55,7 @@ export function isSame(a: Uint8Array, b: Uint8Array): boolean {
 
 const PASSWORD_ENCODINGS = ['ascii', 'utf8', 'utf16le', 'ucs2', 'latin1', 'binary'] as const;
 /** The highest code point of the encodings that cannot encode all of Unicode. */
-const HIGHEST: Partial<Record<(typeof PASSWORD_ENCODINGS)[number], number>> = {
+const MAX_CODE_POINT: Partial<Record<(typeof PASSWORD_ENCODINGS)[number], number>> = {
   ascii: 0x7f,
   latin1: 0xff,
   binary: 0xff,
@@ -97,7 +97,7 @@ export type CustomHash = z.output<typeof customPasswordHash>;
  */
 export function passwordBytes(password: string, custom: CustomHash): Buffer | undefined {
   const encoding = custom.password?.encoding ?? 'utf8';
-  const highest = HIGHEST[encoding];
+  const highest = MAX_CODE_POINT[encoding];
   if (highest !== undefined && [...password].some((letter) => (letter.codePointAt(0) ?? 0) > highest))
     return undefined;
   return Buffer.from(password, encoding);
@@ -117,25 +117,25 @@ export function salted(password: Buffer, custom: CustomHash): Buffer {
 /** Returns the bytes of a string. @throws HashFault if it is not valid in the encoding; a truncated value would be weaker. */
 export function decoded(text: string, encoding: BufferEncoding): Buffer {
   const bytes = Buffer.from(text, encoding);
-  if (encoding === 'hex') demand(bytes.toString('hex') === text.toLowerCase(), 'The value is not hex.');
+  if (encoding === 'hex') assertHash(bytes.toString('hex') === text.toLowerCase(), 'The value is not hex.');
   if (encoding === 'base64') {
     const plain = (value: string) => value.replace(/=+$/, '');
-    demand(plain(bytes.toString('base64')) === plain(text), 'The value is not base64.');
+    assertHash(plain(bytes.toString('base64')) === plain(text), 'The value is not base64.');
   }
   return bytes;
 }
 
 /** Returns the bytes of a hash. @throws HashFault if there are not `length` bytes, or the encoding is invalid. */
 export function hashBytes({ hash }: CustomHash, length: number): Buffer {
-  demand(hash.encoding === 'hex' || hash.encoding === 'base64', 'hash.encoding must be hex or base64.');
+  assertHash(hash.encoding === 'hex' || hash.encoding === 'base64', 'hash.encoding must be hex or base64.');
   const bytes = decoded(hash.value, hash.encoding);
-  demand(bytes.length === length, `hash.value must be ${length} bytes, and is ${bytes.length}.`);
+  assertHash(bytes.length === length, `hash.value must be ${length} bytes, and is ${bytes.length}.`);
   return bytes;
 }
 
 /** Refuses a salt for algorithms whose hash value contains it. @throws HashFault */
 export function refuseSalt(custom: CustomHash): void {
-  demand(custom.salt === undefined, 'salt is not allowed: it is in hash.value.');
+  assertHash(custom.salt === undefined, 'salt is not allowed: it is in hash.value.');
   const { encoding } = custom.hash;
-  demand(encoding === undefined || encoding === 'utf8', 'hash.encoding must be utf8.');
+  assertHash(encoding === undefined || encoding === 'utf8', 'hash.encoding must be utf8.');
 }

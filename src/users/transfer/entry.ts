@@ -41,7 +41,7 @@ const RESERVED = new Set(
   ),
 );
 
-const text = (longest: number) => z.string().min(1).max(longest);
+const text = (maxLength: number) => z.string().min(1).max(maxLength);
 const entrySchema = z.strictObject({
   email: importedEmail.optional(),
   email_verified: z.boolean().optional(),
@@ -102,9 +102,9 @@ const NO_PROFILE = new Set([
  * @param provider the strategy; its prefix is removed from ids, as exports have it.
  */
 export function readEntry(value: unknown, provider: string): { entry: Entry } | { errors: EntryError[] } {
-  const read = entrySchema.safeParse(fromHashExport(value) ?? value, { reportInput: true });
-  if (!read.success) return { errors: read.error.issues.map(errorOf) };
-  const { data } = read;
+  const parsed = entrySchema.safeParse(fromHashExport(value) ?? value, { reportInput: true });
+  if (!parsed.success) return { errors: parsed.error.issues.map(errorOf) };
+  const { data } = parsed;
   const addresses: Entry['addresses'] = addressesOfNew(data);
   if (Object.keys(addresses).length === 0) {
     const message = 'One of email, username, phone_number is required';

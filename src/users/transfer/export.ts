@@ -18,7 +18,7 @@ interface ExportOptions {
 const PAGE = 100;
 
 /** Members that the server sets itself and that imports do not accept. */
-const OWN = new Set<string>([
+const SERVER_SET = new Set<string>([
   'id',
   'expiresAt',
   'email_history',
@@ -55,7 +55,7 @@ async function isOf(store: Store, userId: string, connection: string): Promise<b
 }
 
 function profileOf(user: Frozen<UserRecord>): Record<string, unknown> {
-  const shown = Object.fromEntries(Object.entries(user).filter(([name]) => !OWN.has(name)));
+  const shown = Object.fromEntries(Object.entries(user).filter(([name]) => !SERVER_SET.has(name)));
   // Imports add the prefix again.
   return { user_id: user.id.slice(user.id.indexOf('|') + 1), ...shown };
 }

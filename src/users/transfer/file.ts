@@ -108,9 +108,9 @@ function readUser(value: unknown, provider: string, seen: Set<string>): ImportFi
   const names = Object.entries({ ...addresses, user_id: userId }).flatMap(([kind, name]) =>
     name === undefined ? [] : [`${kind}\n${name}`],
   );
-  const double = names.find((name) => seen.has(name))?.split('\n')[0];
+  const duplicate = names.find((name) => seen.has(name))?.split('\n')[0];
   for (const name of names) seen.add(name);
-  if (double === undefined) return read;
-  const error = { code: 'DUPLICATED_USER', message: 'The file has this user twice', path: double };
+  if (duplicate === undefined) return read;
+  const error = { code: 'DUPLICATED_USER', message: 'The file has this user twice', path: duplicate };
   return fail([{ ...error, fault: { name: 'twice' } }]);
 }

@@ -27,7 +27,7 @@ export interface ImportOptions {
 }
 
 /** The outcome for some users. */
-export interface Imported {
+export interface ImportOutcome {
   inserted: number;
   updated: number;
   failed: readonly FailedUser[];
@@ -44,14 +44,14 @@ type Plan = { insert: Write[]; entry: Entry } | { update: User; entry: Entry } |
 /**
  * Imports some users of a file. New users are written in one batch, together with the writes of `note`: if the process ends
  * before that batch, the same users can be imported again.
- * @param note returns further writes for the outcome.
+ * @param progressWrites returns further writes for the outcome.
  */
 export async function importUsers(
   deps: ImportDependencies,
   options: ImportOptions,
   users: ImportFile['users'],
-  note: (outcome: Imported) => readonly Write[],
-): Promise<Imported> {
+  progressWrites: (outcome: ImportOutcome) => readonly Write[],
+): Promise<ImportOutcome> {
   const plans = await Promise.all(users.map((one) => planOf(deps, options, one)));
   let updated = 0;
   const failed: FailedUser[] = [];
@@ -65,11 +65,11 @@ export async function importUsers(
   const inserts = plans.filter((plan) => 'insert' in plan);
   const outcome = { inserted: inserts.length, updated, failed };
   try {
-    await deps.store.batch([...inserts.flatMap(({ insert }) => insert), ...note(outcome)]);
+    await deps.store.batch([...inserts.flatMap(({ insert }) => insert), ...progressWrites(outcome)]);
     return outcome;
   } catch (thrown) {
     if (!(thrown instanceof UniqueKeyError)) throw thrown;
-    return oneByOne(deps, inserts, { ...outcome, inserted: 0 }, note);
+    return oneByOne(deps, inserts, { ...outcome, inserted: 0 }, progressWrites);
   }
 }
 
@@ -77,9 +77,9 @@ export async function importUsers(
 async function oneByOne(
   { store }: ImportDependencies,
   inserts: readonly { insert: Write[]; entry: Entry }[],
-  before: Imported,
-  note: (outcome: Imported) => readonly Write[],
-): Promise<Imported> {
+  before: ImportOutcome,
+  progressWrites: (outcome: ImportOutcome) => readonly Write[],
+): Promise<ImportOutcome> {
   const outcome = { ...before, failed: [...before.failed] };
   for (const { insert, entry } of inserts) {
     try {
@@ -90,7 +90,7 @@ async function oneByOne(
       outcome.failed.push(failure(entry, conflictOf(thrown.key)));
     }
   }
-  await store.batch(note(outcome));
+  await store.batch(progressWrites(outcome));
   return outcome;
 }
 
@@ -116,9 +116,9 @@ async function planOf(
     if (await isOfLinked(deps, connection, entry)) return { failed: failure(entry, conflictOf('email')) };
     return { update: match, entry };
   }
-  if (other !== undefined) return { failed: failure(entry, upsert ? conflictOf(other[0]) : ALREADY_THERE) };
-  const lacking = options.required.find((kind) => entry.addresses[kind] === undefined);
-  if (lacking !== undefined) return { failed: failure(entry, lackOf(lacking)) };
+  if (other !== undefined) return { failed: failure(entry, upsert ? conflictOf(other[0]) : ALREADY_EXISTS) };
+  const missing = options.required.find((kind) => entry.addresses[kind] === undefined);
+  if (missing !== undefined) return { failed: failure(entry, missingAddress(missing)) };
   return { insert: insertOf(deps, options, entry), entry };
 }
 
@@ -152,7 +152,7 @@ async function isOfLinked(
 }
 
 /** The error for a user who exists and may not be updated; the message is the hosted service's. */
-const ALREADY_THERE: EntryError = {
+const ALREADY_EXISTS: EntryError = {
   code: 'DUPLICATED_USER',
   message: 'The user already exist and upsert parameter is false',
   fault: { name: 'there' },
@@ -176,7 +176,7 @@ const READS_AS_ADDRESS: EntryError = {
   fault: { name: 'username' },
 };
 
-const lackOf = (path: AddressKind): EntryError => ({
+const missingAddress = (path: AddressKind): EntryError => ({
   code: 'OBJECT_REQUIRED',
   message: `Missing required property: ${path}`,
   path,

@@ -2,7 +2,7 @@
 import { FileFault } from './file.ts';
 
 /** The most characters of one user's text. */
-const LONGEST_USER = 4 << 20;
+const MAX_USER_LENGTH = 4 << 20;
 
 /** The position of the next character in the file's structure. */
 type Place = 'start' | 'value' | 'after' | 'end';
@@ -49,7 +49,7 @@ export async function* usersOf(chunks: AsyncIterable<string>): AsyncGenerator<st
       at += 1;
     }
     rest = rest.slice(at);
-    if (rest.length > LONGEST_USER) throw new FileFault('A user of the file is too large.');
+    if (rest.length > MAX_USER_LENGTH) throw new FileFault('A user of the file is too large.');
   }
   if (rest !== '' || (inArray && place !== 'end')) throw noUsers();
   if (count === 0) throw new FileFault('The file holds no users.');

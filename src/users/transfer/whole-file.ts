@@ -10,7 +10,7 @@ import { type ImportDependencies, type ImportOptions, importUsers } from './impo
 import { usersOf } from './split.ts';
 
 /** Users per batch, few enough not to delay a login that waits for the store. */
-const AT_A_TIME = 25;
+const BATCH_SIZE = 25;
 
 export interface ImportCounts {
   total: number;
@@ -28,7 +28,7 @@ export async function checkFile(chunks: AsyncIterable<string>): Promise<void> {
 }
 
 /** What happens between two batches. */
-export interface Between {
+export interface BatchPauses {
   /** Returns whether the process is about to end. */
   isEnding(): boolean;
   /** Waits, so that requests are served. @param took the milliseconds that the batch and its reads took. */
@@ -36,14 +36,14 @@ export interface Between {
 }
 
 /** The most milliseconds of a batch with the pause after it. The 4,000 batches of 100,000 users take three minutes then. */
-const PACE = 45;
+const MAX_BATCH_MS = 45;
 
 /** For a process that serves no requests: no pause. */
-export const alone: Between = { isEnding: () => false, rest: () => setImmediate() };
+export const withoutPauses: BatchPauses = { isEnding: () => false, rest: () => setImmediate() };
 
 /** Waits as long as the batch took, so that logins get half of the thread, but no longer than PACE allows. */
 export async function restBesideLogins(took: number): Promise<void> {
-  const rest = Math.min(took, PACE - took);
+  const rest = Math.min(took, MAX_BATCH_MS - took);
   await (rest > 1 ? setTimeout(rest) : setImmediate());
 }
 
@@ -56,30 +56,30 @@ export async function* importFile(
   deps: ImportDependencies,
   chunks: AsyncIterable<string>,
   options: ImportOptions,
-  { isEnding, rest }: Between = alone,
+  { isEnding, rest }: BatchPauses = withoutPauses,
 ): AsyncGenerator<{ failed: FailedUser } | { counts: ImportCounts }> {
   const counts: ImportCounts = { total: 0, inserted: 0, updated: 0, failed: 0 };
   const read = userReader(DATABASE);
   const write = async (users: ImportFile['users']) => {
-    const began = performance.now();
+    const startedAt = performance.now();
     const outcome = await importUsers(deps, options, users, () => []);
     counts.total += users.length;
     counts.inserted += outcome.inserted;
     counts.updated += outcome.updated;
     counts.failed += outcome.failed.length;
-    await rest(performance.now() - began);
+    await rest(performance.now() - startedAt);
     if (isEnding())
       throw new Error(`the server is about to end: ${counts.total} users of the file were looked at`);
     return outcome.failed.map((failed) => ({ failed: withoutFaults(failed) }));
   };
-  let some: ImportFile['users'][number][] = [];
+  let batch: ImportFile['users'][number][] = [];
   for await (const text of usersOf(chunks)) {
-    some.push(read(jsonOf(text)));
-    if (some.length < AT_A_TIME) continue;
-    yield* await write(some);
-    some = [];
+    batch.push(read(jsonOf(text)));
+    if (batch.length < BATCH_SIZE) continue;
+    yield* await write(batch);
+    batch = [];
   }
-  if (some.length > 0) yield* await write(some);
+  if (batch.length > 0) yield* await write(batch);
   yield { counts };
 }
 

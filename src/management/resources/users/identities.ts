@@ -5,8 +5,8 @@ import type { ReadIdTokenHint } from '../../../engine/id-token-hint.ts';
 import { identityId } from '../../../records/identities.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
 import { type Store, UniqueKeyError } from '../../../store/contract.ts';
-import { homeOf, type Identity } from '../../../users/identities.ts';
-import { mayBeAnothers } from '../../../users/linking.ts';
+import { type Identity, originalUserId } from '../../../users/identities.ts';
+import { mayBelongToAnother } from '../../../users/linking.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
 import { type Call, type Caller, callsWith, created, ok } from '../../call.ts';
@@ -74,7 +74,7 @@ async function requireIn({ store }: UserIdentitiesDependencies, connectionId: st
     throw apiError(400, 'The connection does not exist.', 'inexistent_connection');
   const identity = await store.collection('identities').get(identityId(connection.name, upstreamId));
   if (identity === undefined) throw noOther();
-  if (identity.user_id !== homeOf(identity)) throw alreadyLinked();
+  if (identity.user_id !== originalUserId(identity)) throw alreadyLinked();
 }
 
 /** Returns the user to whom an ID token was issued. @throws AuthError 400 if the token is not accepted */
@@ -92,7 +92,7 @@ async function provedOther(deps: UserIdentitiesDependencies, token: string, call
   // Whoever had the token before the password was reset, or only acts for the user, must not get the account.
   if (isBeforeReset(other, read.claims) || read.claims.act !== undefined) throw invalid;
   // The real owner of the address could set a password for it, and would then have access to the linked account.
-  if (caller.isUser && mayBeAnothers(other))
+  if (caller.isUser && mayBelongToAnother(other))
     throw apiError(400, 'The user to be linked has an address that is not verified.', 'unverified_email');
   return other;
 }
@@ -131,7 +131,7 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
       const upstreamId = given.startsWith(`${provider}|`) ? given.slice(provider.length + 1) : given;
       const before = await deps.users.identitiesOf(user.id);
       const identity = before.find((one) => one.provider === provider && one.upstream_id === upstreamId);
-      if (identity !== undefined && homeOf(identity) === user.id) {
+      if (identity !== undefined && originalUserId(identity) === user.id) {
         throw apiError(400, 'Main identity cannot be unlinked', 'invalid_uri');
       }
       if (identity !== undefined) {

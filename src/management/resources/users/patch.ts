@@ -8,8 +8,13 @@ import { rootAttributesOf } from '../../../records/upstream.ts';
 import type { UserRecord } from '../../../records/users.ts';
 import { UniqueKeyError } from '../../../store/contract.ts';
 import type { MetadataMerge } from '../../../users/changes.ts';
-import { type Identity, isLinked, homeOf as kept, primaryIdentity } from '../../../users/identities.ts';
-import { OF_IDENTITY } from '../../../users/linking.ts';
+import {
+  type Identity,
+  isLinked,
+  originalUserId as kept,
+  primaryIdentity,
+} from '../../../users/identities.ts';
+import { LINKED_MEMBERS } from '../../../users/linking.ts';
 import { newPasswordRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
 import { apiError } from '../../errors.ts';
@@ -97,7 +102,7 @@ function isSaid(record: object | undefined, said: object): boolean {
 
 /** Splits a change into the members of a linked identity and those of the user. */
 function apart(asked: Partial<UserRecord>): [Partial<UserRecord>, Partial<UserRecord>] {
-  const isOwn = ([name]: [string, unknown]) => OF_IDENTITY.some((one) => one === name);
+  const isOwn = ([name]: [string, unknown]) => LINKED_MEMBERS.some((one) => one === name);
   const all = Object.entries(asked);
   return [Object.fromEntries(all.filter(isOwn)), Object.fromEntries(all.filter((one) => !isOwn(one)))];
 }

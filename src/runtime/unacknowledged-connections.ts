@@ -3,7 +3,7 @@
 import type { Worker } from 'node:cluster';
 
 /** The message that Node.js sends with a connection: its port, and the number that the worker acknowledges. */
-interface Giving {
+interface NewConnectionMessage {
   cmd: 'NODE_CLUSTER';
   act: 'newconn';
   key: string;
@@ -16,34 +16,35 @@ interface Handle {
 }
 
 /** How often to check whether all messages of the worker were read, milliseconds. */
-const LOOK = 10;
+const POLL_INTERVAL = 10;
 
 /**
  * Closes the connections that a worker has not acknowledged when it ends. Node.js does not tell which these are, so
  * they are recorded as they are sent.
  */
-export function closeWhatIsNotTaken({ process: child }: Pick<Worker, 'process'>): void {
+export function closeUnacknowledged({ process: child }: Pick<Worker, 'process'>): void {
   // A worker gets the next connection of a port only after it has acknowledged the one before.
-  const given = new Map<string, { seq: number; handle: Handle }>();
+  const unacknowledged = new Map<string, { seq: number; handle: Handle }>();
   const send = child.send.bind(child) as (...all: unknown[]) => boolean;
   child.send = (message: unknown, handle?: unknown, ...others: unknown[]) => {
-    if (isGiving(message)) given.set(message.key, { seq: message.seq, handle: handle as Handle });
+    if (isNewConnection(message))
+      unacknowledged.set(message.key, { seq: message.seq, handle: handle as Handle });
     return send(message, handle, ...others);
   };
   child.on('internalMessage', ({ ack }: { ack?: number }) => {
-    for (const [key, { seq }] of given) if (seq === ack) given.delete(key);
+    for (const [key, { seq }] of unacknowledged) if (seq === ack) unacknowledged.delete(key);
   });
   const close = () => {
     // Its last messages may be read after it has ended.
-    if (child.connected) return void setTimeout(close, LOOK);
-    for (const { handle } of given.values()) handle.close();
-    given.clear();
+    if (child.connected) return void setTimeout(close, POLL_INTERVAL);
+    for (const { handle } of unacknowledged.values()) handle.close();
+    unacknowledged.clear();
   };
   // Not 'disconnect', which is not emitted while a connection is on its way.
   child.once('exit', () => void setImmediate(close));
 }
 
-function isGiving(message: unknown): message is Giving {
-  const { cmd, act } = (message ?? {}) as Partial<Giving>;
+function isNewConnection(message: unknown): message is NewConnectionMessage {
+  const { cmd, act } = (message ?? {}) as Partial<NewConnectionMessage>;
   return cmd === 'NODE_CLUSTER' && act === 'newconn';
 }

@@ -2,21 +2,21 @@
 // events of all requests of one login have the id of the login.
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-export interface Trail {
+export interface Correlation {
   /** Runs a function whose events get this id. @param id no secret. */
-  around<T>(id: string, work: () => T): T;
+  run<T>(id: string, work: () => T): T;
   /** Gives the current work the id of something that began earlier. @param id no secret. */
-  follow(id: string): void;
-  /** Returns the current id; undefined outside {@link around}. */
+  setId(id: string): void;
+  /** Returns the current id; undefined outside {@link run}. */
   id(): string | undefined;
 }
 
 /** Makes the correlation of one tenant's log events. */
-export function createTrail(): Trail {
+export function createCorrelation(): Correlation {
   const open = new AsyncLocalStorage<{ id: string }>();
   return {
-    around: (id, work) => open.run({ id }, work),
-    follow: (id) => {
+    run: (id, work) => open.run({ id }, work),
+    setId: (id) => {
       const now = open.getStore();
       if (now !== undefined) now.id = id;
     },
