@@ -72,7 +72,7 @@ function logoutTokens(deps: BackChannelDependencies): DeliveryKind<LogoutNotice>
     kind: 'logout-token',
     attempt: async (notice) => {
       await post(deps, notice);
-      record(deps, notice, 'oidc_backchannel_logout_succeeded', `Told ${hostOf(notice.address)}`);
+      record(deps, notice, 'oidc_backchannel_logout_succeeded', `Notified ${hostOf(notice.address)}`);
     },
     isTemporary: (error) => error instanceof DeliveryRefused && error.isTemporary,
     onGiveUp: async (notice, error) => {
@@ -115,7 +115,7 @@ async function post(
   const client = await config.client(clientId);
   // The application was deleted, or this URL was removed from it.
   if (client === undefined || !addressesOf(client).includes(address))
-    throw new DeliveryRefused('it is told there no more', false);
+    throw new DeliveryRefused('the address is no longer registered', false);
   // Made for each attempt, because it is valid for two minutes.
   const token = await signLogoutToken(client, session);
   const answer = await outbound

@@ -247,7 +247,7 @@ describe('the account page', () => {
       const page = await openAccount(agent, server, '/account/applications');
       expect(page.text).to.contain('Web app').and.contain('Stays logged in');
       const done = await see(await send(agent, page, '/account/applications', { application: 'web' }));
-      expect(done.text).to.contain('There are none.');
+      expect(done.text).to.contain('There are no applications.');
       const again = await token(agent, { ...login, grant_type: 'refresh_token', refresh_token });
       expect(again.json()).to.include({ error: 'invalid_grant' });
     });
@@ -328,7 +328,7 @@ describe('the account page', () => {
       expect(await messagesTo(server, NEW)).to.have.length(0);
       const anywhere = createAgent(server);
       const allow = await linkTo(USER.email);
-      expect((await press(allow, anywhere)).text).to.contain('Now look at the new address');
+      expect((await press(allow, anywhere)).text).to.contain('Now check your new address');
       expect((await userOf(USER.email)).email).to.equal(USER.email);
       expect((await press(await linkTo(NEW), anywhere)).text).to.contain('Your address is changed');
       expect(await userOf(NEW)).to.include({ email: NEW, email_verified: true });
@@ -348,7 +348,7 @@ describe('the account page', () => {
 
     it('is rejected when another user has it, but only after it was proved', async () => {
       expect((await ask(OTHER.email)).text).to.contain('We have sent a link to your present address.');
-      expect((await press(await linkTo(USER.email))).text).to.contain('Now look at the new address');
+      expect((await press(await linkTo(USER.email))).text).to.contain('Now check your new address');
       expect((await press(await linkTo(OTHER.email))).status).to.equal(409);
       expect((await userOf(USER.email)).email).to.equal(USER.email);
     });

@@ -100,7 +100,7 @@ describe('actions in the console', () => {
     expect(action?.body.code).to.equal(code.replaceAll('\r\n', '\n'));
     const late = await owner.post(`${path}/draft`, { stamp, code: '// mine', dependencies: '' });
     expect(late.status).to.equal(409);
-    expect(late.text).to.contain('// mine').and.to.contain('saved this draft meanwhile');
+    expect(late.text).to.contain('// mine').and.to.contain('saved this draft in the meantime');
     const long = await saveDraft(path, '\u20ac'.repeat(100_001));
     expect(long.status).to.equal(400);
     expect(long.text).to.match(/id="code"[^>]*aria-invalid="true"/);
@@ -182,7 +182,7 @@ describe('actions in the console', () => {
     expect((await owner.get(`${path}/versions?version=${first}`)).text).to.contain('Deploy version 1 again');
     expect((await owner.post(`${path}/versions`, { version: first, draft: 'yes' })).status).to.equal(303);
     expect(await claimed()).to.equal('one');
-    expect((await owner.get(`${path}/deploy`)).text).to.contain('The draft is what is deployed');
+    expect((await owner.get(`${path}/deploy`)).text).to.contain('The draft is the same as the deployed version');
     expect((await owner.post(`${path}/versions`, { version: 'nothing' })).status).to.equal(404);
   });
 
@@ -206,7 +206,7 @@ describe('actions in the console', () => {
     const { path, id } = await make('Guard');
     await owner.post(`${path}/deploy`);
     await change(id, 'bind');
-    expect((await owner.get(`${path}/delete`)).text).to.contain('Whatever it denies is allowed from then on');
+    expect((await owner.get(`${path}/delete`)).text).to.contain('everything that it denies is allowed');
     expect((await owner.post(`${path}/delete`)).status).to.equal(409);
     expect((await owner.post(`${path}/delete`, { unbind: 'yes' })).status).to.equal(303);
     expect((await owner.get(path)).status).to.equal(404);

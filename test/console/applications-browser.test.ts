@@ -38,7 +38,7 @@ describe('an application in the console, in a browser', () => {
     await page.getByRole('link', { name: 'All settings' }).click();
     await page.getByRole('link', { name: 'Change the application' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Harbour Books');
-    await page.getByRole('button', { name: 'Look at the changes' }).click();
+    await page.getByRole('button', { name: 'Review the changes' }).click();
     expect(await page.locator('ins').allTextContents()).to.deep.equal(['Harbour Books']);
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('heading', { name: 'Harbour Books' }).waitFor();

@@ -67,7 +67,7 @@ describe('applications in the console', () => {
     expectFaultAt(refused, 'name', 'does not match');
     const callback = 'no address';
     const lost = await sendForm(owner, await owner.get(NEW), NEW, { kind: 'spa', name: 'Lost', callback });
-    expectFaultAt(lost, 'callback', 'This is no address');
+    expectFaultAt(lost, 'callback', 'This is not a valid address');
     expect(lost.text).to.contain('value="no address"');
     expect((await owner.post(NEW, { kind: 'admin', name: 'x' })).status).to.equal(400);
     expect((await owner.post(NEW, { kind: 'spa', name: '' })).status).to.equal(400);

@@ -245,7 +245,7 @@ describe('branding in the console', () => {
       for (const wrong of [{}, { number: '' }, { number: '12' }, { number: 'me@example.test' }]) {
         const refused = await owner.post(at, { ...draft, ...wrong });
         expect(refused.status).to.equal(400);
-        expectFaultAt(refused, 'number', 'Type a phone number');
+        expectFaultAt(refused, 'number', 'Enter a phone number');
         expect(refused.text).to.contain('Look: {{ code }}');
       }
       expect((await viewer.post(at, { ...draft, number })).status).to.equal(403);

@@ -50,7 +50,7 @@ describe('a connection in the console, in a browser', () => {
     await page.locator('.try-steps .redirect').waitFor();
     await page.locator('a.button.primary[rel]').click();
     await page.locator('.try-steps .profile').waitFor();
-    expect(await page.getByRole('status').first().textContent()).to.contain('The login is good');
+    expect(await page.getByRole('status').first().textContent()).to.contain('The login succeeded');
     const steps = await page.locator('.try-steps > li').evaluateAll((all) => all.map((one) => one.className));
     expect(steps.slice(0, 3)).to.deep.equal(['redirect', 'answer', 'request']);
     expect(steps).to.include.members(['script', 'profile']);

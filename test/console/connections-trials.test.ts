@@ -86,7 +86,7 @@ describe('trying a connection in the console', () => {
     const gone = await fetch(href.replaceAll('&amp;', '&'), { redirect: 'manual' });
     const back = await owner.agent.get(gone.headers.get('location') ?? '');
     const { text } = await owner.get(back.location);
-    expect(text).to.contain('The login is good').and.contain('<li class="profile">');
+    expect(text).to.contain('The login succeeded').and.contain('<li class="profile">');
     expect(text).to.contain('/.well-known/openid-configuration').and.contain(`POST ${provider.url}`);
     expect(text)
       .to.not.contain(SECRET)
@@ -121,7 +121,7 @@ describe('trying a connection in the console', () => {
     const { id, RelayState } = await toIdp('works');
     const SAMLResponse = answerOf(id);
     const { text } = await bringBack({ SAMLResponse, RelayState });
-    expect(text).to.contain('The login is good').and.contain('<li class="profile">');
+    expect(text).to.contain('The login succeeded').and.contain('<li class="profile">');
     expect(text).to.contain('grace@idp.test').and.contain('grace.1');
     // The response is as confidential as a code.
     expect(text).to.not.contain(SAMLResponse.slice(0, 60)).and.not.contain('<b>navy');
@@ -153,7 +153,7 @@ describe('trying a connection in the console', () => {
     const before = await server.store.collection('users').count();
     const typed = { identifier: 'ada', password: 'Ein-Passwort-2' };
     const right = await owner.post(`${await pathOf('corp')}/try`, typed);
-    expect(right.text).to.contain('The login is good').and.contain('<li class="profile">');
+    expect(right.text).to.contain('The login succeeded').and.contain('<li class="profile">');
     expect(right.text)
       .to.contain('ada@corp.test')
       .and.not.contain(typed.password)
@@ -169,7 +169,7 @@ describe('trying a connection in the console', () => {
     const before = await server.store.collection('users').count();
     const typed = { identifier: 'grace@old.test', password: 'Correct-Horse-9' };
     const right = await owner.post(`${await pathOf('old')}/try`, typed);
-    expect(right.text).to.contain('The login is good').and.contain('<li class="script">');
+    expect(right.text).to.contain('The login succeeded').and.contain('<li class="script">');
     expect(right.text)
       .to.contain('<li class="profile">')
       .and.not.contain(KEY)

@@ -149,8 +149,8 @@ describe('connections in the console', () => {
     expect(before).to.deep.include(asWritten);
     expect(before).to.have.nested.property('password_options.complexity.min_length', 12);
     for (const [language, help] of [
-      ['en', 'By which names users log in'],
-      ['de', 'Mit welchen Namen Nutzer sich anmelden'],
+      ['en', 'The names that users log in with'],
+      ['de', 'Die Namen, mit denen sich Nutzer anmelden'],
       ['ar', 'الأسماء التي يسجل بها المستخدمون الدخول'],
     ] as const) {
       const { text } = await owner.get(path, { 'accept-language': language });
@@ -258,7 +258,7 @@ describe('connections in the console', () => {
       expect(tried.status).to.equal(200);
       for (const step of ['redirect', 'answer', 'request', 'script', 'profile'])
         expect(tried.text).to.contain(`<li class="${step}">`);
-      expect(tried.text).to.contain('grace@upstream.test').and.contain('The login is good');
+      expect(tried.text).to.contain('grace@upstream.test').and.contain('The login succeeded');
       expect(tried.text).to.contain(`POST ${provider.url}/token`);
       expect(tried.text).to.not.match(/upstream-secret|token-\d|refresh-\d|code-\d/);
       expect(await everything()).to.deep.equal(before);
@@ -278,7 +278,7 @@ describe('connections in the console', () => {
       expect((await editor.get(at)).status).to.equal(400);
       const again = await openConsole(server);
       expect((await again.get(at)).status).to.equal(400);
-      expect((await owner.get(at)).text).to.contain('The login is good');
+      expect((await owner.get(at)).text).to.contain('The login succeeded');
     });
 
     it('accepts a state for one response', async () => {
@@ -319,7 +319,7 @@ describe('connections in the console', () => {
       const before = await everything();
       const tryWith = (password: string) => owner.post(`${path}/try`, { identifier: USER.email, password });
       const right = await tryWith(USER.password);
-      expect(right.text).to.contain('The login is good').and.not.contain(USER.password);
+      expect(right.text).to.contain('The login succeeded').and.not.contain(USER.password);
       expect(await everything()).to.deep.equal(before);
       for (let n = 0; n < 10; n++)
         expect((await tryWith(`Wrong-${n}-wrong`)).text).to.contain('invalid_grant');

@@ -199,8 +199,8 @@ describe('the console by keyboard', () => {
     await told(page, 'The user is blocked.');
     await press(page, 'Unblock');
     await told(page, 'The user is no longer blocked.');
-    await press(page, 'Mail to reset the password');
-    await told(page, 'The mail is on its way.');
+    await press(page, 'Send an e-mail to reset the password');
+    await told(page, 'The e-mail is on its way.');
     await logIn(createAgent(server), server, spaRequest(pkce().challenge), { email, password });
     await press(page, 'Sessions', 'End: Unknown browser');
     await told(page, 'The session ended.');
@@ -213,7 +213,7 @@ describe('the console by keyboard', () => {
     await page.goto(`${server.url}/console/actions`);
     await press(page, 'New action');
     await typeIn(page, 'Name', 'Keys');
-    await press(page, 'Make the action');
+    await press(page, 'Create the action');
     // The tab has the same name as the editor.
     for (const name of ['Code', 'Code']) await tabTo(page, name);
     await page.keyboard.press('ControlOrMeta+A');

@@ -62,11 +62,11 @@ describe('the log of the console', () => {
       description: 'Wrong email or password.',
     });
     const { text } = await page({ user: user_name });
-    expect(text).to.contain('sentence@example.test gave a wrong password or code.');
+    expect(text).to.contain('sentence@example.test entered a wrong password or code.');
     expect(text).to.contain('Wrong email or password.');
     expect(text).to.contain('203.0.113.9');
     const german = await console.get(`/console/log?user=${user_name}`, { 'accept-language': 'de' });
-    expect(german.text).to.contain('gab ein falsches Passwort');
+    expect(german.text).to.contain('hat ein falsches Passwort');
     const arabic = await console.get(`/console/log?user=${user_name}`, { 'accept-language': 'ar' });
     expect(arabic.text).to.contain('dir="rtl"').and.to.contain('كلمة مرور');
   });
@@ -165,8 +165,8 @@ describe('the log of the console', () => {
     const list = (await page({ user: USER.email, type: 's' })).text;
     const [, path = ''] = /<a href="(\/console\/log\/[^"]+)"/.exec(list) ?? [];
     const { text } = await console.get(path);
-    expect(text).to.contain(`${USER.email} got in.`);
-    const at = [`${USER.email} gave a wrong password or code.`, `${USER.email} logged in.`].map((words) =>
+    expect(text).to.contain(`The login of ${USER.email} succeeded.`);
+    const at = [`${USER.email} entered a wrong password or code.`, `${USER.email} logged in.`].map((words) =>
       text.lastIndexOf(words),
     );
     expect(at[0]).to.be.greaterThan(0);
@@ -205,7 +205,7 @@ describe('the log of the console', () => {
       /<a href="(\/console\/log\/[^"]+)"/.exec((await page({ type: 'fepft' })).text) ?? [];
     const { text } = await console.get(path);
     expect(text)
-      .to.contain('gave a wrong password or code')
+      .to.contain('entered a wrong password or code')
       .and.to.contain('No tokens were given for a password');
   });
 

@@ -163,7 +163,7 @@ describe('the overview of the console', () => {
       },
     } as never);
     const soon = await page();
-    expect(attention(soon)).to.contain('is good for 10 more days');
+    expect(attention(soon)).to.contain('expires in 10 days');
     expect(soon).to.not.contain('<img src=x').and.to.not.contain('<script>alert');
     server.tick(11 * DAY);
     expect(attention(await page())).to.contain('has expired');

@@ -154,7 +154,7 @@ describe('resources in the console', () => {
     expect(refused.text).to.contain('value="A new API"').and.to.contain('value="99999999"');
     const broken = { ...typed, token_lifetime: '600', scopes: '[{' };
     const unread = await sendForm(owner, refused, '/console/create/resource-servers', broken);
-    expect(unread.text).to.contain('This is no JSON').and.to.contain('>\n[{</textarea>');
+    expect(unread.text).to.contain('This is not valid JSON').and.to.contain('>\n[{</textarea>');
     const good = {
       ...typed,
       token_lifetime: '600',
@@ -200,7 +200,7 @@ describe('resources in the console', () => {
     expect((await sendForm(editor, theirs, changeOf(at))).status).to.equal(303);
     const refused = await sendForm(owner, mine, changeOf(at));
     expect(refused.status).to.equal(400);
-    expect(refused.text).to.contain('Somebody has changed this meanwhile').and.to.contain('theirs');
+    expect(refused.text).to.contain('Somebody has changed this in the meantime').and.to.contain('theirs');
     expect((await owner.get(at)).text).to.contain('theirs');
   });
 
@@ -235,7 +235,7 @@ describe('resources in the console', () => {
     );
     expect(oneApi.text).to.contain('1–1').and.to.contain(`name="identifiers" value="${API}"`);
     const apis = await owner.get('/console/resources/resource-servers?text=nothing+has+this');
-    expect(apis.text).to.contain('Nothing is like that');
+    expect(apis.text).to.contain('Nothing matches');
   });
 
   it('are filtered by parameters that select records, not by those that format the answer', async () => {
@@ -352,7 +352,7 @@ describe('resources in the console', () => {
     record.options.other_secret = record.options.client_secret ?? '';
     const moved = await sendForm(owner, form, changeOf(at), { $: JSON.stringify(record) });
     expect(moved.status).to.equal(400);
-    expect(moved.text).to.contain('type it anew');
+    expect(moved.text).to.contain('enter it again');
   });
 
   it('keep secrets with their records when a list is edited', async () => {
@@ -373,7 +373,7 @@ describe('resources in the console', () => {
     const kept = (all: object[]) => JSON.stringify({ ...record, app_metadata: { keys: all } });
     const renamed = await sendForm(owner, form, at, { $: kept([{ ...second, id: 'c' }]) });
     expect(renamed.status).to.equal(400);
-    expect(renamed.text).to.contain('type it anew');
+    expect(renamed.text).to.contain('enter it again');
     const review = await sendForm(owner, form, at, { $: kept([second]) });
     expect((await sendForm(owner, review, at)).status).to.equal(303);
     const after = await server.store.collection('users').get(user?.id ?? '');
@@ -480,7 +480,7 @@ describe('resources in the console', () => {
     expect(pathOf(opened)).to.equal('/console/resources/email-templates/verify_email');
     const none = await owner.get(opened.location);
     expect(none.text)
-      .to.contain('There is none yet')
+      .to.contain('There are none yet')
       .and.to.contain('/console/replace/email-templates/verify_email');
     for (const at of ['//evil.example/:x', '/email-templates/:templateName', 'https://evil.example'])
       expect((await owner.agent.get(`/console/open?at=${encodeURIComponent(at)}`)).status, at).to.equal(404);
@@ -495,7 +495,7 @@ describe('resources in the console', () => {
     expect((await owner.post(path)).location).to.contain('/authorize');
     const again = await openConsole(server);
     const form = await again.get(path);
-    expect(form.text).to.contain('It is done as soon as you confirm it');
+    expect(form.text).to.contain('This is done as soon as you confirm it');
     const done = await sendForm(again, form, path);
     expect(done.status).to.equal(303);
     expect(pathOf(done)).to.equal('/console/resources/keys/signing');

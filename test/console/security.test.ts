@@ -200,11 +200,11 @@ describe('the security section of the console', () => {
           /<code dir="ltr">([^<]+)<\/code> <span class="tag[^>]*>([^<]+)</g,
         ),
       ].map(([, kid = '', state = '']) => ({ kid, state }));
-    const [first] = (await kids()).filter(({ state }) => state === 'signs now');
+    const [first] = (await kids()).filter(({ state }) => state === 'current');
     const rotated = await owner.post(`${BASE}/keys/rotate`, { alg: 'RS256' });
     expect((await owner.get(rotated.location)).text).to.contain('The next key signs from now on.');
-    expect(await kids()).to.deep.include({ kid: first!.kid, state: 'signed before' });
-    const [current] = (await kids()).filter(({ state }) => state === 'signs now');
+    expect(await kids()).to.deep.include({ kid: first!.kid, state: 'previous' });
+    const [current] = (await kids()).filter(({ state }) => state === 'current');
     const refused = await owner.post(`${BASE}/keys/revoke`, { kid: current!.kid });
     expect(refused.status).to.equal(400);
     expect(refused.text).to.contain('rotate first');

@@ -66,7 +66,7 @@ describe('users and actions in the console, in a browser', () => {
     await page.getByRole('navigation', { name: 'Console' }).getByRole('link', { name: 'Actions' }).click();
     await page.getByRole('link', { name: 'New action', exact: true }).click();
     await page.getByLabel('Name').fill('Plan');
-    await page.getByRole('button', { name: 'Make the action' }).click();
+    await page.getByRole('button', { name: 'Create the action' }).click();
     const editor = page.getByLabel('Code', { exact: true });
     await editor.fill(
       'exports.onExecutePostLogin = async (event, api) => {\n  console.log(event.user.name);\n};\n',

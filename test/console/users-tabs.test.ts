@@ -109,7 +109,7 @@ describe('the tabs of a user in the console', () => {
     expect(await refreshed(second.refresh_token)).to.equal('invalid_grant');
     expect((await owner.get(`${user.path}/sessions`)).text)
       .to.contain('Not logged in anywhere')
-      .and.to.contain('No application holds one');
+      .and.to.contain('No application has one');
   });
 
   it('withdraw a consent, and remove factors', async () => {

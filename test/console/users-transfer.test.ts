@@ -183,7 +183,7 @@ describe('importing and exporting users in the console', () => {
     const array = JSON.stringify([{ email: 'fine@import.test' }, { email: 'ada@example.test' }]);
     expect((await finished((await upload(fields, array)).location)).text)
       .to.contain('User 2</td>')
-      .and.to.contain('The user is there already');
+      .and.to.contain('The user already exists');
     expect((await upload(fields, 'x'.repeat(600_000))).status).to.equal(413);
     const nowhere = await upload({ ...fields, connection_id: 'con_none' }, '[{}]');
     expect(nowhere.status).to.equal(400);

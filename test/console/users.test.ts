@@ -232,10 +232,10 @@ describe('users in the console', () => {
       });
       const stale = await owner.post(`${path}/metadata`, { ...opened, user_metadata: '{"city": "Rome"}' });
       expect(stale.status).to.equal(409);
-      expect(stale.text).to.contain('changed this meanwhile').and.to.contain('Rome');
+      expect(stale.text).to.contain('changed this in the meantime').and.to.contain('Rome');
       for (const [text, said] of [
         ['{\n  "a": x}', 'Line 2, column 8'],
-        ['[1]', 'An object is wanted'],
+        ['[1]', 'An object is expected'],
         ['{"__proto__": {"admin": true}}', 'not allowed'],
         [`${'{"a":'.repeat(40)}1${'}'.repeat(40)}`, 'nested too deeply'],
       ] as const) {
@@ -299,7 +299,7 @@ describe('users in the console', () => {
       const mails = await nextMessageTo(server, email, 2, 'link');
       expect(mails.link).to.contain(server.url);
       const page = await owner.get(`${path}?said=console.users.said.mailSent`);
-      expect(page.text).to.contain('The mail is on its way.');
+      expect(page.text).to.contain('The e-mail is on its way.');
     });
 
     it('mail the link of a linked account to its own address, and nothing to a namesake of the user', async () => {
@@ -353,7 +353,7 @@ describe('users in the console', () => {
     it('delete the user after a warning', async () => {
       const { id, path } = await newUser();
       const page = await owner.get(`${path}/delete`);
-      expect(page.text).to.contain('With this user goes').and.to.contain('1 identity');
+      expect(page.text).to.contain('Deleted with this user').and.to.contain('1 identity');
       const done = await owner.post(`${path}/delete`);
       expect(done.location).to.equal(`${server.url}${USERS}?said=console.users.said.userDeleted`);
       expect(await server.users.get(id)).to.equal(undefined);
@@ -401,7 +401,7 @@ describe('users in the console', () => {
     const many = Array.from({ length: 520 }, (_, n) => [namesake(n, 'zora'), namesake(n, 'zyta')]).flat();
     await server.store.batch([...many, namesake(0, 'zyta the last', 'zora')]);
     const page = async (q: string) => (await owner.get(`${USERS}?${new URLSearchParams({ q })}`)).text;
-    expect(await page('zora zyta')).to.contain('only the first of them were looked at');
+    expect(await page('zora zyta')).to.contain('only the first of them were searched');
     expect(await page('zyta the last'))
       .to.contain('zyta the last')
       .and.to.not.contain('only the first');

@@ -303,10 +303,10 @@ describe('the templates of messages', () => {
     it("of the recipient if the tenant has it, otherwise the tenant's first", async () => {
       const subject = async (languages: string[] | undefined, enabled = ['en', 'de']) =>
         (await email('reset_email', { tenant: { enabled_locales: enabled } }, { languages })).subject;
-      expect(await subject(['de'])).to.equal('Neues Passwort setzen');
+      expect(await subject(['de'])).to.equal('Neues Passwort festlegen');
       expect(await subject(['ar'])).to.equal('Set a new password');
-      expect(await subject(['fr', 'ar;q=0.9, de-AT;q=0.8'])).to.equal('Neues Passwort setzen');
-      expect(await subject(undefined, ['de', 'en'])).to.equal('Neues Passwort setzen');
+      expect(await subject(['fr', 'ar;q=0.9, de-AT;q=0.8'])).to.equal('Neues Passwort festlegen');
+      expect(await subject(undefined, ['de', 'en'])).to.equal('Neues Passwort festlegen');
     });
   });
 });

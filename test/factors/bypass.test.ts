@@ -204,7 +204,7 @@ describe('with a second factor required', () => {
     const { action, fields } = readForm(again, 'code');
     const answer = await browser.request(action, { form: { ...fields, code: codeOf(secret) } });
     expect(answer.status).to.equal(400);
-    expect(answer.text).to.contain('This code is wrong or too old');
+    expect(answer.text).to.contain('This code is wrong or expired');
   });
 
   it('a new password ends a login that was begun with the old one', async () => {

@@ -59,7 +59,7 @@ describe('enrolment tickets of second factors', () => {
     const secret = secretOf(await page.content());
     await page.getByLabel('Code', { exact: true }).fill('000000');
     await page.getByRole('button', { name: 'Continue' }).click();
-    await page.getByText('This code is wrong or too old.').waitFor();
+    await page.getByText('This code is wrong or expired.').waitFor();
     expect(secretOf(await page.content()), 'the same after a mistake').to.equal(secret);
     await page.getByLabel('Code', { exact: true }).fill(codeOf(secret));
     await page.getByRole('button', { name: 'Continue' }).click();

@@ -96,7 +96,7 @@ describe('the hosted pages of the second factor', () => {
     expect(secret).to.match(/^[A-Z2-7]{32}$/);
     await seen();
     await enter('000000');
-    await page.getByText('This code is wrong or too old.').waitFor();
+    await page.getByText('This code is wrong or expired.').waitFor();
     expect(new URL(await scan()).searchParams.get('secret'), 'the same code after a mistake').to.equal(
       secret,
     );
@@ -269,7 +269,7 @@ describe('the hosted pages of the second factor', () => {
       const { records } = await server.store.collection('challenges').list();
       for (const { id } of records) await server.store.collection('challenges').delete(id);
       await device.getByRole('button', { name: 'Allow' }).click();
-      await device.getByText('Nothing waits for this answer any more.').waitFor();
+      await device.getByText('This request has been answered or has expired.').waitFor();
     });
   });
 });

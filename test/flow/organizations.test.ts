@@ -555,7 +555,7 @@ describe('logging in to an organization', () => {
         for (const domain of ['pending.test', 'unused.test', 'nowhere.test', 'sub.example.test']) {
           const answer = await typed(client_id, `ada@${domain}`);
           expect(answer.status, domain).to.equal(400);
-          expect(answer.text).to.contain('No organization is known by that address.');
+          expect(answer.text).to.contain('No organization belongs to that address.');
         }
       });
     }

@@ -59,7 +59,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.goto(`${server.url}/activate`);
       await type(page, 'Code', 'wrong');
       await page.keyboard.press('Enter');
-      await page.getByRole('alert').filter({ hasText: 'That code is wrong or too old.' }).waitFor();
+      await page.getByRole('alert').filter({ hasText: 'That code is wrong or expired.' }).waitFor();
       await page.getByLabel('Code').fill('');
       await type(page, 'Code', user_code.toLowerCase());
       await page.keyboard.press('Enter');

@@ -35,7 +35,7 @@ const faults = {
   name: 'Invalid input',
   lifetime: 'Too big',
   'inner.length': 'Expected type number',
-  metadata: 'This is no JSON.',
+  metadata: 'This is not valid JSON.',
 };
 
 const form = {
@@ -80,7 +80,7 @@ export function resourcesStates(shared: object): Record<string, SitePage> {
         {
           title: 'Clients',
           pages: [{ href: '/console/resources/clients', text: 'Clients' }],
-          actions: [{ href: '/console/create/tickets', text: 'Create a ticket' }],
+          actions: [{ href: '/console/create/tickets', text: 'Create a link' }],
           named: [{ title: 'Email templates', at: '/email-templates/:name', parameters: ['name'] }],
         },
       ],

@@ -188,7 +188,7 @@ describe('the hosted pages of passkeys', () => {
     await server.users.remove(await idOf(email));
     await open();
     await press('Use a passkey');
-    await page.getByText('That passkey is for no account here.').waitFor();
+    await page.getByText('This passkey belongs to no account here.').waitFor();
     await cdp.send('WebAuthn.clearCredentials', { authenticatorId });
     const other = await enrolled();
     const [passkey] = await passkeysOf(other);
@@ -197,7 +197,7 @@ describe('the hosted pages of passkeys', () => {
       .update(passkey?.id ?? '', (current) => ({ ...current, connection: 'quiet' }));
     await open();
     await press('Use a passkey');
-    await page.getByText('That passkey is for no account here.').waitFor();
+    await page.getByText('This passkey belongs to no account here.').waitFor();
   });
 
   it('tell a user who cancels, or has no passkey, what to do', async () => {

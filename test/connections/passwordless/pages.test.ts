@@ -132,10 +132,10 @@ describe('the hosted passwordless pages', () => {
     const code = await askByEmail(someone());
     for (let i = 0; i < 3; i++) {
       await enter(wrong(code));
-      await page.getByText('This code is wrong, used or too old.').waitFor();
+      await page.getByText('This code is wrong, used or expired.').waitFor();
     }
     await enter(code);
-    await page.getByText('This code is wrong, used or too old.').waitFor();
+    await page.getByText('This code is wrong, used or expired.').waitFor();
     expect(page.url()).to.contain(server.url);
   });
 
@@ -144,7 +144,7 @@ describe('the hosted passwordless pages', () => {
     const code = await askByEmail(someone());
     server.tick(181_000);
     await enter(code);
-    await page.getByText('This code is wrong, used or too old.').waitFor();
+    await page.getByText('This code is wrong, used or expired.').waitFor();
   });
 
   it('send another code after the countdown, and accept only the new one', async () => {
@@ -162,7 +162,7 @@ describe('the hosted passwordless pages', () => {
     await page.locator('[data-cooldown]:disabled').waitFor();
     if (first !== second) {
       await enter(first);
-      await page.getByText('This code is wrong, used or too old.').waitFor();
+      await page.getByText('This code is wrong, used or expired.').waitFor();
     }
     await enter(second);
     expect(await arrived()).to.have.property('code');
