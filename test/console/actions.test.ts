@@ -182,7 +182,9 @@ describe('actions in the console', () => {
     expect((await owner.get(`${path}/versions?version=${first}`)).text).to.contain('Deploy version 1 again');
     expect((await owner.post(`${path}/versions`, { version: first, draft: 'yes' })).status).to.equal(303);
     expect(await claimed()).to.equal('one');
-    expect((await owner.get(`${path}/deploy`)).text).to.contain('The draft is the same as the deployed version');
+    expect((await owner.get(`${path}/deploy`)).text).to.contain(
+      'The draft is the same as the deployed version',
+    );
     expect((await owner.post(`${path}/versions`, { version: 'nothing' })).status).to.equal(404);
   });
 

@@ -238,6 +238,20 @@ describe('resources in the console', () => {
     expect(apis.text).to.contain('Nothing matches');
   });
 
+  it('answer a place that no link has led to in the reader’s language, with a link to the beginning', async () => {
+    const path = '/console/resources/roles';
+    for (const [language, said] of [
+      ['en', 'There is no such page of this list.'],
+      ['de', 'Diese Seite der Liste gibt es nicht.'],
+      ['ar', 'لا توجد صفحة كهذه في القائمة.'],
+    ] as const) {
+      const { status, text } = await owner.get(`${path}?from=nothing`, { 'accept-language': language });
+      expect(status).to.equal(400);
+      expect(text).to.contain(said).and.to.contain(`<p><a href="${path}">`);
+      expect(text).to.not.contain('parameter is invalid').and.to.not.contain('class="card empty"');
+    }
+  });
+
   it('are filtered by parameters that select records, not by those that format the answer', async () => {
     const lists = [...placesOf().values()].filter(({ path, read }) => read?.query && !path.includes(':'));
     expect(lists.map(({ path }) => path)).to.include.members(['/organizations', '/forms']);

@@ -124,17 +124,17 @@ describe('the templates of messages', () => {
   it('say how long links and codes are valid', async () => {
     const say = async (urlLifetimeInSeconds: number) =>
       (await email('reset_email', own({ urlLifetimeInSeconds }), { url: LINK })).text;
-    expect(await say(600)).to.contain('good for 10 minutes');
-    expect(await say(60)).to.contain('good for 1 minute,');
-    expect(await say(7200)).to.contain('good for 2 hours');
-    expect(await say(432000), 'the link of a reset at most').to.contain('good for 24 hours');
-    expect((await email('verify_email', {}, { url: LINK })).text).to.contain('good for 5 days');
+    expect(await say(600)).to.contain('valid for 10 minutes');
+    expect(await say(60)).to.contain('valid for 1 minute and works once');
+    expect(await say(7200)).to.contain('valid for 2 hours');
+    expect(await say(432000), 'the link of a reset at most').to.contain('valid for 24 hours');
+    expect((await email('verify_email', {}, { url: LINK })).text).to.contain('valid for 5 days');
     const { text } = await email(
       'passwordless_email',
       {},
       { code: '1', connection: connection({ totp: { time_step: 300 } }) },
     );
-    expect(text).to.contain('good for 5 minutes');
+    expect(text).to.contain('valid for 5 minutes');
   });
 
   it('for SMS let phones fill in the code at our host', async () => {

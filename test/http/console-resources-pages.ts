@@ -125,6 +125,18 @@ export function resourcesStates(shared: object): Record<string, SitePage> {
       columns: [],
       fault: 'Query validation error.',
     }),
+    '/console-list-lost': page('resources-list', {
+      heading: 'Clients',
+      crumbs,
+      at: '/console/resources/clients',
+      filters: [],
+      isSearchable: true,
+      hasFilter: false,
+      operations: [],
+      rows: [],
+      columns: [],
+      isLost: true,
+    }),
     '/console-record': page('resources-record', {
       heading: 'Harbour Books',
       crumbs,

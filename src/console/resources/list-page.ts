@@ -65,15 +65,17 @@ export async function showList(
       isMissing,
       operations,
       fault: found.fault,
+      isLost: found.isLost === true,
       isPartial: found.isPartial,
       ...tableOf(session, at, { asked, found, params }),
       ...pagesOf(pageOf(place.path, params), asked, found),
     },
-    status: found.fault === undefined ? 200 : 400,
+    status: found.fault === undefined && found.isLost !== true ? 200 : 400,
   });
 }
 
-type Found = FoundPage & { fault?: string };
+/** A page with the API's refusal of the query, or of the place in the list. */
+type Found = FoundPage & { fault?: string; isLost?: true };
 const NOTHING: Found = { items: [], hasMore: false, isPartial: false };
 
 /** Returns the requested page, or the API's refusal of the query. */
@@ -90,7 +92,11 @@ async function pageAsked(
     });
   } catch (thrown) {
     if (thrown instanceof AuthError && thrown.status === 400)
-      return { ...NOTHING, fault: thrown.error_description };
+      // The place came from a link of an earlier page: nothing that was entered here is wrong.
+      return {
+        ...NOTHING,
+        ...(asked.from === undefined ? { fault: thrown.error_description } : { isLost: true }),
+      };
     throw thrown;
   }
 }
