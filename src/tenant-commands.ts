@@ -58,8 +58,11 @@ async function check(host: CommandProcess): Promise<void> {
   if (faults.length > 0 || loaded === undefined) throw new Error(faults.join('\n'));
   const { clients, resourceServers } = loaded.tenant;
   if (isFirst) print(host, `${tenantFile} is not there: the first start writes the example`);
-  print(host, `${file}: ${clients.length} applications, ${resourceServers.length} APIs, no faults`);
+  const counts = [counted(clients.length, 'application'), counted(resourceServers.length, 'API')];
+  print(host, `${file}: ${counts.join(', ')}, no faults`);
 }
+
+const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 /** Loads the tenant file, checked for production where needed; prints its warnings. @throws TenantFault */
 async function tenantOf(

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import type { DestinationStream, Logger } from 'pino';
 import { createLog } from './runtime/log.ts';
-import { isForThisMachine } from './settings.ts';
+import { consoleOrigin, isForThisMachine } from './settings.ts';
 import type { Running } from './start.ts';
 
 /** Standard output. */
@@ -78,11 +78,20 @@ export function welcome({ settings, caFile }: Running, example: Person | undefin
   const hasPages = isForThisMachine(settings);
   const outbox = mail === undefined || sms === undefined;
   const inbox = hasPages ? `${baseUrl}/dev/inbox` : `files in ${resolve(dataDir, 'outbox')}`;
+  const administration =
+    example !== undefined && hasPages
+      ? 'for administrators; the page at the address above shows an example login'
+      : 'for administrators';
   const facts: [string, string][] = [
     ['Address', hasPages ? `${baseUrl}   open it and press "Try login"` : baseUrl],
-    ...(outbox ? [['Inbox', `${inbox}   what would be mailed or texted to people`] as [string, string]] : []),
+    ...(outbox
+      ? [['Inbox', `${inbox}   e-mails and text messages: none leaves this machine`] as [string, string]]
+      : []),
     ...(example
       ? [['Log in as', `${example.email} with the password ${example.password}`] as [string, string]]
+      : []),
+    ...(settings.console
+      ? [['Console', `${consoleOrigin(settings)}/console   ${administration}`] as [string, string]]
       : []),
     ['Tenant', `${resolve(tenantFile)}   your applications, connections and users`],
     ['Stop it', 'Ctrl+C'],
@@ -97,7 +106,7 @@ function trust(baseUrl: string, caFile: string | undefined): string[] {
   const quoted = /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
   return [
     '',
-    'Its certificate is of a CA that was made here, for this machine alone. To trust it:',
+    'Its certificate was issued by a certificate authority (CA) that was created for this machine only. To trust it:',
     '',
     ...columns([
       ['Browsers', `import ${path} as an authority, or accept the warning once`],

@@ -37,7 +37,7 @@ describe('the log of the console, in a browser', () => {
     await event.waitFor({ timeout: 20_000 });
     await page.getByRole('button', { name: 'Pause' }).click();
     await event.click();
-    await page.getByText('did not get in: Wrong email or password.').waitFor();
+    await page.getByText('failed: Wrong email or password.').waitFor();
     expect(dialogs).to.deep.equal([]);
     await context.close();
   });

@@ -178,7 +178,7 @@ describe('the log of the console', () => {
     await server.tenant.close();
     const [, path = ''] =
       /<a href="(\/console\/log\/[^"]+)"/.exec((await page({ user: 'blocked@example.test' })).text) ?? [];
-    expect((await console.get(path)).text).to.contain('did not get in: user is blocked');
+    expect((await console.get(path)).text).to.contain('failed: user is blocked');
   });
 
   it('combines the requests of one login in an application, without those of others', async () => {
@@ -193,7 +193,7 @@ describe('the log of the console', () => {
     const [story = ''] = /<ol class="log-story">[\s\S]*?<\/ol>/.exec(text) ?? [];
     const steps = [...story.matchAll(/<span class="tag[^"]*">(\w+)<\/span>/g)].map(([, type]) => type);
     expect(steps).to.deep.equal(['mfar', 'gd_auth_failed', 'gd_auth_succeed', 's']);
-    expect(text).to.contain('app@example.test got in.');
+    expect(text).to.contain('The login of app@example.test succeeded.');
   });
 
   it('shows each request of the token endpoint with its outcome', async () => {

@@ -159,7 +159,7 @@ describe('importing and exporting users in the console', () => {
   it('rejects foreign forms, missing, invalid and large files, and an unknown connection', async () => {
     const fields = { _csrf: await tokenOf(), connection_id: await connection() };
     expect((await upload({ ...fields, _csrf: 'guessed' }, '[]')).status).to.equal(403);
-    expect((await upload(fields, ' ')).text).to.contain('Choose a file that holds users.');
+    expect((await upload(fields, ' ')).text).to.contain('Choose a file with users.');
     const none = await finished((await upload(fields, 'no users at all')).location);
     expect(none.text).to.contain('neither a JSON array nor one JSON object a line');
     for (const [file, place] of Object.entries({

@@ -79,6 +79,8 @@ describe('at a terminal', () => {
     expect(server.said('Node.js')).to.contain(`NODE_EXTRA_CA_CERTS='${file}'`);
     expect(server.said('curl')).to.contain(`--cacert '${file}' ${url}/healthz`);
     expect(server.said('Tenant')).to.contain(join(cwd, 'config/tenant.yaml'));
+    expect(server.said('Console')).to.contain(`${url}/console`).and.to.contain('example login');
+    expect((await agent.get('/')).text).to.contain('admin@example.test');
     expect(await server.stop()).to.equal(0);
     for (const line of server.lines) expect(line).not.to.match(/^\s*\{/);
     expect(server.lines.join('\n')).to.contain('stopping signal=SIGINT');
@@ -90,7 +92,7 @@ describe('at a terminal', () => {
     writeFileSync(join(cwd, 'own.yaml'), changed);
     const own = await start({ TENANT_FILE: 'own.yaml' });
     expect(own.said('Tenant')).to.contain(join(cwd, 'own.yaml'));
-    expect(own.lines.join()).not.to.match(/Log in as|Gatehouse-1|Of-Their-0wn/);
+    expect(own.lines.join()).not.to.match(/Log in as|Gatehouse-1|Of-Their-0wn|example login/);
     await own.stop();
     const elsewhere = await start({ DATA_DIR: 'other', BASE_URL: 'https://login.example.test' });
     expect(elsewhere.said('Inbox')).to.contain(`files in ${join(cwd, 'other/outbox')}`);
