@@ -10,6 +10,7 @@ import { passkeys } from './connections/passkeys/feature.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { connectionFault, hasRealm } from './connections/resolve.ts';
 import { scriptRunner } from './connections/run-script.ts';
+import { samlMetadata } from './connections/samlp/metadata-fetch.ts';
 import { directRedirect } from './connections/upstream/direct-redirect.ts';
 import { upstream as upstreamLogins } from './connections/upstream/feature.ts';
 import { pendingLogins } from './connections/upstream/pending.ts';
@@ -163,6 +164,7 @@ function upstreamDependencies(
     sign: signing.sign,
     store,
     openId: openIdProviders({ fetch: outbound.fetch, clock }),
+    samlMetadata: samlMetadata({ fetch: outbound.fetch, clock }),
     clock,
     wallClock,
     random,

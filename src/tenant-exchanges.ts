@@ -22,7 +22,7 @@ export function tokenExchanges(
   const own = { ...tokenReading, config: capabilities.config, users, wallClock };
   return {
     exchangeToken: tokenExchange(own),
-    exchangeForeign: foreignExchange(deps, capabilities, tokenReading),
+    exchangeCustomToken: foreignExchange(deps, capabilities, tokenReading),
     readSubjectToken: subjectTokenReader(own),
   };
 }

@@ -4,7 +4,7 @@ import { accountApi } from './account/api.ts';
 import type { accountEndings } from './account-endings.ts';
 import { warnOfPackages } from './actions/warn-of-packages.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
-import type { Asked } from './connections/database/custom.ts';
+import type { DatabaseRequest } from './connections/database/custom-run.ts';
 import { findInCustomDatabase } from './connections/database/custom-user.ts';
 import { issueTicketLink } from './connections/database/ticket-link.ts';
 import { askToVerify } from './connections/database/verification-link.ts';
@@ -110,7 +110,7 @@ export function managementOf(
 const codeTools = ({ packages, tryAction, customDatabases, users }: Capabilities) => ({
   packages,
   tryAction,
-  findInCustomDatabase: (asked: Asked) => findInCustomDatabase({ customDatabases, users }, asked),
+  findInCustomDatabase: (asked: DatabaseRequest) => findInCustomDatabase({ customDatabases, users }, asked),
 });
 
 /** Starts the background work of the Management API. */

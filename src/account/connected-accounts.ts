@@ -6,7 +6,7 @@ import {
   type Completion,
   completeConnecting,
 } from '../connections/connected/connecting.ts';
-import { connectable } from '../connections/connected/purposes.ts';
+import { connectableConnections } from '../connections/connected/purposes.ts';
 import type { AccountChange } from '../delivery/messages.ts';
 import { AuthError } from '../http/errors.ts';
 import { authenticationMethod } from '../records/client-authentication.ts';
@@ -53,7 +53,9 @@ export async function startConnection(
     scopes,
   } = request;
   const client = await deps.config.client(clientId);
-  const found = (await connectable(deps.config, clientId)).find(({ connection }) => connection.name === name);
+  const found = (await connectableConnections(deps.config, clientId)).find(
+    ({ connection }) => connection.name === name,
+  );
   if (found === undefined)
     throw invalidField(
       'connection',
@@ -93,15 +95,16 @@ export async function completeConnection(
   await requireValidLogin(deps, actor);
   const { user, clientId, login } = actor;
   const owner = { userId: user.id, clientId, login: login.id };
-  const { connecting, upstreamId, grant } = await completeConnecting(deps, { ...proof, ...owner });
-  const found = (await connectable(deps.config, clientId)).find(
-    ({ connection }) => connection.id === connecting.connectionId,
+  const { accountConnection, upstreamId, grant } = await completeConnecting(deps, { ...proof, ...owner });
+  const found = (await connectableConnections(deps.config, clientId)).find(
+    ({ connection }) => connection.id === accountConnection.connectionId,
   );
   if (found === undefined) throw unknownSession();
-  const authorized = { upstreamId, grant, requestedScopes: connecting.scopes };
+  const authorized = { upstreamId, grant, requestedScopes: accountConnection.scopes };
   const account = await storeConnectedAccount(deps, user.id, found.connection, authorized);
   // What ended the login or removed the connection in the meantime did not find this record.
-  const isThere = (await deps.store.collection('connections').get(connecting.connectionId)) !== undefined;
+  const isThere =
+    (await deps.store.collection('connections').get(accountConnection.connectionId)) !== undefined;
   if (!isThere || !(await isStillValid(deps, actor))) {
     await deps.store.collection('connectedAccounts').delete(account.id);
     throw unknownSession();

@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { z } from 'zod';
 import { TICKET_SECONDS } from '../connections/connected/connecting.ts';
-import { connectable } from '../connections/connected/purposes.ts';
+import { connectableConnections } from '../connections/connected/purposes.ts';
 import { CONNECT } from '../connections/connected/routes.ts';
 import type { RouteDeclarations } from '../http/routes.ts';
 import { connectedAccountView } from '../users/connected-accounts.ts';
@@ -101,7 +101,7 @@ export const connectedAccountRoutes: RouteDeclarations<ConnectedRoutesDependenci
     query: pageQuery,
     answers: { 200: { description: 'The connections of the application', body: connectionsAnswer } },
     handle: async (deps, ctx) => {
-      const all = await connectable(deps.config, actorIn(ctx).clientId);
+      const all = await connectableConnections(deps.config, actorIn(ctx).clientId);
       const { items, next } = pageOf(all, ({ connection }) => connection.name, read(ctx, pageQuery));
       const connections = items.map(({ connection: { name, strategy, options } }) => ({
         name,

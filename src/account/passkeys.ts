@@ -1,11 +1,11 @@
 // Adds a passkey for a logged-in user: begun, then verified once by the login that began it.
 import {
-  endPasskey,
-  keepPasskey,
+  deletePasskey,
   MOST_PASSKEYS,
   passkeyRegistration,
+  storePasskey,
 } from '../connections/passkeys/passkeys.ts';
-import { beginSession, endSession } from '../connections/passkeys/session.ts';
+import { beginSession, takeSession } from '../connections/passkeys/session.ts';
 import { accountNameOf } from '../factors/enroll.ts';
 import { AuthError } from '../http/errors.ts';
 import { passkeyOptions } from '../records/database-options.ts';
@@ -108,7 +108,7 @@ export async function verifyPasskey(
 ): Promise<MethodView> {
   await requireValidLogin(deps, actor);
   const { user, clientId, userAgent, login } = actor;
-  const ended = await endSession(deps, authSession, clientId);
+  const ended = await takeSession(deps, authSession, clientId);
   const owner = ended?.session.owner;
   if (ended === undefined || owner?.userId !== user.id || owner.login !== login.id) throw unknownSession();
   const registrationResponse = readRegistration(response);
@@ -121,12 +121,12 @@ export async function verifyPasskey(
   await connectionFor(deps, user.id, { connection });
   const name = authenticatorName(credential.aaguid);
   const isStored = await deps.factorChanges.apply(user.id, login.id, () =>
-    keepPasskey(deps, credential, { user_id: user.id, connection, userAgent, registration, party, name }),
+    storePasskey(deps, credential, { user_id: user.id, connection, userAgent, registration, party, name }),
   );
   if (!isStored) throw invalidPasskey();
   // What ended the login in the meantime did not find this passkey.
   if (!(await isStillValid(deps, actor))) {
-    await endPasskey(deps, credential);
+    await deletePasskey(deps, credential);
     throw unknownSession();
   }
   deps.events.record({

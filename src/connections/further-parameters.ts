@@ -22,7 +22,7 @@ const RESERVED = new Set([
 ]);
 
 /** Standard parameters of the application's request that are forwarded, because they mean the same at the provider. */
-const PASSED_ON = ['login_hint', 'prompt'] as const;
+const FORWARDED = ['login_hint', 'prompt'] as const;
 
 /** The options of a connection that set additional parameters. */
 interface FurtherOptions {
@@ -43,24 +43,26 @@ export function furtherParameters(
   { params, additional }: Pick<UpstreamRequest, 'params' | 'additional'>,
   address: URL,
 ): Record<string, string> {
-  const given: Readonly<Record<string, string | undefined>> = { ...params, ...additional };
-  const dynamic = Object.entries(upstream_params).flatMap(([name, to]) =>
-    'alias' in to ? [[name, to.alias] as const] : [],
+  const requestParameters: Readonly<Record<string, string | undefined>> = { ...params, ...additional };
+  const dynamic = Object.entries(upstream_params).flatMap(([name, setting]) =>
+    'alias' in setting ? [[name, setting.alias] as const] : [],
   );
   const mapped = [...Object.entries(authParamsMap), ...dynamic];
   const sources = new Set(mapped.map(([, source]) => source));
-  const passedOn = PASSED_ON.filter((name) => params[name] !== 'none').map((name) => [name, params[name]]);
-  const unmapped = [...Object.entries(additional), ...passedOn].filter(
+  const forwarded = FORWARDED.filter((name) => params[name] !== 'none').map((name) => [name, params[name]]);
+  const unmapped = [...Object.entries(additional), ...forwarded].filter(
     ([name]) => !sources.has(String(name)) && !address.searchParams.has(String(name)),
   );
-  const fixed = Object.entries(upstream_params).flatMap(([name, to]) =>
-    'value' in to ? [[name, to.value] as const] : [],
+  const fixed = Object.entries(upstream_params).flatMap(([name, setting]) =>
+    'value' in setting ? [[name, setting.value] as const] : [],
   );
   const all = [
     ...unmapped,
     ...Object.entries(authParams),
     ...fixed,
-    ...mapped.map(([name, source]) => [name, mayForward(source) ? given[source] : undefined] as const),
+    ...mapped.map(
+      ([name, source]) => [name, mayForward(source) ? requestParameters[source] : undefined] as const,
+    ),
   ];
   return Object.fromEntries(
     all.filter(

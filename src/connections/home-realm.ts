@@ -14,7 +14,7 @@ export interface UsableConnection {
 }
 
 /** Strategies whose option `domain` is a domain of e-mail addresses. For others, it is the provider's own host. */
-const WITH_DOMAIN: ReadonlySet<string> = new Set(['google-apps', 'waad']);
+const EMAIL_DOMAIN_STRATEGIES: ReadonlySet<string> = new Set(['google-apps', 'waad']);
 
 /**
  * Returns the e-mail domains of a connection's users, in lower case: those of the options `domain_aliases` and
@@ -22,7 +22,7 @@ const WITH_DOMAIN: ReadonlySet<string> = new Set(['google-apps', 'waad']);
  */
 export function domainsOf({ options, strategy }: Pick<Connection, 'options' | 'strategy'>): string[] {
   const { domain_aliases: aliases, tenant_domain: tenant, domain } = options;
-  const all = [aliases, tenant, WITH_DOMAIN.has(strategy) ? domain : undefined].flat();
+  const all = [aliases, tenant, EMAIL_DOMAIN_STRATEGIES.has(strategy) ? domain : undefined].flat();
   return all.filter((one) => typeof one === 'string' && one !== '').map((one) => String(one).toLowerCase());
 }
 
@@ -50,8 +50,8 @@ export function homeRealmOf<U extends UsableConnection>(
   if (domain === undefined) return undefined;
   const declared = usable.find(({ connection }) => domainsOf(connection).includes(domain));
   if (declared !== undefined || !isDomainOf(organization, domain)) return declared;
-  const own = usable.filter(({ connection }) => isEnterprise(connection));
-  return own.length === 1 ? own[0] : undefined;
+  const enterprise = usable.filter(({ connection }) => isEnterprise(connection));
+  return enterprise.length === 1 ? enterprise[0] : undefined;
 }
 
 function isDomainOf(organization: Organization | undefined, domain: string): boolean {
@@ -65,7 +65,10 @@ export function hasHomeRealms(
   usable: readonly UsableConnection[],
   organization: Organization | undefined,
 ): boolean {
-  const own = usable.filter(({ connection }) => isEnterprise(connection));
+  const enterprise = usable.filter(({ connection }) => isEnterprise(connection));
   const isVerified = discoveryDomainsOf(organization ?? {}).some(({ status }) => status === 'verified');
-  return own.some(({ connection }) => domainsOf(connection).length > 0) || (own.length === 1 && isVerified);
+  return (
+    enterprise.some(({ connection }) => domainsOf(connection).length > 0) ||
+    (enterprise.length === 1 && isVerified)
+  );
 }

@@ -23,17 +23,19 @@ export function loginPages(deps: PasswordFormDependencies & ProviderRedirectDepe
   return async (page) => {
     const { pending } = page;
     const identifier = identifierOf(page);
-    const meant = await connectionOf(config, page, identifier ?? pending.params.login_hint);
-    if (meant === undefined) return undefined;
-    const direct = await directProvider(config, pending);
+    const target = await connectionOf(config, page, identifier ?? pending.params.login_hint);
+    if (target === undefined) return undefined;
+    const provider = await directProvider(config, pending);
     return {
-      redirectsToProvider: direct !== undefined,
+      redirectsToProvider: provider !== undefined,
       show: async (ctx, form) => {
         // A form that the user opened by its own URL belongs to the default connection: login_hint does not select it.
-        const isMeant = form === undefined || (form === 'login' && identifier !== undefined);
-        const { connection, strategy } = isMeant ? meant : ((await connectionOf(config, page)) ?? meant);
+        const followsHint = form === undefined || (form === 'login' && identifier !== undefined);
+        const { connection, strategy } = followsHint
+          ? target
+          : ((await connectionOf(config, page)) ?? target);
         const isDirect = form === undefined || (form !== 'identifier' && strategy.page === 'redirect');
-        if (direct !== undefined && isDirect) return redirectToProvider(deps, ctx, page, direct);
+        if (provider !== undefined && isDirect) return redirectToProvider(deps, ctx, page, provider);
         const signsUp = strategy.page === 'form' && wantsSignUp(page, form) && isSignUpOpen(page, connection);
         const isIdentified = form === 'login' && identifier !== undefined;
         if (!signsUp && !isIdentified && (await asksIdentifierFirst(config, page))) {
@@ -41,7 +43,7 @@ export function loginPages(deps: PasswordFormDependencies & ProviderRedirectDepe
         }
         if (strategy.page === 'step') return ctx.redirect(stepPath(pending, strategy.step(connection)));
         if (strategy.page === 'redirect') return showChoices(deps, ctx, page);
-        const code = signsUp ? undefined : codeFirst(connection, identifier, form);
+        const code = signsUp ? undefined : firstCodeKind(connection, identifier, form);
         if (code !== undefined) return ctx.redirect(stepPath(pending, codeStep(connection, code)));
         await showPasswordForm(deps, ctx, page, connection, form);
       },
@@ -53,7 +55,7 @@ export function loginPages(deps: PasswordFormDependencies & ProviderRedirectDepe
  * Returns the kind of address to which a code is sent before the password form is shown.
  * @returns undefined when the password form comes first, and when the user opened it by its URL and may use a password.
  */
-function codeFirst(connection: Connection, identifier: string | undefined, form: string | undefined) {
+function firstCodeKind(connection: Connection, identifier: string | undefined, form: string | undefined) {
   if (form === 'login' && passwordUse(connection).logsIn) return undefined;
   return firstCode(connection, identifier);
 }

@@ -5,7 +5,7 @@ import type { UpstreamGrant } from '../records/identities.ts';
 import { isHttpsOrLoopback } from '../records/logout.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
-import { openedSession } from './provider-session.ts';
+import { openSession } from './provider-session.ts';
 import { type UpstreamDependencies, type UpstreamLogout, withQuery } from './redirect.ts';
 import { strategyOf } from './strategies.ts';
 
@@ -26,27 +26,30 @@ interface EndingSession {
 
 /**
  * Returns the URL at which the user of a session logs out of the identity provider.
- * @param back where the provider is to send the browser afterwards.
+ * @param returnAddress where the provider is to send the browser afterwards.
  * @returns undefined when the connection has no logout at its provider, or the URL cannot be determined.
  */
 export async function logoutAtProvider(
   deps: LogoutDependencies,
   { userId, connection: name, providerSession }: EndingSession,
-  back: Pick<UpstreamLogout, 'returnTo' | 'callback' | 'state'>,
+  returnAddress: Pick<UpstreamLogout, 'returnTo' | 'callback' | 'state'>,
 ): Promise<string | undefined> {
   const connection = name === undefined ? undefined : await deps.config.connection(name);
   if (connection === undefined) return undefined;
   const strategy = strategyOf(connection);
-  if (strategy === undefined) return keptEndpoint(connection, back);
+  if (strategy === undefined) return configuredEndpoint(connection, returnAddress);
   if (strategy.page !== 'redirect') return undefined;
   const identities = await deps.users.identitiesOf(userId);
   const identity = identities.find((one) => one.connection === connection.name);
-  const last: UpstreamGrant = identity?.upstream ?? {};
+  const lastGrant: UpstreamGrant = identity?.upstream ?? {};
   try {
-    const own = await openedSession(deps, connection.name, providerSession);
-    const { id_token = last.id_token, ...logout } = own ?? {};
-    const grant = own === undefined ? last : { ...last, ...(id_token !== undefined && { id_token }), logout };
-    return await strategy.logout(deps, { ...back, connection, grant });
+    const session = await openSession(deps, connection.name, providerSession);
+    const { id_token = lastGrant.id_token, ...logout } = session ?? {};
+    const grant =
+      session === undefined
+        ? lastGrant
+        : { ...lastGrant, ...(id_token !== undefined && { id_token }), logout };
+    return await strategy.logout(deps, { ...returnAddress, connection, grant });
   } catch (err) {
     // A failure at the provider must not keep the session here from ending.
     deps.log.warn(
@@ -61,7 +64,7 @@ export async function logoutAtProvider(
  * Returns the logout URL of a connection whose strategy is not built in: its option `logoutUrl` with `returnTo`, or the
  * `end_session_endpoint` of an OpenID provider (OpenID Connect RP-Initiated Logout 1.0 §2).
  */
-function keptEndpoint(
+function configuredEndpoint(
   { options }: Connection,
   { returnTo, callback, state }: Pick<UpstreamLogout, 'returnTo' | 'callback' | 'state'>,
 ): string | undefined {

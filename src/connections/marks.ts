@@ -3,7 +3,7 @@
 import { SOCIAL_STRATEGIES } from '../records/social.ts';
 
 /** Strategies that share a logo, with the logo's name. */
-const SHARED = new Map<string, string>([
+const SHARED_MARKS = new Map<string, string>([
   ['google-oauth2', 'google'],
   ['google-apps', 'google'],
   ['windowslive', 'microsoft'],
@@ -20,22 +20,22 @@ const SHARED = new Map<string, string>([
 ]);
 
 /** Strategies with a logo of their own, which has the strategy's name. */
-const OWN = new Set<string>([
-  ...SOCIAL_STRATEGIES.filter((name) => !SHARED.has(name)),
+const OWN_MARKS = new Set<string>([
+  ...SOCIAL_STRATEGIES.filter((name) => !SHARED_MARKS.has(name)),
   'apple',
   'oidc',
   'okta',
 ]);
 
 /** The logo of connections whose strategy has none. */
-export const GENERIC = 'marks/connection.svg';
+export const GENERIC_MARK = 'marks/connection.svg';
 
 /**
  * Returns the logo of a connection that has no `icon_url`.
  * @param strategy the name of its strategy, built in or not.
- * @returns the name of an asset (for the Liquid filter `asset`, or `Assets.path`); {@link GENERIC} if the strategy has no logo.
+ * @returns the name of an asset (for the Liquid filter `asset`, or `Assets.path`); {@link GENERIC_MARK} if the strategy has no logo.
  */
 export function markOf(strategy: string): string {
-  const name = OWN.has(strategy) ? strategy : SHARED.get(strategy);
-  return name === undefined ? GENERIC : `marks/${name}.svg`;
+  const name = OWN_MARKS.has(strategy) ? strategy : SHARED_MARKS.get(strategy);
+  return name === undefined ? GENERIC_MARK : `marks/${name}.svg`;
 }

@@ -12,6 +12,7 @@ import type { Directories } from './ldap/directories.ts';
 import { directoryStrategies } from './ldap/strategy.ts';
 import { openIdProviders } from './oidc/providers.ts';
 import type { UpstreamDependencies } from './redirect.ts';
+import { samlMetadata } from './samlp/metadata-fetch.ts';
 import { strategyOf } from './strategies.ts';
 
 interface ProviderChecksDependencies {
@@ -26,11 +27,11 @@ interface ProviderChecksDependencies {
   ending: AbortSignal;
 }
 
-type Checked = Pick<Connection, 'name' | 'strategy' | 'options'>;
+type CheckedConnection = Pick<Connection, 'name' | 'strategy' | 'options'>;
 
 export interface ProviderChecks {
   /** Checks the provider of one connection in the background, and logs a warning when it cannot be used. */
-  check(connection: Checked): void;
+  check(connection: CheckedConnection): void;
   /** Like {@link check}, for every connection that at least one application may use. */
   checkAll(): Promise<void>;
   /** Checks the provider of one connection now. @returns why nobody can log in with it; undefined when no fault was found. */
@@ -46,7 +47,7 @@ export interface ProviderFault {
 }
 
 /** Number of providers that are checked at the same time. */
-const AT_ONCE = 4;
+const CONCURRENT_CHECKS = 4;
 
 /** Creates the checks of a tenant's providers. */
 export function providerChecks({
@@ -58,16 +59,19 @@ export function providerChecks({
   directories,
   ending,
 }: ProviderChecksDependencies): ProviderChecks {
-  const untilEnd: Outbound['fetch'] = (url, { signal, ...init } = {}) =>
+  const fetchUntilEnd: Outbound['fetch'] = (url, { signal, ...init } = {}) =>
     fetch(url, { ...init, signal: signal ? AbortSignal.any([ending, signal]) : ending });
   // Every check has a cache of its own, so that it never finds an old answer and no login uses what a check has read.
-  const asking = () => ({ fetch: untilEnd, clock, openId: openIdProviders({ fetch: untilEnd, clock }) });
-  const check = (connections: readonly Checked[]) => {
-    const left = [...connections];
+  const checkDependencies = () => ({
+    openId: openIdProviders({ fetch: fetchUntilEnd, clock }),
+    samlMetadata: samlMetadata({ fetch: fetchUntilEnd, clock }),
+  });
+  const check = (connections: readonly CheckedConnection[]) => {
+    const queue = [...connections];
     background.run('asking the providers of connections', async () => {
-      const deps = asking();
-      const work = async () => {
-        for (let one = left.shift(); one !== undefined && !ending.aborted; one = left.shift()) {
+      const deps = checkDependencies();
+      const worker = async () => {
+        for (let one = queue.shift(); one !== undefined && !ending.aborted; one = queue.shift()) {
           const fault = await faultOf(deps, one);
           if (fault === undefined || ending.aborted) continue;
           log.warn(
@@ -76,7 +80,7 @@ export function providerChecks({
           );
         }
       };
-      await Promise.all(Array.from({ length: AT_ONCE }, work));
+      await Promise.all(Array.from({ length: CONCURRENT_CHECKS }, worker));
     });
   };
   return {
@@ -92,7 +96,7 @@ export function providerChecks({
       const isDirectory = directoryStrategies.some(({ name }) => name === connection.strategy);
       const fault = isDirectory
         ? await directories.check(connection).catch(directoryFault)
-        : await faultOf(asking(), connection);
+        : await faultOf(checkDependencies(), connection);
       if (fault === undefined) return undefined;
       const failure = outboundFailureOf(fault);
       return { message: fault.message, ...(failure && { failure }) };
@@ -107,13 +111,13 @@ function directoryFault(thrown: unknown): Error {
 }
 
 async function faultOf(
-  deps: Pick<UpstreamDependencies, 'fetch' | 'openId' | 'clock'>,
-  { options, ...connection }: Checked,
+  deps: Pick<UpstreamDependencies, 'openId' | 'samlMetadata'>,
+  { options, ...connection }: CheckedConnection,
 ): Promise<Error | undefined> {
   const strategy = strategyOf(connection);
   if (strategy?.page !== 'redirect') return undefined;
   try {
-    await strategy.check?.(deps, { options: { ...options } });
+    await strategy.check?.(deps, { options });
     return undefined;
   } catch (thrown) {
     return thrown instanceof Error ? thrown : new Error(String(thrown));

@@ -20,23 +20,23 @@ const LONGEST_TOKEN = 6144;
  * @param connection the name of the connection; the value can be opened for this connection only.
  * @returns undefined when the provider gave nothing that a logout needs.
  */
-export async function sealedSession(
+export async function sealSession(
   deps: SealingDependencies,
   connection: string,
   grant: UpstreamGrant | undefined,
 ): Promise<ProviderSession> {
   const { logout, id_token: idToken } = grant ?? {};
   const isShort = idToken !== undefined && idToken.length <= LONGEST_TOKEN;
-  const kept = logout ?? (isShort ? { id_token: idToken } : undefined);
-  if (kept === undefined) return undefined;
-  return { ...sealValue(await providerKey(deps), placeOf(connection), kept) };
+  const content = logout ?? (isShort ? { id_token: idToken } : undefined);
+  if (content === undefined) return undefined;
+  return { ...sealValue(await providerKey(deps), placeOf(connection), content) };
 }
 
 /**
- * Opens what {@link sealedSession} returned. Sessions of earlier releases have the value unsealed, which is returned as it is.
+ * Opens what {@link sealSession} returned. Sessions of earlier releases have the value unsealed, which is returned as it is.
  * @returns undefined when the session has none, or the key that it was sealed with is lost.
  */
-export async function openedSession(
+export async function openSession(
   deps: SealingDependencies,
   connection: string,
   session: ProviderSession,

@@ -14,6 +14,7 @@ import type { Sign } from '../signing/signing.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { OpenIdProviders } from './oidc/providers.ts';
+import type { SamlMetadata } from './samlp/metadata-import.ts';
 
 /** One run of a script of a connection. */
 export interface ConnectionScript {
@@ -41,6 +42,8 @@ export interface UpstreamDependencies {
   sign: Sign;
   /** Reads the discovery documents and keys of OpenID providers. */
   openId: OpenIdProviders;
+  /** Reads the metadata of SAML identity providers. */
+  samlMetadata: SamlMetadata;
   random: Random;
   /** Elapsed time. */
   clock: Clock;
@@ -121,9 +124,9 @@ export interface UnsolicitedLogin {
 }
 
 /** How a strategy accepts answers that no request asked for. */
-interface Unsolicited {
+interface UnsolicitedResponses {
   /** Returns the login that a connection's provider may begin; undefined when the connection does not allow it. */
-  of(connection: Connection): UnsolicitedLogin | undefined;
+  loginOf(connection: Connection): UnsolicitedLogin | undefined;
   /** Verifies the answer. @throws AuthError by {@link upstreamFault}. */
   identify(
     deps: UpstreamDependencies,
@@ -151,7 +154,7 @@ export interface RedirectStrategy {
   /** Verifies the answer. @throws AuthError by {@link upstreamFault}. */
   identify(deps: UpstreamDependencies, response: UpstreamResponse): Promise<UpstreamIdentity>;
   /** Present if the protocol has answers that no request asked for. */
-  unsolicited?: Unsolicited;
+  unsolicited?: UnsolicitedResponses;
   /** Returns the URL that ends the session at the provider; undefined when there is none. */
   logout(deps: UpstreamDependencies, logout: UpstreamLogout): Promise<string | undefined>;
   /**
@@ -159,7 +162,7 @@ export interface RedirectStrategy {
    * @throws AuthError by {@link upstreamFault}, or 400, when it could not.
    */
   check?(
-    deps: Pick<UpstreamDependencies, 'fetch' | 'openId' | 'clock'>,
+    deps: Pick<UpstreamDependencies, 'openId' | 'samlMetadata'>,
     connection: Pick<Connection, 'options'>,
   ): Promise<void>;
   /** Renews an access token; absent if the protocol has no refresh tokens. @throws AuthError by {@link upstreamFault}. */
@@ -188,8 +191,8 @@ const LONGEST_DESCRIPTION = 300;
  * @param cause goes to the server's own log only.
  */
 export function upstreamFault(error: UpstreamError, description: string, cause?: unknown): AuthError {
-  const plain = description.replaceAll(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, ' ').trim();
-  return new AuthError(403, error, plain.slice(0, LONGEST_DESCRIPTION), { cause });
+  const printable = description.replaceAll(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, ' ').trim();
+  return new AuthError(403, error, printable.slice(0, LONGEST_DESCRIPTION), { cause });
 }
 
 /** Errors that mean that the user, or the provider's policy, refused the login. All others are configuration faults. */

@@ -24,9 +24,9 @@ export function renewProviderTokens(deps: RefreshDependencies): RenewProviderTok
   // A provider that rotates refresh tokens treats a second use of one as theft, so each is used once: in this process by
   // this map, across processes by a lease.
   const running = new Map<string, Promise<void>>();
-  const once = (identity: Identity): Promise<void> => {
-    const before = running.get(identity.id);
-    if (before !== undefined) return before;
+  const renewOnce = (identity: Identity): Promise<void> => {
+    const inProgress = running.get(identity.id);
+    if (inProgress !== undefined) return inProgress;
     const renewal = deps.leases
       .afterOthers(`upstream ${identity.id}`, () => renew(deps, identity))
       .finally(() => running.delete(identity.id));
@@ -34,15 +34,15 @@ export function renewProviderTokens(deps: RefreshDependencies): RenewProviderTok
     return renewal;
   };
   return async (userId) => {
-    await Promise.all((await deps.users.identitiesOf(userId)).map(once));
+    await Promise.all((await deps.users.identitiesOf(userId)).map(renewOnce));
   };
 }
 
 async function renew(deps: RefreshDependencies, identity: Identity): Promise<void> {
   // Read again: another call may have renewed the token while this one waited for the lease.
-  const now = (await deps.users.identitiesOf(identity.user_id)).find(({ id }) => id === identity.id);
-  const grant = now?.upstream;
-  if (grant?.refresh_token === undefined || !hasEnded(grant, deps)) return;
+  const current = (await deps.users.identitiesOf(identity.user_id)).find(({ id }) => id === identity.id);
+  const grant = current?.upstream;
+  if (grant?.refresh_token === undefined || !hasExpired(grant, deps)) return;
   const connection = await deps.config.connection(identity.connection);
   const strategy = connection && strategyOf(connection);
   if (connection === undefined || strategy?.page !== 'redirect' || strategy.name !== identity.provider)
@@ -56,6 +56,6 @@ async function renew(deps: RefreshDependencies, identity: Identity): Promise<voi
   }
 }
 
-function hasEnded({ expires_at }: UpstreamGrant, { wallClock }: RefreshDependencies): boolean {
+function hasExpired({ expires_at }: UpstreamGrant, { wallClock }: RefreshDependencies): boolean {
   return expires_at !== undefined && expires_at <= epochSeconds(wallClock);
 }

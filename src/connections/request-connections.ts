@@ -5,7 +5,7 @@ import { passwordUse } from '../records/database-options.ts';
 import { enabledConnectionsOf } from '../records/organizations.ts';
 import type { Config } from '../tenant/config.ts';
 import { domainsOf, hasHomeRealms, homeRealmOf, isEnterprise } from './home-realm.ts';
-import { GENERIC, markOf } from './marks.ts';
+import { GENERIC_MARK, markOf } from './marks.ts';
 import type { RedirectStrategy } from './redirect.ts';
 import { anyStrategy, byForm, connectionsFor, resolveConnection, usableConnections } from './resolve.ts';
 import { strategyOf } from './strategies.ts';
@@ -75,14 +75,14 @@ function upstreamChoice(
   const { icon_url: icon } = options;
   const mark = markOf(strategy);
   // An empty display_name counts as none.
-  const shown = display_name?.trim() || label || name;
+  const displayedName = display_name?.trim() || label || name;
   return [
     {
       url: stepPath(pending, `connection/${name}`),
       text: 'login.with',
-      name: shown,
+      name: displayedName,
       ...(typeof icon === 'string' && icon !== '' && { logo: icon }),
-      ...(mark === GENERIC ? { initial: firstCharacter(shown) } : { mark }),
+      ...(mark === GENERIC_MARK ? { initial: firstCharacter(displayedName) } : { mark }),
     },
   ];
 }
@@ -102,12 +102,12 @@ export async function directProvider(
   config: Config,
   { clientId, params }: Pick<RequestPage['pending'], 'clientId' | 'params'>,
 ): Promise<{ connection: Connection; strategy: RedirectStrategy } | undefined> {
-  const { connection: named, organization, login_hint: identifier } = params;
-  const asked = { clientId, connection: named, organization, identifier };
-  const found = await resolveConnection(config, asked, anyStrategy);
+  const { connection: connectionName, organization, login_hint: identifier } = params;
+  const query = { clientId, connection: connectionName, organization, identifier };
+  const found = await resolveConnection(config, query, anyStrategy);
   if (!('strategy' in found) || found.strategy.page !== 'redirect') return undefined;
   const { connection, strategy } = found;
-  if (named !== undefined) return { connection, strategy };
+  if (connectionName !== undefined) return { connection, strategy };
   const usable = await usableConnections(config, clientId, organization);
   const record = organization === undefined ? undefined : await config.organization(organization);
   const isOnlyOne = usable.length === 1;

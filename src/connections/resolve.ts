@@ -27,7 +27,7 @@ export interface ConnectionQuery {
 export type ConnectionFault = 'unknown' | 'strategy' | 'disabled';
 
 /** The connection, or every reason why there is none, with the connection that the request named. */
-type Resolved<S extends Strategy = Strategy> =
+type Resolution<S extends Strategy = Strategy> =
   | { connection: Connection; strategy: S }
   | { faults: readonly ConnectionFault[]; connection?: Connection | undefined };
 
@@ -85,41 +85,45 @@ export async function usableConnections(
  */
 export async function resolveConnection<S extends Strategy>(
   config: Config,
-  asked: ConnectionQuery,
-  wanted: StrategyFilter<S>,
-): Promise<Resolved<S>> {
-  const name = asked.connection ?? asked.realm;
-  const all =
-    asked.clientId === undefined
+  query: ConnectionQuery,
+  filter: StrategyFilter<S>,
+): Promise<Resolution<S>> {
+  const name = query.connection ?? query.realm;
+  const enabled =
+    query.clientId === undefined
       ? undefined
-      : await connectionsFor(config, asked.clientId, asked.organization);
-  const judge = (connection: Connection): Resolved<S> => {
+      : await connectionsFor(config, query.clientId, query.organization);
+  const resolutionOf = (connection: Connection): Resolution<S> => {
     const strategy = strategyOf(connection);
     const isEnabled =
-      all === undefined ? connectionPurposes(connection).logsIn : all.some(({ id }) => id === connection.id);
-    if (strategy !== undefined && wanted(strategy)) {
+      enabled === undefined
+        ? connectionPurposes(connection).logsIn
+        : enabled.some(({ id }) => id === connection.id);
+    if (strategy !== undefined && filter(strategy)) {
       return isEnabled ? { connection, strategy } : { faults: ['disabled'], connection };
     }
     return { faults: isEnabled ? ['strategy'] : ['strategy', 'disabled'], connection };
   };
   if (name !== undefined) {
-    const named = (await config.connections()).filter(
-      (one) => one.name === name || isRealm(one, asked.realm),
+    const candidates = (await config.connections()).filter(
+      (one) => one.name === name || isRealm(one, query.realm),
     );
     // A connection of that name comes before those that have it as a realm.
-    const answers = named.sort((a, b) => Number(b.name === name) - Number(a.name === name)).map(judge);
-    return answers.find((one) => 'strategy' in one) ?? answers.at(0) ?? { faults: ['unknown'] };
+    const results = candidates
+      .sort((a, b) => Number(b.name === name) - Number(a.name === name))
+      .map(resolutionOf);
+    return results.find((one) => 'strategy' in one) ?? results.at(0) ?? { faults: ['unknown'] };
   }
-  const own = (all ?? []).map(judge).filter((one) => 'strategy' in one);
-  const { default_directory: preferred } = config.settings().tenant;
+  const suitable = (enabled ?? []).map(resolutionOf).filter((one) => 'strategy' in one);
+  const { default_directory: defaultDirectory } = config.settings().tenant;
   const organization =
-    asked.organization === undefined ? undefined : await config.organization(asked.organization);
+    query.organization === undefined ? undefined : await config.organization(query.organization);
   return (
-    homeRealmOf(own, organization, asked.identifier) ??
-    own.find(({ connection }) => connection.name === preferred) ??
-    own.find(({ strategy }) => byOwnPassword(strategy)) ??
-    own.find(({ strategy }) => byForm(strategy)) ??
-    own.at(0) ?? { faults: ['unknown'] }
+    homeRealmOf(suitable, organization, query.identifier) ??
+    suitable.find(({ connection }) => connection.name === defaultDirectory) ??
+    suitable.find(({ strategy }) => byOwnPassword(strategy)) ??
+    suitable.find(({ strategy }) => byForm(strategy)) ??
+    suitable.at(0) ?? { faults: ['unknown'] }
   );
 }
 
@@ -161,7 +165,7 @@ export async function describeConnections(
     return {
       name,
       display_name,
-      ...describedBy(strategy, connection),
+      ...describeStrategy(strategy, connection),
       ...(isClosed && strategy?.page === 'form' && { showSignup: false }),
     };
   };
@@ -171,7 +175,7 @@ export async function describeConnections(
   }));
 }
 
-function describedBy(strategy: Strategy | undefined, connection: Connection): object {
+function describeStrategy(strategy: Strategy | undefined, connection: Connection): object {
   if (strategy?.page === 'form') return strategy.describe(connection);
   const { icon_url } = connection.options;
   const domains = isEnterprise(connection) ? domainsOf(connection) : [];

@@ -12,7 +12,7 @@ import type { Events } from '../tenant/events.ts';
 import type { Asker } from '../users/asker.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
-import type { CustomDatabases, Explained } from './database/custom.ts';
+import type { CustomDatabases, FailureEvent } from './database/custom.ts';
 import type { Directories } from './ldap/directories.ts';
 import type { RedirectStrategy } from './redirect.ts';
 
@@ -100,14 +100,14 @@ interface Verification<Credentials, Read> {
    * other caller.
    */
   callerKey: string | undefined;
-  /** Whether right credentials are used up. */
-  use: boolean;
+  /** Whether the credentials are for a login, in which right ones are used up. Otherwise they are only checked. */
+  isLogin: boolean;
   /** Sets the log event for wrong credentials, in place of {@link Verifier.failure}. */
-  explain(why: Explained): void;
+  explain(event: FailureEvent): void;
 }
 
 /** The user whose credentials were right, and the version of those credentials. */
-export type Proved = Pick<Login, 'userId' | 'credentialVersion'>;
+export type ProvedUser = Pick<Login, 'userId' | 'credentialVersion'>;
 
 /** How a strategy verifies credentials. */
 interface Verifier<Credentials, Read, Right> {
@@ -127,7 +127,7 @@ interface Verifier<Credentials, Read, Right> {
     proof: Proof<Credentials>,
     read: Read,
     right: Right,
-  ): Promise<Proved | undefined>;
+  ): Promise<ProvedUser | undefined>;
   /** Returns the log event for wrong credentials. */
   failure(read: Read): { type: EventType; user_id?: string };
   /** Returns the error for wrong credentials. */
@@ -155,10 +155,10 @@ export function strategy<Traits extends FormTraits | StepTraits, Credentials, Re
     ...traits,
     record: STRATEGIES[traits.name],
     check: async (deps, proof) => {
-      await attempt(verifier, deps, proof, false);
+      await verifyCredentials(verifier, deps, proof, false);
     },
     prove: async (deps, proof) => {
-      const user = await attempt(verifier, deps, proof, true);
+      const user = await verifyCredentials(verifier, deps, proof, true);
       if (user === undefined) throw verifier.wrong();
       return loginBy(deps, traits, { ...user, connection: proof.connection.name, ip: proof.caller.ip });
     },
@@ -167,48 +167,55 @@ export function strategy<Traits extends FormTraits | StepTraits, Credentials, Re
 
 /**
  * Verifies credentials.
- * @param use whether right ones are used up. Only then is the user returned.
+ * @param isLogin whether they are for a login: right ones are used up. Only then is the user returned.
  * @throws AuthError for wrong ones.
  */
-async function attempt<Credentials, Read, Right>(
+async function verifyCredentials<Credentials, Read, Right>(
   { what, isGuessable, find, read, verify, userOf, failure, wrong }: Verifier<Credentials, Read, Right>,
   deps: ProofDependencies,
   proof: Proof<Credentials>,
-  use: boolean,
-): Promise<Proved | undefined> {
+  isLogin: boolean,
+): Promise<ProvedUser | undefined> {
   const { clientId, connection, identifier, credentials, caller } = proof;
   const userId = await find(deps, proof);
   const reading = read(deps, proof, userId);
   // A failure is handled where the promise is awaited. Without this line it could be reported as unhandled before that.
   reading.catch(() => undefined);
-  const isLocked = connection.options.brute_force_protection !== false;
-  const { attributes, requires_username: isNamed } = connection.options;
-  const hasSeveralIdentifiers = attributes != null || isNamed === true;
-  const about = {
+  const isProtected = connection.options.brute_force_protection !== false;
+  const { attributes, requires_username: requiresUsername } = connection.options;
+  const hasSeveralIdentifiers = attributes != null || requiresUsername === true;
+  const target = {
     connection: connection.name,
     identifier,
     proof: what,
-    locksAccount: isLocked,
+    locksAccount: isProtected,
     hasSeveralIdentifiers,
   };
-  const tried: Attempt = { ...caller, ...about, userId };
-  let user: Proved | undefined;
-  let why: Explained | undefined;
-  const explain = (told: Explained) => {
-    why = told;
+  const attempt: Attempt = { ...caller, ...target, userId };
+  let user: ProvedUser | undefined;
+  let failureEvent: FailureEvent | undefined;
+  const explain = (event: FailureEvent) => {
+    failureEvent = event;
   };
-  const look = async (callerKey: string | undefined): Promise<Right | undefined> => {
-    const right = await verify(deps, { proof, read: await reading, callerKey, use, explain });
-    if (right !== undefined && use) {
+  const verifyOnce = async (callerKey: string | undefined): Promise<Right | undefined> => {
+    const right = await verify(deps, { proof, read: await reading, callerKey, isLogin, explain });
+    if (right !== undefined && isLogin) {
       user = await userOf(deps, proof, await reading, right);
-      tried.userId = user?.userId;
+      attempt.userId = user?.userId;
     }
     return right;
   };
-  const right = await (isGuessable(credentials) ? tryProof(deps.attempts, tried, look) : look(undefined));
+  const right = await (isGuessable(credentials)
+    ? tryProof(deps.attempts, attempt, verifyOnce)
+    : verifyOnce(undefined));
   if (right === undefined) {
-    const seen = { client_id: clientId, connection: connection.name, user_name: identifier, ip: caller.ip };
-    deps.events.record({ ...seen, ...failure(await reading), ...why });
+    const details = {
+      client_id: clientId,
+      connection: connection.name,
+      user_name: identifier,
+      ip: caller.ip,
+    };
+    deps.events.record({ ...details, ...failure(await reading), ...failureEvent });
     throw wrong();
   }
   // A counted attempt makes its caller known to the account; one that was not counted does so here.

@@ -1,6 +1,6 @@
 // The numbers of a user's authentication methods and device keys, with many requests at once.
 import { expect } from 'chai';
-import { keepPasskey } from '../../src/connections/passkeys/passkeys.ts';
+import { storePasskey } from '../../src/connections/passkeys/passkeys.ts';
 import { createAuthenticators } from '../../src/factors/authenticators.ts';
 import { createFactorChanges } from '../../src/factors/factor-changes.ts';
 import { systemRandom as random } from '../../src/runtime/random.ts';
@@ -93,7 +93,7 @@ describe('the number of authentication methods of a user', () => {
     const registration = { user: { handle: 'handle' } } as never;
     const owner = { user_id, connection: 'users', userAgent: '', registration, party: { id: 'localhost' } };
     const deps = { store: server.store, wallClock: Date.now };
-    const kept = await Promise.all(times(AT_ONCE, (n) => keepPasskey(deps, credential(n), owner)));
+    const kept = await Promise.all(times(AT_ONCE, (n) => storePasskey(deps, credential(n), owner)));
     expect(kept.filter(Boolean)).to.have.length(MOST);
     expect(await server.store.collection('passkeys').findBy('user', user_id)).to.have.length(MOST);
   });

@@ -48,23 +48,31 @@ export interface AccountConnectionDependencies extends SealingDependencies {
 /** Begins to connect an account. @returns the `auth_session` for the application, and the ticket for the browser. */
 export async function beginConnecting(
   { challenges, random }: Pick<AccountConnectionDependencies, 'challenges' | 'random'>,
-  wanted: Omit<AccountConnection, 'id'>,
+  request: Omit<AccountConnection, 'id'>,
 ): Promise<{ authSession: string; ticket: string }> {
-  const connecting: AccountConnection = { ...wanted, id: random(16).toString('base64url') };
-  const { userId, clientId, connectionId } = wanted;
-  const kept = {
+  const accountConnection: AccountConnection = { ...request, id: random(16).toString('base64url') };
+  const { userId, clientId, connectionId } = request;
+  const ticketFields = {
     // A new request replaces the one before, so that no number of requests can fill the store.
     subject: `${userId}\n${clientId}\n${connectionId}`,
     userId,
-    data: { connecting },
+    data: { connecting: accountConnection },
   };
-  const session = await challenges.issueTicket({ ...kept, purpose: SESSION, ttlSeconds: SESSION_SECONDS });
-  const ticket = await challenges.issueTicket({ ...kept, purpose: TICKET, ttlSeconds: TICKET_SECONDS });
+  const session = await challenges.issueTicket({
+    ...ticketFields,
+    purpose: SESSION,
+    ttlSeconds: SESSION_SECONDS,
+  });
+  const ticket = await challenges.issueTicket({
+    ...ticketFields,
+    purpose: TICKET,
+    ttlSeconds: TICKET_SECONDS,
+  });
   return { authSession: session.secret, ticket: ticket.secret };
 }
 
 /** Returns the account connection that a ticket belongs to, and uses the ticket up; undefined if it is not valid. */
-export async function takeConnectTicket(
+export async function spendConnectTicket(
   { challenges }: Pick<AccountConnectionDependencies, 'challenges'>,
   ticket: string,
 ): Promise<AccountConnection | undefined> {
@@ -72,7 +80,7 @@ export async function takeConnectTicket(
 }
 
 /** Stores what the provider gave, sealed. @returns the `connect_code` for it. */
-export async function keepConnected(
+export async function issueConnectCode(
   deps: AccountConnectionDependencies,
   { id, userId }: AccountConnection,
   identity: ConnectedIdentity,
@@ -105,27 +113,28 @@ export interface Completion extends Pick<AccountConnection, 'userId' | 'clientId
  */
 export async function completeConnecting(
   deps: AccountConnectionDependencies,
-  { authSession, connectCode, codeVerifier, ...by }: Completion,
-): Promise<{ connecting: AccountConnection } & ConnectedIdentity> {
+  { authSession, connectCode, codeVerifier, ...caller }: Completion,
+): Promise<{ accountConnection: AccountConnection } & ConnectedIdentity> {
   const { challenges } = deps;
   const verifiedChallenge = await challenges.peekTicket(SESSION, authSession);
-  const connecting = verifiedChallenge?.data.connecting as AccountConnection | undefined;
-  if (connecting === undefined || !isBy(connecting, by)) throw notGood();
+  const accountConnection = verifiedChallenge?.data.connecting as AccountConnection | undefined;
+  if (accountConnection === undefined || !belongsTo(accountConnection, caller)) throw invalidGrant();
   const code = await challenges.peekTicket(CODE, connectCode);
-  if (code?.data.id !== connecting.id) throw notGood();
-  if ((await challenges.spendTicket(CODE, connectCode)) === undefined) throw notGood();
-  if ((await challenges.spendTicket(SESSION, authSession)) === undefined) throw notGood();
-  if (!isVerifier(connecting.codeChallenge, codeVerifier) || !isSealed(code.data.identity)) throw notGood();
-  const opened = openValue(await providerKey(deps), placeOf(connecting.id), code.data.identity);
-  return { connecting, ...(opened as ConnectedIdentity) };
+  if (code?.data.id !== accountConnection.id) throw invalidGrant();
+  if ((await challenges.spendTicket(CODE, connectCode)) === undefined) throw invalidGrant();
+  if ((await challenges.spendTicket(SESSION, authSession)) === undefined) throw invalidGrant();
+  if (!isVerifier(accountConnection.codeChallenge, codeVerifier) || !isSealed(code.data.identity))
+    throw invalidGrant();
+  const identity = openValue(await providerKey(deps), placeOf(accountConnection.id), code.data.identity);
+  return { accountConnection, ...(identity as ConnectedIdentity) };
 }
 
-function isBy(
-  connecting: AccountConnection,
-  by: Omit<Completion, 'authSession' | 'connectCode' | 'codeVerifier'>,
+function belongsTo(
+  accountConnection: AccountConnection,
+  caller: Omit<Completion, 'authSession' | 'connectCode' | 'codeVerifier'>,
 ) {
   return (['userId', 'clientId', 'login', 'redirectUri'] as const).every(
-    (member) => connecting[member] === by[member],
+    (member) => accountConnection[member] === caller[member],
   );
 }
 
@@ -136,6 +145,6 @@ function isVerifier(challenge: string | undefined, verifier: string | undefined)
 }
 
 /** Returns the error for every fault, so that it does not tell which part was wrong. */
-function notGood(): AuthError {
+function invalidGrant(): AuthError {
   return new AuthError(400, 'invalid_grant', 'Invalid or expired auth_session or connect_code.');
 }

@@ -11,7 +11,7 @@ import { epochSeconds } from '../../runtime/clock.ts';
 import { type ConnectedAccount, connectedAccountsOf, isAccountOf } from '../../users/connected-accounts.ts';
 import type { User } from '../../users/user.ts';
 import type { Upstream } from '../upstream/begin.ts';
-import { connectable } from './purposes.ts';
+import { connectableConnections } from './purposes.ts';
 import { currentGrant, type RenewalDependencies } from './renewal.ts';
 
 export interface ConnectedGrantDependencies extends RenewalDependencies {
@@ -44,18 +44,18 @@ export const connectedGrant: GrantDeclaration<ConnectedGrantDependencies> = {
     const { requested_token_type: requested = type } = params;
     if (requested !== type)
       throw new AuthError(400, 'invalid_request', 'The requested_token_type is not supported.');
-    await refuseUnfit(deps, clientId);
+    await checkClient(deps, clientId);
     const upstream = await upstreamOf(deps, request);
     const token = requiredField(params, 'subject_token');
     const subject = { ctx, clientId, type: requiredField(params, 'subject_token_type'), token };
     const user = await deps.readSubjectToken(subject);
     const account = await accountOf(deps, user, upstream, params.login_hint);
-    return handedOut(deps, user, upstream, account, type);
+    return tokenResponse(deps, user, upstream, account, type);
   },
 };
 
 /** Rejects public clients and third-party applications. @throws AuthError 403. */
-async function refuseUnfit({ config }: ConnectedGrantDependencies, clientId: string): Promise<void> {
+async function checkClient({ config }: ConnectedGrantDependencies, clientId: string): Promise<void> {
   const client = await config.client(clientId);
   if (client !== undefined && client.is_first_party !== false && authenticationMethod(client) !== 'none')
     return;
@@ -72,7 +72,9 @@ async function upstreamOf(
   { clientId, params }: GrantRequest,
 ): Promise<Upstream> {
   const name = requiredField(params, 'connection');
-  const found = (await connectable(config, clientId)).find(({ connection }) => connection.name === name);
+  const found = (await connectableConnections(config, clientId)).find(
+    ({ connection }) => connection.name === name,
+  );
   if (found !== undefined) return found;
   throw new AuthError(
     400,
@@ -108,7 +110,7 @@ function notConnected(): AuthError {
   );
 }
 
-async function handedOut(
+async function tokenResponse(
   deps: ConnectedGrantDependencies,
   { id: userId }: User,
   upstream: Upstream,

@@ -7,7 +7,7 @@ import type { Upstream } from '../upstream/begin.ts';
 import { sharesLoginTokens } from './purposes.ts';
 
 /** Stores the tokens of a login as a connected account of the user, if the connection is configured so. */
-export async function keepLoginTokens(
+export async function storeLoginTokens(
   deps: { store: Store; wallClock: Clock },
   userId: string,
   { connection, strategy }: Upstream,
@@ -16,15 +16,16 @@ export async function keepLoginTokens(
   if (!sharesLoginTokens(connection) || strategy.refresh === undefined) return;
   if (grant?.access_token === undefined) return;
   const { store } = deps;
-  const kept = await storeConnectedAccount(deps, userId, connection, {
+  const account = await storeConnectedAccount(deps, userId, connection, {
     upstreamId,
     grant,
     requestedScopes: [],
   });
   // If the user or the connection was deleted meanwhile, that deletion did not see the new account.
-  const [user, there] = await Promise.all([
+  const [user, storedConnection] = await Promise.all([
     store.collection('users').get(userId),
     store.collection('connections').get(connection.id),
   ]);
-  if (user === undefined || there === undefined) await store.collection('connectedAccounts').delete(kept.id);
+  if (user === undefined || storedConnection === undefined)
+    await store.collection('connectedAccounts').delete(account.id);
 }

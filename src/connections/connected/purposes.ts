@@ -6,15 +6,15 @@ import { strategyOf } from '../strategies.ts';
 import type { Upstream } from '../upstream/begin.ts';
 
 /** Returns the connections with which an application's users can connect accounts, ordered by name. */
-export async function connectable(
+export async function connectableConnections(
   config: Pick<Config, 'connectionsOf'>,
   clientId: string,
 ): Promise<Upstream[]> {
   return (await config.connectionsOf(clientId)).flatMap((connection) => {
     const strategy = strategyOf(connection);
     const givesTokens = strategy?.page === 'redirect' && strategy.refresh !== undefined;
-    const isFor = connectionPurposes(connection).connectsAccounts || sharesLoginTokens(connection);
-    return givesTokens && isFor ? [{ connection, strategy }] : [];
+    const connectsAccounts = connectionPurposes(connection).connectsAccounts || sharesLoginTokens(connection);
+    return givesTokens && connectsAccounts ? [{ connection, strategy }] : [];
   });
 }
 

@@ -27,18 +27,19 @@ export async function currentGrant(
 ): Promise<UpstreamGrant | 'none' | 'failed'> {
   const accounts = deps.store.collection('connectedAccounts');
   const grantOf = async () => (await accounts.get(id))?.grant;
-  const found = await grantOf();
-  if (found !== undefined && isGood(deps, found)) return found;
+  const stored = await grantOf();
+  if (stored !== undefined && isUnexpired(deps, stored)) return stored;
   // A provider that rotates refresh tokens treats a second use of one as theft. A lease keeps other processes from it, too.
   let outcome: UpstreamGrant | 'none' | 'failed' = 'none';
   await deps.leases.afterOthers(`connected ${id}`, async () => {
-    const now = await grantOf();
-    if (now !== undefined) outcome = isGood(deps, now) ? now : await renewed(deps, id, now, upstream);
+    const latest = await grantOf();
+    if (latest !== undefined)
+      outcome = isUnexpired(deps, latest) ? latest : await renew(deps, id, latest, upstream);
   });
   return outcome;
 }
 
-async function renewed(
+async function renew(
   deps: RenewalDependencies,
   id: string,
   { refresh_token: refreshToken, id_token: idToken }: UpstreamGrant,
@@ -46,22 +47,25 @@ async function renewed(
 ): Promise<UpstreamGrant | 'none' | 'failed'> {
   if (refreshToken === undefined || strategy.refresh === undefined) return 'none';
   try {
-    const given = await strategy.refresh(deps, { connection, refreshToken, idToken });
-    const kept = await deps.store.collection('connectedAccounts').update(id, (current) => {
+    const tokens = await strategy.refresh(deps, { connection, refreshToken, idToken });
+    const updated = await deps.store.collection('connectedAccounts').update(id, (current) => {
       // The account was connected again meanwhile, so its tokens are newer.
       if (current.grant.refresh_token !== refreshToken) return current;
       // The expired token goes even if there is no new one: DPoP-bound tokens are not stored.
       const { access_token: _expired, expires_at: _at, ...before } = current.grant;
-      return { ...current, grant: { ...before, ...given } };
+      return { ...current, grant: { ...before, ...tokens } };
     });
-    return kept?.grant.access_token === undefined ? 'none' : kept.grant;
+    return updated?.grant.access_token === undefined ? 'none' : updated.grant;
   } catch (err) {
     deps.log.warn({ err, connection: connection.name }, "a connected account's token was not renewed");
     return 'failed';
   }
 }
 
-function isGood({ wallClock }: RenewalDependencies, { access_token, expires_at }: UpstreamGrant): boolean {
+function isUnexpired(
+  { wallClock }: RenewalDependencies,
+  { access_token, expires_at }: UpstreamGrant,
+): boolean {
   if (access_token === undefined) return false;
   return expires_at === undefined || expires_at > epochSeconds(wallClock) + MARGIN;
 }

@@ -16,10 +16,10 @@ import { refuseUnusable } from '../upstream/user.ts';
 import {
   type AccountConnection,
   type AccountConnectionDependencies,
-  keepConnected,
-  takeConnectTicket,
+  issueConnectCode,
+  spendConnectTicket,
 } from './connecting.ts';
-import { connectable } from './purposes.ts';
+import { connectableConnections } from './purposes.ts';
 
 export interface ConnectedRouteDependencies extends CompleteDependencies, AccountConnectionDependencies {
   pendingLogins: PendingLogins;
@@ -30,20 +30,20 @@ export interface ConnectedRouteDependencies extends CompleteDependencies, Accoun
 export const CONNECT = '/connected-accounts/connect';
 
 export const connectedRoutes: RouteDeclarations<ConnectedRouteDependencies> = {
-  [`GET ${CONNECT}` as const]: { ...PAGE, handle: leave },
+  [`GET ${CONNECT}` as const]: { ...PAGE, handle: startAtProvider },
 };
 
-async function leave(deps: ConnectedRouteDependencies, ctx: Context): Promise<void> {
+async function startAtProvider(deps: ConnectedRouteDependencies, ctx: Context): Promise<void> {
   ctx.set('Cache-Control', 'no-store');
   ctx.set('Referrer-Policy', 'no-referrer');
   const { ticket } = ctx.query;
-  const connecting = typeof ticket === 'string' ? await takeConnectTicket(deps, ticket) : undefined;
-  if (connecting === undefined) throw linkExpired();
-  const { id: uid, clientId, connectionId, scopes, additional } = connecting;
+  const accountConnection = typeof ticket === 'string' ? await spendConnectTicket(deps, ticket) : undefined;
+  if (accountConnection === undefined) throw linkExpired();
+  const { id: uid, clientId, connectionId, scopes, additional } = accountConnection;
   try {
-    await refuseStranger(deps, ctx, connecting);
-    const { connection, strategy } = await upstreamOf(deps, connecting);
-    const pending = { uid, clientId, connectionId, connecting };
+    await refuseOtherUser(deps, ctx, accountConnection);
+    const { connection, strategy } = await upstreamOf(deps, accountConnection);
+    const pending = { uid, clientId, connectionId, connecting: accountConnection };
     const { state, nonce, codeVerifier } = await deps.pendingLogins.begin(ctx, pending);
     const { prompt, login_hint, max_age } = additional;
     const redirect = await strategy.redirect(deps, {
@@ -53,21 +53,27 @@ async function leave(deps: ConnectedRouteDependencies, ctx: Context): Promise<vo
       nonce,
       codeVerifier,
       params: { prompt, login_hint, max_age, connection_scope: scopes.join(' ') },
-      additional: Object.fromEntries(Object.entries(additional).filter(([name]) => !STANDARD.has(name))),
+      additional: Object.fromEntries(
+        Object.entries(additional).filter(([name]) => !STANDARD_PARAMETERS.has(name)),
+      ),
     });
     if (!('url' in redirect))
       throw upstreamFault('invalid_request', 'The provider is not asked by an address.');
     ctx.redirect(redirect.url);
   } catch (thrown) {
-    goBack(ctx, connecting, recordFault(deps, ctx, { clientId, userId: connecting.userId }, thrown));
+    returnToApplication(
+      ctx,
+      accountConnection,
+      recordFault(deps, ctx, { clientId, userId: accountConnection.userId }, thrown),
+    );
   }
 }
 
 /** Parameters that have the same meaning for every provider. */
-const STANDARD: ReadonlySet<string> = new Set(['prompt', 'login_hint', 'max_age']);
+const STANDARD_PARAMETERS: ReadonlySet<string> = new Set(['prompt', 'login_hint', 'max_age']);
 
 /** Rejects a browser in which another user is logged in: that user may have been lured here by the one who made the ticket. */
-async function refuseStranger(
+async function refuseOtherUser(
   { sessions }: ConnectedRouteDependencies,
   ctx: Context,
   { userId }: AccountConnection,
@@ -82,7 +88,7 @@ async function upstreamOf(
   { config }: Pick<ConnectedRouteDependencies, 'config'>,
   { clientId, connectionId }: AccountConnection,
 ): Promise<Upstream> {
-  const found = (await connectable(config, clientId)).find(
+  const found = (await connectableConnections(config, clientId)).find(
     ({ connection }) => connection.id === connectionId,
   );
   if (found !== undefined) return found;
@@ -93,30 +99,30 @@ async function upstreamOf(
 export async function finishAtProvider(
   deps: ConnectedRouteDependencies,
   ctx: Context,
-  connecting: AccountConnection,
-  brought: ProviderCallback,
+  accountConnection: AccountConnection,
+  callback: ProviderCallback,
 ): Promise<void> {
-  const { clientId, userId } = connecting;
+  const { clientId, userId } = accountConnection;
   try {
-    const upstream = await upstreamOf(deps, connecting);
-    const identity = await identify(deps, upstream, brought);
+    const upstream = await upstreamOf(deps, accountConnection);
+    const identity = await identify(deps, upstream, callback);
     refuseUnusable(identity);
     const { id: upstreamId, grant } = identity;
     if (grant?.access_token === undefined)
       throw upstreamFault('invalid_request', 'The identity provider gave no access token.');
-    const connect_code = await keepConnected(deps, connecting, { upstreamId, grant });
-    goBack(ctx, connecting, { connect_code });
+    const connect_code = await issueConnectCode(deps, accountConnection, { upstreamId, grant });
+    returnToApplication(ctx, accountConnection, { connect_code });
   } catch (thrown) {
-    goBack(ctx, connecting, recordFault(deps, ctx, { clientId, userId }, thrown));
+    returnToApplication(ctx, accountConnection, recordFault(deps, ctx, { clientId, userId }, thrown));
   }
 }
 
 /** Sends the browser back to the application (as RFC 6749 §4.1.2). */
-function goBack(
+function returnToApplication(
   ctx: Context,
   { redirectUri, state }: AccountConnection,
-  answer: Readonly<Record<string, string>>,
+  parameters: Readonly<Record<string, string>>,
 ): void {
-  ctx.redirect(withQuery(redirectUri, { ...answer, ...(state !== undefined && { state }) }));
+  ctx.redirect(withQuery(redirectUri, { ...parameters, ...(state !== undefined && { state }) }));
   ctx.status = 303;
 }

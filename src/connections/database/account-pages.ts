@@ -18,7 +18,6 @@ import {
   type ResetRefusal,
   recordRefusedReset,
   resetPassword,
-  resultUrl,
 } from './reset.ts';
 import {
   challengeReset,
@@ -30,6 +29,7 @@ import {
   ticketOfBrowser,
 } from './reset-challenge.ts';
 import { PASSWORD_RESET, type RequestReset } from './reset-link.ts';
+import { resultUrl } from './result-url.ts';
 import { ticketTarget } from './ticket-link.ts';
 import type { VerificationDependencies } from './verification.ts';
 
@@ -52,28 +52,28 @@ export const accountPages: RouteDeclarations<AccountPagesDependencies> = {
 
 async function openResetPage(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
   const ticket = ticketOf(ctx.query.ticket);
-  const open = await requireReset(deps, ticket);
+  const reset = await requireReset(deps, ticket);
   // A HEAD request runs no actions: nobody sees its page.
-  if (ctx.method === 'HEAD') return showReset(deps, ctx, { ticket, proof: '' }, open);
-  await challengeAndShow(deps, ctx, { ticket, open });
+  if (ctx.method === 'HEAD') return showReset(deps, ctx, { ticket, proof: '' }, reset);
+  await challengeAndShow(deps, ctx, { ticket, reset });
 }
 
 /** Continues a reset whose user an action had sent to another site or to a second factor. */
 async function returnToReset(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
   const ticket = ticketOfBrowser(ctx);
-  const open = await requireReset(deps, ticket);
-  const returned = await takeReturned(deps, ctx, { ticket, open });
+  const reset = await requireReset(deps, ticket);
+  const returned = await takeReturned(deps, ctx, { ticket, reset });
   if (returned === undefined) throw linkExpired();
-  await challengeAndShow(deps, ctx, { ticket, open, returned });
+  await challengeAndShow(deps, ctx, { ticket, reset, returned });
 }
 
 async function challengeAndShow(
   deps: AccountPagesDependencies,
   ctx: Context,
-  reset: Parameters<typeof challengeReset>[2],
+  challenge: Parameters<typeof challengeReset>[2],
 ): Promise<void> {
-  const { ticket } = reset;
-  const proof = await challengeReset(deps, ctx, reset);
+  const { ticket } = challenge;
+  const proof = await challengeReset(deps, ctx, challenge);
   // The link is checked again: it may have expired or been used while the actions ran.
   if (proof !== undefined) await showReset(deps, ctx, { ticket, proof }, await requireReset(deps, ticket));
 }
@@ -84,46 +84,49 @@ export function ticketOf(value: unknown): string {
 }
 
 async function requireReset(deps: AccountPagesDependencies, ticket: string): Promise<OpenReset> {
-  const open = await openReset(deps, ticket);
-  if (open === undefined) throw linkExpired();
-  return open;
+  const reset = await openReset(deps, ticket);
+  if (reset === undefined) throw linkExpired();
+  return reset;
 }
 
 async function handleReset(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);
   const { ticket, proof, password, repeat } = formFields(ctx, 'ticket', 'proof', 'password', 'repeat');
-  const open = await openReset(deps, ticket);
-  if (open === undefined) {
-    recordRefusedReset(deps, open, { reason: 'expired', ip: ctx.ip });
+  const reset = await openReset(deps, ticket);
+  if (reset === undefined) {
+    recordRefusedReset(deps, reset, { reason: 'expired', ip: ctx.ip });
     throw linkExpired();
   }
   const form = { ticket, proof };
-  if (!isAllowed(deps, open, proof)) return see(ctx, `${PASSWORD_RESET.path}?ticket=${ticket}`);
-  if (password !== repeat) return showReset(deps, ctx, form, open, { repeat: 'reset.differ' }, password);
+  if (!isAllowed(deps, reset, proof)) return seeOther(ctx, `${PASSWORD_RESET.path}?ticket=${ticket}`);
+  if (password !== repeat) return showReset(deps, ctx, form, reset, { repeat: 'reset.differ' }, password);
   const languages = languagesOf(ctx);
-  const refusal = await resetPassword(deps, open, {
+  const refusal = await resetPassword(deps, reset, {
     ticket,
     password,
     caller: callerOf(deps, ctx),
     languages,
-    asker: { ...askerOf(ctx, undefined), organization: await organizationOf(deps, open) },
+    asker: { ...askerOf(ctx, undefined), organization: await organizationOf(deps, reset) },
   });
-  if (refusal !== undefined) recordRefusedReset(deps, open, { reason: refusal.reason, ip: ctx.ip });
+  if (refusal !== undefined) recordRefusedReset(deps, reset, { reason: refusal.reason, ip: ctx.ip });
   if (refusal?.reason === 'expired') throw linkExpired();
-  if (refusal?.reason === 'not-changed') return notChanged(deps, ctx, open);
+  if (refusal?.reason === 'not-changed') return showNotChanged(deps, ctx, reset);
   if (refusal !== undefined) {
-    return showReset(deps, ctx, form, open, { password: FAULTS[refusal.reason] ?? 'signup.weak' }, password);
+    return showReset(deps, ctx, form, reset, { password: FAULTS[refusal.reason] ?? 'signup.weak' }, password);
   }
-  const target = await resetTarget(deps, open, { success: true, message: 'Your password has been changed.' });
-  if (target !== undefined) return see(ctx, target);
+  const target = await resetTarget(deps, reset, {
+    success: true,
+    message: 'Your password has been changed.',
+  });
+  if (target !== undefined) return seeOther(ctx, target);
   await deps.views.page(ctx, 'account/done', { done: 'reset.done' });
 }
 
 /** Answers that the custom database did not change the password. The link is used up by then. */
-async function notChanged(deps: AccountPagesDependencies, ctx: Context, open: OpenReset): Promise<void> {
+async function showNotChanged(deps: AccountPagesDependencies, ctx: Context, reset: OpenReset): Promise<void> {
   const message = 'Your password could not be changed. Please ask for a new link.';
-  const target = await resetTarget(deps, open, { success: false, message });
-  if (target !== undefined) return see(ctx, target);
+  const target = await resetTarget(deps, reset, { success: false, message });
+  if (target !== undefined) return seeOther(ctx, target);
   throw new AuthError(503, 'temporarily_unavailable', message);
 }
 
@@ -136,17 +139,17 @@ async function organizationOf({ config }: AccountPagesDependencies, { verifiedCh
 /** Returns the URL to redirect to after a reset, with the result in its query; undefined to show our own page. */
 async function resetTarget(
   deps: AccountPagesDependencies,
-  open: OpenReset,
+  reset: OpenReset,
   result: { success: boolean; message: string },
 ): Promise<string | undefined> {
-  const outcome = { ...result, email: open.user.email, organization: await organizationOf(deps, open) };
-  return resultUrl(deps, 'reset_email', outcome, await targetOf(deps, open));
+  const outcome = { ...result, email: reset.user.email, organization: await organizationOf(deps, reset) };
+  return resultUrl(deps, 'reset_email', outcome, await configuredTarget(deps, reset));
 }
 
 /** Returns the result URL that an action set, or else that of the ticket. */
-async function targetOf({ config }: AccountPagesDependencies, open: OpenReset) {
-  const url = resultUrlOf(open);
-  return url === undefined ? ticketTarget(config, open.verifiedChallenge) : { url, includeEmail: false };
+async function configuredTarget({ config }: AccountPagesDependencies, reset: OpenReset) {
+  const url = resultUrlOf(reset);
+  return url === undefined ? ticketTarget(config, reset.verifiedChallenge) : { url, includeEmail: false };
 }
 
 /** Message keys of refused passwords; most are those of sign-up. */
@@ -161,14 +164,14 @@ async function showReset(
   deps: AccountPagesDependencies,
   ctx: Context,
   { ticket, proof }: { ticket: string; proof: string },
-  open: OpenReset,
+  reset: OpenReset,
   faults: { password?: string; repeat?: string } = {},
-  tried?: string,
+  password?: string,
 ): Promise<void> {
-  const { user, options } = open;
-  const { rules } = checkStrength(options, tried ?? '');
+  const { user, options } = reset;
+  const { rules } = checkStrength(options, password ?? '');
   const failed = Object.keys(faults).length > 0;
-  const after = await targetOf(deps, open);
+  const target = await configuredTarget(deps, reset);
   await deps.views.page(
     ctx,
     'account/reset',
@@ -178,11 +181,14 @@ async function showReset(
       ticket,
       proof,
       email: user.email,
-      rules: tried === undefined ? rules.map(({ verified: _verified, ...rule }) => rule) : rules,
+      rules: password === undefined ? rules.map(({ verified: _verified, ...rule }) => rule) : rules,
       faults,
       ...(failed && { alert: 'reset.failed' }),
     },
-    { status: failed ? 400 : 200, formAction: after?.url ?? deps.messages.template('reset_email').resultUrl },
+    {
+      status: failed ? 400 : 200,
+      formAction: target?.url ?? deps.messages.template('reset_email').resultUrl,
+    },
   );
 }
 
@@ -192,7 +198,7 @@ export function callerOf({ random }: { random: Random }, ctx: Context): Caller {
 }
 
 /** Redirects with 303 after a POST (RFC 9110 §15.4.4). */
-export function see(ctx: Context, target: string): void {
+export function seeOther(ctx: Context, target: string): void {
   ctx.redirect(target);
   ctx.status = 303;
 }

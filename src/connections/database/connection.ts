@@ -7,15 +7,15 @@ import type { FormStrategy } from '../strategy.ts';
 
 /**
  * Returns the connection that a request names, and its strategy.
- * @param wanted accepts a connection; by default any whose users type a password into a form.
+ * @param filter accepts a connection; by default any whose users type a password into a form.
  * @throws AuthError 400 `invalid_request` if there is none, or it is not enabled for the application.
  */
 export async function databaseFor(
   config: Config,
-  asked: ConnectionQuery,
-  wanted = byForm,
+  query: ConnectionQuery,
+  filter = byForm,
 ): Promise<{ connection: Connection; strategy: FormStrategy }> {
-  const found = await resolveConnection(config, asked, wanted);
+  const found = await resolveConnection(config, query, filter);
   if ('strategy' in found) return found;
   throw new AuthError(
     400,

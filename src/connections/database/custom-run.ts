@@ -17,7 +17,7 @@ export interface CustomRunDependencies {
 }
 
 /** Whom a script is run for, and in which connection. */
-export interface Asked {
+export interface DatabaseRequest {
   connection: Connection;
   /** The user's e-mail address or username, as typed. */
   identifier: string;
@@ -46,17 +46,17 @@ export function hasScript(connection: Connection, name: CustomScriptName): boole
 }
 
 /** The answer for a script that the connection does not have. */
-const ABSENT: CustomAnswer = { failure: { kind: 'script', message: 'there is none' } };
+const NO_SCRIPT: CustomAnswer = { failure: { kind: 'script', message: 'there is none' } };
 
 /** Runs a script once. A script that the connection does not have counts as failed. */
 export async function runCustom(
   { scripts, packages }: Pick<CustomRunDependencies, 'scripts' | 'packages'>,
-  { connection, organization }: Asked,
+  { connection, organization }: DatabaseRequest,
   { name, args, secret }: CustomRun,
 ): Promise<CustomAnswer> {
   const options = databaseOptions(connection);
   const source = customScript(options, name);
-  if (source === undefined) return ABSENT;
+  if (source === undefined) return NO_SCRIPT;
   const files = await packages.filesFor(source).catch(asFault);
   if (files instanceof PackageFault) return { failure: { kind: 'script', message: files.message } };
   const configuration = options.configuration ?? {};
@@ -72,12 +72,12 @@ export async function runCustom(
   return { result, failure };
 }
 
-/** Records that a script failed. @param why the reason, in English. */
+/** Records that a script failed. @param reason in English. */
 export function recordScriptFailure(
   { events }: Pick<CustomRunDependencies, 'events'>,
-  { connection, identifier, clientId, ip }: Asked,
+  { connection, identifier, clientId, ip }: DatabaseRequest,
   name: CustomScriptName,
-  why: string,
+  reason: string,
 ): void {
   events.record({
     type: 'f',
@@ -85,7 +85,7 @@ export function recordScriptFailure(
     user_name: identifier,
     ...(clientId !== undefined && { client_id: clientId }),
     ...(ip !== undefined && { ip }),
-    description: `The ${name} script failed: ${why}`,
+    description: `The ${name} script failed: ${reason}`,
   });
 }
 

@@ -7,11 +7,18 @@ import type { DatabaseUser } from '../../users/database-user.ts';
 import type { MirroredUser } from '../../users/mirrored.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
-import type { Asked, CustomDatabases } from './custom.ts';
+import type { CustomDatabases } from './custom.ts';
+import type { DatabaseRequest } from './custom-run.ts';
 
 export interface CustomLookupDependencies {
   users: Users;
   customDatabases: CustomDatabases;
+}
+
+/** Returns a connection with how it uses its custom database; undefined if it has none. */
+export function customDatabaseOf(connection: Connection | undefined) {
+  const mode = connection && customDatabase(connection);
+  return connection === undefined || mode === undefined ? undefined : { connection, mode };
 }
 
 /** Returns a user of a custom database with the connection's options for the record that mirrors them here. */
@@ -31,18 +38,18 @@ export function mirroredIn(connection: Connection, user: DatabaseUser): Mirrored
  */
 export async function findInCustomDatabase(
   { users, customDatabases }: CustomLookupDependencies,
-  asked: Asked,
+  request: DatabaseRequest,
 ): Promise<User | undefined> {
-  const { connection } = asked;
+  const { connection } = request;
   const mode = customDatabase(connection);
-  const there = mode && (await customDatabases.find(asked));
-  if (there === undefined) return undefined;
-  const made =
+  const databaseUser = mode && (await customDatabases.find(request));
+  if (databaseUser === undefined) return undefined;
+  const result =
     mode === 'moves'
-      ? await users.move({ ...there, connection: connection.name })
-      : await users.mirror({ ...mirroredIn(connection, there), isBeforeLogin: true });
-  if (made === undefined) customDatabases.refused(asked, 'get_user', conflictReason(there));
-  return made?.user;
+      ? await users.move({ ...databaseUser, connection: connection.name })
+      : await users.mirror({ ...mirroredIn(connection, databaseUser), isBeforeLogin: true });
+  if (result === undefined) customDatabases.recordRefusal(request, 'get_user', conflictReason(databaseUser));
+  return result?.user;
 }
 
 /** Returns the reason recorded for a user who is not accepted because of a conflict with a user here. */

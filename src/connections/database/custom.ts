@@ -9,17 +9,15 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { ScriptFailure } from '../../scripts/limits.ts';
 import { type DatabaseUser, databaseUser } from '../../users/database-user.ts';
 import {
-  type Asked,
   type CustomRun,
   type CustomRunDependencies,
+  type DatabaseRequest,
   databaseFailed,
   hasScript,
   recordScriptFailure,
   runCustom,
 } from './custom-run.ts';
 import { padFailures } from './pad-failures.ts';
-
-export type { Asked } from './custom-run.ts';
 
 export interface CustomDatabases {
   /**
@@ -28,40 +26,40 @@ export interface CustomDatabases {
    *   returned no valid user, which is recorded.
    * @throws AuthError 429 if the script has failed too often for this user.
    */
-  login(asked: Asked, password: string): Promise<DatabaseUser | WrongPassword | 'failed'>;
+  login(request: DatabaseRequest, password: string): Promise<DatabaseUser | WrongPassword | 'failed'>;
   /**
    * Returns the user with an address or username, by the `get_user` script; undefined if there is none, or no such script.
    * @throws AuthError 503 `temporarily_unavailable` if the script failed: it is not known then whether the user exists.
    */
-  find(asked: Asked): Promise<DatabaseUser | undefined>;
+  find(request: DatabaseRequest): Promise<DatabaseUser | undefined>;
   /**
    * Creates a user by the `create` script.
    * @returns false if the user exists already.
    * @throws AuthError 400 with the code and message of the script's ValidationError; 503 if it failed otherwise.
    */
-  create(asked: Asked, user: NewCustomUser): Promise<boolean>;
+  create(request: DatabaseRequest, user: NewCustomUser): Promise<boolean>;
   /** Sets a password by the `change_password` script. @throws AuthError 503 if it was not changed. */
-  changePassword(asked: Asked, password: string): Promise<void>;
+  changePassword(request: DatabaseRequest, password: string): Promise<void>;
   /**
    * Runs a script that changes a user; does nothing if the connection does not have that script.
    * @throws AuthError 503 if the script failed, or answered that it changed nothing.
    */
-  change(asked: Asked, name: ChangeScript, args: readonly unknown[]): Promise<void>;
+  change(request: DatabaseRequest, name: ChangeScript, args: readonly unknown[]): Promise<void>;
   /** @see padFailures */
   padFailures<T>(work: () => Promise<T | undefined>): Promise<T | undefined>;
   /** Records that the user a script returned was not accepted. */
-  refused(asked: Asked, name: 'login' | 'get_user' | 'create', why: string): void;
+  recordRefusal(request: DatabaseRequest, name: 'login' | 'get_user' | 'create', reason: string): void;
 }
 
 /** The log event of a wrong password, as the script explains it: `fu` for an unknown user, else `fp`. */
-export interface Explained {
+export interface FailureEvent {
   type: 'fp' | 'fu';
   description?: string;
 }
 
 /** Wrong credentials, and the script's explanation. */
 export interface WrongPassword {
-  wrong: Explained;
+  wrong: FailureEvent;
 }
 
 /** Scripts that change a user. */
@@ -73,7 +71,7 @@ interface NewCustomUser extends Readonly<Record<string, unknown>> {
 }
 
 /** Returns the identifier that scripts are given: an e-mail address in the form that it is stored in here. */
-function nameOf({ identifier }: Asked): string {
+function scriptIdentifier({ identifier }: DatabaseRequest): string {
   return normalizeEmail(identifier) ?? identifier.trim();
 }
 
@@ -88,62 +86,69 @@ interface CustomDatabasesDependencies extends CustomRunDependencies {
 /** Returns the custom databases of a tenant. */
 export function customDatabases(deps: CustomDatabasesDependencies): CustomDatabases {
   return {
-    login: (asked, password) => limited(deps, asked, () => login(deps, asked, password)),
-    find: async (asked) => {
-      if (!hasScript(asked.connection, 'get_user')) return undefined;
-      const { result, failure } = await runCustom(deps, asked, { name: 'get_user', args: [nameOf(asked)] });
+    login: (request, password) => limitFailures(deps, request, () => login(deps, request, password)),
+    find: async (request) => {
+      if (!hasScript(request.connection, 'get_user')) return undefined;
+      const { result, failure } = await runCustom(deps, request, {
+        name: 'get_user',
+        args: [scriptIdentifier(request)],
+      });
       if (failure === undefined && (result ?? false) === false) return undefined;
-      const user = failure === undefined ? userIn(result, asked) : failure.message;
+      const user = failure === undefined ? userIn(result, request) : failure.message;
       if (typeof user !== 'string') return user;
-      recordScriptFailure(deps, asked, 'get_user', user);
+      recordScriptFailure(deps, request, 'get_user', user);
       throw databaseFailed();
     },
-    create: (asked, user) => create(deps, asked, user),
-    changePassword: async (asked, password) => {
-      const args = [nameOf(asked), password];
-      await carryOut(deps, asked, { name: 'change_password', args, secret: password });
+    create: (request, user) => create(deps, request, user),
+    changePassword: async (request, password) => {
+      const args = [scriptIdentifier(request), password];
+      await runChange(deps, request, { name: 'change_password', args, secret: password });
     },
-    change: async (asked, name, args) => {
-      if (hasScript(asked.connection, name)) await carryOut(deps, asked, { name, args });
+    change: async (request, name, args) => {
+      if (hasScript(request.connection, name)) await runChange(deps, request, { name, args });
     },
     padFailures: (work) => padFailures(deps, work),
-    refused: (asked, name, why) => recordScriptFailure(deps, asked, name, why),
+    recordRefusal: (request, name, reason) => recordScriptFailure(deps, request, name, reason),
   };
 }
 
 /** Runs a script that changes a user. @throws AuthError 503 if nothing was changed. */
-async function carryOut(deps: CustomRunDependencies, asked: Asked, run: CustomRun): Promise<void> {
-  const { result, failure } = await runCustom(deps, asked, run);
-  if (failure === undefined && isDone(run.name, result)) return;
-  recordScriptFailure(deps, asked, run.name, failure?.message ?? 'it changed nothing');
+async function runChange(
+  deps: CustomRunDependencies,
+  request: DatabaseRequest,
+  run: CustomRun,
+): Promise<void> {
+  const { result, failure } = await runCustom(deps, request, run);
+  if (failure === undefined && hasSucceeded(run.name, result)) return;
+  recordScriptFailure(deps, request, run.name, failure?.message ?? 'it changed nothing');
   throw databaseFailed();
 }
 
 /** Returns whether a result means success: true; of `change_password` also an object; of `delete` anything but false. */
-function isDone(name: CustomRun['name'], result: unknown): boolean {
+function hasSucceeded(name: CustomRun['name'], result: unknown): boolean {
   if (name === 'delete') return result !== false;
   return result === true || (name === 'change_password' && typeof result === 'object' && result !== null);
 }
 
 async function create(
   deps: CustomDatabasesDependencies,
-  asked: Asked,
+  request: DatabaseRequest,
   user: NewCustomUser,
 ): Promise<boolean> {
-  const { connection, clientId } = asked;
-  const told = {
+  const { connection, clientId } = request;
+  const newUser = {
     ...user,
     tenant: deps.tenant,
     connection: connection.name,
     ...(clientId !== undefined && { client_id: clientId }),
   };
-  const run = { name: 'create', args: [told], secret: user.password } as const;
-  const { failure } = await runCustom(deps, asked, run);
+  const run = { name: 'create', args: [newUser], secret: user.password } as const;
+  const { failure } = await runCustom(deps, request, run);
   if (failure === undefined) return true;
   const { name, code = '', message } = failure;
   const isRefusal = name === 'ValidationError';
   if (isRefusal && code === 'user_exists') return false;
-  recordScriptFailure(deps, asked, 'create', message);
+  recordScriptFailure(deps, request, 'create', message);
   // The message of a ValidationError is meant for the person who signs up.
   if (!isRefusal) throw databaseFailed();
   throw new AuthError(
@@ -155,20 +160,20 @@ async function create(
 
 async function login(
   deps: CustomRunDependencies,
-  asked: Asked,
+  request: DatabaseRequest,
   password: string,
 ): ReturnType<CustomDatabases['login']> {
-  const run = { name: 'login', args: [nameOf(asked), password], secret: password } as const;
-  const { result, failure } = await runCustom(deps, asked, run);
-  if (failure?.name === 'WrongUsernameOrPasswordError') return { wrong: explained(failure) };
-  const user = failure === undefined ? userIn(result, asked) : failure.message;
+  const run = { name: 'login', args: [scriptIdentifier(request), password], secret: password } as const;
+  const { result, failure } = await runCustom(deps, request, run);
+  if (failure?.name === 'WrongUsernameOrPasswordError') return { wrong: failureEvent(failure) };
+  const user = failure === undefined ? userIn(result, request) : failure.message;
   if (typeof user !== 'string') return user;
-  recordScriptFailure(deps, asked, 'login', user);
+  recordScriptFailure(deps, request, 'login', user);
   return 'failed';
 }
 
 /** Returns the log event of a WrongUsernameOrPasswordError: a code is given only for a user who exists. */
-function explained({ code, message }: ScriptFailure): Explained {
+function failureEvent({ code, message }: ScriptFailure): FailureEvent {
   return { type: code === undefined ? 'fu' : 'fp', ...(message !== '' && { description: message }) };
 }
 
@@ -176,26 +181,26 @@ function explained({ code, message }: ScriptFailure): Explained {
  * Limits failures of the script. A failure does not count as a wrong password, because a script may fail for right ones,
  * too; without a limit, passwords could be guessed with a script that fails for wrong ones.
  */
-async function limited(
+async function limitFailures(
   { rateLimits }: Pick<CustomDatabasesDependencies, 'rateLimits'>,
-  { connection, identifier }: Asked,
-  ask: () => ReturnType<CustomDatabases['login']>,
+  { connection, identifier }: DatabaseRequest,
+  logIn: () => ReturnType<CustomDatabases['login']>,
 ): ReturnType<CustomDatabases['login']> {
   const key = `${connection.name}\n${nameKey(identifier)}`;
   if (!(await rateLimits.spend('customDatabase', key))) {
     throw new AuthError(429, 'too_many_requests', 'The user database failed too often. Try again later.');
   }
-  const answer = await ask();
+  const answer = await logIn();
   if (answer !== 'failed') await rateLimits.giveBack('customDatabase', key);
   return answer;
 }
 
 /** Returns the user of a script's result, or the reason why it is not accepted as the requested user. */
-function userIn(result: unknown, { identifier }: Asked): DatabaseUser | string {
+function userIn(result: unknown, { identifier }: DatabaseRequest): DatabaseUser | string {
   const user = databaseUser(result);
   if (typeof user === 'string') return user;
   const email = normalizeEmail(identifier);
   const name = identifier.trim().toLowerCase();
-  const isAsked = email === undefined ? (user.username ?? name) === name : user.email === email;
-  return isAsked ? user : 'it gave another user than the one it was asked for';
+  const isSameUser = email === undefined ? (user.username ?? name) === name : user.email === email;
+  return isSameUser ? user : 'it gave another user than the one it was asked for';
 }

@@ -33,8 +33,8 @@ export class LegacyError extends AuthError {
 
 /** Writes the failures of /dbconnections/* in the shapes of their API. */
 export const legacyShape: ErrorShape = (ctx: Context, error: AuthError): void => {
-  const refused = error instanceof RegistrationRefused ? extensibilityError(error) : error;
-  const { status, body } = refused instanceof LegacyError ? refused : legacyOf(refused);
+  const failure = error instanceof RegistrationRefused ? extensibilityError(error) : error;
+  const { status, body } = failure instanceof LegacyError ? failure : legacyOf(failure);
   ctx.status = status;
   ctx.body = body;
 };
@@ -59,10 +59,10 @@ legacyShape.schema = {
 };
 
 legacyShape.invalid = (faults) => {
-  const named = faults.filter(({ field }) => field !== undefined);
+  const fieldFaults = faults.filter(({ field }) => field !== undefined);
   const [missing, wrong] = [
-    named.filter(({ value }) => value === undefined),
-    named.filter(({ value }) => value !== undefined),
+    fieldFaults.filter(({ value }) => value === undefined),
+    fieldFaults.filter(({ value }) => value !== undefined),
   ];
   return new LegacyError(400, { error: [...missing, ...wrong].map(({ message }) => message).join(', ') });
 };
@@ -79,26 +79,26 @@ function legacyOf({ status, error, error_description }: AuthError): LegacyError 
 }
 
 /** Returns the error for a sign-up that the tenant's own code refuses. Login widgets show `friendly_message`. */
-function extensibilityError({ error_description: said }: RegistrationRefused): LegacyError {
+function extensibilityError({ error_description: message }: RegistrationRefused): LegacyError {
   return new LegacyError(400, {
     name: 'AuthError',
     code: 'extensibility_error',
-    message: said,
-    description: said,
-    friendly_message: said,
+    message,
+    description: message,
+    friendly_message: message,
     statusCode: 400,
   });
 }
 
-const bad = (code: string, description: string) =>
+const badRequest = (code: string, description: string) =>
   new LegacyError(400, { name: 'BadRequestError', code, description, statusCode: 400 });
-const password = (name: string, message: string, more: LegacyBody = {}) =>
+const passwordError = (name: string, message: string, extra: LegacyBody = {}) =>
   new LegacyError(400, {
     name,
     code: 'invalid_password',
     message,
     description: message,
-    ...more,
+    ...extra,
     statusCode: 400,
   });
 
@@ -131,19 +131,19 @@ export function signUpError(
         error: `invalid username: ${refusal.min} to ${refusal.max} letters, digits and _+-.!#$^\`~@', and no e-mail address`,
       });
     case 'weak-password':
-      return password('PasswordStrengthError', 'Password is too weak', {
+      return passwordError('PasswordStrengthError', 'Password is too weak', {
         description: refusal.verdict,
         policy: policyText(refusal.verdict),
       });
     case 'common-password':
-      return password('PasswordDictionaryError', 'Password is too common');
+      return passwordError('PasswordDictionaryError', 'Password is too common');
     case 'personal-password':
-      return password('PasswordNoUserInfoError', 'Password contains user information');
+      return passwordError('PasswordNoUserInfoError', 'Password contains user information');
     case 'taken':
-      if (!revealsUsers) return bad('invalid_signup', 'Invalid sign up');
+      if (!revealsUsers) return badRequest('invalid_signup', 'Invalid sign up');
       return refusal.key === 'username'
-        ? bad('username_exists', 'The username provided is in use already.')
-        : bad('user_exists', 'The user already exists.');
+        ? badRequest('username_exists', 'The username provided is in use already.')
+        : badRequest('user_exists', 'The user already exists.');
   }
 }
 

@@ -55,8 +55,8 @@ async function resetForm(
   { config }: ForgotPagesDependencies,
   { pending: { clientId, params } }: RequestPage,
 ): Promise<{ connection: Connection; names: NameField }> {
-  const asked = { clientId, connection: params.connection };
-  const { connection } = await databaseFor(config, asked, byOwnPassword);
+  const query = { clientId, connection: params.connection };
+  const { connection } = await databaseFor(config, query, byOwnPassword);
   const hasAttributes = databaseOptions(connection).attributes != null;
   return { connection, names: nameField(hasAttributes ? namesOf(connection) : ['email']) };
 }
@@ -69,8 +69,9 @@ async function handleForgot(deps: ForgotPagesDependencies, ctx: Context): Promis
   const { names, connection } = await resetForm(deps, page);
   const loginUrl = stepPath(page.pending, 'login');
   const model = { ...pageModel(page, 'forgot-password'), names, email, loginUrl };
-  const isName = names.text === 'field.email' ? normalizeEmail(email) !== undefined : email.trim() !== '';
-  if (!isName) {
+  const isValidName =
+    names.text === 'field.email' ? normalizeEmail(email) !== undefined : email.trim() !== '';
+  if (!isValidName) {
     return renderPage(deps, ctx, page, 'account/forgot', { ...model, alert: 'signup.email' }, 400);
   }
   await deps.rateLimits.takeFrom(ctx, 'changePassword', nameKey(email));

@@ -9,7 +9,7 @@ import type { ProofDependencies } from '../strategy.ts';
 import { databaseFor } from './connection.ts';
 import type { LimitLogin } from './limit-login.ts';
 
-const EXCHANGE = { success: 'sepft', failure: 'fepft' } as const;
+const EXCHANGE_EVENTS = { success: 'sepft', failure: 'fepft' } as const;
 
 export interface PasswordGrantDependencies extends ProofDependencies {
   config: Config;
@@ -28,7 +28,7 @@ export const passwordGrants: readonly GrantDeclaration<PasswordGrantDependencies
     summary: "A password, in the tenant's default directory",
     parameters: z.object(credentials),
     gty: 'password',
-    events: EXCHANGE,
+    events: EXCHANGE_EVENTS,
     authenticate: async (deps, request) => {
       const realm = deps.config.settings().tenant.default_directory;
       if (realm === undefined) {
@@ -46,7 +46,7 @@ export const passwordGrants: readonly GrantDeclaration<PasswordGrantDependencies
     summary: 'A password, in the named connection',
     parameters: z.object({ ...credentials, realm: required('The name of a database connection.') }),
     gty: 'password',
-    events: EXCHANGE,
+    events: EXCHANGE_EVENTS,
     authenticate: async (deps, request) =>
       authenticate(deps, request, requiredField(request.params, 'realm')),
   },

@@ -23,46 +23,46 @@ import type {
   PasswordFormDependencies,
   PasswordPagesDependencies,
 } from './form-dependencies.ts';
-import { isSignUpOpen, loginPage, signUpPage, type TypedSignUp } from './pages.ts';
+import { isSignUpOpen, loginPage, type SignUpValues, signUpPage } from './pages.ts';
 import { postSignUp } from './sign-up-page.ts';
 
-type Post = (
+type PostHandler = (
   deps: PasswordPagesDependencies,
   ctx: Context,
   page: RequestPage,
-  meant: FormConnection,
+  target: FormConnection,
 ) => Promise<void>;
 
-const get = (form: 'login' | 'signup') => ({
+const getRoute = (form: 'login' | 'signup') => ({
   ...PAGE,
   handle: async (deps: PasswordPagesDependencies, ctx: Context) =>
     deps.showNext(ctx, await openRequestPage(deps, ctx), form),
 });
 
-const posted = (post: Post) => ({
+const postRoute = (post: PostHandler) => ({
   ...PAGE,
   handle: async (deps: PasswordPagesDependencies, ctx: Context): Promise<void> => {
     const page = await openRequestPage(deps, ctx);
     deps.csrf.verify(ctx);
     const { username } = formFields(ctx, 'username');
-    const meant = waitsForLogin(page.pending) ? await formConnection(deps, page, username) : undefined;
-    if (meant?.strategy.page !== 'form') return deps.showNext(ctx, page);
-    await post(deps, ctx, page, { connection: meant.connection, strategy: meant.strategy });
+    const target = waitsForLogin(page.pending) ? await formConnection(deps, page, username) : undefined;
+    if (target?.strategy.page !== 'form') return deps.showNext(ctx, page);
+    await post(deps, ctx, page, { connection: target.connection, strategy: target.strategy });
   },
 });
 
 /** Returns the connection that a form is posted for: that of the typed e-mail address's domain, if it has a form. */
 async function formConnection({ config }: HostedDependencies, page: RequestPage, username: string) {
-  const named = await connectionOf(config, page, username);
-  return named?.strategy.page === 'form' ? named : connectionOf(config, page);
+  const byDomain = await connectionOf(config, page, username);
+  return byDomain?.strategy.page === 'form' ? byDomain : connectionOf(config, page);
 }
 
 /** The routes of the forms. */
 export const passwordPages: RouteDeclarations<PasswordPagesDependencies> = {
-  'GET /u/:uid/login': get('login'),
-  'POST /u/:uid/login': posted(postLogin),
-  'GET /u/:uid/signup': get('signup'),
-  'POST /u/:uid/signup': posted(postSignUp),
+  'GET /u/:uid/login': getRoute('login'),
+  'POST /u/:uid/login': postRoute(postLogin),
+  'GET /u/:uid/signup': getRoute('signup'),
+  'POST /u/:uid/signup': postRoute(postSignUp),
 };
 
 /**
@@ -79,13 +79,13 @@ export async function showPasswordForm(
   const { invitedEmail, params } = page.pending;
   const hint = identifierOf(page) ?? params.login_hint ?? '';
   if (wantsSignUp(page, form) && isSignUpOpen(page, connection)) {
-    return render(deps, ctx, page, 'signup', signUpPage(page, connection, typedAs(hint)));
+    return render(deps, ctx, page, 'signup', signUpPage(page, connection, signUpValuesOf(hint)));
   }
   await renderLogin(deps, ctx, page, connection, { username: identifierOf(page) ?? invitedEmail ?? hint });
 }
 
 /** Puts a login hint into the field of the sign-up form that it fits. */
-function typedAs(hint: string): TypedSignUp {
+function signUpValuesOf(hint: string): SignUpValues {
   const isPhone = normalizePhone(hint) !== undefined;
   return { email: isPhone ? '' : hint, phone: isPhone ? hint : '', username: '' };
 }
@@ -93,8 +93,8 @@ function typedAs(hint: string): TypedSignUp {
 /** Returns whether the sign-up form is to be shown. @param form as in {@link showPasswordForm}. */
 export function wantsSignUp({ pending }: RequestPage, form: string | undefined): boolean {
   // An invited user usually has no account yet.
-  const first = pending.invitedEmail === undefined ? pending.params.screen_hint : 'signup';
-  return (form ?? first) === 'signup';
+  const defaultForm = pending.invitedEmail === undefined ? pending.params.screen_hint : 'signup';
+  return (form ?? defaultForm) === 'signup';
 }
 
 /** Shows the login form: with a field for the address, or, if that was typed on the page before, for the password only. */
@@ -103,15 +103,15 @@ export async function renderLogin(
   ctx: Context,
   page: RequestPage,
   connection: Connection,
-  shown: { username: string; alert?: string },
+  input: { username: string; alert?: string },
   status = 200,
 ): Promise<void> {
   const passkey = await offerPasskey(deps, ctx, page, connection);
-  const isNamed = shown.username === identifierOf(page);
-  const others = await (isNamed ? localChoices : loginChoices)(deps.config, page);
+  const isIdentified = input.username === identifierOf(page);
+  const others = await (isIdentified ? localChoices : loginChoices)(deps.config, page);
   const choices = [...codeChoices(page, connection), ...others];
-  const model = { ...loginPage(page, connection, choices, shown), ...passkey };
-  if (!isNamed) return render(deps, ctx, page, 'login', model, status);
+  const model = { ...loginPage(page, connection, choices, input), ...passkey };
+  if (!isIdentified) return render(deps, ctx, page, 'login', model, status);
   const identifierUrl = stepPath(page.pending, 'identifier');
   await render(deps, ctx, page, 'password', { ...model, identifierUrl }, status);
 }
@@ -134,9 +134,9 @@ async function postLogin(
   { connection, strategy }: FormConnection,
 ): Promise<void> {
   const { username, password } = formFields(ctx, 'username', 'password');
-  const again = (alert: string, status: number) =>
+  const showError = (alert: string, status: number) =>
     renderLogin(deps, ctx, page, connection, { username, alert }, status);
-  if (username === '' || password === '') return again('login.missing', 400);
+  if (username === '' || password === '') return showError('login.missing', 400);
   try {
     await deps.limitLogin(ctx, connection, username);
     const login = await strategy.prove(deps, {
@@ -151,7 +151,7 @@ async function postLogin(
   } catch (thrown) {
     const alert = thrown instanceof AuthError ? (tooManyAlert(thrown) ?? ALERTS[thrown.error]) : undefined;
     if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
-    await again(alert, thrown.status === 403 ? 400 : thrown.status);
+    await showError(alert, thrown.status === 403 ? 400 : thrown.status);
   }
 }
 

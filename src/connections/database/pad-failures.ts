@@ -13,8 +13,8 @@ export async function padFailures<T>(
   { clock, pause }: { clock: Clock; pause: Pause },
   work: () => Promise<T | undefined>,
 ): Promise<T | undefined> {
-  const began = clock();
-  const pad = () => pause(STEP - ((clock() - began) % STEP), new AbortController().signal);
+  const start = clock();
+  const pad = () => pause(STEP - ((clock() - start) % STEP), new AbortController().signal);
   try {
     const answer = await work();
     if (answer === undefined) await pad();

@@ -27,22 +27,22 @@ interface LoginPage extends PageModel {
 }
 
 /** The addresses typed into the sign-up form. */
-export interface TypedSignUp {
+export interface SignUpValues {
   email: string;
   phone: string;
   username: string;
 }
 
-interface Asked {
+interface AddressField {
   isOptional: boolean;
 }
 
 interface SignUpPage extends PageModel {
-  values: TypedSignUp;
+  values: SignUpValues;
   /** The addresses that the form asks for, and whether each may be left out. */
-  email?: Asked;
-  phone?: Asked;
-  username?: Asked & { min: number; max: number };
+  email?: AddressField;
+  phone?: AddressField;
+  username?: AddressField & { min: number; max: number };
   /** Whether users sign up without a password. */
   hasNoPassword: boolean;
   rules: (Omit<RuleVerdict, 'verified'> & { verified?: boolean })[];
@@ -53,23 +53,23 @@ interface SignUpPage extends PageModel {
   loginUrl: string;
 }
 
-/** Returns the model of the login form. @param shown the name that was typed, and the message key of an error. */
+/** Returns the model of the login form. @param input the name that was typed, and the message key of an error. */
 export function loginPage(
   page: RequestPage,
   connection: Connection,
   connections: LoginChoice[],
-  shown: { username: string; alert?: string },
+  input: { username: string; alert?: string },
 ): LoginPage {
   const managesPasswords = strategyRecord(connection.strategy)?.isDatabase === true;
   const offersSignUp = isSignUpOpen(page, connection) && takesSignUps(connection);
   return {
     ...pageModel(page, 'login'),
     names: nameField(namesOf(connection)),
-    values: { username: shown.username },
+    values: { username: input.username },
     connections,
     ...(managesPasswords &&
       offersReset(connection) && { forgotPasswordUrl: stepPath(page.pending, 'forgot-password') }),
-    ...(shown.alert === undefined ? {} : { alert: shown.alert }),
+    ...(input.alert === undefined ? {} : { alert: input.alert }),
     ...(offersSignUp ? { signupUrl: stepPath(page.pending, 'signup') } : {}),
   };
 }
@@ -90,17 +90,17 @@ export function isSignUpOpen({ organization, pending }: RequestPage, connection:
 export function signUpPage(
   page: RequestPage,
   connection: Connection,
-  values: TypedSignUp,
+  values: SignUpValues,
   refusal?: { refusal: SignUpRefusal; password: string },
 ): SignUpPage {
   const options = databaseOptions(connection);
   const { rules } = checkStrength(options, refusal?.password ?? '');
   const attributes = attributesOf(options);
-  const asked = (kind: AddressKind): Asked | undefined => {
+  const field = (kind: AddressKind): AddressField | undefined => {
     const { signUp, isRequired } = attributes[kind];
     return signUp === 'inactive' ? undefined : { isOptional: signUp === 'optional' && !isRequired };
   };
-  const [email, phone, username] = [asked('email'), asked('phone_number'), asked('username')];
+  const [email, phone, username] = [field('email'), field('phone_number'), field('username')];
   return {
     ...pageModel(page, 'signup'),
     values: { ...values, email: page.pending.invitedEmail ?? values.email },
@@ -126,29 +126,29 @@ function describeRefusal(refusal: SignUpRefusal | undefined): {
   alert?: string;
   faults: SignUpPage['faults'];
 } {
-  const marked = (faults: SignUpPage['faults']) => ({ alert: 'signup.failed', faults });
+  const withFaults = (faults: SignUpPage['faults']) => ({ alert: 'signup.failed', faults });
   switch (refusal?.reason) {
     case undefined:
       return { faults: {} };
     case 'signup-disabled':
       return { alert: 'signup.disabled', faults: {} };
     case 'invalid-email':
-      return marked({ email: 'signup.email' });
+      return withFaults({ email: 'signup.email' });
     case 'invalid-phone':
-      return marked({ phone: 'passwordless.sms.invalid' });
+      return withFaults({ phone: 'passwordless.sms.invalid' });
     case 'invalid-username':
-      return marked({ username: 'signup.username' });
+      return withFaults({ username: 'signup.username' });
     case 'missing-password':
-      return marked({ password: 'signup.weak' });
+      return withFaults({ password: 'signup.weak' });
     case 'missing-address':
     case 'unexpected-address':
-      return marked(ADDRESS_FAULTS[refusal.kind]);
+      return withFaults(ADDRESS_FAULTS[refusal.kind]);
     case 'weak-password':
-      return marked({ password: 'signup.weak' });
+      return withFaults({ password: 'signup.weak' });
     case 'common-password':
-      return marked({ password: 'signup.common' });
+      return withFaults({ password: 'signup.common' });
     case 'personal-password':
-      return marked({ password: 'signup.personal' });
+      return withFaults({ password: 'signup.personal' });
     case 'taken':
       // The text does not say that the account exists.
       return { alert: 'signup.refused', faults: {} };

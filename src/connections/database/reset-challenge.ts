@@ -45,10 +45,10 @@ export const RESET_RETURN = `${PASSWORD_RESET.path}/return` as const;
 const TRIGGER = 'password-reset-post-challenge';
 
 /** The cookie that keeps the link's ticket while the user is at another site or gives a second factor. */
-const LINK = browserCookie('__Host-gatehouse_reset', { sameSite: 'lax', ttlSeconds: 3600 });
+const TICKET_COOKIE = browserCookie('__Host-gatehouse_reset', { sameSite: 'lax', ttlSeconds: 3600 });
 
 /** The state of the actions, stored with the link's ticket. */
-interface Kept {
+interface ActionState {
   /** SHA-256 hashes of the proofs of allowed forms; several windows may be open. */
   allowed: readonly string[];
   progress?: Progress;
@@ -61,23 +61,23 @@ interface Kept {
 
 const MOST_FORMS = 5;
 
-const keptOf = ({ verifiedChallenge }: OpenReset): Kept => ({
+const actionStateOf = ({ verifiedChallenge }: OpenReset): ActionState => ({
   allowed: [],
   ...(verifiedChallenge.data.actions as object | undefined),
 });
 
 /** Returns the URL that an action set for the browser to go to after the reset. */
-export function resultUrlOf(open: OpenReset): string | undefined {
-  return keptOf(open).resultUrl;
+export function resultUrlOf(reset: OpenReset): string | undefined {
+  return actionStateOf(reset).resultUrl;
 }
 
 /** Returns whether a form may set the password. @param proof the form's, from {@link challengeReset}. */
 export function isAllowed(
   { actions }: Pick<ResetChallengeDependencies, 'actions'>,
-  open: OpenReset,
+  reset: OpenReset,
   proof: string,
 ): boolean {
-  return !actions.isBound(TRIGGER) || keptOf(open).allowed.includes(sha256(proof));
+  return !actions.isBound(TRIGGER) || actionStateOf(reset).allowed.includes(sha256(proof));
 }
 
 /**
@@ -89,26 +89,27 @@ export function isAllowed(
 export async function challengeReset(
   deps: ResetChallengeDependencies,
   ctx: Context,
-  { ticket, open, returned }: { ticket: string; open: OpenReset; returned?: ReturnResult | undefined },
+  { ticket, reset, returned }: { ticket: string; reset: OpenReset; returned?: ReturnResult | undefined },
 ): Promise<string | undefined> {
   const { actions, challenges, random, secondFactor } = deps;
   if (!actions.isBound(TRIGGER)) return '';
-  const { user, connection } = open;
-  const kept = keptOf(open);
-  const keep = (now: Kept) => challenges.storeWithTicket(PASSWORD_RESET.purpose, ticket, 'actions', now);
-  const about = { user_id: user.id, user_name: user.email, connection: connection.name, ip: ctx.ip };
-  const given = givenIn(kept, returned);
-  const event = await eventOf(deps, ctx, open, given);
-  const outcome = await actions.run(TRIGGER, event, about, {
+  const { user, connection } = reset;
+  const state = actionStateOf(reset);
+  const saveState = (next: ActionState) =>
+    challenges.storeWithTicket(PASSWORD_RESET.purpose, ticket, 'actions', next);
+  const details = { user_id: user.id, user_name: user.email, connection: connection.name, ip: ctx.ip };
+  const givenFactors = givenFactorsOf(state, returned);
+  const event = await eventOf(deps, ctx, reset, givenFactors);
+  const outcome = await actions.run(TRIGGER, event, details, {
     canRedirect: true,
-    progress: progressOf(kept, event, returned),
-    isGiven: async ({ types }) => types.some((type) => given.includes(type)),
+    progress: progressOf(state, event, returned),
+    isGiven: async ({ types }) => types.some((type) => givenFactors.includes(type)),
   });
   const { denied, login } = outcome;
   const refuse = (description: string) => {
-    const { user_name: name, ...others } = about;
-    const seen = { ...others, ...(name !== undefined && { user_name: name }) };
-    deps.events.record({ ...seen, type: 'fcp', description });
+    const { user_name: name, ...others } = details;
+    const logEvent = { ...others, ...(name !== undefined && { user_name: name }) };
+    deps.events.record({ ...logEvent, type: 'fcp', description });
     return new AuthError(403, 'access_denied', description);
   };
   if (denied !== undefined) throw refuse(denied.reason);
@@ -117,8 +118,8 @@ export async function challengeReset(
   const { redirect, factors } = login;
   if (redirect !== undefined || factors !== undefined) {
     const { progress } = outcome;
-    await keep({ allowed: kept.allowed, given, step, ...(progress && { progress }) });
-    LINK.set(ctx, ticket);
+    await saveState({ allowed: state.allowed, given: givenFactors, step, ...(progress && { progress }) });
+    TICKET_COOKIE.set(ctx, ticket);
   }
   if (redirect !== undefined) {
     const url = new URL(redirect);
@@ -127,28 +128,29 @@ export async function challengeReset(
     return undefined;
   }
   if (factors !== undefined) {
-    if ((await secondFactor.availabilityOf(user, factors, [])) !== 'available') throw refuse(NOT_OFFERED);
-    const { clientId } = clientOfReset(open);
+    if ((await secondFactor.availabilityOf(user, factors, [])) !== 'available')
+      throw refuse(FACTOR_UNAVAILABLE);
+    const { clientId } = clientOfReset(reset);
     ctx.redirect(await secondFactor.challenge(ctx, { user, clientId, factors, back }));
     return undefined;
   }
   const proof = random(32).toString('base64url');
-  const allowed = [sha256(proof), ...kept.allowed].slice(0, MOST_FORMS);
-  await keep({ allowed, ...(login.resultUrl !== undefined && { resultUrl: login.resultUrl }) });
+  const allowed = [sha256(proof), ...state.allowed].slice(0, MOST_FORMS);
+  await saveState({ allowed, ...(login.resultUrl !== undefined && { resultUrl: login.resultUrl }) });
   return proof;
 }
 
-const NOT_OFFERED = 'A second factor is required that the user has not, or the tenant has not.';
+const FACTOR_UNAVAILABLE = 'A second factor is required that the user has not, or the tenant has not.';
 
 /** Returns the types of the second factors given so far. */
-function givenIn({ given = [] }: Kept, returned: ReturnResult | undefined): readonly string[] {
+function givenFactorsOf({ given = [] }: ActionState, returned: ReturnResult | undefined): readonly string[] {
   if (returned === undefined) return [];
   return 'factor' in returned ? [...given, returned.factor] : given;
 }
 
 /** Returns where the actions continue; undefined if they start anew. */
 function progressOf(
-  { progress }: Kept,
+  { progress }: ActionState,
   { request }: Record<string, unknown>,
   returned: ReturnResult | undefined,
 ): Progress | undefined {
@@ -162,7 +164,7 @@ function clientOfReset({ verifiedChallenge: { data } }: OpenReset): { clientId: 
 }
 
 /** Returns the ticket of the link that this browser left from; the empty string if there is none. */
-export const ticketOfBrowser = (ctx: Context): string => LINK.secret(ctx) ?? '';
+export const ticketOfBrowser = (ctx: Context): string => TICKET_COOKIE.secret(ctx) ?? '';
 
 /**
  * Takes what the user of a reset returned with: once, and only in the browser that they left from.
@@ -171,10 +173,10 @@ export const ticketOfBrowser = (ctx: Context): string => LINK.secret(ctx) ?? '';
 export async function takeReturned(
   { actionRedirects }: Pick<ResetChallengeDependencies, 'actionRedirects'>,
   ctx: Context,
-  { ticket, open }: { ticket: string; open: OpenReset },
+  { ticket, reset }: { ticket: string; reset: OpenReset },
 ): Promise<ReturnResult | undefined> {
   const { ticket: returnTicket } = ctx.query;
-  const { step } = keptOf(open);
+  const { step } = actionStateOf(reset);
   if (typeof returnTicket !== 'string' || step === undefined) return undefined;
   return actionRedirects.takeReturned(ctx, { uid: uidOf(ticket), step }, returnTicket);
 }
@@ -185,11 +187,11 @@ const uidOf = (ticket: string) => `reset-${sha256(ticket)}`;
 async function eventOf(
   { config, organizations, secondFactor, store, users, wallClock }: ResetChallengeDependencies,
   ctx: Context,
-  open: OpenReset,
-  given: readonly string[],
+  reset: OpenReset,
+  givenFactors: readonly string[],
 ): Promise<Record<string, unknown>> {
-  const { user, connection } = open;
-  const { clientId } = clientOfReset(open);
+  const { user, connection } = reset;
+  const { clientId } = clientOfReset(reset);
   const client = clientId === undefined ? undefined : await config.client(clientId);
   const [enrolledFactors, identities, roles] = await Promise.all([
     secondFactor.enrolledFactors(user),
@@ -197,14 +199,14 @@ async function eventOf(
     rolesOf({ store, organizations }, { user, organization: undefined }),
   ]);
   const timestamp = new Date(wallClock()).toISOString();
-  const second = given.length > 0 ? [{ name: 'mfa', timestamp }] : [];
+  const mfaMethods = givenFactors.length > 0 ? [{ name: 'mfa', timestamp }] : [];
   return {
     user: { ...userOf(user), enrolledFactors, identities: identities.map(identityOf) },
     connection: connectionOf(connection),
     ...(client && { client: clientOf(client, client.client_id) }),
     request: requestOf(ctx, undefined),
     authorization: { roles: roles.map(({ name }) => name) },
-    authentication: { methods: [{ name: 'email', timestamp }, ...second] },
+    authentication: { methods: [{ name: 'email', timestamp }, ...mfaMethods] },
     stats: { logins_count: user.logins_count ?? 0 },
     transaction: { locale: localeOf(config, ctx), ui_locales: [], metadata: {} },
   };

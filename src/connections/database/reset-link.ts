@@ -13,7 +13,7 @@ import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
-import { type Asked, databaseFailed } from './custom-run.ts';
+import { type DatabaseRequest, databaseFailed } from './custom-run.ts';
 import { type CustomLookupDependencies, findInCustomDatabase } from './custom-user.ts';
 
 /** The purpose of a reset's challenge, and the path of its link. */
@@ -49,7 +49,7 @@ interface ResetRequest {
 export type RequestReset = (request: ResetRequest) => Promise<void>;
 
 /** A request as it is stored: with ids and names in place of records. */
-interface KeptRequest extends Pick<ResetRequest, 'email' | 'languages' | 'caller'> {
+interface StoredRequest extends Pick<ResetRequest, 'email' | 'languages' | 'caller'> {
   connection: string;
   client?: string;
   organization?: string;
@@ -62,19 +62,20 @@ const PAUSES = [1_000, 5_000, 30_000, 120_000];
 export function resetRequests(deps: ResetLinkDependencies): RequestReset {
   const { config, deliveries, store } = deps;
   const lookUp = limitConcurrency(CONCURRENT_LOOKUPS);
-  const prepare = deliveries.add<KeptRequest>({
+  const prepare = deliveries.add<StoredRequest>({
     kind: 'password-reset',
     attempt: async ({ connection: name, client, organization, ...request }, { done }) => {
       const connection = await config.connection(name);
       if (connection === undefined) return;
-      const about = {
+      const resetRequest = {
         ...request,
         connection,
         client: client === undefined ? undefined : await config.client(client),
         organization: organization === undefined ? undefined : await config.organization(organization),
       };
-      const find = (asked: Asked) => lookUp(name, () => findInCustomDatabase(deps, asked));
-      await sendLink({ ...deps, find }, about, done);
+      const find = (databaseRequest: DatabaseRequest) =>
+        lookUp(name, () => findInCustomDatabase(deps, databaseRequest));
+      await sendLink({ ...deps, find }, resetRequest, done);
     },
     isTemporary: () => true,
     onGiveUp: async ({ email, connection, caller: { ip } }) =>
@@ -102,23 +103,29 @@ const CONCURRENT_LOOKUPS = 2;
 /** Returns a function that runs work under a key, and throws AuthError 503 while `most` of that key are running. */
 function limitConcurrency(most: number) {
   const running = new Map<string, number>();
-  const count = (key: string, more: number) => running.set(key, (running.get(key) ?? 0) + more);
+  const add = (key: string, change: number) => running.set(key, (running.get(key) ?? 0) + change);
   return async <T>(key: string, work: () => Promise<T>): Promise<T> => {
     if ((running.get(key) ?? 0) >= most) throw databaseFailed();
-    count(key, 1);
-    return work().finally(() => count(key, -1));
+    add(key, 1);
+    return work().finally(() => add(key, -1));
   };
 }
 
 /** Mails the link of a request, or records why there is none. @param done the write that marks the request as done. */
 async function sendLink(
-  deps: ResetLinkDependencies & { find(asked: Asked): Promise<User | undefined> },
+  deps: ResetLinkDependencies & { find(databaseRequest: DatabaseRequest): Promise<User | undefined> },
   request: ResetRequest,
   done: Write,
 ): Promise<void> {
   const { connection, client, organization, languages, caller } = request;
   const { ip } = caller;
-  const asked = { connection, identifier: request.email, clientId: client?.client_id, ip, organization };
+  const databaseRequest = {
+    connection,
+    identifier: request.email,
+    clientId: client?.client_id,
+    ip,
+    organization,
+  };
   const identity = offersReset(connection)
     ? await deps.users.identityInConnection(connection, request.email)
     : undefined;
@@ -127,24 +134,24 @@ async function sendLink(
   const user =
     email === undefined || !offersReset(connection)
       ? undefined
-      : ((identity && (await deps.users.get(identity.user_id))) ?? (await deps.find(asked)));
-  const seen = {
+      : ((identity && (await deps.users.get(identity.user_id))) ?? (await deps.find(databaseRequest)));
+  const details = {
     user_name: request.email,
     connection: connection.name,
     ip,
     ...(client && { client_id: client.client_id }),
   };
   if (email === undefined || user === undefined) {
-    deps.events.record({ ...seen, type: 'fcpr', description: whyNoLink(connection) });
+    deps.events.record({ ...details, type: 'fcpr', description: noLinkReason(connection) });
     return;
   }
   const { enabled, urlLifetimeInSeconds: ttlSeconds } = deps.messages.template('reset_email');
-  const refused = (description: string) =>
-    deps.events.record({ ...seen, type: 'fcpr', user_id: user.id, description });
-  if (!enabled) return refused('reset_email is not enabled');
+  const recordRefusal = (description: string) =>
+    deps.events.record({ ...details, type: 'fcpr', user_id: user.id, description });
+  if (!enabled) return recordRefusal('reset_email is not enabled');
   // Limits the mails to a user, whatever address the requests come from. The caller does not see the limit.
   const account = `${connection.name}\n${user.id}`;
-  if (!(await spendMail(deps, account, user.id, caller))) return refused('too many mails');
+  if (!(await spendMailLimit(deps, account, user.id, caller))) return recordRefusal('too many mails');
   const { secret, ref, save } = deps.challenges.prepareTicket({
     purpose: PASSWORD_RESET.purpose,
     subject: user.id,
@@ -167,13 +174,13 @@ async function sendLink(
   message.post();
 }
 
-function whyNoLink(connection: Connection): string {
+function noLinkReason(connection: Connection): string {
   if (!changesPasswords(connection)) return 'there is no script change_password';
   return offersReset(connection) ? 'there is no such user' : 'the connection lets nobody ask for it';
 }
 
 /** Counts a mail to a user. Strangers share one limit; each known caller has one of their own. @returns false beyond it. */
-async function spendMail(
+async function spendMailLimit(
   { rateLimits, callers }: ResetLinkDependencies,
   account: string,
   userId: string,

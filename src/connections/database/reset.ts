@@ -5,7 +5,7 @@ import type { Languages } from '../../http/languages.ts';
 import type { Attempts } from '../../protection/attempts.ts';
 import type { Caller, KnownCallers } from '../../protection/callers.ts';
 import type { Challenges, VerifiedChallenge } from '../../protection/challenges.ts';
-import type { Connection, Organization } from '../../records/collections.ts';
+import type { Connection } from '../../records/collections.ts';
 import { databaseOptions, passwordUse } from '../../records/database-options.ts';
 import type { DatabaseOptions } from '../../records/tenant.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -100,10 +100,10 @@ function versionOf({ data: { credentialVersion } }: VerifiedChallenge): number |
 /** Records a refused reset. */
 export function recordRefusedReset(
   { events }: Pick<ResetDependencies, 'events'>,
-  open: OpenReset | undefined,
+  reset: OpenReset | undefined,
   { reason, ip }: { reason: ResetRefusal['reason']; ip: string },
 ): void {
-  const { user, connection } = open ?? {};
+  const { user, connection } = reset ?? {};
   events.record({
     type: 'fcp',
     ip,
@@ -153,15 +153,15 @@ export async function resetPassword(
   const isTakenOver = isByLink && mayTakeOver(user, verifiedChallenge);
   const also = [unlessAddressChanged(user), ...(isTakenOver ? [unverifyNumber(user.id)] : [])];
   // Of several links used at the same time only the first sets a password; for the others the version has changed.
-  const how = { home, asker: { ...asker, clientId }, version: versionOf(verifiedChallenge), also };
-  const outcome = await deps.users.setPassword(user.id, password, how).catch((thrown: unknown) => {
+  const passwordChange = { home, asker: { ...asker, clientId }, version: versionOf(verifiedChallenge), also };
+  const outcome = await deps.users.setPassword(user.id, password, passwordChange).catch((thrown: unknown) => {
     if (thrown === ADDRESS_CHANGED) return false;
     if (thrown instanceof AuthError && thrown.error === 'temporarily_unavailable') return 'failed';
     throw thrown;
   });
   if (outcome === 'failed') return { reason: 'not-changed' };
   if (!outcome) return { reason: 'expired' };
-  await endWhatWasBefore(deps, user, { verifiedChallenge, isByLink });
+  await endFormerAccess(deps, user, { verifiedChallenge, isByLink });
   // Callers who became known by the old password are strangers again.
   await deps.callers.forgetAllOf(user.id);
   await deps.attempts.unlock(connection.name, user, caller);
@@ -191,7 +191,7 @@ export async function resetPassword(
  * Ends everything the old password gave access to, and then verifies the address that the link was mailed to. The order
  * matters: whether second factors are removed depends on whether the address was verified before.
  */
-async function endWhatWasBefore(
+async function endFormerAccess(
   deps: ResetDependencies,
   user: User,
   { verifiedChallenge, isByLink }: { verifiedChallenge: VerifiedChallenge; isByLink: boolean },
@@ -225,36 +225,4 @@ async function tryVerifyInCustomDatabase(
   } catch (thrown) {
     if (!(thrown instanceof AuthError)) throw thrown;
   }
-}
-
-/**
- * Returns the URL to redirect to after a link was used, with the result in its query.
- * @param target the ticket's or an action's URL, which takes precedence over the e-mail template's.
- * @returns undefined if none is configured.
- */
-export function resultUrl(
-  deps: Pick<ResetDependencies, 'messages'>,
-  kind: 'reset_email' | 'verify_email',
-  outcome: {
-    success: boolean;
-    message: string;
-    email: string | undefined;
-    organization?: Organization | undefined;
-  },
-  target?: { url: string; includeEmail: boolean },
-): string | undefined {
-  const template = deps.messages.template(kind);
-  const configured = target?.url ?? template.resultUrl;
-  const includeEmailInRedirect = target?.includeEmail ?? template.includeEmailInRedirect;
-  const url = configured === undefined ? null : URL.parse(configured);
-  if (url === null) return undefined;
-  const { success, message, email, organization } = outcome;
-  if (email !== undefined && includeEmailInRedirect) url.searchParams.set('email', email);
-  url.searchParams.set('success', String(success));
-  url.searchParams.set('message', message);
-  if (organization !== undefined) {
-    url.searchParams.set('organization_id', organization.id);
-    url.searchParams.set('organization_name', organization.name);
-  }
-  return url.href;
 }

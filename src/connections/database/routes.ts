@@ -20,7 +20,7 @@ import { type ChangePasswordBody, CONFIRMATION, changePasswordBody } from './cha
 import { LegacyError, legacyShape, signUpError } from './errors.ts';
 import type { RequestReset } from './reset-link.ts';
 import { type SignUpBody, signUpAnswer, signUpBody } from './signup.ts';
-import { askNewToVerify, type VerificationDependencies } from './verification-link.ts';
+import { askNewUserToVerify, type VerificationDependencies } from './verification-link.ts';
 
 export interface DatabaseDependencies extends VerificationDependencies {
   config: Config;
@@ -68,19 +68,19 @@ async function handleSignUp(deps: DatabaseDependencies, ctx: Context, body: Sign
     profile: profileOf(body),
     asker: askerOf(ctx, body.client_id, body),
   });
-  const seen = {
+  const details = {
     connection: connection.name,
     user_name: email ?? username ?? phone_number ?? '',
     ip: ctx.ip,
     ...(body.client_id && { client_id: body.client_id }),
   };
   if (!('user' in result)) {
-    deps.events.record({ ...seen, type: 'fs', description: result.reason });
+    deps.events.record({ ...details, type: 'fs', description: result.reason });
     throw refusalError(deps.config, connection, result);
   }
-  deps.events.record({ ...seen, type: 'ss', user_id: result.user.id });
+  deps.events.record({ ...details, type: 'ss', user_id: result.user.id });
   const client = body.client_id === undefined ? undefined : await deps.config.client(body.client_id);
-  await askNewToVerify(deps, {
+  await askNewUserToVerify(deps, {
     user: result.user,
     connection,
     client,
@@ -95,11 +95,12 @@ async function handleChangePassword(
   ctx: Context,
   body: ChangePasswordBody,
 ): Promise<void> {
-  const { email, client_id: clientId, organization: named } = body;
+  const { email, client_id: clientId, organization: organizationName } = body;
   await deps.rateLimits.takeFrom(ctx, 'changePassword', normalizeEmail(email));
   const connection = await databaseOf(deps.config, body);
-  const organization = named === undefined ? undefined : await deps.config.organization(named);
-  if (named !== undefined && organization === undefined) {
+  const organization =
+    organizationName === undefined ? undefined : await deps.config.organization(organizationName);
+  if (organizationName !== undefined && organization === undefined) {
     throw new LegacyError(400, { error: 'organization not found' });
   }
   const client = clientId === undefined ? undefined : await deps.config.client(clientId);

@@ -4,10 +4,10 @@ import { pageModel, type RequestPage, renderPage, stepPath } from '../../flow/re
 import type { Connection } from '../../records/collections.ts';
 import type { CodeKind } from '../../records/database-options.ts';
 import type { TypedAddresses } from '../../users/signup.ts';
-import { codesOf, RESEND_SECONDS } from '../passwordless/session-routes.ts';
+import { asPasswordless, RESEND_SECONDS } from '../passwordless/session-routes.ts';
 import type { PasswordPagesDependencies } from './form-dependencies.ts';
 
-export const STEP = 'signup/code';
+export const SIGN_UP_CODE_STEP = 'signup/code';
 
 /** A sign-up that waits for codes, stored with its authorization request. */
 export interface WaitingSignUp {
@@ -32,7 +32,7 @@ export interface SignUpRequest {
 
 /**
  * Answers with the page at which the next code of a sign-up is typed.
- * @param shown what the page says beside its form: an error (`alert`) or a notice (`said`), as keys of its texts.
+ * @param notice what the page says beside its form: an error (`alert`) or a notice (`said`), as keys of its texts.
  * @param status of the response.
  */
 export async function showCode(
@@ -40,24 +40,24 @@ export async function showCode(
   ctx: Context,
   { page, connection }: SignUpRequest,
   { left, proved, addresses }: Pick<WaitingSignUp, 'left' | 'proved' | 'addresses'>,
-  shown: { alert?: string; said?: string | undefined } = {},
+  notice: { alert?: string; said?: string | undefined } = {},
   status = 200,
 ): Promise<void> {
   const kind = left[0] ?? proved.at(-1) ?? 'email';
-  const { strategy, digits, ttlSeconds } = codesOf(connection, kind, true);
+  const { strategy, digits, ttlSeconds } = asPasswordless(connection, kind, true);
   await renderPage(
     deps,
     ctx,
     page,
     'passwordless/code',
     {
-      ...pageModel(page, STEP),
-      ...shown,
+      ...pageModel(page, SIGN_UP_CODE_STEP),
+      ...notice,
       address: addresses[kind],
       channel: strategy.name,
       digits,
       minutes: Math.ceil(ttlSeconds / 60),
-      resendUrl: stepPath(page.pending, `${STEP}/again`),
+      resendUrl: stepPath(page.pending, `${SIGN_UP_CODE_STEP}/again`),
       resendSeconds: RESEND_SECONDS,
       backUrl: stepPath(page.pending, 'signup'),
     },

@@ -19,17 +19,17 @@ import { type CodeKind, passwordUse } from '../../records/database-options.ts';
 import { addressesOfNew, identityOfNew } from '../../records/new-identity.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
 import { signUpRefusal, type TypedAddresses } from '../../users/signup.ts';
-import { strategyFor, verifiedBy } from '../passwordless/session-code.ts';
-import { codesOf } from '../passwordless/session-routes.ts';
+import { strategyFor, verifiedMemberOf } from '../passwordless/session-code.ts';
+import { asPasswordless } from '../passwordless/session-routes.ts';
 import { start } from '../passwordless/start.ts';
 import { byOwnPassword, resolveConnection } from '../resolve.ts';
 import { loginBy } from '../strategy.ts';
 import type { PasswordPagesDependencies } from './form-dependencies.ts';
 import { isSignUpOpen } from './pages.ts';
-import { type SignUpRequest, STEP, showCode, type WaitingSignUp } from './sign-up-code-page.ts';
-import { refusedByCode, signUpAsker } from './sign-up-hooks.ts';
-import { provedByCode } from './sign-up-proofs.ts';
-import { askNewToVerify } from './verification-link.ts';
+import { SIGN_UP_CODE_STEP, type SignUpRequest, showCode, type WaitingSignUp } from './sign-up-code-page.ts';
+import { ownCodeRefusal, signUpAsker } from './sign-up-hooks.ts';
+import { kindsToProve } from './sign-up-proofs.ts';
+import { askNewUserToVerify } from './verification-link.ts';
 
 const PURPOSE = 'signup_code';
 
@@ -44,27 +44,29 @@ export async function beginSignUpCodes(
     connection: connection.name,
     addresses: addressesOfNew(typed),
     ...(password !== undefined && { passwordHash: await deps.users.hash(password) }),
-    left: provedByCode(connection, typed),
+    left: kindsToProve(connection, typed),
     proved: [],
   };
-  await send(deps, ctx, { page, connection }, waiting);
+  await sendCode(deps, ctx, { page, connection }, waiting);
 }
 
 export const signUpCodePages: RouteDeclarations<PasswordPagesDependencies> = {
-  [`GET /u/:uid/${STEP}` as const]: opened((deps, ctx, at, waiting) => showCode(deps, ctx, at, waiting)),
-  [`POST /u/:uid/${STEP}` as const]: opened(useCode),
-  [`POST /u/:uid/${STEP}/again` as const]: opened(sendAgain),
+  [`GET /u/:uid/${SIGN_UP_CODE_STEP}` as const]: codeRoute((deps, ctx, request, waiting) =>
+    showCode(deps, ctx, request, waiting),
+  ),
+  [`POST /u/:uid/${SIGN_UP_CODE_STEP}` as const]: codeRoute(handleCode),
+  [`POST /u/:uid/${SIGN_UP_CODE_STEP}/again` as const]: codeRoute(sendAgain),
 };
 
-type Handle = (
+type CodeHandler = (
   deps: PasswordPagesDependencies,
   ctx: Context,
-  at: SignUpRequest,
+  request: SignUpRequest,
   waiting: WaitingSignUp,
 ) => Promise<void>;
 
 /** Returns the declaration of a route at a waiting sign-up. */
-function opened(handle: Handle) {
+function codeRoute(handle: CodeHandler) {
   return {
     ...PAGE,
     handle: (deps: PasswordPagesDependencies, ctx: Context) => openSignUp(deps, ctx, handle),
@@ -72,15 +74,15 @@ function opened(handle: Handle) {
 }
 
 /** Opens the request and its waiting sign-up. Without one, or if signing up is no longer allowed, shows the sign-up form. */
-async function openSignUp(deps: PasswordPagesDependencies, ctx: Context, handle: Handle): Promise<void> {
+async function openSignUp(deps: PasswordPagesDependencies, ctx: Context, handle: CodeHandler): Promise<void> {
   const page = await openRequestPage(deps, ctx);
   if (ctx.method === 'POST') deps.csrf.verify(ctx);
   const { pending } = page;
   const waiting = pending.remembered.signUp as WaitingSignUp | undefined;
   if (waiting === undefined || !waitsForLogin(pending)) return deps.showNext(ctx, page, 'signup');
   const { connection: name, organization } = pending.params;
-  const asked = { clientId: pending.clientId, connection: name ?? waiting.connection, organization };
-  const found = await resolveConnection(deps.config, asked, byOwnPassword);
+  const query = { clientId: pending.clientId, connection: name ?? waiting.connection, organization };
+  const found = await resolveConnection(deps.config, query, byOwnPassword);
   // The operator may have closed sign-ups since this one began.
   const isOpen =
     'strategy' in found &&
@@ -92,97 +94,100 @@ async function openSignUp(deps: PasswordPagesDependencies, ctx: Context, handle:
 }
 
 /** Returns the address that is proved next. */
-function provedNow({ left, addresses }: Pick<WaitingSignUp, 'left' | 'addresses'>) {
+function nextAddress({ left, addresses }: Pick<WaitingSignUp, 'left' | 'addresses'>) {
   const [kind = 'email'] = left;
   return { kind, address: addresses[kind] ?? '' };
 }
 
 /** Sends a code to the next address, even if it is taken: only somebody who has proved it learns that. */
-async function send(
+async function sendCode(
   deps: PasswordPagesDependencies,
   ctx: Context,
   { page, connection }: SignUpRequest,
   waiting: Omit<WaitingSignUp, 'session'>,
 ): Promise<void> {
-  const { kind, address } = provedNow(waiting);
+  const { kind, address } = nextAddress(waiting);
   // A sign-up can have codes sent to any address, so it takes from the limit of requests for codes.
   await deps.rateLimits.takeFrom(ctx, 'passwordlessStart');
   const session = await start(deps, ctx, {
     client: page.client,
-    connection: codesOf(connection, kind, true),
+    connection: asPasswordless(connection, kind, true),
     address,
-    session: { purpose: PURPOSE, data: { address, uid: page.pending.uid }, isFor: () => true },
+    session: { purpose: PURPOSE, data: { address, uid: page.pending.uid }, mayReceive: () => true },
     caller: { ip: ctx.ip, ...nameBrowser(ctx, deps.random) },
     languages: requestLanguages(ctx, page),
   });
-  const now = { ...waiting, session: session ?? '' };
-  await deps.interactions.remember(ctx, { ...page.pending.remembered, signUp: now });
-  await showCode(deps, ctx, { page, connection }, now);
+  const updated = { ...waiting, session: session ?? '' };
+  await deps.interactions.remember(ctx, { ...page.pending.remembered, signUp: updated });
+  await showCode(deps, ctx, { page, connection }, updated);
 }
 
 async function sendAgain(
   deps: PasswordPagesDependencies,
   ctx: Context,
-  at: SignUpRequest,
+  request: SignUpRequest,
   waiting: WaitingSignUp,
 ): Promise<void> {
-  const { address } = provedNow(waiting);
+  const { address } = nextAddress(waiting);
   try {
-    const subject = `${PURPOSE}\n${at.connection.name}\n${address}\n${addressKey(ctx.ip)}`;
+    const subject = `${PURPOSE}\n${request.connection.name}\n${address}\n${addressKey(ctx.ip)}`;
     await deps.rateLimits.take(ctx, 'passwordlessResend', subject);
-    await send(deps, ctx, at, waiting);
+    await sendCode(deps, ctx, request, waiting);
   } catch (thrown) {
     if (!(thrown instanceof AuthError) || thrown.status !== 429) throw thrown;
-    await showCode(deps, ctx, at, waiting, { alert: 'passwordless.tooSoon' }, 429);
+    await showCode(deps, ctx, request, waiting, { alert: 'passwordless.tooSoon' }, 429);
   }
 }
 
-async function useCode(
+async function handleCode(
   deps: PasswordPagesDependencies,
   ctx: Context,
-  at: SignUpRequest,
+  request: SignUpRequest,
   waiting: WaitingSignUp,
 ): Promise<void> {
   // Codes may be typed with spaces or a dash.
   const code = formFields(ctx, 'code').code.replace(/[\s-]/g, '');
-  const again = (alert: string, status = 400) => showCode(deps, ctx, at, waiting, { alert }, status);
-  if (code === '') return again('passwordless.missing');
+  const showError = (alert: string, status = 400) => showCode(deps, ctx, request, waiting, { alert }, status);
+  if (code === '') return showError('passwordless.missing');
   const [kind = 'email', ...left] = waiting.left;
   try {
-    if (!(await isRight(deps, ctx, at, { ...waiting, code }))) return await again('passwordless.wrong');
-    const now = { ...waiting, left, proved: [...waiting.proved, kind] };
-    await (left.length > 0 ? send(deps, ctx, at, now) : finish(deps, ctx, at, now));
+    if (!(await verifyCode(deps, ctx, request, { ...waiting, code })))
+      return await showError('passwordless.wrong');
+    const updated = { ...waiting, left, proved: [...waiting.proved, kind] };
+    await (left.length > 0
+      ? sendCode(deps, ctx, request, updated)
+      : completeSignUp(deps, ctx, request, updated));
   } catch (thrown) {
     const alert = thrown instanceof AuthError ? tooManyAlert(thrown) : undefined;
     if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
-    await again(alert, thrown.status);
+    await showError(alert, thrown.status);
   }
 }
 
 /** Returns whether a code is right, and uses it up. Wrong codes count against the address. */
-async function isRight(
+async function verifyCode(
   { attempts, challenges, random }: PasswordPagesDependencies,
   ctx: Context,
   { page, connection }: SignUpRequest,
   { session, code, ...waiting }: WaitingSignUp & { code: string },
 ): Promise<boolean> {
-  const { address } = provedNow(waiting);
+  const { address } = nextAddress(waiting);
   const attempt = {
     ip: ctx.ip,
     ...nameBrowser(ctx, random),
     connection: connection.name,
     identifier: address,
   };
-  const right = await tryProof(attempts, { ...attempt, proof: 'code' }, async () => {
+  const result = await tryProof(attempts, { ...attempt, proof: 'code' }, async () => {
     const { address: sentTo, uid } = (await challenges.find(PURPOSE, session))?.data ?? {};
     if (sentTo !== address || uid !== page.pending.uid) return undefined;
     return (await challenges.use(PURPOSE, session, code)) === 'accepted' ? true : undefined;
   });
-  return right === true;
+  return result === true;
 }
 
 /** Creates the user and logs them in. By now they have proved the addresses, so the page may say that one is taken. */
-async function finish(
+async function completeSignUp(
   deps: PasswordPagesDependencies,
   ctx: Context,
   { page, connection }: SignUpRequest,
@@ -191,27 +196,37 @@ async function finish(
   const { pending } = page;
   const { addresses, passwordHash, proved } = waiting;
   for (const kind of proved) await releaseUnproved(deps, connection, kind, addresses[kind]);
-  const made = await deps.users
+  const result = await deps.users
     .create({
       identity: identityOfNew(connection, addresses),
-      profile: Object.fromEntries(proved.map((kind) => [verifiedBy(kind), true])),
+      profile: Object.fromEntries(proved.map((kind) => [verifiedMemberOf(kind), true])),
       passwordHash,
       asker: signUpAsker(deps.config, ctx, page, addresses),
     })
-    .catch(refusedByCode);
+    .catch(ownCodeRefusal);
   const name = addresses.email ?? addresses.phone_number ?? addresses.username ?? '';
-  const seen = { client_id: pending.clientId, connection: connection.name, user_name: name, ip: ctx.ip };
-  if ('status' in made) return showCode(deps, ctx, { page, connection }, waiting, made, made.status);
-  if (!('user' in made)) {
-    deps.events.record({ ...seen, type: 'fs', description: 'taken' });
+  const details = { client_id: pending.clientId, connection: connection.name, user_name: name, ip: ctx.ip };
+  if ('status' in result) return showCode(deps, ctx, { page, connection }, waiting, result, result.status);
+  if (!('user' in result)) {
+    deps.events.record({ ...details, type: 'fs', description: 'taken' });
     return showCode(deps, ctx, { page, connection }, waiting, { alert: 'signup.refused' }, 400);
   }
-  deps.events.record({ ...seen, type: 'ss', user_id: made.user.id });
+  deps.events.record({ ...details, type: 'ss', user_id: result.user.id });
   const languages = requestLanguages(ctx, page);
-  await askNewToVerify(deps, { user: made.user, connection, client: page.client, languages, ip: ctx.ip });
-  const by = { userId: made.user.id, connection: connection.name, ip: ctx.ip };
+  await askNewUserToVerify(deps, {
+    user: result.user,
+    connection,
+    client: page.client,
+    languages,
+    ip: ctx.ip,
+  });
+  const proof = { userId: result.user.id, connection: connection.name, ip: ctx.ip };
   const strategy = strategyFor(proved.at(-1) ?? 'email');
-  await deps.finish.login(ctx, pending, loginBy(deps, strategy, { ...by, credentialVersion: FIRST_VERSION }));
+  await deps.finish.login(
+    ctx,
+    pending,
+    loginBy(deps, strategy, { ...proof, credentialVersion: FIRST_VERSION }),
+  );
 }
 
 /**

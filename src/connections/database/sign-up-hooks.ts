@@ -19,21 +19,25 @@ export function signUpAsker(
   typed: TypedAddresses,
 ): Asker {
   const { clientId, params } = page.pending;
-  const about = { protocol: 'oidc-basic-profile', scopes: scopeValues(params.scope) } as const;
+  const request = { protocol: 'oidc-basic-profile', scopes: scopeValues(params.scope) } as const;
   return {
     ...askerOf(ctx, clientId, typed),
     organization: page.organization,
-    transaction: transactionOf(config, ctx, { ...about, params }),
+    transaction: transactionOf(config, ctx, { ...request, params }),
     visitor: anonymousSessionPart(params),
   };
 }
 
 /** Returns what the page shows if the tenant's own code refuses a user or failed. @throws any other error, unchanged. */
-export function refusedByCode(thrown: unknown): { status: number; alert: string; said?: string | undefined } {
-  const refused = { status: 400, alert: 'signup.refused' };
-  if (thrown instanceof RegistrationRefused) return { ...refused, said: thrown.userMessage };
+export function ownCodeRefusal(thrown: unknown): {
+  status: number;
+  alert: string;
+  said?: string | undefined;
+} {
+  const refusal = { status: 400, alert: 'signup.refused' };
+  if (thrown instanceof RegistrationRefused) return { ...refusal, said: thrown.userMessage };
   if (!(thrown instanceof AuthError)) throw thrown;
   if (thrown.error === 'temporarily_unavailable') return { status: thrown.status, alert: 'login.busy' };
   if (thrown.status !== 400) throw thrown;
-  return { ...refused, said: thrown.error_description };
+  return { ...refusal, said: thrown.error_description };
 }

@@ -11,7 +11,7 @@ import {
 import type { SignUpRefusal, TypedAddresses } from '../../users/signup.ts';
 
 /** Returns the kinds of the typed addresses that codes must prove. */
-export function provedByCode(connection: Connection, typed: TypedAddresses): CodeKind[] {
+export function kindsToProve(connection: Connection, typed: TypedAddresses): CodeKind[] {
   if (customDatabase(connection) !== undefined) return [];
   const attributes = attributesOf(databaseOptions(connection));
   // Users without a password log in by codes, so the address that receives them must be proved.
@@ -22,7 +22,10 @@ export function provedByCode(connection: Connection, typed: TypedAddresses): Cod
 }
 
 /** Returns the refusal of a sign-up without a password if none of its addresses can receive codes. */
-export function unprovable(connection: Connection, proved: readonly CodeKind[]): SignUpRefusal | undefined {
+export function unprovableRefusal(
+  connection: Connection,
+  toProve: readonly CodeKind[],
+): SignUpRefusal | undefined {
   const [kind = 'email'] = codeKinds(connection);
-  return proved.length === 0 ? { reason: 'missing-address', kind } : undefined;
+  return toProve.length === 0 ? { reason: 'missing-address', kind } : undefined;
 }

@@ -2,11 +2,11 @@
 import { z } from 'zod';
 import { typeFault } from './errors.ts';
 
-const METADATA_PROPERTIES = 10;
-const METADATA_NAME = 100;
-const METADATA_VALUE = 500;
-const TEXT = 300;
-const URL_LENGTH = 2048;
+const MOST_METADATA_PROPERTIES = 10;
+const LONGEST_METADATA_NAME = 100;
+const LONGEST_METADATA_VALUE = 500;
+const LONGEST_TEXT = 300;
+const LONGEST_URL = 2048;
 
 /** Counts code points: a character outside the Basic Multilingual Plane counts as one. */
 const characters = (value: string) => [...value].length;
@@ -14,16 +14,16 @@ const characters = (value: string) => [...value].length;
 const text = (field: string) =>
   z
     .string(`invalid ${field} type (expected string)`)
-    .max(TEXT, `${field} must be at most ${TEXT} characters`);
+    .max(LONGEST_TEXT, `${field} must be at most ${LONGEST_TEXT} characters`);
 const required = (field: string) =>
   z
     .string({ error: typeFault(field) })
     .min(1, `${field} is required`)
-    .max(TEXT, `${field} must be at most ${TEXT} characters`);
+    .max(LONGEST_TEXT, `${field} must be at most ${LONGEST_TEXT} characters`);
 
 const picture = z
   .string('invalid picture type (expected string)')
-  .max(URL_LENGTH, `picture must be at most ${URL_LENGTH} characters`)
+  .max(LONGEST_URL, `picture must be at most ${LONGEST_URL} characters`)
   .refine((value) => /^https?:/i.test(value) && URL.canParse(value), 'picture must be a URI');
 
 const metadata = z
@@ -31,15 +31,15 @@ const metadata = z
   .superRefine((value, ctx) => {
     const entries = Object.entries(value);
     const fault = (message: string) => ctx.addIssue({ code: 'custom', message });
-    if (entries.length > METADATA_PROPERTIES) {
-      fault(`user_metadata must have at most ${METADATA_PROPERTIES} properties`);
+    if (entries.length > MOST_METADATA_PROPERTIES) {
+      fault(`user_metadata must have at most ${MOST_METADATA_PROPERTIES} properties`);
     }
     for (const [name, content] of entries) {
-      if (characters(name) > METADATA_NAME)
-        fault(`user_metadata property names must be at most ${METADATA_NAME} characters`);
+      if (characters(name) > LONGEST_METADATA_NAME)
+        fault(`user_metadata property names must be at most ${LONGEST_METADATA_NAME} characters`);
       if (typeof content !== 'string') fault(`invalid user_metadata.${name} type (only strings are allowed)`);
-      else if (characters(content) > METADATA_VALUE)
-        fault(`user_metadata.${name} must be at most ${METADATA_VALUE} characters`);
+      else if (characters(content) > LONGEST_METADATA_VALUE)
+        fault(`user_metadata.${name} must be at most ${LONGEST_METADATA_VALUE} characters`);
     }
   });
 
@@ -68,7 +68,7 @@ export const signUpFields = {
   user_metadata: metadata
     .optional()
     .describe(
-      `At most ${METADATA_PROPERTIES} texts of at most ${METADATA_VALUE} characters; names of at most ${METADATA_NAME}.`,
+      `At most ${MOST_METADATA_PROPERTIES} texts of at most ${LONGEST_METADATA_VALUE} characters; names of at most ${LONGEST_METADATA_NAME}.`,
     ),
 };
 
@@ -81,11 +81,11 @@ export const signUpBody = z.object(signUpFields).refine(
 
 export type SignUpBody = z.output<typeof signUpBody>;
 
-const { client_id: _1, connection: _2, password: _3, ...told } = signUpFields;
+const { client_id: _1, connection: _2, password: _3, ...responseFields } = signUpFields;
 
 /** The schema of the response. */
 export const signUpAnswer = z.object({
-  ...told,
+  ...responseFields,
   _id: z.string().describe('The id of the user, without the prefix of the strategy.'),
   email_verified: z.boolean(),
   phone_verified: z.boolean().optional(),

@@ -14,7 +14,7 @@ import { FIRST_VERSION } from '../../users/login.ts';
 import { widgetPolicy } from '../../users/password-policy.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
-import { type Proof, type Proved, strategy } from '../strategy.ts';
+import { type Proof, type ProvedUser, strategy } from '../strategy.ts';
 import { proveByCustomDatabase, wrongCredentials } from './custom-login.ts';
 
 function describe(connection: Connection): object {
@@ -42,23 +42,25 @@ export const database = strategy(
     find: ({ users }, { connection, identifier }: Proof<string>) =>
       users.idInConnection(connection, identifier),
     read: async ({ users }, { connection, identifier }, userId) => {
-      const by = { connection, identifier };
+      const account = { connection, identifier };
       const mode = customDatabase(connection);
       // A user who was not found above may be created by a concurrent login; then `user` and `verify` would not match.
       const isMoved = mode === 'moves' && userId !== undefined;
       const [user, verify, isHere, version] = await Promise.all([
         users.get(userId ?? NOBODY),
-        users.passwordOf(userId, by),
-        mode === undefined || (isMoved && hasPassword(users, by)),
+        users.passwordOf(userId, account),
+        mode === undefined || (isMoved && hasPassword(users, account)),
         mode === 'elsewhere' && userId !== undefined ? users.credentialVersion(userId) : FIRST_VERSION,
       ]);
       return { user, verify, isHere, version };
     },
-    verify: async (deps, { proof, read, use, explain }): Promise<Proved | undefined> => {
+    verify: async (deps, { proof, read, isLogin, explain }): Promise<ProvedUser | undefined> => {
       const prove = () =>
-        read.isHere ? proveHere(proof, read) : proveByCustomDatabase(deps, proof, { ...read, use, explain });
-      const isAsked = customDatabase(proof.connection) !== undefined;
-      const proved = await (isAsked ? deps.customDatabases.padFailures(prove) : prove());
+        read.isHere
+          ? proveHere(proof, read)
+          : proveByCustomDatabase(deps, proof, { ...read, isLogin, explain });
+      const isCustomDatabase = customDatabase(proof.connection) !== undefined;
+      const proved = await (isCustomDatabase ? deps.customDatabases.padFailures(prove) : prove());
       // The password is verified even if passwords are switched off, so that the time does not reveal whether it was right.
       return passwordUse(proof.connection).logsIn ? proved : undefined;
     },
@@ -79,7 +81,7 @@ async function hasPassword(
 async function proveHere(
   { credentials: password }: Proof<string>,
   { user, verify }: { user: User | undefined; verify: PasswordCheck },
-): Promise<Proved | undefined> {
+): Promise<ProvedUser | undefined> {
   const credentialVersion = await verify(password);
   return credentialVersion === undefined ? undefined : { userId: user?.id ?? NOBODY, credentialVersion };
 }

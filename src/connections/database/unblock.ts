@@ -35,7 +35,7 @@ interface LockNoticeDependencies {
 }
 
 /** A stored notice of a lock, until it was sent. */
-interface KeptLock
+interface StoredLock
   extends Pick<Attempt, 'connection' | 'identifier' | 'userId' | 'ip'>,
     Pick<Lock, 'lockedFor'> {}
 
@@ -47,7 +47,7 @@ const PAUSES = [1_000, 5_000, 30_000, 120_000];
  * time does not reveal whether the account exists. When its promise resolves the notice is stored, even if there is no account.
  */
 export function lockNotice(deps: LockNoticeDependencies): AttemptsDependencies['onLocked'] {
-  const prepare = deps.deliveries.add<KeptLock>({
+  const prepare = deps.deliveries.add<StoredLock>({
     kind: 'lock-notice',
     attempt: (lock, { done }) => sendLink(deps, lock, done),
     isTemporary: () => true,
@@ -89,7 +89,7 @@ export function lockNotice(deps: LockNoticeDependencies): AttemptsDependencies['
 /** Mails the link. @param done the write that marks the notice as sent. */
 async function sendLink(
   deps: LockNoticeDependencies,
-  { connection: name, userId, ip, lockedFor }: KeptLock,
+  { connection: name, userId, ip, lockedFor }: StoredLock,
   done: Write,
 ): Promise<void> {
   const user = userId === undefined ? undefined : await deps.users.get(userId);
@@ -97,14 +97,14 @@ async function sendLink(
   if (user?.email === undefined || !enabled) return;
   // An attacker can lock an account at will, so the mails to its owner are limited.
   const account = `${name}\n${user.id}`;
-  const from = lockedFor === 'strangers' ? '' : addressKey(ip);
-  const limits = limitsOf(account, from, lockedFor);
+  const address = lockedFor === 'strangers' ? '' : addressKey(ip);
+  const limits = limitsOf(account, address, lockedFor);
   if (!(await spendAll(deps.rateLimits, limits))) return;
   const connection = await deps.config.connection(name);
   const { secret, ref, save } = deps.challenges.prepareTicket({
     purpose: PURPOSE,
     // A lock caused by a stranger does not replace the link of another lock.
-    subject: `${account}\n${from}`,
+    subject: `${account}\n${address}`,
     userId: user.id,
     ttlSeconds,
     data: { connection: name },
@@ -128,10 +128,10 @@ async function sendLink(
 type SpentLimit = readonly [limit: 'lockNotice' | 'lockNoticeAccount' | 'lockNoticeEverywhere', key: string];
 
 /** Returns the limits for a lock. Locks for strangers have limits of their own and do not use up those of the owner. */
-function limitsOf(account: string, from: string, lockedFor: Lock['lockedFor']): SpentLimit[] {
+function limitsOf(account: string, address: string, lockedFor: Lock['lockedFor']): SpentLimit[] {
   if (lockedFor === 'strangers') return [['lockNoticeEverywhere', account]];
-  const ofAddress: SpentLimit = ['lockNotice', `${account}\n${from}`];
-  return lockedFor === 'known' ? [ofAddress] : [ofAddress, ['lockNoticeAccount', account]];
+  const addressLimit: SpentLimit = ['lockNotice', `${account}\n${address}`];
+  return lockedFor === 'known' ? [addressLimit] : [addressLimit, ['lockNoticeAccount', account]];
 }
 
 /** Spends the limits in order. @returns false as soon as one is exhausted. */

@@ -34,7 +34,7 @@ export const usernamePasswordRoutes: RouteDeclarations<UsernamePasswordDependenc
 /** `POST /usernamepassword/login`: verifies the password and responds with an HTML form to be submitted unchanged. */
 async function verify(deps: UsernamePasswordDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);
-  const { state, client_id, connection: sent, username, email, password } = bodyTexts(ctx);
+  const { state, client_id, connection: connectionName, username, email, password } = bodyTexts(ctx);
   const { uid, clientId, params } = await waitingRequest(deps, ctx, state);
   const identifier = username || email;
   if (client_id !== clientId || !identifier || !password) {
@@ -44,7 +44,7 @@ async function verify(deps: UsernamePasswordDependencies, ctx: Context): Promise
   const { connection, strategy } = await databaseFor(deps.config, {
     clientId,
     connection: params.connection,
-    realm: sent || undefined,
+    realm: connectionName || undefined,
   });
   await deps.limitLogin(ctx, connection, identifier);
   const { browser } = nameBrowser(ctx, deps.random);
@@ -122,13 +122,13 @@ function escapeHtml(text: string): string {
 
 /** Writes errors with the codes that the login page's SDK knows. */
 function loginErrorShape(ctx: Context, { status, error, error_description, extra }: AuthError): void {
-  const isWrong = error === 'invalid_grant';
-  const isOver = extra.reason === 'request_expired' || extra.reason === 'form_expired';
-  ctx.status = isWrong ? 401 : status;
+  const isWrongPassword = error === 'invalid_grant';
+  const isExpired = extra.reason === 'request_expired' || extra.reason === 'form_expired';
+  ctx.status = isWrongPassword ? 401 : status;
   ctx.set('Cache-Control', 'no-store');
   ctx.body = {
     name: status === 429 ? 'AnomalyDetected' : 'ValidationError',
-    code: isWrong ? 'invalid_user_password' : isOver ? 'session_missing' : error,
+    code: isWrongPassword ? 'invalid_user_password' : isExpired ? 'session_missing' : error,
     description: error_description,
     statusCode: ctx.status,
   };

@@ -16,7 +16,7 @@ export interface VerificationDependencies {
   messages: Messages;
 }
 
-interface NewAddress {
+interface VerificationRequest {
   user: User;
   connection: Connection;
   client: Client | undefined;
@@ -25,14 +25,20 @@ interface NewAddress {
 }
 
 /** Mails a new user the link that verifies their address, unless the connection verifies no addresses at sign-up. */
-export async function askNewToVerify(deps: VerificationDependencies, about: NewAddress): Promise<void> {
-  const { email } = attributesOf(databaseOptions(about.connection));
-  if (email.verification !== 'none') await askToVerify(deps, about);
+export async function askNewUserToVerify(
+  deps: VerificationDependencies,
+  request: VerificationRequest,
+): Promise<void> {
+  const { email } = attributesOf(databaseOptions(request.connection));
+  if (email.verification !== 'none') await askToVerify(deps, request);
 }
 
 /** Mails the link that verifies an address, unless the tenant has switched that mail off or the address is verified. */
-export async function askToVerify(deps: VerificationDependencies, about: NewAddress): Promise<void> {
-  const { user, connection, client, languages, ip } = about;
+export async function askToVerify(
+  deps: VerificationDependencies,
+  request: VerificationRequest,
+): Promise<void> {
+  const { user, connection, client, languages, ip } = request;
   const { enabled, urlLifetimeInSeconds: ttlSeconds } = deps.messages.template('verify_email');
   if (!enabled || user.email === undefined || user.email_verified) return;
   const { purpose, path } = EMAIL_VERIFICATION;

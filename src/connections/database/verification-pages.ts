@@ -3,8 +3,8 @@ import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import { linkExpired } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
-import { type AccountPagesDependencies, see, ticketOf } from './account-pages.ts';
-import { resultUrl } from './reset.ts';
+import { type AccountPagesDependencies, seeOther, ticketOf } from './account-pages.ts';
+import { resultUrl } from './result-url.ts';
 import { ticketTarget } from './ticket-link.ts';
 import { discardAccount, openVerification, verifyEmail } from './verification.ts';
 import { EMAIL_VERIFICATION } from './verification-link.ts';
@@ -17,9 +17,9 @@ export const verificationPages: RouteDeclarations<AccountPagesDependencies> = {
 
 async function showVerification(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
   const ticket = ticketOf(ctx.query.ticket);
-  const open = await openVerification(deps, ticket);
-  if (open === undefined) throw linkExpired();
-  const after = await ticketTarget(deps.config, open.verifiedChallenge);
+  const verification = await openVerification(deps, ticket);
+  if (verification === undefined) throw linkExpired();
+  const configuredTarget = await ticketTarget(deps.config, verification.verifiedChallenge);
   await deps.views.page(
     ctx,
     'account/verify',
@@ -27,10 +27,10 @@ async function showVerification(deps: AccountPagesDependencies, ctx: Context): P
       action: EMAIL_VERIFICATION.path,
       csrf: deps.csrf.token(ctx),
       ticket,
-      email: open.user.email,
-      isUnproved: !open.user.email_verified,
+      email: verification.user.email,
+      isUnproved: !verification.user.email_verified,
     },
-    { formAction: after?.url ?? deps.messages.template('verify_email').resultUrl },
+    { formAction: configuredTarget?.url ?? deps.messages.template('verify_email').resultUrl },
   );
 }
 
@@ -46,8 +46,8 @@ async function handleVerification(deps: AccountPagesDependencies, ctx: Context):
   if (user === undefined) throw linkExpired();
   const message = 'Your email was verified. You can continue using the application.';
   const outcome = { success: true, message, email: user.email };
-  const after = verifiedChallenge && (await ticketTarget(deps.config, verifiedChallenge));
-  const target = resultUrl(deps, 'verify_email', outcome, after);
-  if (target !== undefined) return see(ctx, target);
+  const configuredTarget = verifiedChallenge && (await ticketTarget(deps.config, verifiedChallenge));
+  const target = resultUrl(deps, 'verify_email', outcome, configuredTarget);
+  if (target !== undefined) return seeOther(ctx, target);
   await deps.views.page(ctx, 'account/done', { done: 'verify.done' });
 }

@@ -41,15 +41,21 @@ export async function verifyEmail(
   ticket: string,
   ip: string,
 ): Promise<User | undefined> {
-  const open = await openVerification(deps, ticket);
+  const verification = await openVerification(deps, ticket);
   // This comes before the link is used up: if the custom database fails, the user can try the link again.
-  if (open !== undefined)
-    await verifyInCustomDatabase(deps, open.user.id, String(open.verifiedChallenge.data.email));
-  const verifiedChallenge = open && (await deps.challenges.spendTicket(EMAIL_VERIFICATION.purpose, ticket));
+  if (verification !== undefined)
+    await verifyInCustomDatabase(
+      deps,
+      verification.user.id,
+      String(verification.verifiedChallenge.data.email),
+    );
+  const verifiedChallenge =
+    verification && (await deps.challenges.spendTicket(EMAIL_VERIFICATION.purpose, ticket));
   const user =
-    verifiedChallenge && (await deps.users.confirmEmail(open.user.id, String(verifiedChallenge.data.email)));
+    verifiedChallenge &&
+    (await deps.users.confirmEmail(verification.user.id, String(verifiedChallenge.data.email)));
   if (verifiedChallenge === undefined || user === undefined) {
-    recordInvalidLink(deps, open, ip);
+    recordInvalidLink(deps, verification, ip);
     return undefined;
   }
   const connection = await deps.config.connection(String(verifiedChallenge.data.connection));
@@ -80,16 +86,16 @@ export async function discardAccount(
   ticket: string,
   ip: string,
 ): Promise<boolean> {
-  const open = await openVerification(deps, ticket);
-  const isUnproved = open?.user.email_verified === false;
+  const verification = await openVerification(deps, ticket);
+  const isUnproved = verification?.user.email_verified === false;
   const verifiedChallenge = isUnproved
     ? await deps.challenges.spendTicket(EMAIL_VERIFICATION.purpose, ticket)
     : undefined;
-  if (open === undefined || verifiedChallenge === undefined) {
-    recordInvalidLink(deps, open, ip);
+  if (verification === undefined || verifiedChallenge === undefined) {
+    recordInvalidLink(deps, verification, ip);
     return false;
   }
-  const { id, email } = open.user;
+  const { id, email } = verification.user;
   await deps.removeUser(id);
   deps.events.record({
     type: 'sdu',
@@ -104,9 +110,9 @@ export async function discardAccount(
 
 function recordInvalidLink(
   { events }: VerificationDependencies,
-  open: { user: User } | undefined,
+  verification: { user: User } | undefined,
   ip: string,
 ): void {
-  const userId = open?.user.id;
+  const userId = verification?.user.id;
   events.record({ type: 'fv', ip, description: 'expired', ...(userId && { user_id: userId }) });
 }

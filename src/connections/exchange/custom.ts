@@ -58,7 +58,7 @@ export function customExchange(deps: CustomExchangeDependencies): ExchangeToken 
     const profile = deps.config.exchangeProfile(params.subject_token_type ?? '');
     if (profile === undefined) return undefined;
     setExchangeEvents(ctx, { success: 'secte', failure: 'fecte' });
-    const client = refuseUnfit(await deps.config.client(clientId), request);
+    const client = checkClient(await deps.config.client(clientId), request);
     const outcome = await runAction(deps, request, { client, profile });
     const { user, connection } = await userOf(deps, request, outcome);
     const { actor, organization } = outcome.exchange;
@@ -73,7 +73,7 @@ export function customExchange(deps: CustomExchangeDependencies): ExchangeToken 
       credentialVersion: await deps.users.credentialVersion(user.id),
     };
     if (transferAudienceOf(ctx) !== undefined)
-      return handedOver(deps, request, { login, actor, organization });
+      return transferAnswer(deps, request, { login, actor, organization });
     if (actor !== undefined) setActor(ctx, actor);
     return { login, organization, extra: { issued_token_type: ACCESS_TOKEN } };
   };
@@ -83,28 +83,30 @@ export function customExchange(deps: CustomExchangeDependencies): ExchangeToken 
  * Returns a session transfer token for a session in which the actor acts for the user.
  * @throws AuthError 400 if the action named no actor, or one who in turn acts for another.
  */
-async function handedOver(
+async function transferAnswer(
   deps: CustomExchangeDependencies,
   { clientId, params, ctx }: GrantRequest,
   {
     login,
     actor,
-    organization: named,
+    organization: actionOrganization,
   }: { login: Login; actor: Actor | undefined; organization: string | undefined },
 ): Promise<GrantAnswer> {
   if (actor === undefined)
     throw new AuthError(400, 'invalid_request', 'setActor is required for a session transfer token.');
   if (actor.act !== undefined)
     throw new AuthError(400, 'invalid_request', 'A session has one actor, who acts for themselves.');
-  const asked = named ?? params.organization;
-  const organization = asked ? (await namedOrganization(deps.config, asked)).id : undefined;
+  const organizationName = actionOrganization ?? params.organization;
+  const organization = organizationName
+    ? (await namedOrganization(deps.config, organizationName)).id
+    : undefined;
   const transfer = { ...transferFrom(ctx, { clientId, scope: params.scope }, deps.wallClock), act: actor };
   const answer = await issueTransferToken(deps, { login: { ...login, transfer }, organization });
   return { answer, userId: login.userId, connection: login.connection };
 }
 
 /** Rejects applications that may not use the exchange, and unsupported token types. @throws AuthError. */
-function refuseUnfit(client: Client | undefined, { params, ctx }: GrantRequest): Client {
+function checkClient(client: Client | undefined, { params, ctx }: GrantRequest): Client {
   const { requested_token_type: requested } = params;
   const types = client?.token_exchange?.allow_any_profile_of_type ?? [];
   if (client === undefined || !types.includes(CUSTOM_AUTHENTICATION))
@@ -149,14 +151,14 @@ async function runAction(
   };
   const hidden = [token, ...(params.actor_token ? [params.actor_token] : [])];
   let outcome: ActionOutcome | undefined;
-  const tried = {
+  const attempt = {
     ip,
     connection: '',
     identifier: '',
     proof: 'code',
     stage: 'pre-custom-token-exchange',
   } as const;
-  await tryProof(attempts, tried, async () => {
+  await tryProof(attempts, attempt, async () => {
     outcome = await actions.run(TRIGGER, event, { client_id: clientId, ip }, { bound: [action], hidden });
     return outcome.exchange.isInvalid === true ? undefined : outcome;
   });
@@ -201,18 +203,18 @@ async function userOf(
   outcome: ActionOutcome,
 ): Promise<NamedUser> {
   const { exchange } = outcome;
-  const about = { client_id: request.clientId, ip: request.ip };
-  const [named, ...others] = exchange.users;
-  if (named === undefined || others.length > 0) {
-    deps.actions.refused(TRIGGER, 'an exchange for other than one user', about);
+  const details = { client_id: request.clientId, ip: request.ip };
+  const [reference, ...others] = exchange.users;
+  if (reference === undefined || others.length > 0) {
+    deps.actions.refused(TRIGGER, 'an exchange for other than one user', details);
     throw new AuthError(400, 'invalid_request', 'The subject_token is not of one user.');
   }
-  const found = await namedUser(deps, request, named);
-  const to = {
+  const found = await namedUser(deps, request, reference);
+  const target = {
     trigger: TRIGGER,
     userId: found.user.id,
-    about: { ...about, user_id: found.user.id },
+    about: { ...details, user_id: found.user.id },
   } as const;
-  await storeMetadata(deps, to, outcome);
+  await storeMetadata(deps, target, outcome);
   return found;
 }

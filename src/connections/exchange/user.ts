@@ -1,21 +1,18 @@
 // Finds the user that an action of `custom-token-exchange` names: by user id, or as a user of a connection, who may be created
 // or updated.
-import type { ExchangedAttributes, UserOfConnection } from '../../actions/exchange-asked.ts';
+import type { UserOfConnection } from '../../actions/exchange-asked.ts';
 import { askerOf } from '../../engine/action-event.ts';
 import type { GrantRequest } from '../../engine/tokens.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import { type StrategyName, strategyRecord } from '../../records/connections.ts';
-import { attributesOf, uniqueIn } from '../../records/database-attributes.ts';
+import { uniqueIn } from '../../records/database-attributes.ts';
 import { customDatabase, databaseOptions } from '../../records/database-options.ts';
-import { normalizeEmail } from '../../records/email.ts';
-import type { UserRecord } from '../../records/users.ts';
 import { UniqueKeyError } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { DatabaseUser } from '../../users/database-user.ts';
 import { type Identity, isLinked, originalUserId, primaryIdentity } from '../../users/identities.ts';
-import { usernameRefusal } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import type { CustomDatabases } from '../database/custom.ts';
@@ -24,6 +21,7 @@ import { conflictReason, mirroredIn } from '../database/custom-user.ts';
 import { connectionsFor } from '../resolve.ts';
 import { strategyOf } from '../strategies.ts';
 import { userOf as userFromProvider } from '../upstream/user.ts';
+import { addressesOf, invalid, profileOf, replacement } from './attributes.ts';
 
 export interface ExchangedUserDependencies {
   config: Config;
@@ -41,8 +39,6 @@ export interface NamedUser {
   connection: string;
 }
 
-const invalid = (description: string) => new AuthError(400, 'invalid_request', description);
-
 /**
  * Returns the user that an action named; a user of a connection is created or updated if the action asks for it.
  * @throws AuthError 400 if there is no such user, or it cannot be created or updated as asked; 403 if the user is blocked, who
@@ -51,10 +47,10 @@ const invalid = (description: string) => new AuthError(400, 'invalid_request', d
 export async function namedUser(
   deps: ExchangedUserDependencies,
   request: GrantRequest,
-  named: { id: string } | UserOfConnection,
+  reference: { id: string } | UserOfConnection,
 ): Promise<NamedUser> {
-  if ('connection' in named) return ofConnection(deps, request, named);
-  const user = await deps.users.get(named.id);
+  if ('connection' in reference) return userOfConnection(deps, request, reference);
+  const user = await deps.users.get(reference.id);
   if (user === undefined) throw invalid('The user does not exist.');
   refuseBlocked(user);
   const connection = primaryIdentity(await deps.users.identitiesOf(user.id))?.connection ?? '';
@@ -66,26 +62,26 @@ function refuseBlocked({ blocked }: User): void {
   if (blocked === true) throw new AuthError(403, 'unauthorized', 'user is blocked');
 }
 
-async function ofConnection(
+async function userOfConnection(
   deps: ExchangedUserDependencies,
   request: GrantRequest,
-  named: UserOfConnection,
+  reference: UserOfConnection,
 ): Promise<NamedUser> {
-  const connection = await connectionOf(deps, request.clientId, named.connection);
-  const id = upstreamIdOf(connection, named.attributes.user_id);
+  const connection = await connectionOf(deps, request.clientId, reference.connection);
+  const id = upstreamIdOf(connection, reference.attributes.user_id);
   const find = () => deps.users.identityOf(connection.name, id);
   const identity =
-    (await find()) ?? (await addUser(deps, request, { connection, id, named })) ?? (await find());
+    (await find()) ?? (await addUser(deps, request, { connection, id, reference })) ?? (await find());
   const user = identity && (await deps.users.get(identity.user_id));
   if (identity === undefined || user === undefined || identity.provider !== connection.strategy)
     throw invalid('The user does not exist.');
   refuseBlocked(user);
   const isOwn = !isLinked(identity) && originalUserId(identity) === user.id;
-  const changed =
-    named.updateBehavior === 'replace' && isOwn
-      ? await deps.users.update(user.id, replaced(user, named.attributes))
+  const updated =
+    reference.updateBehavior === 'replace' && isOwn
+      ? await deps.users.update(user.id, replacement(user, reference.attributes))
       : user;
-  return { user: changed ?? user, connection: connection.name };
+  return { user: updated ?? user, connection: connection.name };
 }
 
 /** Returns a connection. @throws AuthError 400 if it is not the application's, or its users cannot be set by an exchange. */
@@ -118,7 +114,7 @@ interface NewUser {
   connection: Connection;
   /** @see upstreamIdOf */
   id: string;
-  named: UserOfConnection;
+  reference: UserOfConnection;
 }
 
 /**
@@ -130,33 +126,37 @@ async function addUser(
   request: GrantRequest,
   newUser: NewUser,
 ): Promise<Identity | undefined> {
-  const { connection, id, named } = newUser;
+  const { connection, id, reference } = newUser;
   const mode = customDatabase(connection);
   if (mode === undefined) return createUser(deps, request, newUser);
   const { customDatabases, users } = deps;
   // Without this script it is unknown whether the database already has the user.
   if (!hasScript(connection, 'get_user'))
     throw invalid('Users of this connection cannot be set by a token exchange.');
-  const { email: identifier } = addressesOf(connection, named.attributes);
-  const asked = { connection, identifier, clientId: request.clientId, ip: request.ip };
-  const foreign = (there: DatabaseUser) => {
-    customDatabases.refused(asked, 'get_user', conflictReason(there));
+  const { email: identifier } = addressesOf(connection, reference.attributes);
+  const databaseRequest = { connection, identifier, clientId: request.clientId, ip: request.ip };
+  const conflictError = (databaseUser: DatabaseUser) => {
+    customDatabases.recordRefusal(databaseRequest, 'get_user', conflictReason(databaseUser));
     return invalid('The user does not exist.');
   };
-  const there = await customDatabases.find(asked);
-  if (there !== undefined) {
+  const databaseUser = await customDatabases.find(databaseRequest);
+  if (databaseUser !== undefined) {
     // The database decides whose address it is. If the token has another id, it belongs to a different user.
-    if (there.upstreamId !== id) throw foreign(there);
-    const known =
+    if (databaseUser.upstreamId !== id) throw conflictError(databaseUser);
+    const stored =
       mode === 'moves'
-        ? await users.move({ ...there, connection: connection.name })
-        : await users.mirror(mirroredIn(connection, there));
-    if (known === undefined) throw foreign(there);
+        ? await users.move({ ...databaseUser, connection: connection.name })
+        : await users.mirror(mirroredIn(connection, databaseUser));
+    if (stored === undefined) throw conflictError(databaseUser);
     return undefined;
   }
   const identity = await createUser(deps, request, newUser);
   if (identity === undefined || identity.upstream_id === id) return identity;
-  customDatabases.refused(asked, 'create', `it made ${id} under the id ${identity.upstream_id}`);
+  customDatabases.recordRefusal(
+    databaseRequest,
+    'create',
+    `it made ${id} under the id ${identity.upstream_id}`,
+  );
   throw invalid('The user does not exist.');
 }
 
@@ -168,9 +168,9 @@ async function addUser(
 async function createUser(
   deps: ExchangedUserDependencies,
   request: GrantRequest,
-  { connection, id, named }: NewUser,
+  { connection, id, reference }: NewUser,
 ): Promise<Identity | undefined> {
-  const { attributes, creationBehavior } = named;
+  const { attributes, creationBehavior } = reference;
   if (creationBehavior === 'none') throw invalid('The user does not exist.');
   const { clientId, ip, ctx } = request;
   const { user_id, verify_email, ...profile } = attributes;
@@ -178,8 +178,12 @@ async function createUser(
     const strategy = strategyOf(connection);
     const isSocial = strategy?.page === 'redirect' && strategy.isSocial;
     const idsWithin = id === user_id ? 'strategy' : 'connection';
-    const by = { name: connection.strategy as StrategyName, isSocial, idsWithin } as const;
-    await userFromProvider(deps, { clientId, connection, strategy: by, ip }, { id: user_id, profile });
+    const providerStrategy = { name: connection.strategy as StrategyName, isSocial, idsWithin } as const;
+    await userFromProvider(
+      deps,
+      { clientId, connection, strategy: providerStrategy, ip },
+      { id: user_id, profile },
+    );
     return undefined;
   }
   const created = await deps.users
@@ -202,46 +206,8 @@ async function createUser(
   // An existing user with this address is never taken over on the word of a token.
   if (!('user' in created)) throw invalid('The user already exists.');
   const { user, identity } = created;
-  const about = { client_id: clientId, connection: connection.name, user_id: user.id, ip };
-  deps.events.record({ type: 'ss', ...about, ...(user.email !== undefined && { user_name: user.email }) });
+  const details = { client_id: clientId, connection: connection.name, user_id: user.id, ip };
+  deps.events.record({ type: 'ss', ...details, ...(user.email !== undefined && { user_name: user.email }) });
   if (verify_email !== false) await deps.askToVerify(user, connection, clientId, ip);
   return identity;
-}
-
-function addressesOf(connection: Connection, { email: given, username, phone_number }: ExchangedAttributes) {
-  const email = normalizeEmail(given ?? '');
-  if (email === undefined) throw invalid('The user needs an e-mail address.');
-  // A phone number must be verified at this server; a token's claim is not enough.
-  if (phone_number != null) throw invalid('phone_number cannot be set for this connection.');
-  if (username == null) return { email };
-  const options = databaseOptions(connection);
-  if (!attributesOf(options).username.isIdentifier || usernameRefusal(options, username) !== undefined)
-    throw invalid('username cannot be set for this connection.');
-  return { email, username: username.trim().toLowerCase() };
-}
-
-const PROFILE = ['name', 'given_name', 'family_name', 'nickname', 'picture'] as const;
-
-function profileOf(attributes: ExchangedAttributes): Partial<Record<(typeof PROFILE)[number], string>> {
-  const { picture } = attributes;
-  if (picture != null && !/^https?:\/\//i.test(picture)) throw invalid('picture must be a URI.');
-  return Object.fromEntries(
-    PROFILE.flatMap((one) => (attributes[one] == null ? [] : [[one, attributes[one]]])),
-  );
-}
-
-/** Returns the changes that replace a user's profile. @throws AuthError 400 if the attributes would change an identifier. */
-function replaced(user: User, attributes: ExchangedAttributes): Partial<UserRecord> {
-  const { email, username, phone_number, email_verified, phone_verified } = attributes;
-  const said = {
-    email: email == null ? undefined : (normalizeEmail(email) ?? email),
-    username: username?.trim().toLowerCase(),
-    phone_number: phone_number ?? undefined,
-    email_verified: email_verified ?? user.email_verified,
-    phone_verified: phone_verified ?? user.phone_verified,
-  };
-  const other = (Object.keys(said) as (keyof typeof said)[]).find((one) => said[one] !== user[one]);
-  if (other !== undefined) throw invalid(`The user's ${other} cannot be changed by a token exchange.`);
-  const none = Object.fromEntries(PROFILE.map((one) => [one, undefined]));
-  return { ...none, ...profileOf(attributes) };
 }

@@ -19,7 +19,7 @@ interface IdentifierDependencies extends ProviderRedirectDependencies, Pick<WebF
 }
 
 /** Characters: the longest e-mail address (RFC 5321 §4.5.3.1). Other identifiers are shorter. */
-const LONGEST = 254;
+const LONGEST_IDENTIFIER = 254;
 
 export const identifier = feature<IdentifierDependencies>({
   name: 'identifier',
@@ -28,39 +28,39 @@ export const identifier = feature<IdentifierDependencies>({
       ...PAGE,
       handle: async (deps, ctx) => deps.showNext(ctx, await openRequestPage(deps, ctx), 'identifier'),
     },
-    'POST /u/:uid/identifier': { ...PAGE, handle: takeIdentifier },
+    'POST /u/:uid/identifier': { ...PAGE, handle: handleIdentifier },
     'GET|HEAD /.well-known/webfinger': webFinger,
   },
   pages: ['login/identifier'],
 });
 
-async function takeIdentifier(deps: IdentifierDependencies, ctx: Context): Promise<void> {
+async function handleIdentifier(deps: IdentifierDependencies, ctx: Context): Promise<void> {
   const page = await openRequestPage(deps, ctx);
   deps.csrf.verify(ctx);
   const { pending } = page;
   if (!waitsForLogin(pending) || !(await asksIdentifierFirst(deps.config, page))) {
     return deps.showNext(ctx, page);
   }
-  const typed = formFields(ctx, 'identifier').identifier.trim().slice(0, LONGEST);
-  const again = (alert: string) => showIdentifier(deps, ctx, page, { identifier: typed, alert });
-  if (typed === '') return again('identifier.missing');
-  const found = await connectionOf(deps.config, page, typed);
+  const text = formFields(ctx, 'identifier').identifier.trim().slice(0, LONGEST_IDENTIFIER);
+  const showError = (alert: string) => showIdentifier(deps, ctx, page, { identifier: text, alert });
+  if (text === '') return showError('identifier.missing');
+  const found = await connectionOf(deps.config, page, text);
   if (found === undefined) return deps.showNext(ctx, page);
   const { connection, strategy } = found;
   if (strategy.page === 'redirect') {
     // All connections are at external providers, and the address has the domain of none of them.
-    if (!(await isHomeRealm(deps.config, page, connection, typed))) return again('identifier.unknown');
-    return redirectToProvider(deps, ctx, hinted(page, typed), { connection, strategy });
+    if (!(await isHomeRealm(deps.config, page, connection, text))) return showError('identifier.unknown');
+    return redirectToProvider(deps, ctx, withLoginHint(page, text), { connection, strategy });
   }
-  await deps.interactions.remember(ctx, { ...pending.remembered, identifier: typed });
+  await deps.interactions.remember(ctx, { ...pending.remembered, identifier: text });
   ctx.status = 303;
-  const code = strategy.page === 'form' ? firstCode(connection, typed) : undefined;
+  const code = strategy.page === 'form' ? firstCode(connection, text) : undefined;
   const form = code === undefined ? 'login' : codeStep(connection, code);
   ctx.redirect(stepPath(pending, strategy.page === 'form' ? form : strategy.step(connection)));
 }
 
 /** Returns the request with the identifier as its `login_hint`. */
-function hinted(page: RequestPage, identifier: string): RequestPage {
+function withLoginHint(page: RequestPage, identifier: string): RequestPage {
   const { pending } = page;
   return { ...page, pending: { ...pending, params: { ...pending.params, login_hint: identifier } } };
 }

@@ -22,21 +22,21 @@ interface IdentifierPage extends PageModel {
 }
 
 /** A failed attempt: what was typed, and why it was rejected. */
-interface Typed {
+interface FailedAttempt {
   identifier: string;
   /** A message key. */
   alert: string;
 }
 
-/** Shows the page. @param typed the failed attempt, if any; the status is then 400. */
+/** Shows the page. @param attempt the failed attempt, if any; the status is then 400. */
 export async function showIdentifier(
   deps: HostedDependencies,
   ctx: Context,
   page: RequestPage,
-  typed?: Typed,
+  attempt?: FailedAttempt,
 ): Promise<void> {
-  const model = await identifierPage(deps, page, typed?.identifier);
-  const { alert } = typed ?? {};
+  const model = await identifierPage(deps, page, attempt?.identifier);
+  const { alert } = attempt ?? {};
   await renderPage(
     deps,
     ctx,
@@ -50,18 +50,20 @@ export async function showIdentifier(
 async function identifierPage(
   { config }: HostedDependencies,
   page: RequestPage,
-  typed: string | undefined,
+  typedIdentifier: string | undefined,
 ): Promise<IdentifierPage> {
   const { client, organization, pending } = page;
   const usable = await usableConnections(config, client.client_id, organization?.id);
-  const own = usable.find(({ strategy }) => byOwnPassword(strategy))?.connection;
-  const offersSignUp = own !== undefined && !databaseOptions(own).disable_signup && isSignUpOpen(page, own);
+  const database = usable.find(({ strategy }) => byOwnPassword(strategy))?.connection;
+  const offersSignUp =
+    database !== undefined && !databaseOptions(database).disable_signup && isSignUpOpen(page, database);
   return {
     ...pageModel(page, 'identifier'),
     names: nameField(
       usable.flatMap(({ connection, strategy }) => (byForm(strategy) ? namesOf(connection) : [])),
     ),
-    identifier: typed ?? identifierOf(page) ?? pending.invitedEmail ?? pending.params.login_hint ?? '',
+    identifier:
+      typedIdentifier ?? identifierOf(page) ?? pending.invitedEmail ?? pending.params.login_hint ?? '',
     connections: await loginChoices(config, page),
     ...(offersSignUp && { signupUrl: stepPath(pending, 'signup') }),
   };

@@ -65,8 +65,9 @@ async function hasHomeRealm(config: WebFingerDependencies['config'], domain: str
   const ofOrganization = usable.filter(({ connection: { id } }) =>
     enabled.some(({ connection_id }) => connection_id === id),
   );
-  const home = homeRealmOf(usable, undefined, address) ?? homeRealmOf(ofOrganization, organization, address);
-  return home !== undefined && isEnterprise(home.connection);
+  const homeRealm =
+    homeRealmOf(usable, undefined, address) ?? homeRealmOf(ofOrganization, organization, address);
+  return homeRealm !== undefined && isEnterprise(homeRealm.connection);
 }
 
 function isInUse(connection: Connection): boolean {

@@ -29,9 +29,9 @@ export async function connect(outbound: Outbound, options: LdapOptions, timeout:
   let socket: Socket = net.connect({ host, port, lookup });
   try {
     await once(socket, 'connect', { signal });
-    if (!isLdaps && options.LDAP_STARTTLS) await askForTls(socket, timeout);
+    if (!isLdaps && options.LDAP_STARTTLS) await startTls(socket, timeout);
     if (isLdaps || options.LDAP_STARTTLS) {
-      socket = tls.connect({ socket, ...trust(host, options) });
+      socket = tls.connect({ socket, ...tlsOptions(host, options) });
       await once(socket, 'secureConnect', { signal });
     }
   } catch (thrown) {
@@ -60,13 +60,13 @@ function clientOn(socket: Socket, timeout: number): Client {
  * Sends StartTLS (RFC 4511 §4.14) by a client that is used for nothing else. Bytes that an attacker appends to the plain
  * response are discarded with that client, so they cannot pass for the response to a request made under TLS.
  */
-async function askForTls(socket: Socket, timeout: number): Promise<void> {
+async function startTls(socket: Socket, timeout: number): Promise<void> {
   await clientOn(socket, timeout).exop(START_TLS);
   socket.removeAllListeners();
 }
 
 /** Returns the TLS options: the certificate must be valid for the host, by the system's certificates or the connection's. */
-function trust(host: string, { LDAP_CA: pem }: LdapOptions): tls.ConnectionOptions {
+function tlsOptions(host: string, { LDAP_CA: pem }: LdapOptions): tls.ConnectionOptions {
   const ca = pem === undefined ? {} : { ca: [...tls.getCACertificates('default'), ...certificatesOf(pem)] };
   return { host, ...(isIP(host) === 0 && { servername: host }), ...ca };
 }

@@ -35,18 +35,18 @@ export interface Directories {
 /** Milliseconds for one request to a directory. */
 const TIMEOUT = 10_000;
 /** Logins that ask one directory at the same time, and logins that wait for their turn. */
-const MOST_AT_ONCE = 8;
+const MOST_CONCURRENT = 8;
 const MOST_WAITING = 200;
 /** Idle connections that are kept, and for how many milliseconds: firewalls may cut longer idle ones. */
-const MOST_KEPT = 4;
-const KEPT_FOR = 60_000;
+const MOST_IDLE = 4;
+const IDLE_LIFETIME = 60_000;
 
 /** The connections to one directory. Those bound as the service account are kept for the next login. */
 interface Pool {
   /** JSON of the connection's options that the pool was made with. */
-  of: string;
+  optionsKey: string;
   queue: PQueue;
-  kept: { client: Client; since: number }[];
+  idle: { client: Client; since: number }[];
 }
 
 export interface DirectoriesDependencies {
@@ -59,25 +59,25 @@ export interface DirectoriesDependencies {
 export function createDirectories(deps: DirectoriesDependencies): Directories {
   const pools = new Map<string, Pool>();
   const poolOf = ({ id, options }: Connection): Pool => {
-    const of = JSON.stringify(options);
-    const known = pools.get(id);
-    if (known?.of === of) return known;
+    const optionsKey = JSON.stringify(options);
+    const existing = pools.get(id);
+    if (existing?.optionsKey === optionsKey) return existing;
     // Its connections were bound with the previous options.
-    if (known !== undefined) empty(known);
-    const made = { of, queue: new PQueue({ concurrency: MOST_AT_ONCE }), kept: [] };
-    pools.set(id, made);
-    return made;
+    if (existing !== undefined) closeIdle(existing);
+    const pool = { optionsKey, queue: new PQueue({ concurrency: MOST_CONCURRENT }), idle: [] };
+    pools.set(id, pool);
+    return pool;
   };
-  const queued = async <T>(
+  const enqueue = async <T>(
     connection: Connection,
-    ask: (pool: Pool, options: LdapOptions) => Promise<T>,
+    work: (pool: Pool, options: LdapOptions) => Promise<T>,
   ): Promise<T> => {
     const options = ldapOptions(connection);
     if (options === undefined) throw unavailable(new Error('the connection has no LDAP_URL'));
     const pool = poolOf(connection);
     if (pool.queue.size >= MOST_WAITING) throw unavailable();
     try {
-      return await pool.queue.add(() => ask(pool, options));
+      return await pool.queue.add(() => work(pool, options));
     } catch (thrown) {
       throw thrown instanceof AuthError ? thrown : unavailable(thrown);
     }
@@ -86,12 +86,14 @@ export function createDirectories(deps: DirectoriesDependencies): Directories {
     prove: async (connection, name, password) => {
       // A bind without a password is an anonymous one, which succeeds (RFC 4513 §5.1.2).
       if (name === '' || password === '') return undefined;
-      return queued(connection, (pool, options) => look(deps, pool, options, { name, password }));
+      return enqueue(connection, (pool, options) => verifyPassword(deps, pool, options, { name, password }));
     },
     check: (connection) =>
-      queued(connection, async (_pool, options) => end(await service(deps.outbound, options))),
+      enqueue(connection, async (_pool, options) =>
+        closeClient(await openServiceClient(deps.outbound, options)),
+      ),
     close: async () => {
-      for (const pool of pools.values()) empty(pool);
+      for (const pool of pools.values()) closeIdle(pool);
     },
   };
 }
@@ -101,34 +103,34 @@ function unavailable(cause?: unknown): AuthError {
   return new AuthError(503, 'temporarily_unavailable', description, cause === undefined ? {} : { cause });
 }
 
-function empty(pool: Pool): void {
-  for (const { client } of pool.kept.splice(0)) end(client);
+function closeIdle(pool: Pool): void {
+  for (const { client } of pool.idle.splice(0)) closeClient(client);
 }
 
 /** Closes a connection. An error while it closes does not matter. */
-function end(client: Client): void {
+function closeClient(client: Client): void {
   client.unbind().catch(() => undefined);
 }
 
-async function look(
+async function verifyPassword(
   deps: DirectoriesDependencies,
   pool: Pool,
   options: LdapOptions,
   { name, password }: { name: string; password: string },
 ): Promise<DirectoryUser | undefined> {
-  const entry = await withService(deps, pool, options, (client) => find(client, name, options));
+  const entry = await withServiceClient(deps, pool, options, (client) => findEntry(client, name, options));
   // Without an entry a made-up DN is tried, so that an unknown name takes as long as a wrong password.
   const dn = entry?.dn ?? `cn=${randomUUID()},${options.LDAP_BASE}`;
-  const isRight = await binds(deps, options, dn, password);
+  const isRight = await canBind(deps, options, dn, password);
   if (!isRight || entry === undefined) return undefined;
   const groups = options.GROUPS
-    ? await withService(deps, pool, options, (client) => groupsOf(client, entry.dn, options))
+    ? await withServiceClient(deps, pool, options, (client) => groupsOf(client, entry.dn, options))
     : undefined;
   return { id: idOf(entry), profile: profileOf(entry, options, groups) };
 }
 
 /** Returns the entry that a name stands for; undefined if there is none, or more than one. */
-async function find(client: Client, name: string, options: LdapOptions): Promise<Entry | undefined> {
+async function findEntry(client: Client, name: string, options: LdapOptions): Promise<Entry | undefined> {
   const search: SearchOptions = {
     scope: 'sub',
     derefAliases: 'never',
@@ -148,7 +150,7 @@ async function find(client: Client, name: string, options: LdapOptions): Promise
 }
 
 /** Returns whether a bind as an entry succeeds. It uses a connection of its own, which is closed afterwards. */
-async function binds(
+async function canBind(
   { outbound }: DirectoriesDependencies,
   options: LdapOptions,
   dn: string,
@@ -162,52 +164,52 @@ async function binds(
     if (isRefusal(thrown)) return false;
     throw thrown;
   } finally {
-    end(client);
+    closeClient(client);
   }
 }
 
 /** Makes requests on a connection bound as the service account: an idle one, else a new one. */
-async function withService<T>(
+async function withServiceClient<T>(
   { outbound, clock }: DirectoriesDependencies,
   pool: Pool,
   options: LdapOptions,
-  ask: (client: Client) => Promise<T>,
+  work: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const asked = async (client: Client): Promise<T> => {
+  const run = async (client: Client): Promise<T> => {
     try {
-      const answer = await ask(client);
-      if (pool.kept.length < MOST_KEPT && client.isConnected) pool.kept.push({ client, since: clock() });
-      else end(client);
+      const answer = await work(client);
+      if (pool.idle.length < MOST_IDLE && client.isConnected) pool.idle.push({ client, since: clock() });
+      else closeClient(client);
       return answer;
     } catch (thrown) {
-      end(client);
+      closeClient(client);
       throw thrown;
     }
   };
-  const old = clock() - KEPT_FOR;
-  for (const { client } of pool.kept.filter(({ since }) => since < old)) end(client);
-  pool.kept = pool.kept.filter(({ since }) => since >= old);
-  const kept = pool.kept.pop()?.client;
-  if (kept?.isConnected) {
+  const oldest = clock() - IDLE_LIFETIME;
+  for (const { client } of pool.idle.filter(({ since }) => since < oldest)) closeClient(client);
+  pool.idle = pool.idle.filter(({ since }) => since >= oldest);
+  const idleClient = pool.idle.pop()?.client;
+  if (idleClient?.isConnected) {
     try {
-      return await asked(kept);
+      return await run(idleClient);
     } catch (thrown) {
       // An error response is final. If the directory had closed the idle connection, a new one is tried.
       if (thrown instanceof ResultCodeError) throw thrown;
     }
   }
-  return asked(await service(outbound, options));
+  return run(await openServiceClient(outbound, options));
 }
 
 /** Opens a connection and binds it as the service account, or leaves it anonymous if there is none. */
-async function service(outbound: Outbound, options: LdapOptions): Promise<Client> {
+async function openServiceClient(outbound: Outbound, options: LdapOptions): Promise<Client> {
   const client = await connect(outbound, options, TIMEOUT);
   const { LDAP_BIND_USER: user, LDAP_BIND_PASSWORD: password } = options;
   try {
     if (user !== '') await client.bind(user, password);
     return client;
   } catch (thrown) {
-    end(client);
+    closeClient(client);
     throw thrown;
   }
 }

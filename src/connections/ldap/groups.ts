@@ -2,35 +2,35 @@
 import type { Client, Entry, SearchOptions } from 'ldapts';
 import type { LdapOptions } from '../../records/ldap.ts';
 import { filterFor } from './filter.ts';
-import { first } from './profile.ts';
+import { firstValue } from './profile.ts';
 
 /** How deep nested groups are followed, and how many groups are collected. A cycle ends at a group already found. */
-const DEEPEST = 10;
-const MOST = 1000;
-const MEMBER = '(|(member={0})(uniqueMember={0}))';
+const DEEPEST_NESTING = 10;
+const MOST_GROUPS = 1000;
+const MEMBER_FILTER = '(|(member={0})(uniqueMember={0}))';
 
 /** Returns the names of the groups of an entry, sorted. @param dn of the entry. @throws the error of the client. */
 export async function groupsOf(client: Client, dn: string, options: LdapOptions): Promise<string[]> {
   const { LDAP_SEARCH_GROUPS: template, LDAP_GROUPS_BASE: base = options.LDAP_BASE } = options;
   const { GROUP_PROPERTY: property, GROUPS_TIMEOUT_SECONDS: timeLimit } = options;
-  const listing = async (member: string): Promise<Entry[]> => {
-    const filter = filterFor(template ?? MEMBER, member);
+  const groupsListing = async (member: string): Promise<Entry[]> => {
+    const filter = filterFor(template ?? MEMBER_FILTER, member);
     const search: SearchOptions = { scope: 'sub', filter, attributes: [property], timeLimit, paged: true };
     return (await client.search(base, search)).searchEntries;
   };
   const found = new Map<string, Entry>();
   let members = [dn];
-  for (let depth = 0; members.length > 0 && depth < (template === undefined ? DEEPEST : 1); depth++) {
-    const fresh: string[] = [];
+  for (let depth = 0; members.length > 0 && depth < (template === undefined ? DEEPEST_NESTING : 1); depth++) {
+    const nextMembers: string[] = [];
     for (const member of members) {
-      for (const group of await listing(member)) {
-        if (found.has(group.dn) || found.size === MOST) continue;
+      for (const group of await groupsListing(member)) {
+        if (found.has(group.dn) || found.size === MOST_GROUPS) continue;
         found.set(group.dn, group);
-        fresh.push(group.dn);
+        nextMembers.push(group.dn);
       }
     }
-    members = fresh;
+    members = nextMembers;
   }
-  const names = [...found.values()].flatMap((group) => first(group, property) ?? []);
+  const names = [...found.values()].flatMap((group) => firstValue(group, property) ?? []);
   return [...new Set(names)].sort();
 }

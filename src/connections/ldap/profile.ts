@@ -21,14 +21,14 @@ export const BINARY = ['objectGUID'];
 
 /** Returns the attributes to request. */
 export function attributesOf(options: LdapOptions): string[] {
-  const named = [...Object.values(FIELDS), ...Object.values(options.fieldsMap)].flat();
-  return [...new Set(['objectGUID', 'uid', ...named])];
+  const attributes = [...Object.values(FIELDS), ...Object.values(options.fieldsMap)].flat();
+  return [...new Set(['objectGUID', 'uid', ...attributes])];
 }
 
 /** Returns the stable id of an entry: its GUID, else its uid, else its DN. Two entries may have the same cn. */
 export function idOf(entry: Entry): string {
   const guid = entry.objectGUID;
-  return Buffer.isBuffer(guid) && guid.length === 16 ? guidOf(guid) : (first(entry, 'uid') ?? entry.dn);
+  return Buffer.isBuffer(guid) && guid.length === 16 ? guidOf(guid) : (firstValue(entry, 'uid') ?? entry.dn);
 }
 
 /** Returns the profile of an entry. @param groups names of the user's groups; undefined if they were not requested. */
@@ -39,7 +39,7 @@ export function profileOf(
 ): Record<string, unknown> {
   const fields = { ...FIELDS, ...options.fieldsMap };
   const values = Object.entries(fields).flatMap(([member, names]) => {
-    const value = [names].flat().map((name) => first(entry, name));
+    const value = [names].flat().map((name) => firstValue(entry, name));
     const found = value.find((one) => one !== undefined);
     return found === undefined ? [] : [[member, found] as const];
   });
@@ -53,7 +53,7 @@ export function profileOf(
 }
 
 /** Returns the first value of an attribute if it is a non-empty string. Names are case-insensitive (RFC 4512 §2.5). */
-export function first(entry: Entry, name: string): string | undefined {
+export function firstValue(entry: Entry, name: string): string | undefined {
   const key = Object.keys(entry).find((one) => one.toLowerCase() === name.toLowerCase());
   const value = key === undefined ? undefined : [entry[key]].flat()[0];
   return typeof value === 'string' && value !== '' ? value : undefined;

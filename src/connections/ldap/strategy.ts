@@ -18,8 +18,8 @@ const directory = (name: 'ad' | 'auth0-adldap') =>
       verify: ({ directories }, { proof: { connection, identifier, credentials } }) =>
         directories.prove(connection, identifier.trim(), credentials),
       userOf: async (deps, { clientId, connection, caller }, _userId, identity) => {
-        const by = { name, isSocial: false, idsWithin: 'connection' } as const;
-        const user = await userOf(deps, { clientId, connection, strategy: by, ip: caller.ip }, identity);
+        const traits = { name, isSocial: false, idsWithin: 'connection' } as const;
+        const user = await userOf(deps, { clientId, connection, strategy: traits, ip: caller.ip }, identity);
         return { userId: user.id, credentialVersion: await deps.users.credentialVersion(user.id) };
       },
       failure: (userId) => ({ type: 'fp', ...(userId !== undefined && { user_id: userId }) }),

@@ -33,13 +33,13 @@ async function linkAccounts(
   login: Login,
 ): Promise<Answer | { link: PendingLink }> {
   if (login.userId !== link.userId) return { link: { ...link, isAccepted: false, isOther: true } };
-  const { userId: gone, connection } = link.login;
+  const { userId: newAccountId, connection } = link.login;
   const candidate = await candidateFor(deps, request, link.login);
-  const isLinked = candidate?.userId === link.userId && (await deps.users.link(link.userId, gone));
+  const isLinked = candidate?.userId === link.userId && (await deps.users.link(link.userId, newAccountId));
   if (isLinked) {
-    await deps.endLinked(gone);
-    const about = { client_id: request.clientId, connection, user_id: link.userId, ip: login.ip };
-    deps.events.record({ ...about, type: 'account_linked', description: gone });
+    await deps.endLinked(newAccountId);
+    const details = { client_id: request.clientId, connection, user_id: link.userId, ip: login.ip };
+    deps.events.record({ ...details, type: 'account_linked', description: newAccountId });
   } else if (!(await isIdentityOf(deps, link.userId, link.login))) {
     return { error: 'access_denied', description: 'The login is no longer valid.' };
   }
@@ -51,10 +51,10 @@ async function linkAccounts(
 async function isIdentityOf(
   { users }: LinkingDependencies,
   userId: string,
-  { userId: before, connection }: Login,
+  { userId: accountId, connection }: Login,
 ): Promise<boolean> {
   const identities = await users.identitiesOf(userId);
   return identities.some(
-    (one) => one.connection === connection && `${one.provider}|${one.upstream_id}` === before,
+    (one) => one.connection === connection && `${one.provider}|${one.upstream_id}` === accountId,
   );
 }

@@ -75,8 +75,8 @@ async function decline(deps: LinkingRouteDependencies, ctx: Context, page: Reque
   if (link === undefined) throw requestExpired();
   const { login } = link;
   await deps.users.declineLink(login, link.userId);
-  const about = { client_id: clientId, connection: login.connection, user_id: login.userId, ip: ctx.ip };
-  deps.events.record({ ...about, type: 'account_link_declined' });
+  const details = { client_id: clientId, connection: login.connection, user_id: login.userId, ip: ctx.ip };
+  deps.events.record({ ...details, type: 'account_link_declined' });
   // Without the link, the request no longer waits for the connection of the other account.
   await deps.interactions.storeLink(ctx, undefined);
   await deps.finish.resume(ctx, await deps.interactions.pending(ctx), login);

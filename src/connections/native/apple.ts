@@ -11,12 +11,12 @@ import type { NativeToken } from './token.ts';
 /** Returns the user of an authorization code. @throws AuthError by `upstreamFault` for a code that Apple rejects. */
 export async function appleIdentity(
   deps: UpstreamDependencies,
-  { connection: kept, client, token, userProfile }: NativeToken,
+  { connection: record, client, token, userProfile }: NativeToken,
 ): Promise<UpstreamIdentity> {
   const clientId = client.mobile?.ios?.app_bundle_identifier;
   if (!clientId) throw upstreamFault('invalid_request', 'The application has no app_bundle_identifier.');
-  const opened = await openConnection(deps, apple, kept);
-  const connection = { ...opened, clientId };
+  const configured = await openConnection(deps, apple, record);
+  const connection = { ...configured, clientId };
   const secret = await appleSecret(deps, connection.options, connection.metadata, clientId);
   const { exchangeNativeCode } = await import('../oidc/client.ts');
   const tokens = await exchangeNativeCode(deps.fetch, {

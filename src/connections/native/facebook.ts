@@ -11,7 +11,7 @@ import type { NativeToken } from './token.ts';
 const LARGEST_PROFILE = 8_192;
 /** Characters of one claim in it. */
 const LONGEST_TEXT = 500;
-const NAMES = ['name', 'given_name', 'family_name', 'nickname', 'picture', 'email'];
+const CLAIM_NAMES = ['name', 'given_name', 'family_name', 'nickname', 'picture', 'email'];
 
 /** Returns the user of a token. @throws AuthError by `upstreamFault` for one that is not valid, or was issued for another app. */
 export async function facebookIdentity(
@@ -39,10 +39,10 @@ export async function facebookIdentity(
  */
 function profileOf(text: string | undefined): Record<string, unknown> {
   if (text === undefined || text.length > LARGEST_PROFILE) return {};
-  const said = jsonOf(text);
-  const given = isJsonObject(said) ? said : {};
-  const texts = NAMES.flatMap((name) => {
-    const value = Object.hasOwn(given, name) ? given[name] : undefined;
+  const parsed = jsonOf(text);
+  const claims = isJsonObject(parsed) ? parsed : {};
+  const texts = CLAIM_NAMES.flatMap((name) => {
+    const value = Object.hasOwn(claims, name) ? claims[name] : undefined;
     return typeof value === 'string' && value.length <= LONGEST_TEXT ? [[name, value] as const] : [];
   });
   return { ...Object.fromEntries(texts), email_verified: false };

@@ -24,7 +24,7 @@ export interface NativeGrantDependencies extends CompleteDependencies {
   /** Exchanges tokens that this server issued. */
   exchangeToken: ExchangeToken;
   /** Exchanges tokens that an action of the tenant verifies (custom token exchange). */
-  exchangeForeign: ExchangeToken;
+  exchangeCustomToken: ExchangeToken;
 }
 
 /** A provider whose SDK apps can log in with. */
@@ -37,7 +37,7 @@ interface NativeProvider {
 }
 
 /** The providers, by the path of the `subject_token_type`, whose host is the tenant's `vendor_host`. */
-const NATIVE: Readonly<Record<string, NativeProvider>> = {
+const NATIVE_PROVIDERS: Readonly<Record<string, NativeProvider>> = {
   '/oauth/token-type/apple-authz-code': { strategy: 'apple', setting: 'apple', identify: appleIdentity },
   '/oauth/token-type/google-id-token': {
     strategy: 'google-oauth2',
@@ -67,17 +67,17 @@ export const nativeGrant: GrantDeclaration<NativeGrantDependencies> = {
   gty: 'urn:ietf:params:oauth:grant-type:token-exchange',
   events: { success: 'sens', failure: 'fens' },
   authenticate: async (deps, request) => {
-    const own = (await deps.exchangeToken(request)) ?? (await deps.exchangeForeign(request));
-    if (own !== undefined) return own;
+    const answer = (await deps.exchangeToken(request)) ?? (await deps.exchangeCustomToken(request));
+    if (answer !== undefined) return answer;
     const { params, clientId, ctx } = request;
     const token = requiredField(params, 'subject_token');
-    const native = nativeOf(deps, requiredField(params, 'subject_token_type'));
-    const client = await clientOf(deps, clientId, native);
-    const upstream = await connectionOf(deps, request, native);
+    const provider = providerOf(deps, requiredField(params, 'subject_token_type'));
+    const client = await clientOf(deps, clientId, provider);
+    const upstream = await connectionOf(deps, request, provider);
     await deps.rateLimits.takeFrom(ctx, 'nativeSocial');
-    const given = { connection: upstream.connection, client, token, userProfile: params.user_profile };
+    const nativeToken = { connection: upstream.connection, client, token, userProfile: params.user_profile };
     try {
-      const identity = await native.identify(deps, given);
+      const identity = await provider.identify(deps, nativeToken);
       return { login: await loginOf(deps, ctx, clientId, upstream, identity) };
     } catch (thrown) {
       throw invalidGrant(deps, upstream.connection, thrown);
@@ -85,11 +85,11 @@ export const nativeGrant: GrantDeclaration<NativeGrantDependencies> = {
   },
 };
 
-function nativeOf({ config }: NativeGrantDependencies, type: string): NativeProvider {
+function providerOf({ config }: NativeGrantDependencies, type: string): NativeProvider {
   const prefix = `http://${config.settings().vendor_host}`;
   const path = type.startsWith(prefix) ? type.slice(prefix.length) : '';
-  const native = Object.hasOwn(NATIVE, path) ? NATIVE[path] : undefined;
-  if (native !== undefined) return native;
+  const provider = Object.hasOwn(NATIVE_PROVIDERS, path) ? NATIVE_PROVIDERS[path] : undefined;
+  if (provider !== undefined) return provider;
   throw new AuthError(400, 'invalid_request', 'The subject_token_type is not supported.');
 }
 
@@ -107,11 +107,11 @@ async function clientOf(
 async function connectionOf(
   { config }: NativeGrantDependencies,
   { clientId }: GrantRequest,
-  native: NativeProvider,
+  provider: NativeProvider,
 ): Promise<Upstream> {
   for (const connection of await connectionsFor(config, clientId, undefined)) {
     const strategy = strategyOf(connection);
-    if (strategy?.page === 'redirect' && strategy.name === native.strategy) return { connection, strategy };
+    if (strategy?.page === 'redirect' && strategy.name === provider.strategy) return { connection, strategy };
   }
   throw new AuthError(403, 'unauthorized_client', 'The connection is not enabled for this client.');
 }

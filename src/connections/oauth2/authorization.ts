@@ -10,7 +10,7 @@ import type { UpstreamRequest } from '../redirect.ts';
 export function authorizationUrl(options: OAuth2Options, request: UpstreamRequest): string {
   const url = new URL(options.authorizationURL);
   const scope = scopeOf(options, request.params.connection_scope);
-  const own = {
+  const standard = {
     response_type: 'code',
     client_id: options.client_id,
     redirect_uri: request.redirectUri,
@@ -21,16 +21,16 @@ export function authorizationUrl(options: OAuth2Options, request: UpstreamReques
       code_challenge_method: 'S256',
     }),
   };
-  for (const [name, value] of Object.entries({ ...furtherParameters(options, request, url), ...own })) {
+  for (const [name, value] of Object.entries({ ...furtherParameters(options, request, url), ...standard })) {
     url.searchParams.set(name, value);
   }
   return url.href;
 }
 
 /** Returns the scopes of the connection, and those that the application requests in addition (`connection_scope`). */
-function scopeOf({ scope, useOauthSpecScope }: OAuth2Options, asked: string | undefined): string {
-  const own = Array.isArray(scope) ? scope : scope.split(' ');
-  const beside = (asked ?? '').split(useOauthSpecScope ? ' ' : ',');
-  const all = [...own, ...beside].map((one) => one.trim()).filter((one) => one !== '');
+function scopeOf({ scope, useOauthSpecScope }: OAuth2Options, requested: string | undefined): string {
+  const configured = Array.isArray(scope) ? scope : scope.split(' ');
+  const requestedScopes = (requested ?? '').split(useOauthSpecScope ? ' ' : ',');
+  const all = [...configured, ...requestedScopes].map((one) => one.trim()).filter((one) => one !== '');
   return [...new Set(all)].join(' ');
 }

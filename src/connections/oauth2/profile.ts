@@ -32,7 +32,7 @@ export async function identityOf(
     throw upstreamFault('access_denied', 'The fetchUserProfile script gave no profile.');
   }
   const { user_metadata, app_metadata, ...rest } = result;
-  const profile: Record<string, unknown> = { ...rest, ...mapped(fieldsMap, rest) };
+  const profile: Record<string, unknown> = { ...rest, ...mapFields(fieldsMap, rest) };
   // Scripts that return a provider's answer unchanged (GitHub's, for example) have `id` in place of `user_id`.
   const id = profile.user_id ?? profile.id;
   // A larger number was rounded when it was parsed, so that several users could have the same.
@@ -55,14 +55,14 @@ function tokensIn(answer: TokenAnswer): string[] {
 }
 
 /** Returns the fields of `fieldsMap`: each has the value of the first of its names that the script's result has. */
-function mapped(
+function mapFields(
   fieldsMap: OAuth2Options['fieldsMap'],
-  given: Readonly<Record<string, unknown>>,
+  members: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fieldsMap).flatMap(([field, names]) => {
-      const found = [names].flat().find((name) => given[name] !== undefined && given[name] !== null);
-      return found === undefined ? [] : [[field, given[found]]];
+      const found = [names].flat().find((name) => members[name] !== undefined && members[name] !== null);
+      return found === undefined ? [] : [[field, members[found]]];
     }),
   );
 }

@@ -47,21 +47,21 @@ export function endpointFault(endpoint: Endpoint, what: string, cause?: unknown)
 /**
  * Rejects a response that is an error.
  * @param error the member `error` of the response.
- * @param sent secrets of the request, which the response may repeat.
+ * @param secrets those of the request, which the response may repeat.
  * @throws AuthError by {@link endpointFault}.
  */
-export function refuseError(endpoint: Endpoint, error: unknown, sent: readonly string[]): void {
+export function refuseError(endpoint: Endpoint, error: unknown, secrets: readonly string[]): void {
   if (error === undefined || error === null || error === '' || error === false) return;
-  throw endpointFault(endpoint, `answered with the error ${codeOf(error, sent)}`);
+  throw endpointFault(endpoint, `answered with the error ${codeOf(error, secrets)}`);
 }
 
 /**
  * Returns the error code (RFC 6749 §5.2) of a response, which some providers put into an object. Anything that is not a code,
  * or that repeats a secret of the request, becomes `unknown`.
  */
-function codeOf(error: unknown, sent: readonly string[]): string {
+function codeOf(error: unknown, secrets: readonly string[]): string {
   const code = isJsonObject(error) ? error.code : error;
-  return typeof code === 'string' && /^[a-z][a-z_]{1,40}$/.test(code) && !sent.includes(code)
+  return typeof code === 'string' && /^[a-z][a-z_]{1,40}$/.test(code) && !secrets.includes(code)
     ? code
     : 'unknown';
 }

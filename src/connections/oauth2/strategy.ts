@@ -37,8 +37,8 @@ export const oauth2: RedirectStrategy = {
 
 /** Returns the options of a connection. @throws AuthError by {@link upstreamFault} if a required one is missing. */
 function optionsOf({ options }: Pick<Connection, 'options'>): OAuth2Options {
-  const lacking = lackingOAuth2(options);
-  if (lacking.length > 0)
-    throw upstreamFault('invalid_request', `The connection has no ${lacking.join(', ')}.`);
+  const missing = lackingOAuth2(options);
+  if (missing.length > 0)
+    throw upstreamFault('invalid_request', `The connection has no ${missing.join(', ')}.`);
   return oauth2OptionsSchema.parse(options);
 }

@@ -40,7 +40,7 @@ export async function exchangeCode(
   const { code = '' } = parameters;
   if (code === '')
     throw upstreamFault('invalid_request', 'The identity provider sent no authorization code.');
-  return askTokenEndpoint({ fetch }, options, {
+  return requestTokens({ fetch }, options, {
     grant_type: 'authorization_code',
     code,
     redirect_uri: redirectUri,
@@ -57,10 +57,10 @@ export function refreshToken(
   options: OAuth2Options,
   refresh_token: string,
 ): Promise<TokenAnswer> {
-  return askTokenEndpoint(deps, options, { grant_type: 'refresh_token', refresh_token });
+  return requestTokens(deps, options, { grant_type: 'refresh_token', refresh_token });
 }
 
-async function askTokenEndpoint(
+async function requestTokens(
   { fetch }: Pick<UpstreamDependencies, 'fetch'>,
   { tokenURL, client_id, client_secret, customHeaders }: OAuth2Options,
   grant: Readonly<Record<string, string>>,
@@ -69,22 +69,22 @@ async function askTokenEndpoint(
   const headers = new Headers({ accept: 'application/json', 'user-agent': USER_AGENT });
   for (const [name, value] of Object.entries(customHeaders)) headers.set(name, value);
   headers.set('content-type', 'application/x-www-form-urlencoded');
-  const sent = { method: 'POST', headers, body: form.toString() };
-  return tokenAnswer(await requestEndpoint({ fetch }, 'token endpoint', tokenURL, sent), client_secret);
+  const request = { method: 'POST', headers, body: form.toString() };
+  return tokenAnswer(await requestEndpoint({ fetch }, 'token endpoint', tokenURL, request), client_secret);
 }
 
 function tokenAnswer({ response, text }: ProviderAnswer, secret: string): TokenAnswer {
   const { status } = response;
-  const wrong = (what: string) => endpointFault('token endpoint', what);
+  const fault = (what: string) => endpointFault('token endpoint', what);
   const answer = parseAnswer(response.headers.get('content-type') ?? '', text);
   const { error, access_token, token_type } = answer ?? {};
   // Some providers send errors with status 200.
   refuseError('token endpoint', error, [secret]);
-  if (status !== 200 && status !== 201) throw wrong(`answered with status ${status}`);
-  if (answer === undefined) throw wrong('sent an answer that is neither JSON nor a form');
-  if (typeof access_token !== 'string' || access_token === '') throw wrong('gave no access token');
+  if (status !== 200 && status !== 201) throw fault(`answered with status ${status}`);
+  if (answer === undefined) throw fault('sent an answer that is neither JSON nor a form');
+  if (typeof access_token !== 'string' || access_token === '') throw fault('gave no access token');
   if (typeof token_type === 'string' && BOUND_TYPES.has(token_type.toLowerCase())) {
-    throw wrong('gave a token of a type that is not supported');
+    throw fault('gave a token of a type that is not supported');
   }
   return { ...answer, access_token };
 }

@@ -62,6 +62,6 @@ export function appleName(user: unknown): Record<string, string> {
 }
 
 function nameOf(user: string): Record<string, unknown> {
-  const all = jsonOf(user);
-  return isJsonObject(all) && isJsonObject(all.name) ? all.name : {};
+  const parsed = jsonOf(user);
+  return isJsonObject(parsed) && isJsonObject(parsed.name) ? parsed.name : {};
 }

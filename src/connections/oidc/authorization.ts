@@ -14,7 +14,7 @@ export function authorizationUrl<Options extends OpenIdOptions>(
   const { preset, options, clientId, metadata, isFrontChannel } = connection;
   const url = new URL(endpointOf(metadata, 'authorization_endpoint'));
   const responseMode = isFrontChannel ? 'form_post' : preset.responseMode;
-  const own = {
+  const standard = {
     response_type: isFrontChannel ? 'id_token' : 'code',
     ...(responseMode !== undefined && { response_mode: responseMode }),
     client_id: clientId,
@@ -23,10 +23,10 @@ export function authorizationUrl<Options extends OpenIdOptions>(
     state: request.state,
     ...maxAge(request.params),
     ...(sendsNonce(connection) && { nonce: request.nonce }),
-    ...challenge(pkceMethod(connection), request.codeVerifier),
+    ...pkceChallenge(pkceMethod(connection), request.codeVerifier),
     ...preset.parameters?.(options),
   };
-  for (const [name, value] of Object.entries({ ...furtherParameters(options, request, url), ...own })) {
+  for (const [name, value] of Object.entries({ ...furtherParameters(options, request, url), ...standard })) {
     url.searchParams.set(name, value);
   }
   return url.href;
@@ -63,35 +63,35 @@ export function pkceMethod<Options extends OpenIdOptions>({
   return supported?.includes('plain') && !supported.includes('S256') ? 'plain' : 'S256';
 }
 
-function challenge(method: 'S256' | 'plain' | undefined, verifier: string): Record<string, string> {
+function pkceChallenge(method: 'S256' | 'plain' | undefined, verifier: string): Record<string, string> {
   if (method === undefined) return {};
   const code_challenge = method === 'plain' ? verifier : sha256(verifier);
   return { code_challenge, code_challenge_method: method };
 }
 
-function namesIn(scopes: string | readonly string[] | undefined): string[] {
+function scopeNames(scopes: string | readonly string[] | undefined): string[] {
   return [scopes ?? []].flat().flatMap((one) => one.split(/[\s,]+/));
 }
 
 /** Returns `openid`, the scopes of the connection, and those that the application requests in addition. */
 function scopeOf<Options extends OpenIdOptions>(
   { preset, options }: Pick<OpenIdConnection<Options>, 'preset' | 'options'>,
-  asked = '',
+  requested = '',
 ): string {
   const { scope, freeform_scopes, attribute_map } = options;
-  const said = Object.entries(preset.scopes ?? {});
-  const refused = new Set(said.flatMap(([option, one]) => (options[option] === false ? [one] : [])));
-  const usual = preset.scope.split(' ').filter((one) => !refused.has(one));
-  const chosen = said.flatMap(([option, one]) => (options[option] === true ? [one] : []));
-  const own = scope === undefined ? usual : [scope].flat().flatMap((one) => one.split(' '));
+  const scopeOptions = Object.entries(preset.scopes ?? {});
+  const disabled = new Set(scopeOptions.flatMap(([option, one]) => (options[option] === false ? [one] : [])));
+  const defaults = preset.scope.split(' ').filter((one) => !disabled.has(one));
+  const enabled = scopeOptions.flatMap(([option, one]) => (options[option] === true ? [one] : []));
+  const configured = scope === undefined ? defaults : [scope].flat().flatMap((one) => one.split(' '));
   const all = [
     'openid',
-    ...own,
-    ...chosen,
-    ...namesIn(freeform_scopes),
+    ...configured,
+    ...enabled,
+    ...scopeNames(freeform_scopes),
     ...(preset.furtherScopes?.(options) ?? []),
     ...attribute_map.userinfo_scope.split(' '),
-    ...asked.split(/[ ,]/),
+    ...requested.split(/[ ,]/),
   ];
   return [...new Set(all.filter((one) => one !== ''))].join(' ');
 }

@@ -57,11 +57,11 @@ export interface Tokens {
 
 /** Reads a discovery document. @throws errors of openid-client, also for a document of another issuer. */
 export async function discover(fetch: Outbound['fetch'], address: string): Promise<Metadata> {
-  const found = await discovery(new URL(address), 'unused', undefined, None(), {
-    [customFetch]: limited(fetch),
+  const configuration = await discovery(new URL(address), 'unused', undefined, None(), {
+    [customFetch]: limitedFetch(fetch),
     execute: [allowInsecureRequests],
   });
-  return found.serverMetadata() as Metadata;
+  return configuration.serverMetadata() as Metadata;
 }
 
 /**
@@ -71,12 +71,18 @@ export async function discover(fetch: Outbound['fetch'], address: string): Promi
 export async function exchangeCode(fetch: Outbound['fetch'], exchange: CodeExchange): Promise<Tokens> {
   const { redirectUri, code, codeVerifier } = exchange;
   const config = configurationOf(exchange);
-  const taken = takeIdToken(config, fetch);
-  const back = new URL(redirectUri);
-  back.searchParams.set('code', code);
+  const removedIdToken = removeIdToken(config, fetch);
+  const callbackUrl = new URL(redirectUri);
+  callbackUrl.searchParams.set('code', code);
   const checks = codeVerifier === undefined ? {} : { pkceCodeVerifier: codeVerifier };
-  const tokens = await authorizationCodeGrant(config, back, checks, undefined, proofOf(config, exchange));
-  return { ...tokens, ...taken() };
+  const tokens = await authorizationCodeGrant(
+    config,
+    callbackUrl,
+    checks,
+    undefined,
+    proofOf(config, exchange),
+  );
+  return { ...tokens, ...removedIdToken() };
 }
 
 /**
@@ -88,9 +94,9 @@ export async function exchangeNativeCode(
   exchange: Omit<CodeExchange, 'codeVerifier' | 'redirectUri'>,
 ): Promise<Tokens> {
   const config = configurationOf(exchange);
-  const taken = takeIdToken(config, fetch);
+  const removedIdToken = removeIdToken(config, fetch);
   const tokens = await genericGrantRequest(config, 'authorization_code', { code: exchange.code });
-  return { ...tokens, ...taken() };
+  return { ...tokens, ...removedIdToken() };
 }
 
 /**
@@ -103,9 +109,9 @@ export async function exchangeRefreshToken(
   refreshToken: string,
 ): Promise<Tokens> {
   const config = configurationOf(exchange);
-  const taken = takeIdToken(config, fetch);
+  const removedIdToken = removeIdToken(config, fetch);
   const tokens = await refreshTokenGrant(config, refreshToken, undefined, proofOf(config, exchange));
-  return { ...tokens, ...taken() };
+  return { ...tokens, ...removedIdToken() };
 }
 
 /**
@@ -120,7 +126,7 @@ export async function userInfoOf(
   subject: string,
 ): Promise<Record<string, unknown>> {
   const config = configurationOf(exchange);
-  config[customFetch] = limited(fetch);
+  config[customFetch] = limitedFetch(fetch);
   return fetchUserInfo(config, accessToken, subject, proofOf(config, exchange));
 }
 
@@ -181,7 +187,7 @@ function privateKeyJwt({
 }
 
 /** Returns the client for outbound requests in the form that openid-client takes, with a limit on the size of responses. */
-function limited(fetch: Outbound['fetch']) {
+function limitedFetch(fetch: Outbound['fetch']) {
   return (url: string, init: object) => fetch(url, { ...init, maxBytes: LARGEST_DOCUMENT });
 }
 
@@ -190,25 +196,25 @@ function limited(fetch: Outbound['fetch']) {
  * tenant's clock and the connection's rules. The library supports neither issuer templates nor signatures by a client secret.
  * @returns a function that returns the removed ID token, as the member `id_token`.
  */
-function takeIdToken(config: Configuration, fetch: Outbound['fetch']): () => { id_token?: string } {
+function removeIdToken(config: Configuration, fetch: Outbound['fetch']): () => { id_token?: string } {
   let idToken: unknown;
   config[customFetch] = async (url, init) => {
-    const response = await limited(fetch)(url, init);
-    const { taken, rest } = await withoutIdToken(response);
-    idToken = taken;
+    const response = await limitedFetch(fetch)(url, init);
+    const { removed, rest } = await withoutIdToken(response);
+    idToken = removed;
     return rest;
   };
   return () => (typeof idToken === 'string' ? { id_token: idToken } : {});
 }
 
-async function withoutIdToken(response: Response): Promise<{ taken?: unknown; rest: Response }> {
+async function withoutIdToken(response: Response): Promise<{ removed?: unknown; rest: Response }> {
   if (response.status !== 200) return { rest: response };
   const answer = (await response
     .clone()
     .json()
     .catch(() => undefined)) as Record<string, unknown> | undefined;
   if (typeof answer !== 'object' || answer === null) return { rest: response };
-  const { id_token: taken, ...others } = answer;
+  const { id_token: removed, ...others } = answer;
   const rest = new Response(JSON.stringify(others), { status: 200, headers: response.headers });
-  return { taken, rest };
+  return { removed, rest };
 }

@@ -6,7 +6,7 @@ import { ASYMMETRIC_ALGS, type OpenIdOptions } from '../../records/openid.ts';
 import { type UpstreamDependencies, upstreamFault } from '../redirect.ts';
 import type { ProofKey } from './client.ts';
 import { providerFault } from './faults.ts';
-import { type Claims, type Expected, verifyIdToken } from './id-token.ts';
+import { type Claims, type ExpectedToken, verifyIdToken } from './id-token.ts';
 import type { Metadata } from './metadata.ts';
 import type { Preset } from './preset.ts';
 
@@ -22,20 +22,20 @@ export interface OpenIdConnection<Options extends OpenIdOptions> {
   boundTo?: ProofKey;
 }
 
-const SUFFIX = '/.well-known/openid-configuration';
+const DISCOVERY_SUFFIX = '/.well-known/openid-configuration';
 
 /** Reads a connection's options and its provider's metadata. @throws AuthError by `upstreamFault` if a login is not possible. */
 export async function openConnection<Options extends OpenIdOptions>(
   deps: Pick<UpstreamDependencies, 'openId'>,
   preset: Preset<Options>,
-  { options: kept }: Pick<Connection, 'options'>,
+  { options: storedOptions }: Pick<Connection, 'options'>,
 ): Promise<OpenIdConnection<Options>> {
-  const options = preset.parse(kept);
+  const options = preset.parse(storedOptions);
   const { client_id: clientId, type = preset.type } = options;
   // Tenants exported from the hosted service have connections without a client_id, which used the service's own keys.
-  const lacking = strategyRecord(preset.name)?.lacking?.(kept) ?? [];
-  if (clientId === undefined || lacking.length > 0)
-    throw upstreamFault('invalid_request', `The connection has no ${lacking.join(', ') || 'client_id'}.`);
+  const missing = strategyRecord(preset.name)?.lacking?.(storedOptions) ?? [];
+  if (clientId === undefined || missing.length > 0)
+    throw upstreamFault('invalid_request', `The connection has no ${missing.join(', ') || 'client_id'}.`);
   const found = await metadataOf(deps, preset, options);
   if (found.issuer === undefined) throw upstreamFault('invalid_request', 'The connection names no issuer.');
   const metadata = { ...found, issuer: found.issuer };
@@ -51,29 +51,31 @@ async function metadataOf<Options extends OpenIdOptions>(
   preset: Preset<Options>,
   options: Options,
 ): Promise<Partial<Metadata>> {
-  const old: Partial<Metadata> = options.oidc_metadata;
-  const own = definedOf(options);
-  const address = options.discovery_url ?? own.issuer ?? preset.discovery(options) ?? old.issuer;
+  const storedMetadata: Partial<Metadata> = options.oidc_metadata;
+  const configured = configuredMetadata(options);
+  const address =
+    options.discovery_url ?? configured.issuer ?? preset.discovery(options) ?? storedMetadata.issuer;
   const found =
-    address === undefined || (options.discovery_url === undefined && isComplete({ ...old, ...own }))
+    address === undefined ||
+    (options.discovery_url === undefined && isComplete({ ...storedMetadata, ...configured }))
       ? undefined
       : await deps.openId.metadata(address).catch(providerFault('discovery document'));
   if (found !== undefined && address !== undefined) checkDocument(preset, options, address, found);
-  return { ...(found ?? old), ...own };
+  return { ...(found ?? storedMetadata), ...configured };
 }
 
 /** Returns the end_session_endpoint of a connection's provider, with our client id; undefined if it has none. */
 export async function endSessionOf<Options extends OpenIdOptions>(
   deps: Pick<UpstreamDependencies, 'openId'>,
   preset: Preset<Options>,
-  { options: kept }: Pick<Connection, 'options'>,
+  { options: storedOptions }: Pick<Connection, 'options'>,
 ): Promise<{ address: string; clientId: string | undefined } | undefined> {
-  const options = preset.parse(kept);
-  const old: Partial<Metadata> = options.oidc_metadata;
+  const options = preset.parse(storedOptions);
+  const storedMetadata: Partial<Metadata> = options.oidc_metadata;
   // If the provider does not answer, the metadata that is stored in the options is used.
   const address: unknown =
     options.end_session_endpoint ??
-    (await metadataOf(deps, preset, options).catch(() => old)).end_session_endpoint;
+    (await metadataOf(deps, preset, options).catch(() => storedMetadata)).end_session_endpoint;
   return typeof address === 'string' && isHttpsOrLoopback(address)
     ? { address, clientId: options.client_id }
     : undefined;
@@ -88,7 +90,7 @@ const ENDPOINTS = [
   'end_session_endpoint',
 ] as const;
 
-function definedOf(options: OpenIdOptions): Partial<Metadata> {
+function configuredMetadata(options: OpenIdOptions): Partial<Metadata> {
   const entries = ENDPOINTS.map((name) => [name, options[name]] as const);
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
@@ -107,7 +109,7 @@ function checkDocument<Options extends OpenIdOptions>(
   address: string,
   { issuer }: Metadata,
 ): void {
-  const expected = options.issuer ?? address.split(SUFFIX)[0] ?? '';
+  const expected = options.issuer ?? address.split(DISCOVERY_SUFFIX)[0] ?? '';
   const isSame = withoutSlash(issuer) === withoutSlash(expected);
   if (isSame || (options.issuer === undefined && isDocumentOf?.(issuer, address) === true)) return;
   throw upstreamFault('invalid_request', "The identity provider's discovery document is of another issuer.");
@@ -135,10 +137,12 @@ export async function claimsOf<Options extends OpenIdOptions>(
   deps: Pick<UpstreamDependencies, 'openId' | 'wallClock'>,
   { preset, options, clientId, metadata }: OpenIdConnection<Options>,
   token: string,
-  expected: Pick<Expected, 'nonce' | 'accessToken' | 'anyParty'> & { audiences?: readonly string[] },
+  expected: Pick<ExpectedToken, 'nonce' | 'accessToken' | 'acceptsAnyAzp'> & {
+    audiences?: readonly string[];
+  },
 ): Promise<Claims> {
   const { jwks_uri } = metadata;
-  const { audiences = [], ...asked } = expected;
+  const { audiences = [], ...others } = expected;
   const claims = await verifyIdToken(token, {
     keys: jwks_uri === undefined ? undefined : deps.openId.keysOf(endpointOf(metadata, 'jwks_uri')),
     secret: options.client_secret,
@@ -146,7 +150,7 @@ export async function claimsOf<Options extends OpenIdOptions>(
     audiences: [clientId, ...audiences],
     isIssuer: (issuer, all) =>
       preset.isIssuer?.(issuer, all, options, metadata) ?? issuer === metadata.issuer,
-    ...asked,
+    ...others,
     now: deps.wallClock(),
   });
   preset.admit?.(claims, options);

@@ -14,10 +14,10 @@ import {
 import { authorizationUrl, sendsNonce } from './authorization.ts';
 import { claimsOf, endpointOf, endSessionOf, type OpenIdConnection, openConnection } from './connection.ts';
 import { exchangeCode, userInfoOf, withProofKey } from './exchange.ts';
-import { refused } from './id-token.ts';
+import { idTokenFault } from './id-token.ts';
 import type { Preset, ProviderResponse } from './preset.ts';
 import { profileOf } from './profile.ts';
-import { openIdGrant, renewedGrant } from './refresh.ts';
+import { openIdGrant, refreshGrant } from './refresh.ts';
 
 /** Creates the strategy of a preset. */
 export function openIdStrategy<Options extends OpenIdOptions>(preset: Preset<Options>): RedirectStrategy {
@@ -41,11 +41,11 @@ export function openIdStrategy<Options extends OpenIdOptions>(preset: Preset<Opt
         ? fromFrontChannel(deps, connection, response)
         : fromBackChannel(deps, connection, response);
     },
-    logout: async (deps, { connection: kept, grant, callback, state }) => {
-      const there = await endSessionOf(deps, preset, kept);
-      if (there === undefined) return undefined;
-      return withQuery(there.address, {
-        ...(there.clientId !== undefined && { client_id: there.clientId }),
+    logout: async (deps, { connection: record, grant, callback, state }) => {
+      const endSession = await endSessionOf(deps, preset, record);
+      if (endSession === undefined) return undefined;
+      return withQuery(endSession.address, {
+        ...(endSession.clientId !== undefined && { client_id: endSession.clientId }),
         ...(grant.id_token !== undefined && { id_token_hint: grant.id_token }),
         post_logout_redirect_uri: callback,
         state,
@@ -57,7 +57,7 @@ export function openIdStrategy<Options extends OpenIdOptions>(preset: Preset<Opt
       if (!isFrontChannel) endpointOf(metadata, 'token_endpoint');
     },
     refresh: async (deps, refresh) =>
-      renewedGrant(deps, await openConnection(deps, preset, refresh.connection), refresh),
+      refreshGrant(deps, await openConnection(deps, preset, refresh.connection), refresh),
   };
 }
 
@@ -70,8 +70,8 @@ function checkIssuer<Options extends OpenIdOptions>(
   { metadata, isFrontChannel }: OpenIdConnection<Options>,
   { iss }: UpstreamResponse['parameters'],
 ): void {
-  const isDue = !isFrontChannel && metadata.authorization_response_iss_parameter_supported === true;
-  const isMissing = iss === undefined && isDue;
+  const isRequired = !isFrontChannel && metadata.authorization_response_iss_parameter_supported === true;
+  const isMissing = iss === undefined && isRequired;
   if (isMissing || (iss !== undefined && iss !== metadata.issuer)) {
     throw upstreamFault('access_denied', 'The answer is of another identity provider.');
   }
@@ -91,14 +91,14 @@ async function fromFrontChannel<Options extends OpenIdOptions>(
 
 async function fromBackChannel<Options extends OpenIdOptions>(
   deps: UpstreamDependencies,
-  opened: OpenIdConnection<Options>,
+  configured: OpenIdConnection<Options>,
   response: UpstreamResponse,
 ): Promise<UpstreamIdentity> {
   const { parameters } = response;
   const { code = '' } = parameters;
   if (code === '')
     throw upstreamFault('invalid_request', 'The identity provider sent no authorization code.');
-  const connection = await withProofKey(opened);
+  const connection = await withProofKey(configured);
   const tokens = await exchangeCode(deps, connection, response, code);
   const nonce = sendsNonce(connection) ? response.nonce : undefined;
   return identityOfTokens(deps, connection, tokens, { nonce, parameters });
@@ -156,11 +156,11 @@ export function identityOf<Options extends OpenIdOptions>(
 function sessionEndOf(
   { wallClock }: Pick<UpstreamDependencies, 'wallClock'>,
   { id_token_session_expiry_supported: isSupported }: OpenIdOptions,
-  { session_expiry: ends }: ProviderResponse['claims'],
+  { session_expiry: expiry }: ProviderResponse['claims'],
 ): number | undefined {
-  if (isSupported !== true || ends === undefined) return undefined;
-  if (typeof ends !== 'number' || ends <= 0 || !Number.isSafeInteger(Math.floor(ends)))
-    throw refused('has a session_expiry that is no time');
-  if (ends <= epochSeconds(wallClock)) throw refused('is of a session that is over');
-  return Math.floor(ends);
+  if (isSupported !== true || expiry === undefined) return undefined;
+  if (typeof expiry !== 'number' || expiry <= 0 || !Number.isSafeInteger(Math.floor(expiry)))
+    throw idTokenFault('has a session_expiry that is no time');
+  if (expiry <= epochSeconds(wallClock)) throw idTokenFault('is of a session that is over');
+  return Math.floor(expiry);
 }

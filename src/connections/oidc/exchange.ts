@@ -32,7 +32,7 @@ export async function exchangeCode<Options extends OpenIdOptions>(
   code: string,
 ): Promise<Tokens> {
   const exchange: CodeExchange = {
-    ...(await clientAt(deps, connection, id)),
+    ...(await tokenRequest(deps, connection, id)),
     redirectUri,
     code,
     codeVerifier: pkceMethod(connection) === undefined ? undefined : codeVerifier,
@@ -47,7 +47,7 @@ export async function exchangeRefreshToken<Options extends OpenIdOptions>(
   connection: OpenIdConnection<Options>,
   { connection: { id }, refreshToken }: Pick<UpstreamRefresh, 'connection' | 'refreshToken'>,
 ): Promise<Tokens> {
-  const exchange = await clientAt(deps, connection, id);
+  const exchange = await tokenRequest(deps, connection, id);
   const client = await import('./client.ts');
   return client
     .exchangeRefreshToken(deps.fetch, exchange, refreshToken)
@@ -55,7 +55,7 @@ export async function exchangeRefreshToken<Options extends OpenIdOptions>(
 }
 
 /** Returns the parameters of a request to the token endpoint: the provider, our client id and our credentials. */
-async function clientAt<Options extends OpenIdOptions>(
+async function tokenRequest<Options extends OpenIdOptions>(
   deps: UpstreamDependencies,
   connection: OpenIdConnection<Options>,
   connectionId: string,
@@ -79,9 +79,11 @@ export async function userInfoOf<Options extends OpenIdOptions>(
 ): Promise<Record<string, unknown>> {
   if (metadata.userinfo_endpoint === undefined) return {};
   const credential = { method: 'none' } as const;
-  const asked = { metadata, clientId, credential, boundTo, now: deps.wallClock() };
+  const request = { metadata, clientId, credential, boundTo, now: deps.wallClock() };
   const client = await import('./client.ts');
-  return client.userInfoOf(deps.fetch, asked, accessToken, subject).catch(providerFault('userinfo endpoint'));
+  return client
+    .userInfoOf(deps.fetch, request, accessToken, subject)
+    .catch(providerFault('userinfo endpoint'));
 }
 
 async function credentialOf<Options extends OpenIdOptions>(

@@ -13,13 +13,13 @@ export function providerFault(what: string): (thrown: unknown) => never {
     if (thrown instanceof AuthError) throw thrown;
     throw upstreamFault(
       'invalid_request',
-      `The identity provider's ${what} ${wordsOf(thrown)}.`,
-      plain(thrown),
+      `The identity provider's ${what} ${problemOf(thrown)}.`,
+      messagesOnly(thrown),
     );
   };
 }
 
-function wordsOf(thrown: unknown): string {
+function problemOf(thrown: unknown): string {
   const failure = outboundFailureOf(thrown);
   if (failure !== undefined) return FAILURES[failure];
   const { error } = (thrown ?? {}) as { error?: unknown };
@@ -36,7 +36,7 @@ function causes(thrown: unknown): unknown[] {
 }
 
 /** Returns an error for the log that has messages only: errors of the library have whole responses, tokens included. */
-function plain(thrown: unknown): Error {
+function messagesOnly(thrown: unknown): Error {
   const messages = causes(thrown).flatMap((one) => (one instanceof Error ? [one.message] : []));
   const [failure, message] = [outboundFailureOf(thrown), messages.join(': ')];
   return failure === undefined ? new Error(message) : new OutboundError(failure, message);

@@ -39,11 +39,11 @@ const PROFILE = [
 ];
 
 /** Groups that are read if the option `max_groups_to_retrieve` is not set. */
-const USUAL_GROUPS = 250;
+const DEFAULT_GROUPS = 250;
 /** The largest value of that option that is honoured. */
 const MOST_GROUPS = 5_000;
 /** Entries of one page of the response. */
-const PAGE = 500;
+const PAGE_SIZE = 500;
 /** Pages that are read. */
 const MOST_PAGES = 20;
 
@@ -54,7 +54,7 @@ interface RequestedData {
   groups: 'memberOf' | 'transitiveMemberOf' | undefined;
 }
 
-function askedBy(options: WaadOptions): RequestedData {
+function requestedData(options: WaadOptions): RequestedData {
   // Tokens of the older endpoints are for Azure AD Graph, which Microsoft has retired.
   if (options.identity_api !== 'microsoft-identity-platform-v2.0')
     return { attributes: [], groups: undefined };
@@ -67,7 +67,7 @@ function askedBy(options: WaadOptions): RequestedData {
 
 /** Returns the scopes that a connection's requests to Graph need. */
 export function graphScopes(options: WaadOptions): string[] {
-  const { attributes, groups } = askedBy(options);
+  const { attributes, groups } = requestedData(options);
   return [
     ...(attributes.length > 0 ? ['User.Read'] : []),
     ...(groups === undefined ? [] : ['GroupMember.Read.All']),
@@ -85,12 +85,13 @@ export async function graphProfile(
   { options, metadata }: { options: WaadOptions; metadata: Metadata },
   accessToken: string,
 ): Promise<Record<string, unknown>> {
-  const { attributes, groups } = askedBy(options);
+  const { attributes, groups } = requestedData(options);
   const base = `${graphOrigin(metadata)}/v1.0/me`;
-  const ask = (url: string) => askGraph({ fetch }, url, accessToken);
+  const request = (url: string) => requestGraph({ fetch }, url, accessToken);
   const [user, member] = await Promise.all([
-    attributes.length === 0 ? undefined : ask(`${base}?$select=${selectOf(attributes)}`),
-    groups && groupsOf(ask, `${base}/${groups}?$select=id,displayName&$top=${PAGE}`, mostGroups(options)),
+    attributes.length === 0 ? undefined : request(`${base}?$select=${selectOf(attributes)}`),
+    groups &&
+      groupsOf(request, `${base}/${groups}?$select=id,displayName&$top=${PAGE_SIZE}`, mostGroups(options)),
   ]);
   const found = attributes.flatMap((name) => {
     const value = user?.[PROPERTIES[name] ?? ''];
@@ -105,9 +106,9 @@ export async function graphProfile(
 
 const selectOf = (attributes: readonly string[]) => attributes.map((name) => PROPERTIES[name]).join(',');
 
-function mostGroups({ max_groups_to_retrieve: given }: WaadOptions): number {
-  const most = Number(given === '' ? undefined : given);
-  return Number.isInteger(most) && most > 0 ? Math.min(most, MOST_GROUPS) : USUAL_GROUPS;
+function mostGroups({ max_groups_to_retrieve: setting }: WaadOptions): number {
+  const limit = Number(setting === '' ? undefined : setting);
+  return Number.isInteger(limit) && limit > 0 ? Math.min(limit, MOST_GROUPS) : DEFAULT_GROUPS;
 }
 
 /**
@@ -120,14 +121,14 @@ function graphOrigin({ msgraph_host: host, token_endpoint: endpoint }: Metadata)
   return `${URL.parse(String(endpoint))?.protocol ?? 'https:'}//${host}`;
 }
 
-type Ask = (url: string) => Promise<Record<string, unknown> | undefined>;
+type GraphRequest = (url: string) => Promise<Record<string, unknown> | undefined>;
 
 /** Sends a request to Graph. @returns the response body; undefined if the organization has not consented to the request. */
-async function askGraph(
+async function requestGraph(
   deps: Pick<UpstreamDependencies, 'fetch'>,
   url: string,
   accessToken: string,
-): ReturnType<Ask> {
+): ReturnType<GraphRequest> {
   const headers = { accept: 'application/json', authorization: `Bearer ${accessToken}` };
   const { response, text } = await requestEndpoint(deps, 'profile endpoint', url, { headers });
   if (response.status === 401 || response.status === 403) return undefined;
@@ -143,20 +144,20 @@ interface Group {
   name: string;
 }
 
-/** Returns the groups of a user from all pages of the response; undefined as {@link askGraph}. */
-async function groupsOf(ask: Ask, first: string, most: number): Promise<Group[] | undefined> {
+/** Returns the groups of a user from all pages of the response; undefined as {@link requestGraph}. */
+async function groupsOf(request: GraphRequest, first: string, limit: number): Promise<Group[] | undefined> {
   const found: Group[] = [];
   const { origin } = new URL(first);
   let next: string | undefined = first;
-  for (let page = 0; next !== undefined && page < MOST_PAGES && found.length < most; page++) {
-    const answer: Record<string, unknown> | undefined = await ask(next);
+  for (let page = 0; next !== undefined && page < MOST_PAGES && found.length < limit; page++) {
+    const answer: Record<string, unknown> | undefined = await request(next);
     if (answer === undefined) return undefined;
     found.push(...groupsIn(answer.value));
     const { '@odata.nextLink': link } = answer;
     // A link to another origin is not followed: it would receive the access token.
     next = typeof link === 'string' && URL.parse(link)?.origin === origin ? link : undefined;
   }
-  return found.slice(0, most);
+  return found.slice(0, limit);
 }
 
 /** Returns the groups of a list that also has directory roles and administrative units. */

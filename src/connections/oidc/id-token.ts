@@ -8,7 +8,7 @@ import { upstreamFault } from '../redirect.ts';
 export type Claims = JWTPayload & { iss: string; sub: string };
 
 /** What an ID token is verified against. */
-export interface Expected {
+export interface ExpectedToken {
   /** Finds the key of a token; undefined if the provider publishes none. */
   keys: JWTVerifyGetKey | undefined;
   /** The client secret, which is the key of symmetric algorithms. */
@@ -21,7 +21,7 @@ export interface Expected {
   /** The nonce of the request; undefined if it had none. */
   nonce: string | undefined;
   /** Whether every `azp` is accepted: native apps have client ids of their own. */
-  anyParty?: boolean | undefined;
+  acceptsAnyAzp?: boolean | undefined;
   /** The access token that came with it, for `at_hash`. */
   accessToken?: string | undefined;
   /** The current time, epoch milliseconds. */
@@ -34,28 +34,30 @@ const TOLERANCE = 60;
 const LONGEST_SUBJECT = 255;
 
 /** Verifies an ID token. @returns its claims. @throws AuthError by `upstreamFault` if it is not valid. */
-export async function verifyIdToken(token: string, expected: Expected): Promise<Claims> {
-  const { audiences, nonce, accessToken, isIssuer, anyParty = false } = expected;
-  const { payload, protectedHeader } = await verified(token, expected);
+export async function verifyIdToken(token: string, expected: ExpectedToken): Promise<Claims> {
+  const { audiences, nonce, accessToken, isIssuer, acceptsAnyAzp = false } = expected;
+  const { payload, protectedHeader } = await verifyJwt(token, expected);
   const { iss, sub, aud, azp } = payload;
-  if (typeof iss !== 'string' || !isIssuer(iss, payload)) throw refused('is of another issuer');
-  if (typeof sub !== 'string' || sub === '' || sub.length > LONGEST_SUBJECT) throw refused('names nobody');
-  if (!anyParty && azp !== undefined && !audiences.includes(String(azp))) {
-    throw refused('is for another client');
+  if (typeof iss !== 'string' || !isIssuer(iss, payload)) throw idTokenFault('is of another issuer');
+  if (typeof sub !== 'string' || sub === '' || sub.length > LONGEST_SUBJECT)
+    throw idTokenFault('names nobody');
+  if (!acceptsAnyAzp && azp !== undefined && !audiences.includes(String(azp))) {
+    throw idTokenFault('is for another client');
   }
-  if (Array.isArray(aud) && aud.length > 1 && (anyParty || azp === undefined))
-    throw refused('is for several clients');
+  if (Array.isArray(aud) && aud.length > 1 && (acceptsAnyAzp || azp === undefined))
+    throw idTokenFault('is for several clients');
   if (nonce !== undefined && !(typeof payload.nonce === 'string' && isSameSecret(payload.nonce, nonce))) {
-    throw refused('is not for this login');
+    throw idTokenFault('is not for this login');
   }
   const { at_hash } = payload;
   if (accessToken !== undefined && at_hash !== undefined) {
-    if (at_hash !== hashOf(accessToken, protectedHeader.alg)) throw refused('is of another access token');
+    if (at_hash !== hashOf(accessToken, protectedHeader.alg))
+      throw idTokenFault('is of another access token');
   }
   return payload as Claims;
 }
 
-async function verified(token: string, { keys, secret, algorithms, audiences, now }: Expected) {
+async function verifyJwt(token: string, { keys, secret, algorithms, audiences, now }: ExpectedToken) {
   const key: JWTVerifyGetKey = async (header, parts) => {
     if (header.alg?.startsWith('HS')) return Buffer.from(secret);
     if (keys === undefined) throw new errors.JWKSNoMatchingKey();
@@ -72,7 +74,7 @@ async function verified(token: string, { keys, secret, algorithms, audiences, no
       requiredClaims: ['iss', 'sub', 'aud', 'exp', 'iat'],
     });
   } catch (thrown) {
-    throw refused(reasonOf(thrown), thrown);
+    throw idTokenFault(reasonOf(thrown), thrown);
   }
 }
 
@@ -87,7 +89,7 @@ function reasonOf(thrown: unknown): string {
 }
 
 /** Returns the error of an ID token. @param what describes the fault to the application, without the contents of the token. */
-export function refused(what: string, cause?: unknown) {
+export function idTokenFault(what: string, cause?: unknown) {
   return upstreamFault('access_denied', `The ID token of the identity provider ${what}.`, cause);
 }
 

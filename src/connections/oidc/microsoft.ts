@@ -15,7 +15,7 @@ import type { Preset } from './preset.ts';
 
 const LOGIN = 'https://login.microsoftonline.com';
 /** The placeholder for the organization's id in the issuer of the document for every organization. */
-const TEMPLATE = '{tenantid}';
+const TENANT_PLACEHOLDER = '{tenantid}';
 const GUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Issuers of Entra: of the v2.0 endpoints, and of the older ones. */
 const ISSUER = /^https:\/\/(login\.microsoftonline\.com|sts\.windows\.net)\/[^/]+(\/v2\.0)?\/?$/;
@@ -39,13 +39,14 @@ export const waad: Preset<WaadOptions> = {
     return origin === LOGIN ? ISSUER.test(issuer) : URL.parse(issuer)?.origin === origin;
   },
   isIssuer: (issuer, claims, options, metadata) =>
-    issuer === metadata.issuer.replace(TEMPLATE, tenantIn(claims)) && isOfTenant(claims, options, metadata),
+    issuer === metadata.issuer.replace(TENANT_PLACEHOLDER, tenantIn(claims)) &&
+    isOfTenant(claims, options, metadata),
   idOf: ({ sub, oid }, { userid_attribute }) => {
     if (userid_attribute === 'sub') return sub;
     if (typeof oid === 'string' && GUID.test(oid)) return oid.toLowerCase();
     throw upstreamFault('access_denied', 'The account has no oid.');
   },
-  profile: (profile, _said, options) => withEmail(profile, options, ['preferred_username', 'upn']),
+  profile: (profile, _response, options) => withEmail(profile, options, ['preferred_username', 'upn']),
   furtherScopes: graphScopes,
   further: graphProfile,
 };
@@ -68,7 +69,7 @@ function isOfTenant({ tid }: JWTPayload, options: WaadOptions, { issuer }: { iss
   const { tenantId = '' } = options;
   if (isForAll(options)) return true;
   if (GUID.test(tenantId)) return typeof tid === 'string' && tid.toLowerCase() === tenantId.toLowerCase();
-  return !issuer.includes(TEMPLATE);
+  return !issuer.includes(TENANT_PLACEHOLDER);
 }
 
 /** AD FS of Windows Server 2016 and later, which supports OpenID Connect. */
@@ -82,9 +83,9 @@ export const adfs: Preset<AdfsOptions> = {
   discovery: ({ adfs_server: server = '', fedMetadataXml: metadata = '' }) => {
     // The federation metadata describes SAML and WS-Federation; only the host is read from it.
     const address = server === '' && metadata !== '' ? readMetadata(metadata).signInEndpoint : server;
-    const at = URL.parse(address.includes('://') ? address : `https://${address}`);
-    if (!at?.host) return undefined;
-    return `${address === server ? 'https:' : at.protocol}//${at.host}/adfs`;
+    const url = URL.parse(address.includes('://') ? address : `https://${address}`);
+    if (!url?.host) return undefined;
+    return `${address === server ? 'https:' : url.protocol}//${url.host}/adfs`;
   },
   idOf: (claims, { user_id_attribute: name }) => {
     if (!name) return claims.sub;
@@ -92,7 +93,7 @@ export const adfs: Preset<AdfsOptions> = {
     if (typeof id === 'string') return id;
     throw upstreamFault('access_denied', 'The account has not the claim that its users are known by.');
   },
-  profile: (profile, _said, options) => withEmail(profile, options, ['upn']),
+  profile: (profile, _response, options) => withEmail(profile, options, ['upn']),
 };
 
 /**

@@ -17,7 +17,7 @@ export function profileOf(
   { attribute_map: map }: OpenIdOptions,
   response: ProviderResponse,
 ): Record<string, unknown> {
-  if (map.mapping_mode === 'use_map') return mapped(map.attributes, response);
+  if (map.mapping_mode === 'use_map') return mapClaims(map.attributes, response);
   // The ID token is signed, so its claims take precedence.
   const all = { ...response.userInfo, ...response.claims };
   const isBasic = map.mapping_mode === 'basic_profile';
@@ -26,13 +26,13 @@ export function profileOf(
   );
 }
 
-function mapped(
+function mapClaims(
   attributes: Readonly<Record<string, unknown>>,
   response: ProviderResponse,
 ): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(attributes).flatMap(([name, value]) => {
-      const found = typeof value === 'string' ? filled(value, response) : value;
+      const found = typeof value === 'string' ? fillTemplate(value, response) : value;
       return found === undefined || found === null ? [] : [[name, found]];
     }),
   );
@@ -42,17 +42,17 @@ function mapped(
  * Replaces the placeholders of a value. A value that consists of one placeholder becomes the claim with its own type; within
  * a text, claims are inserted as texts.
  */
-function filled(template: string, response: ProviderResponse): unknown {
+function fillTemplate(template: string, response: ProviderResponse): unknown {
   const [placeholder] = template.matchAll(PLACEHOLDER);
-  if (placeholder !== undefined && placeholder[0] === template) return at(response, placeholder);
+  if (placeholder !== undefined && placeholder[0] === template) return claimAt(response, placeholder);
   return template.replaceAll(PLACEHOLDER, (...match) => {
-    const found = at(response, match);
+    const found = claimAt(response, match);
     return typeof found === 'string' || typeof found === 'number' ? String(found) : '';
   });
 }
 
-function at({ claims, userInfo }: ProviderResponse, [, from, path]: readonly unknown[]): unknown {
-  const source: Readonly<Record<string, unknown>> = from === 'tokenset' ? claims : userInfo;
+function claimAt({ claims, userInfo }: ProviderResponse, [, sourceName, path]: readonly unknown[]): unknown {
+  const source: Readonly<Record<string, unknown>> = sourceName === 'tokenset' ? claims : userInfo;
   const name = String(path);
   // Namespaced claims have URLs as their names, with dots in them.
   if (Object.hasOwn(source, name)) return source[name];

@@ -36,7 +36,7 @@ const STALE = 86_400_000;
  */
 const SEARCH_INTERVAL = 60_000;
 /** Number of documents, and of key sets, that are cached. */
-const MOST_KEPT = 1_000;
+const MOST_CACHED = 1_000;
 
 interface CacheEntry<T> {
   value: T;
@@ -55,16 +55,16 @@ export function openIdProviders({ fetch, clock }: ProvidersDependencies): OpenId
   return {
     metadata: async (address) => (await metadata.get(address)).value,
     keysOf: (uri) => async (header, token) => {
-      const known = await keys.get(uri);
+      const cached = await keys.get(uri);
       try {
-        return await createLocalJWKSet(known.value)(header, token);
+        return await createLocalJWKSet(cached.value)(header, token);
       } catch (thrown) {
         if (!(thrown instanceof errors.JWKSNoMatchingKey)) throw thrown;
-        const { searchedAt = Number.NEGATIVE_INFINITY } = known;
+        const { searchedAt = Number.NEGATIVE_INFINITY } = cached;
         if (clock() - searchedAt < SEARCH_INTERVAL) throw thrown;
-        known.searchedAt = clock();
-        const found = await keys.read(uri, known.searchedAt);
-        return createLocalJWKSet(found.value)(header, token);
+        cached.searchedAt = clock();
+        const refreshed = await keys.read(uri, cached.searchedAt);
+        return createLocalJWKSet(refreshed.value)(header, token);
       }
     },
   };
@@ -72,29 +72,29 @@ export function openIdProviders({ fetch, clock }: ProvidersDependencies): OpenId
 
 /** Returns a cache of values by their URL. Concurrent callers share one request. */
 function cacheOf<T>(clock: Clock, fresh: number, load: (address: string) => Promise<T>) {
-  const kept = new Map<string, CacheEntry<T>>();
-  const reading = new Map<string, Promise<CacheEntry<T>>>();
-  const start = async (address: string, searchedAt?: number): Promise<CacheEntry<T>> => {
+  const cache = new Map<string, CacheEntry<T>>();
+  const pending = new Map<string, Promise<CacheEntry<T>>>();
+  const fetchEntry = async (address: string, searchedAt?: number): Promise<CacheEntry<T>> => {
     const value = await load(address);
-    const one = { value, readAt: clock(), ...(searchedAt !== undefined && { searchedAt }) };
-    keepLatest(kept, MOST_KEPT, address, one);
-    return one;
+    const entry = { value, readAt: clock(), ...(searchedAt !== undefined && { searchedAt }) };
+    keepLatest(cache, MOST_CACHED, address, entry);
+    return entry;
   };
   const read = (address: string, searchedAt?: number): Promise<CacheEntry<T>> => {
-    const running = reading.get(address);
-    if (running !== undefined) return running;
-    const begun = start(address, searchedAt).finally(() => reading.delete(address));
-    reading.set(address, begun);
-    return begun;
+    const inProgress = pending.get(address);
+    if (inProgress !== undefined) return inProgress;
+    const started = fetchEntry(address, searchedAt).finally(() => pending.delete(address));
+    pending.set(address, started);
+    return started;
   };
   return {
     read,
     get: async (address: string): Promise<CacheEntry<T>> => {
-      const one = kept.get(address);
-      if (one !== undefined && clock() - one.readAt < fresh) return one;
+      const entry = cache.get(address);
+      if (entry !== undefined && clock() - entry.readAt < fresh) return entry;
       return read(address).catch((thrown: unknown) => {
-        if (one === undefined || clock() - one.readAt > STALE) throw thrown;
-        return one;
+        if (entry === undefined || clock() - entry.readAt > STALE) throw thrown;
+        return entry;
       });
     },
   };

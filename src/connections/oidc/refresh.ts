@@ -7,25 +7,25 @@ import type { UpstreamDependencies, UpstreamRefresh } from '../redirect.ts';
 import type { Tokens } from './client.ts';
 import { claimsOf, type OpenIdConnection } from './connection.ts';
 import { exchangeRefreshToken, withProofKey } from './exchange.ts';
-import { refused } from './id-token.ts';
+import { idTokenFault } from './id-token.ts';
 
 /**
  * Exchanges a refresh token. The response need not have an ID token; one that it has is verified as at a login, and must be of
  * the same user as the one before (§12.2).
  * @throws AuthError by `upstreamFault`.
  */
-export async function renewedGrant<Options extends OpenIdOptions>(
+export async function refreshGrant<Options extends OpenIdOptions>(
   deps: UpstreamDependencies,
-  opened: OpenIdConnection<Options>,
+  configured: OpenIdConnection<Options>,
   refresh: UpstreamRefresh,
 ): Promise<UpstreamGrant> {
-  const connection = await withProofKey(opened);
+  const connection = await withProofKey(configured);
   const tokens = await exchangeRefreshToken(deps, connection, refresh);
   const { id_token, access_token: accessToken } = tokens;
   if (id_token !== undefined) {
     const { iss, sub } = await claimsOf(deps, connection, id_token, { nonce: undefined, accessToken });
-    const before = refresh.idToken === undefined ? undefined : decodeJwt(refresh.idToken);
-    if (before?.sub !== sub || before.iss !== iss) throw refused('is of another user');
+    const previous = refresh.idToken === undefined ? undefined : decodeJwt(refresh.idToken);
+    if (previous?.sub !== sub || previous.iss !== iss) throw idTokenFault('is of another user');
   }
   return openIdGrant(tokens, connection, deps);
 }

@@ -7,7 +7,7 @@ export async function signingKeyOf(
   store: Pick<Store, 'collection'>,
   connectionId: string,
 ): Promise<{ kid: string; jwk: JWK } | undefined> {
-  const all = await store.collection('connectionKeys').findBy('connection', connectionId);
-  const current = all.find(({ state }) => state === 'current');
+  const keys = await store.collection('connectionKeys').findBy('connection', connectionId);
+  const current = keys.find(({ state }) => state === 'current');
   return current && { kid: current.id, jwk: { ...current.jwk } };
 }

@@ -39,7 +39,7 @@ const okta = openIdStrategy({
 const GOOGLE = 'https://accounts.google.com';
 
 /** Google's ID tokens have an issuer with or without `https://`. */
-const isGoogle: Preset<never>['isIssuer'] = (issuer, _claims, _options, metadata) =>
+const isGoogleIssuer: Preset<never>['isIssuer'] = (issuer, _claims, _options, metadata) =>
   issuer === metadata.issuer || (metadata.issuer === GOOGLE && `https://${issuer}` === GOOGLE);
 
 /** Google accounts. ID tokens of native apps are verified by this preset, too. */
@@ -53,7 +53,7 @@ export const google = {
   scope: SCOPE,
   scopes: GOOGLE_SCOPES,
   discovery: () => GOOGLE,
-  isIssuer: isGoogle,
+  isIssuer: isGoogleIssuer,
   parameters: ({ offline_access }): Record<string, string> =>
     offline_access === true ? { access_type: 'offline' } : {},
 } satisfies Preset<ReturnType<typeof googleOptionsSchema.parse>>;
@@ -75,7 +75,7 @@ const googleApps = openIdStrategy<GoogleAppsOptions>({
   // The scope email is always requested, because users are identified by their address.
   scopes: { profile: 'profile' },
   discovery: () => GOOGLE,
-  isIssuer: isGoogle,
+  isIssuer: isGoogleIssuer,
   parameters: (options): Record<string, string> => {
     const [hd] = domainsOf(options);
     return hd === undefined ? {} : { hd };

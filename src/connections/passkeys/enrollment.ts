@@ -17,20 +17,22 @@ export interface EnrollmentDependencies {
 }
 
 /** The cookie of a browser whose user declined for now, and its lifetime in milliseconds. */
-export const LATER = 'passkey_later';
-export const LATER_MS = 30 * 86_400_000;
+export const DECLINED_COOKIE = 'passkey_later';
+export const DECLINED_COOKIE_MS = 30 * 86_400_000;
 
 /** The key in `ctx.state` of whether, as the browser says, the login was with a passkey of another device. */
-export const FROM_ELSEWHERE = 'passkeyFromElsewhere';
+export const FROM_OTHER_DEVICE = 'passkeyFromElsewhere';
 
 /** Returns an `AfterLogin` that runs another one first and then, if the login goes on, may offer a passkey. */
-export function offerAfterLogin(deps: EnrollmentDependencies, otherwise: AfterLogin): AfterLogin {
+export function offerAfterLogin(deps: EnrollmentDependencies, inner: AfterLogin): AfterLogin {
   return async (ctx, request, login) => {
-    const after = await otherwise(ctx, request, login);
-    if (typeof after !== 'object' || !('login' in after) || request.offer?.isAnswered === true) return after;
-    const isLocal = ctx.state[FROM_ELSEWHERE] === true;
-    if (ctx.cookies.get(LATER) !== undefined || !(await mayEnroll(deps, after.login, isLocal))) return after;
-    return { offer: { login: after.login, isAnswered: false, ...(isLocal && { isLocal }) } };
+    const outcome = await inner(ctx, request, login);
+    if (typeof outcome !== 'object' || !('login' in outcome) || request.offer?.isAnswered === true)
+      return outcome;
+    const isLocal = ctx.state[FROM_OTHER_DEVICE] === true;
+    if (ctx.cookies.get(DECLINED_COOKIE) !== undefined || !(await mayEnroll(deps, outcome.login, isLocal)))
+      return outcome;
+    return { offer: { login: outcome.login, isAnswered: false, ...(isLocal && { isLocal }) } };
   };
 }
 
@@ -45,14 +47,14 @@ export async function mayEnroll(
   isLocal: boolean,
 ): Promise<boolean> {
   const connection = await deps.config.connection(name);
-  const offered = connection && passkeyOptions(connection);
-  if (offered === undefined) return false;
+  const options = connection && passkeyOptions(connection);
+  if (options === undefined) return false;
   const passkeys = await deps.store.collection('passkeys').findBy('user', userId);
   if (isLocal)
     return (
-      offered.local_enrollment_enabled !== false && amr.includes('pop') && passkeys.length < MOST_PASSKEYS
+      options.local_enrollment_enabled !== false && amr.includes('pop') && passkeys.length < MOST_PASSKEYS
     );
-  if (!amr.includes('pwd') || offered.progressive_enrollment_enabled === false) return false;
+  if (!amr.includes('pwd') || options.progressive_enrollment_enabled === false) return false;
   return passkeys.length === 0 && (amr.includes('mfa') || !(await hasSecondFactor(deps, userId)));
 }
 
@@ -64,10 +66,10 @@ async function hasSecondFactor(
   { store, users, secondFactor }: EnrollmentDependencies,
   userId: string,
 ): Promise<boolean> {
-  const [user, kept] = await Promise.all([
+  const [user, authenticators] = await Promise.all([
     users.get(userId),
     store.collection('authenticators').findBy('user', userId),
   ]);
-  if (kept.some(({ active }) => active)) return true;
+  if (authenticators.some(({ active }) => active)) return true;
   return user !== undefined && (await secondFactor.enrolledFactors(user)).length > 0;
 }

@@ -1,6 +1,7 @@
 // Passkeys (WebAuthn): login and sign-up at database connections.
 import { feature } from '../../engine/feature.ts';
 import type { Limits } from '../../records/limits.ts';
+import { passkeyEnrollmentPages } from './enrollment-page.ts';
 import { type PasskeyGrantDependencies, passkeyGrant } from './grant.ts';
 import { type PasskeyPagesDependencies, passkeyPages } from './hosted.ts';
 import { type PasskeyRoutesDependencies, passkeyRoutes } from './routes.ts';
@@ -30,7 +31,7 @@ export const passkeys = feature<
   limits,
   events,
   grants: [passkeyGrant],
-  routes: { ...passkeyRoutes, ...passkeyPages },
+  routes: { ...passkeyRoutes, ...passkeyPages, ...passkeyEnrollmentPages },
   pages: ['login/passkey'],
   collections: ['passkeys'],
 });

@@ -17,10 +17,11 @@ import { signUpRefusal } from '../../users/signup.ts';
 import type { Users } from '../../users/users.ts';
 import { readAssertion, readRegistration, verifyRegistration } from '../../webauthn/ceremonies.ts';
 import { relyingPartyFor } from '../../webauthn/relying-party.ts';
-import { askNewToVerify, type VerificationDependencies } from '../database/verification-link.ts';
-import { keepPasskey, type PasskeyDependencies, passkeyRegistration, usePasskey } from './passkeys.ts';
+import { askNewUserToVerify, type VerificationDependencies } from '../database/verification-link.ts';
+import type { ProvedUser } from '../strategy.ts';
+import { type PasskeyDependencies, passkeyRegistration, storePasskey, verifyPasskey } from './passkeys.ts';
 import { PASSKEY_GRANT, passkeyConnection } from './routes.ts';
-import { calledAs, endSession, type PasskeySession, type SessionDependencies } from './session.ts';
+import { displayNameOf, type PasskeySession, type SessionDependencies, takeSession } from './session.ts';
 
 export interface PasskeyGrantDependencies
   extends PasskeyDependencies,
@@ -50,100 +51,106 @@ export const passkeyGrant: GrantDeclaration<PasskeyGrantDependencies> = {
   events: { failure: 'fepk' },
   authenticate: async (deps, request) => {
     const { clientId, params } = request;
-    const answered = requiredField(params, 'authn_response');
-    const ended = await endSession(deps, requiredField(params, 'auth_session'), clientId);
-    if (ended === undefined) throw new AuthError(403, 'invalid_grant', 'Invalid or expired auth_session.');
-    const { session, challenge } = ended;
+    const response = requiredField(params, 'authn_response');
+    const ceremony = await takeSession(deps, requiredField(params, 'auth_session'), clientId);
+    if (ceremony === undefined) throw new AuthError(403, 'invalid_grant', 'Invalid or expired auth_session.');
+    const { session, challenge } = ceremony;
     if (session.owner !== undefined) throw invalidPasskey();
     if (params.realm !== undefined && params.realm !== session.connection) throw invalidPasskey();
     // Passkeys may have been switched off for the connection since the ceremony began.
     const connection = await passkeyConnection(deps.config, clientId, session.connection);
     const { newUser, at } = session;
-    const proved =
+    const user =
       newUser === undefined
-        ? await logIn(deps, request, { answered, challenge, connection, at })
-        : await signUp(deps, request, { answered, challenge, connection, at, newUser });
-    return { login: { ...proved, connection: connection.name, ip: request.ip, ...provedNow(deps) } };
+        ? await logIn(deps, request, { response, challenge, connection, at })
+        : await signUp(deps, request, { response, challenge, connection, at, newUser });
+    return {
+      login: { ...user, connection: connection.name, ip: request.ip, ...passkeyAuthentication(deps) },
+    };
   },
 };
 
 /** Returns the authentication methods and the time of a login with a passkey. */
-export function provedNow({
+export function passkeyAuthentication({
   wallClock,
 }: Pick<PasskeyDependencies, 'wallClock'>): Pick<Login, 'amr' | 'authTime'> {
   return { amr: PASSKEY_AMR, authTime: epochSeconds(wallClock) };
 }
 
-interface Answered {
+interface CeremonyResponse {
   /** The authenticator's response, JSON. */
-  answered: string;
+  response: string;
   challenge: string;
   connection: Connection;
   /** @see PasskeySession.at */
   at: string | undefined;
 }
 
-type Proved = Pick<Login, 'userId' | 'credentialVersion'>;
-
 async function logIn(
   deps: PasskeyGrantDependencies,
   { clientId }: GrantRequest,
-  { answered, challenge, connection, at }: Answered,
-): Promise<Proved> {
-  const assertion = readAssertion(answered);
+  { response, challenge, connection, at }: CeremonyResponse,
+): Promise<ProvedUser> {
+  const assertion = readAssertion(response);
   const client = await deps.config.client(clientId);
   if (assertion === undefined || client === undefined) throw invalidPasskey();
-  const used = await usePasskey(deps, relyingPartyFor(deps, client, at), assertion, challenge);
-  if (used === undefined || used.passkey.connection !== connection.name) throw invalidPasskey();
-  return { userId: used.user.id, credentialVersion: used.credentialVersion };
+  const verified = await verifyPasskey(deps, relyingPartyFor(deps, client, at), assertion, challenge);
+  if (verified === undefined || verified.passkey.connection !== connection.name) throw invalidPasskey();
+  return { userId: verified.user.id, credentialVersion: verified.credentialVersion };
 }
 
 async function signUp(
   deps: PasskeyGrantDependencies,
   { clientId, ctx }: GrantRequest,
-  { answered, challenge, connection, at, newUser }: Answered & Required<Pick<PasskeySession, 'newUser'>>,
-): Promise<Proved> {
-  const registration = readRegistration(answered);
+  {
+    response,
+    challenge,
+    connection,
+    at,
+    newUser,
+  }: CeremonyResponse & Required<Pick<PasskeySession, 'newUser'>>,
+): Promise<ProvedUser> {
+  const registration = readRegistration(response);
   const client = await deps.config.client(clientId);
   if (registration === undefined || client === undefined) throw invalidPasskey();
   const { handle, profile, ...typed } = newUser;
-  const asked = passkeyRegistration(challenge, handle, calledAs(typed));
+  const expected = passkeyRegistration(challenge, handle, displayNameOf(typed));
   const party = relyingPartyFor(deps, client, at);
-  const credential = await verifyRegistration(party, registration, asked);
+  const credential = await verifyRegistration(party, registration, expected);
   if (credential === undefined) throw invalidPasskey();
-  const seen = {
+  const details = {
     client_id: clientId,
     connection: connection.name,
-    user_name: typed.email ?? calledAs(typed),
+    user_name: typed.email ?? displayNameOf(typed),
     ip: ctx.ip,
   };
   const refuse = (description: string) => {
-    deps.events.record({ ...seen, type: 'fs', description });
+    deps.events.record({ ...details, type: 'fs', description });
     return new AuthError(400, 'invalid_request', 'Invalid sign up');
   };
   // The connection's rules may have changed since the ceremony began.
   const refusal = signUpRefusal(connection, typed);
   if (refusal !== undefined) throw refuse(refusal.reason);
-  const made = await deps.users.create({
+  const result = await deps.users.create({
     identity: identityOfNew(connection, typed),
     profile,
     asker: askerOf(ctx, clientId, typed),
   });
-  if (!('user' in made)) throw refuse('taken');
-  const { user } = made;
+  if (!('user' in result)) throw refuse('taken');
+  const { user } = result;
   const owner = {
     user_id: user.id,
     connection: connection.name,
     userAgent: ctx.get('User-Agent'),
-    registration: asked,
+    registration: expected,
     party,
   };
-  if (!(await keepPasskey(deps, credential, owner))) {
+  if (!(await storePasskey(deps, credential, owner))) {
     await deps.users.remove(user.id);
     throw refuse('the credential is somebody’s already');
   }
-  deps.events.record({ ...seen, type: 'ss', user_id: user.id });
-  await askNewToVerify(deps, { user, connection, client, languages: languagesOf(ctx), ip: ctx.ip });
+  deps.events.record({ ...details, type: 'ss', user_id: user.id });
+  await askNewUserToVerify(deps, { user, connection, client, languages: languagesOf(ctx), ip: ctx.ip });
   // The version of a new user: if a password is set meanwhile, the login ends.
   return { userId: user.id, credentialVersion: FIRST_VERSION };
 }

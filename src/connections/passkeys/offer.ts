@@ -37,9 +37,9 @@ export async function offerPasskey(
   { pending }: RequestPage,
   connection: Connection,
 ): Promise<PasskeyOffer | undefined> {
-  const offered = passkeyOptions(connection);
-  if (offered === undefined) return undefined;
-  const { challenge_ui: shown = 'both' } = offered;
+  const passkeySettings = passkeyOptions(connection);
+  if (passkeySettings === undefined) return undefined;
+  const { challenge_ui: ui = 'both' } = passkeySettings;
   const at = customOrigin(ctx, deps);
   const { authSession, challenge } = await beginSession(deps, {
     clientId: pending.clientId,
@@ -52,8 +52,8 @@ export async function offerPasskey(
       action: stepPath(pending, PASSKEY_STEP),
       options: JSON.stringify(requestOptions(ownRelyingParty(deps, at), challenge, PASSKEY_VERIFICATION)),
       session: authSession,
-      autofill: shown !== 'button',
-      button: shown !== 'autofill',
+      autofill: ui !== 'button',
+      button: ui !== 'autofill',
     },
   };
 }

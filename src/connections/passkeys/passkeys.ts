@@ -27,7 +27,7 @@ export interface PasskeyDependencies {
 /** User verification is always required: it is what makes a passkey two factors. */
 export const PASSKEY_VERIFICATION = 'required';
 
-const idOf = (credentialId: string) => sha256(`passkey\n${credentialId}`);
+const recordId = (credentialId: string) => sha256(`passkey\n${credentialId}`);
 
 /**
  * Returns the registration of a passkey.
@@ -63,7 +63,7 @@ const LONGEST_USER_AGENT = 500;
 export const MOST_PASSKEYS = 20;
 
 /** Stores a verified passkey for a user. @returns false if the credential is already registered, or the user has too many. */
-export async function keepPasskey(
+export async function storePasskey(
   { store, wallClock }: Pick<PasskeyDependencies, 'store' | 'wallClock'>,
   credential: WebAuthnCredential,
   { user_id, connection, userAgent, registration, party, name }: PasskeyOwner,
@@ -73,7 +73,7 @@ export async function keepPasskey(
   try {
     const insert = {
       ...credential,
-      id: idOf(credential.credential_id),
+      id: recordId(credential.credential_id),
       user_id,
       relying_party_id: party.id,
       user_handle: registration.user.handle,
@@ -83,8 +83,8 @@ export async function keepPasskey(
       created_at,
     };
     return await writeInTurn(store, `passkeys of ${user_id}`, async () => {
-      const own = await store.collection('passkeys').findBy('user', user_id);
-      return own.length >= MOST_PASSKEYS ? undefined : [{ collection: 'passkeys', insert }];
+      const owned = await store.collection('passkeys').findBy('user', user_id);
+      return owned.length >= MOST_PASSKEYS ? undefined : [{ collection: 'passkeys', insert }];
     });
   } catch (thrown) {
     if (thrown instanceof UniqueKeyError) return false;
@@ -93,11 +93,11 @@ export async function keepPasskey(
 }
 
 /** Removes a passkey. */
-export async function endPasskey(
+export async function deletePasskey(
   { store }: Pick<PasskeyDependencies, 'store'>,
   { credential_id }: Pick<WebAuthnCredential, 'credential_id'>,
 ): Promise<void> {
-  await store.collection('passkeys').delete(idOf(credential_id));
+  await store.collection('passkeys').delete(recordId(credential_id));
 }
 
 /**
@@ -105,31 +105,31 @@ export async function endPasskey(
  * times at once, one use succeeds.
  * @returns the user, the passkey, and the credential version; undefined if the assertion is not valid.
  */
-export async function usePasskey(
+export async function verifyPasskey(
   deps: PasskeyDependencies,
   party: RelyingParty,
-  answered: AssertionAnswer,
+  assertion: AssertionAnswer,
   challenge: string,
 ): Promise<{ user: User; passkey: Frozen<PasskeyRecord>; credentialVersion: number } | undefined> {
   const passkeys = deps.store.collection('passkeys');
-  const found = await passkeys.get(idOf(answered.id));
+  const found = await passkeys.get(recordId(assertion.id));
   if (found === undefined) return undefined;
   // The user is identified by the credential alone, so the user handle must match (WebAuthn Level 3 §7.2, step 6). Records of
   // older releases have none.
   const { user_handle: handle } = found;
-  if (handle !== undefined && answered.response.userHandle !== handle) return undefined;
+  if (handle !== undefined && assertion.response.userHandle !== handle) return undefined;
   // The version is read before the assertion is verified: a password that is set meanwhile ends the login.
   const [user, credentialVersion] = await Promise.all([
     deps.users.get(found.user_id),
     deps.users.credentialVersion(found.user_id),
   ]);
-  const asserted = await verifyAssertion(party, answered, found, {
+  const result = await verifyAssertion(party, assertion, found, {
     challenge,
     userVerification: PASSKEY_VERIFICATION,
   });
-  if (user === undefined || asserted?.isUserVerified !== true) return undefined;
+  if (user === undefined || result?.isUserVerified !== true) return undefined;
   const last_used_at = new Date(deps.wallClock()).toISOString();
-  const { signCount: sign_count, backedUp: backed_up } = asserted;
+  const { signCount: sign_count, backedUp: backed_up } = result;
   const isNext = await updateWithResult(passkeys, found.id, (current) =>
     isNextCount(current.sign_count, sign_count)
       ? { result: true, next: { ...current, sign_count, backed_up, last_used_at } }

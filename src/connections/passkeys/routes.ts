@@ -15,7 +15,7 @@ import { customOrigin, relyingPartyFor } from '../../webauthn/relying-party.ts';
 import { databaseFor } from '../database/connection.ts';
 import { signUpFields } from '../database/signup.ts';
 import { PASSKEY_VERIFICATION, passkeyRegistration } from './passkeys.ts';
-import { beginSession, calledAs, type SessionDependencies } from './session.ts';
+import { beginSession, displayNameOf, type SessionDependencies } from './session.ts';
 
 /** The grant type that completes a ceremony begun here. */
 export const PASSKEY_GRANT = 'urn:okta:params:oauth:grant-type:webauthn';
@@ -27,16 +27,16 @@ export interface PasskeyRoutesDependencies extends SessionDependencies {
   authenticateClient(ctx: Context): Promise<string>;
 }
 
-const where = {
+const requestFields = {
   ...CLIENT_FIELDS,
   realm: optional('The name of a database connection; by default the connection of the application.'),
   organization: optional('The organization that the login is for; it is checked when the grant is used.'),
 };
-const challengeBody = z.object(where);
+const challengeBody = z.object(requestFields);
 const { email, username, phone_number, name, given_name, family_name, nickname, picture, user_metadata } =
   signUpFields;
 const registerBody = z.object({
-  ...where,
+  ...requestFields,
   user_profile: z.object({ email, username, phone_number, name, given_name, family_name, nickname, picture }),
   user_metadata,
 });
@@ -73,7 +73,7 @@ async function beginLogin(
   ctx: Context,
   { realm }: z.output<typeof challengeBody>,
 ): Promise<void> {
-  const { client, connection } = await askedOf(deps, ctx, realm);
+  const { client, connection } = await authenticateRequest(deps, ctx, realm);
   const { client_id: clientId } = client;
   const at = customOrigin(ctx, deps);
   const { authSession, challenge } = await beginSession(deps, { clientId, connection: connection.name, at });
@@ -87,14 +87,14 @@ async function beginSignUp(
   ctx: Context,
   { realm, user_profile, user_metadata: metadata }: z.output<typeof registerBody>,
 ): Promise<void> {
-  const { client, connection } = await askedOf(deps, ctx, realm);
-  const { email: address, username: called, phone_number: phone, ...said } = user_profile;
-  const typed = { email: address, username: called, phone_number: phone };
+  const { client, connection } = await authenticateRequest(deps, ctx, realm);
+  const { email: address, username: newUsername, phone_number: phone, ...claims } = user_profile;
+  const typed = { email: address, username: newUsername, phone_number: phone };
   const refusal = signUpRefusal(connection, typed);
-  if (refusal !== undefined) throw refused(refusal);
+  if (refusal !== undefined) throw signUpFault(refusal);
   // A random handle, as the account does not exist yet (WebAuthn Level 3 §14.6.1).
   const handle = deps.random(32).toString('base64url');
-  const profile = definedOf({ ...said, user_metadata: metadata });
+  const profile = definedOf({ ...claims, user_metadata: metadata });
   const at = customOrigin(ctx, deps);
   const { authSession, challenge } = await beginSession(deps, {
     clientId: client.client_id,
@@ -102,7 +102,7 @@ async function beginSignUp(
     at,
     newUser: { ...typed, handle, profile },
   });
-  const registration = passkeyRegistration(challenge, handle, calledAs(typed));
+  const registration = passkeyRegistration(challenge, handle, displayNameOf(typed));
   const options = creationOptions(relyingPartyFor(deps, client, at), registration);
   ctx.body = { auth_session: authSession, authn_params_public_key: options };
 }
@@ -112,12 +112,12 @@ function definedOf(profile: { [Name in keyof Profile]?: Profile[Name] | undefine
 }
 
 /** Returns the error of a refused sign-up. Only the grant, after the ceremony, refuses an address that is taken. */
-function refused({ reason }: SignUpRefusal): AuthError {
+function signUpFault({ reason }: SignUpRefusal): AuthError {
   return new AuthError(400, 'invalid_request', `Invalid sign up: ${reason}`);
 }
 
 /** Authenticates the application and returns it with the connection that it names. @throws AuthError 400, 401 or 403. */
-async function askedOf(
+async function authenticateRequest(
   deps: PasskeyRoutesDependencies,
   ctx: Context,
   realm: string | undefined,

@@ -27,7 +27,7 @@ export interface SessionDependencies {
 }
 
 const PURPOSE = 'passkey';
-const SECONDS = 300;
+const SESSION_SECONDS = 300;
 
 /** Begins a ceremony. @returns `auth_session`, and the challenge for the authenticator. */
 export async function beginSession(
@@ -39,7 +39,7 @@ export async function beginSession(
     // A ceremony replaces the one that the same request's page, or the same login, began before.
     subject: session.request ?? session.owner?.login ?? random(16).toString('base64url'),
     userId: session.owner?.userId,
-    ttlSeconds: SECONDS,
+    ttlSeconds: SESSION_SECONDS,
     data: { session },
   });
   return { authSession: secret, challenge: challengeOf(secret) };
@@ -49,7 +49,7 @@ export async function beginSession(
  * Takes a ceremony, exactly once even if it is used several times at once.
  * @returns undefined if it was used, has expired, is unknown, or is another application's.
  */
-export async function endSession(
+export async function takeSession(
   { challenges }: Pick<SessionDependencies, 'challenges'>,
   authSession: string,
   clientId: string,
@@ -65,6 +65,6 @@ function challengeOf(authSession: string): string {
 }
 
 /** Returns the name that an authenticator shows for a new user. */
-export function calledAs({ username, email, phone_number: phone }: TypedAddresses): string {
+export function displayNameOf({ username, email, phone_number: phone }: TypedAddresses): string {
   return username ?? email ?? phone ?? '';
 }

@@ -12,12 +12,8 @@ export const email = passwordlessStrategy({
   message: 'passwordless_email',
   sendsLinks: true,
   normalize: normalizeEmail,
-  invalid: (given) =>
-    new AuthError(
-      400,
-      'bad.email',
-      `error in email - email format validation failed: ${given.slice(0, 100)}`,
-    ),
-  sent: (address) => ({ email: address, email_verified: false }),
+  invalid: (text) =>
+    new AuthError(400, 'bad.email', `error in email - email format validation failed: ${text.slice(0, 100)}`),
+  startResponse: (address) => ({ email: address, email_verified: false }),
   wrong: 'Wrong email or verification code.',
 });

@@ -81,13 +81,13 @@ export interface LinkParameters {
  */
 export function linkParameters(fields: Fields, error: string): LinkParameters {
   const params: LinkParameters = {};
-  for (const [name, given] of Object.entries(fields)) {
-    if (RESERVED.has(name) || given === undefined || given === null || given === '') continue;
-    const isPlain = typeof given === 'number' || typeof given === 'boolean';
-    const value = isPlain && !STANDARD.has(name) ? String(given) : given;
+  for (const [name, input] of Object.entries(fields)) {
+    if (RESERVED.has(name) || input === undefined || input === null || input === '') continue;
+    const isPlain = typeof input === 'number' || typeof input === 'boolean';
+    const value = isPlain && !STANDARD.has(name) ? String(input) : input;
     if (typeof value !== 'string' || value.length > LONGEST_VALUE) {
-      const which = name.slice(0, 100);
-      throw new AuthError(400, error, `error in ${which} - must be a string of at most 2048 characters`);
+      const parameter = name.slice(0, 100);
+      throw new AuthError(400, error, `error in ${parameter} - must be a string of at most 2048 characters`);
     }
     Object.defineProperty(params, name, { value, enumerable: true });
   }
@@ -119,16 +119,16 @@ export function checkRedirectUri(client: Client, { redirect_uri: redirectUri }: 
  */
 export function checkResponseType(client: Client, params: LinkParameters): void {
   const types = (params.response_type ?? '').split(' ');
-  const may = (grant: string) => client.grant_types?.includes(grant) === true;
+  const mayUse = (grant: string) => client.grant_types?.includes(grant) === true;
   if (types.includes('code')) {
-    if (!may('authorization_code')) throw badLink('the application may not use codes');
+    if (!mayUse('authorization_code')) throw badLink('the application may not use codes');
     // RFC 9700 §2.1.1: public clients need PKCE.
     if (authenticationMethod(client) === 'none' && params.code_challenge === undefined) {
       throw badLink('a code for an application without a secret needs code_challenge');
     }
   }
   const isImplicit = types.some((type) => type === 'token' || type === 'id_token');
-  if (isImplicit && !may('implicit')) {
+  if (isImplicit && !mayUse('implicit')) {
     throw badLink('the application may not get tokens at its callback: it needs code_challenge');
   }
 }

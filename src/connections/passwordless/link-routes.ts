@@ -48,9 +48,9 @@ async function readLink(deps: LinkDependencies, fields: Fields): Promise<Link> {
   const connection = await passwordlessConnection(deps.config, clientId, name);
   const params = linkParameters(fields, 'invalid_request');
   checkRedirectUri(client, params);
-  const given = textField(fields, connection.strategy.kind, FIELD_ERRORS) ?? '';
+  const typedAddress = textField(fields, connection.strategy.kind, FIELD_ERRORS) ?? '';
   const secret = requiredField(fields, 'verification_code', FIELD_ERRORS);
-  return { client, connection, address: connection.strategy.normalize(given), secret, params };
+  return { client, connection, address: connection.strategy.normalize(typedAddress), secret, params };
 }
 
 /** `GET /passwordless/verify_redirect`: follows an expected link; otherwise shows a page that asks for confirmation. */
@@ -58,9 +58,9 @@ export async function handleLink(deps: LinkDependencies, ctx: Context): Promise<
   const link = await readLink(deps, ctx.query);
   const { client, connection, address, secret } = link;
   const subject = subjectOf(client.client_id, connection.record, address ?? '');
-  const of = { client, purpose: PURPOSE, subject, secret };
+  const followedLink = { client, purpose: PURPOSE, subject, secret };
 
-  if (await isExpected(ctx, deps.challenges, of)) {
+  if (await isExpected(ctx, deps.challenges, followedLink)) {
     return follow(deps, ctx, link);
   }
   const { client_id: _, ...fields } = textsOf(ctx.query);
@@ -79,7 +79,7 @@ export async function handleLink(deps: LinkDependencies, ctx: Context): Promise<
 }
 
 /** `POST /passwordless/verify_redirect`: follows a link that the user has confirmed. */
-export async function handleConfirmed(deps: LinkDependencies, ctx: Context): Promise<void> {
+export async function handleConfirmation(deps: LinkDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);
   await follow(deps, ctx, await readLink(deps, bodyObject(ctx, FIELD_ERRORS)));
 }
@@ -102,8 +102,8 @@ async function follow(
   } catch (thrown) {
     if (!(thrown instanceof AuthError)) throw thrown;
     const { error, error_description } = thrown;
-    const told = error === 'invalid_grant' ? 'unauthorized' : error;
+    const code = error === 'invalid_grant' ? 'unauthorized' : error;
     const request = { ...withDefaults(client, params), client_id: client.client_id };
-    await deps.refuse(ctx, request, { error: told, error_description });
+    await deps.refuse(ctx, request, { error: code, error_description });
   }
 }

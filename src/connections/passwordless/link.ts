@@ -41,10 +41,10 @@ export function linkTo(
  */
 export function withDefaults(client: Client, params: LinkParameters): LinkParameters {
   const [callback] = client.callbacks;
-  const may = (grant: string) => client.grant_types?.includes(grant) === true;
-  const redeems = params.code_challenge !== undefined || authenticationMethod(client) !== 'none';
+  const mayUse = (grant: string) => client.grant_types?.includes(grant) === true;
+  const canRedeem = params.code_challenge !== undefined || authenticationMethod(client) !== 'none';
   return {
-    response_type: redeems && may('authorization_code') ? 'code' : 'token',
+    response_type: canRedeem && mayUse('authorization_code') ? 'code' : 'token',
     ...(callback === undefined ? {} : { redirect_uri: callback }),
     ...params,
   };
@@ -89,8 +89,9 @@ export async function isExpected(
   // Fetch Metadata §2.1: not as an image, and not in a frame.
   if (ctx.method !== 'GET' || !['', 'document'].includes(ctx.get('Sec-Fetch-Dest'))) return false;
   const browser = browserOf(ctx);
-  const [own = ''] = callerKeys({ ip: ctx.ip, browser });
-  if (browser !== undefined && (await challenges.requestedBy(purpose, subject, own)).length > 0) return true;
+  const [browserKey = ''] = callerKeys({ ip: ctx.ip, browser });
+  if (browser !== undefined && (await challenges.requestedBy(purpose, subject, browserKey)).length > 0)
+    return true;
   const referrer = URL.parse(ctx.get('Referer'))?.origin ?? '';
   if (isTicket(secret) || !isOriginOf(client, referrer)) return false;
   const [address = ''] = callerKeys({ ip: ctx.ip });

@@ -101,16 +101,16 @@ function sendOf(send: string | undefined): StartRequest['send'] {
 
 function readAuthParams(value: unknown): LinkParameters {
   // A form cannot contain objects; there the value is JSON text.
-  const given = typeof value === 'string' && value.startsWith('{') ? parseObject(value) : value;
-  if (given === undefined) return {};
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+  const parsed = typeof value === 'string' && value.startsWith('{') ? parseObject(value) : value;
+  if (parsed === undefined) return {};
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
     throw new AuthError(
       400,
       'bad.authParams',
-      `error in authParams - invalid type: ${typeOf(given)} (expected object)`,
+      `error in authParams - invalid type: ${typeOf(parsed)} (expected object)`,
     );
   }
-  return linkParameters(given as Fields, 'bad.authParams');
+  return linkParameters(parsed as Fields, 'bad.authParams');
 }
 
 function parseObject(text: string): unknown {

@@ -1,6 +1,7 @@
 // The routes of the passwordless endpoints (docs/wire/passwordless.md).
 import { createHmac } from 'node:crypto';
 import type { Context } from 'koa';
+import { grantTypeOf } from '../../engine/tokens.ts';
 import { bodyObject, requiredField, textsOf } from '../../http/body-fields.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
@@ -9,9 +10,10 @@ import type { Client } from '../../records/collections.ts';
 import type { Store } from '../../store/contract.ts';
 import { sharedSecret } from '../../store/shared-secret.ts';
 import { type PasswordlessConnection, passwordlessConnection } from './connection.ts';
+import { OTP_GRANT } from './grant.ts';
 import { LINK_PATH, linkTo, startingBrowser, withDefaults } from './link.ts';
 import { checkRedirectUri, checkResponseType, linkParameters, linkQuery } from './link-request.ts';
-import { handleConfirmed, handleLink, type LinkDependencies } from './link-routes.ts';
+import { handleConfirmation, handleLink, type LinkDependencies } from './link-routes.ts';
 import { clientOfOwnPage, type OwnPageDependencies } from './own-page.ts';
 import {
   FIELD_ERRORS,
@@ -77,7 +79,7 @@ export const passwordlessRoutes: RouteDeclarations<PasswordlessDependencies> = {
     },
     handle: handleLink,
   },
-  [`POST ${LINK_PATH}` as const]: { ...link, handle: handleConfirmed },
+  [`POST ${LINK_PATH}` as const]: { ...link, handle: handleConfirmation },
 };
 
 async function handleStart(deps: PasswordlessDependencies, ctx: Context): Promise<void> {
@@ -85,8 +87,8 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context): Promis
   if (fields.client_id === undefined && ctx.get('Authorization') === '') {
     throw FIELD_ERRORS.missing('client_id');
   }
-  const ofOwnPage = await clientOfOwnPage(deps, ctx, fields);
-  const client = ofOwnPage ?? (await authenticated(deps, ctx));
+  const pageClient = await clientOfOwnPage(deps, ctx, fields);
+  const client = pageClient ?? (await authenticateApplication(deps, ctx));
   await deps.rateLimits.takeFrom(ctx, 'passwordlessStart');
   const request = readStart(fields);
   const connection = await passwordlessConnection(deps.config, client.client_id, request.connection);
@@ -95,7 +97,7 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context): Promis
   const params = link ? linkParametersOf(connection, request) : request.authParams;
   if (link || params.redirect_uri !== undefined) checkRedirectUri(client, params);
   // The authorization request of a customized login page was checked when it came in.
-  if (link && ofOwnPage === undefined) checkResponseType(client, withDefaults(client, params));
+  if (link && pageClient === undefined) checkResponseType(client, withDefaults(client, params));
   const { organization } = params;
   await start(deps, ctx, {
     client,
@@ -113,7 +115,7 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context): Promis
   const _id = pseudonym.slice(0, 24);
   ctx.set('Cache-Control', 'no-store');
   const language = ctx.get('X-Request-Language') || undefined;
-  ctx.body = { _id, ...connection.strategy.sent(address, language) };
+  ctx.body = { _id, ...connection.strategy.startResponse(address, language) };
 }
 
 /** Returns a link's parameters; those of the request override those of the connection. @throws AuthError 400 */
@@ -121,17 +123,17 @@ function linkParametersOf({ authParams = {} }: PasswordlessConnection, request: 
   return linkParameters({ ...authParams, ...request.authParams }, 'bad.authParams');
 }
 
-async function authenticated(deps: PasswordlessDependencies, ctx: Context): Promise<Client> {
+async function authenticateApplication(deps: PasswordlessDependencies, ctx: Context): Promise<Client> {
   const client = await deps.config.client(await deps.authenticateClient(ctx));
   if (client === undefined) throw new AuthError(401, 'invalid_client', 'Unauthorized');
   return client;
 }
 
 function addressOf({ strategy }: PasswordlessConnection, request: StartRequest): string {
-  const given = request[strategy.kind];
-  if (given === undefined) throw FIELD_ERRORS.missing(strategy.kind);
-  const address = strategy.normalize(given);
-  if (address === undefined) throw strategy.invalid(given);
+  const typedAddress = request[strategy.kind];
+  if (typedAddress === undefined) throw FIELD_ERRORS.missing(strategy.kind);
+  const address = strategy.normalize(typedAddress);
+  if (address === undefined) throw strategy.invalid(typedAddress);
   return address;
 }
 
@@ -150,7 +152,7 @@ async function handleVerify(deps: PasswordlessDependencies, ctx: Context): Promi
       username: requiredField(texts, 'username'),
       password: requiredField(texts, 'password'),
     };
-    const grantType = `http://${deps.config.settings().vendor_host}/oauth/grant-type/passwordless/otp`;
+    const grantType = grantTypeOf(OTP_GRANT, deps.config.settings().vendor_host);
     return deps.tokenEndpoint(ctx, {
       ...rest,
       grant_type: grantType,
@@ -166,8 +168,8 @@ async function handleVerify(deps: PasswordlessDependencies, ctx: Context): Promi
     client.client_id,
     requiredField(texts, 'connection'),
   );
-  const given = requiredField(texts, connection.strategy.kind);
-  const address = connection.strategy.normalize(given);
+  const typedAddress = requiredField(texts, connection.strategy.kind);
+  const address = connection.strategy.normalize(typedAddress);
   const secret = requiredField(texts, 'verification_code');
   const caller = { ip: ctx.ip, ...startingBrowser(ctx, { ...deps, client }) };
   await check(deps, { clientId: client.client_id, connection, address, secret, caller });

@@ -26,7 +26,7 @@ import type { PasswordlessStrategy } from './strategy.ts';
 export const SESSION_PURPOSE = 'database_code';
 
 /** The data stored with an `auth_session`. */
-export interface KeptSession {
+export interface StoredSession {
   clientId: string;
   /** The connection's name. */
   connection: string;
@@ -40,26 +40,26 @@ export interface KeptSession {
 
 /** For each kind of address: the strategy that sends codes, and the member of a user that a code verifies. */
 const BY_KIND = {
-  email: { by: email, verified: 'email_verified' },
-  phone_number: { by: sms, verified: 'phone_verified' },
+  email: { strategy: email, verifiedMember: 'email_verified' },
+  phone_number: { strategy: sms, verifiedMember: 'phone_verified' },
 } as const;
 
 /** Returns the member of a user that says whether an address of a kind is verified. */
-export const verifiedBy = (kind: CodeKind) => BY_KIND[kind].verified;
+export const verifiedMemberOf = (kind: CodeKind) => BY_KIND[kind].verifiedMember;
 
 /** Returns the strategy that sends codes to addresses of a kind. */
-export const strategyFor = (kind: CodeKind): PasswordlessStrategy => BY_KIND[kind].by;
+export const strategyFor = (kind: CodeKind): PasswordlessStrategy => BY_KIND[kind].strategy;
 
 /**
  * Returns whether a user has proved that an address is theirs. A stranger may have created an account with an unverified
  * address; if its owner could log in there by a code, the stranger could still log in by the password.
  */
 export function isProvedOwner(user: User, kind: CodeKind, address: string): boolean {
-  return user[kind] === address && user[BY_KIND[kind].verified] === true;
+  return user[kind] === address && user[BY_KIND[kind].verifiedMember] === true;
 }
 
 /** Returns whether a code may create a user, who has no password and only this address. */
-export function mayMakeUsers(connection: Connection, kind: CodeKind, address: string): boolean {
+export function mayCreateUser(connection: Connection, kind: CodeKind, address: string): boolean {
   return signUpRefusal(connection, { [kind]: address }) === undefined;
 }
 
@@ -83,7 +83,7 @@ export async function codeConnection(
 }
 
 /** The credentials: the ticket, and the code that was sent. */
-interface Given {
+interface CodeCredentials {
   session: string;
   code: string;
   mayCreate: boolean;
@@ -103,7 +103,7 @@ const sessionCode = (kind: CodeKind) =>
     {
       what: 'code',
       isGuessable: () => true,
-      find: ({ users }, { connection, identifier: address }: Proof<Given>) =>
+      find: ({ users }, { connection, identifier: address }: Proof<CodeCredentials>) =>
         users.idByAddress({ connection: connection.name, kind, address }),
       read: async ({ users }, _proof, userId) => {
         // The version is read first. A password reset may mark the number as unverified, and raises the version in the same
@@ -122,8 +122,8 @@ const sessionCode = (kind: CodeKind) =>
             ? { userId: user.id, credentialVersion: version }
             : undefined;
         // The connection's rules may have changed since the code was requested.
-        if (!credentials.mayCreate || !mayMakeUsers(connection, kind, address)) return undefined;
-        return makeUser(deps, kind, proof);
+        if (!credentials.mayCreate || !mayCreateUser(connection, kind, address)) return undefined;
+        return createUser(deps, kind, proof);
       },
       failure: () => ({ type: 'fp' }),
       wrong: strategyFor(kind).wrong,
@@ -132,28 +132,28 @@ const sessionCode = (kind: CodeKind) =>
 
 const CODES = { email: sessionCode('email'), phone_number: sessionCode('phone_number') };
 
-async function makeUser(
+async function createUser(
   { users, events }: ProofDependencies,
   kind: CodeKind,
-  { identifier: address, connection, clientId, caller, asker }: Proof<Given>,
+  { identifier: address, connection, clientId, caller, asker }: Proof<CodeCredentials>,
 ) {
-  const made = await users.create({
+  const result = await users.create({
     identity: identityOfNew(connection, { [kind]: address }),
-    profile: { [BY_KIND[kind].verified]: true },
+    profile: { [BY_KIND[kind].verifiedMember]: true },
     asker,
   });
-  if (!('user' in made)) return undefined;
-  const at = { client_id: clientId, connection: connection.name, user_name: address, ip: caller.ip };
-  events.record({ ...at, type: 'ss', user_id: made.user.id });
-  return { userId: made.user.id, credentialVersion: FIRST_VERSION };
+  if (!('user' in result)) return undefined;
+  const details = { client_id: clientId, connection: connection.name, user_name: address, ip: caller.ip };
+  events.record({ ...details, type: 'ss', user_id: result.user.id });
+  return { userId: result.user.id, credentialVersion: FIRST_VERSION };
 }
 
 /** A code, with the ticket that it is valid with. */
-interface GivenCode extends Pick<Proof<Given>, 'clientId' | 'caller'> {
+interface CodeSubmission extends Pick<Proof<CodeCredentials>, 'clientId' | 'caller'> {
   session: string;
   code: string;
   /** Returns the facts for the tenant's own code, if a user is created. @param typed the address that the code proves. */
-  askedBy(typed: Partial<Record<CodeKind, string>>): Asker;
+  askerFor(typed: Partial<Record<CodeKind, string>>): Asker;
 }
 
 /**
@@ -162,22 +162,22 @@ interface GivenCode extends Pick<Proof<Given>, 'clientId' | 'caller'> {
  */
 export async function proveSession(
   deps: ProofDependencies & { config: Config },
-  { clientId, session, code, caller, askedBy }: GivenCode,
+  { clientId, session, code, caller, askerFor }: CodeSubmission,
 ): Promise<Login> {
-  const found = await deps.challenges.find(SESSION_PURPOSE, session);
-  const kept = found?.data as KeptSession | undefined;
-  const kind = kept?.kind ?? 'email';
-  if (kept === undefined || kept.clientId !== clientId) throw strategyFor(kind).wrong();
+  const challenge = await deps.challenges.find(SESSION_PURPOSE, session);
+  const stored = challenge?.data as StoredSession | undefined;
+  const kind = stored?.kind ?? 'email';
+  if (stored === undefined || stored.clientId !== clientId) throw strategyFor(kind).wrong();
   // Codes may have been switched off for the connection since this one was sent.
-  const connection = await codeConnection(deps.config, clientId, { realm: kept.connection, kind });
-  const { address: identifier, mayCreate } = kept;
+  const connection = await codeConnection(deps.config, clientId, { realm: stored.connection, kind });
+  const { address: identifier, mayCreate } = stored;
   return CODES[kind].prove(deps, {
     clientId,
     connection,
     identifier,
     credentials: { session, code, mayCreate },
     caller,
-    asker: askedBy({ [kind]: identifier }),
+    asker: askerFor({ [kind]: identifier }),
   });
 }
 
@@ -191,7 +191,7 @@ export async function redeemSession(
     session: requiredField(params, 'auth_session'),
     code: requiredField(params, 'otp'),
     caller: { ip, browser },
-    askedBy: (typed) => askerOf(ctx, clientId, typed),
+    askerFor: (typed) => askerOf(ctx, clientId, typed),
   });
 }
 

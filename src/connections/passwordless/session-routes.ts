@@ -14,9 +14,9 @@ import { OTP_GRANT } from './grant.ts';
 import {
   codeConnection,
   isProvedOwner,
-  type KeptSession,
-  mayMakeUsers,
+  mayCreateUser,
   SESSION_PURPOSE,
+  type StoredSession,
   strategyFor,
 } from './session-code.ts';
 import { type StartDependencies, start } from './start.ts';
@@ -46,8 +46,8 @@ interface SessionDependencies extends StartDependencies {
 /** Seconds until another code can be requested. Pages count them down; the rate limit enforces them. */
 export const RESEND_SECONDS = 30;
 
-const DIGITS = 6;
-const SECONDS = 180;
+const CODE_DIGITS = 6;
+const CODE_SECONDS = 180;
 
 /** `POST /otp/challenge`: sends a code to a user, or to an address that may sign up. The response does not tell which. */
 export async function handleSession(
@@ -64,35 +64,41 @@ export async function handleSession(
     record,
     kind,
     address,
-    isAllowed: body.allow_signup === true,
+    allowsSignUp: body.allow_signup === true,
     caller: { ip: ctx.ip },
     languages: languagesOf(ctx),
   });
   ctx.body = { auth_session };
 }
 
-interface AskedSession extends Pick<Parameters<typeof start>[2], 'client' | 'caller' | 'languages'> {
+interface SessionRequest extends Pick<Parameters<typeof start>[2], 'client' | 'caller' | 'languages'> {
   record: Connection;
   kind: CodeKind;
   address: string;
   /** Whether the request allows the code to create a user; the connection must allow it, too. */
-  isAllowed: boolean;
+  allowsSignUp: boolean;
 }
 
 /** Sends a code. @returns the ticket that it is valid with. @throws AuthError as {@link start}. */
 export function beginSession(
   deps: StartDependencies,
   ctx: Context,
-  { client, record, kind, address, isAllowed, caller, languages }: AskedSession,
+  { client, record, kind, address, allowsSignUp, caller, languages }: SessionRequest,
 ): Promise<string | undefined> {
-  const mayCreate = isAllowed && mayMakeUsers(record, kind, address);
-  const data: KeptSession = { clientId: client.client_id, connection: record.name, kind, address, mayCreate };
-  const isFor = (user: User) => isProvedOwner(user, kind, address);
+  const mayCreate = allowsSignUp && mayCreateUser(record, kind, address);
+  const data: StoredSession = {
+    clientId: client.client_id,
+    connection: record.name,
+    kind,
+    address,
+    mayCreate,
+  };
+  const mayReceive = (user: User) => isProvedOwner(user, kind, address);
   return start(deps, ctx, {
     client,
-    connection: codesOf(record, kind, mayCreate),
+    connection: asPasswordless(record, kind, mayCreate),
     address,
-    session: { purpose: SESSION_PURPOSE, data: { ...data }, isFor },
+    session: { purpose: SESSION_PURPOSE, data: { ...data }, mayReceive },
     caller,
     languages,
   });
@@ -110,26 +116,30 @@ function addressOf({ email, phone_number: phone, delivery_method: method }: z.ou
     throw new AuthError(400, 'invalid_request', 'Codes by voice are not enabled for the connection.');
   const address = strategyFor(kind).normalize(phone ?? email ?? '');
   if (address !== undefined) return { kind, address };
-  throw new AuthError(400, 'invalid_request', MUST_BE[kind].said, {
-    extra: { validation_errors: [{ detail: MUST_BE[kind].detail, field: kind }] },
+  throw new AuthError(400, 'invalid_request', INVALID_ADDRESS[kind].message, {
+    extra: { validation_errors: [{ detail: INVALID_ADDRESS[kind].detail, field: kind }] },
   });
 }
 
-const MUST_BE = {
-  email: { said: 'email must be an e-mail address.', detail: 'Not an e-mail address.' },
+const INVALID_ADDRESS = {
+  email: { message: 'email must be an e-mail address.', detail: 'Not an e-mail address.' },
   phone_number: {
-    said: 'phone_number must be a phone number with its country code.',
+    message: 'phone_number must be a phone number with its country code.',
     detail: 'Not a phone number.',
   },
 };
 
 /** Returns a database connection in the form of a passwordless one, which sends its codes. */
-export function codesOf(record: Connection, kind: CodeKind, mayCreate: boolean): PasswordlessConnection {
+export function asPasswordless(
+  record: Connection,
+  kind: CodeKind,
+  mayCreate: boolean,
+): PasswordlessConnection {
   return {
     record,
     strategy: strategyFor(kind),
-    digits: DIGITS,
-    ttlSeconds: SECONDS,
+    digits: CODE_DIGITS,
+    ttlSeconds: CODE_SECONDS,
     disableSignup: !mayCreate,
   };
 }

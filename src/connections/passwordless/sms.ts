@@ -14,7 +14,7 @@ export const sms = passwordlessStrategy({
   sendsLinks: false,
   normalize: normalizePhone,
   invalid: () => new AuthError(400, 'bad.phone_number', 'String does not match pattern: ^\\+[0-9]{1,15}$'),
-  sent: (address, language) => ({
+  startResponse: (address, language) => ({
     phone_number: address,
     phone_verified: false,
     request_language: language ?? null,

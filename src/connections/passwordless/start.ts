@@ -30,7 +30,7 @@ export interface StartDependencies {
   events: Events;
 }
 
-interface Start {
+interface StartOptions {
   client: Client;
   connection: PasswordlessConnection;
   /** Normalized. */
@@ -41,40 +41,40 @@ interface Start {
    * For codes of a database: the code is valid only with a ticket, which {@link start} returns. `isFor` says whether a code is
    * sent to an existing user.
    */
-  session?: { purpose: string; data: Record<string, unknown>; isFor(user: User): boolean };
+  session?: { purpose: string; data: Record<string, unknown>; mayReceive(user: User): boolean };
   caller: Caller;
   organization?: Organization | undefined;
   languages: Languages;
 }
 
 /** A start, with the caller's `User-Agent`. */
-type Asked = Start & { userAgent: string };
+type StartWithUserAgent = StartOptions & { userAgent: string };
 
 /**
  * Creates and sends a code or link, which replaces the same caller's earlier one. Nothing is sent to an unknown address on a
  * connection without sign-up, to a user whom `session.isFor` excludes, or after strangers have used up their messages to the
  * address; the caller cannot see that.
- * @returns the ticket if there is a {@link Start.session}, even if nothing was sent.
+ * @returns the ticket if there is a {@link StartOptions.session}, even if nothing was sent.
  * @throws AuthError 429 if this caller has requested too many; 400 if the provider rejects the address, 503 if it cannot be
  *   reached. The code is not valid then.
  */
 export async function start(
   deps: StartDependencies,
   ctx: Context,
-  start: Start,
+  start: StartOptions,
 ): Promise<string | undefined> {
-  const request: Asked = { ...start, userAgent: ctx.get('User-Agent') };
+  const request: StartWithUserAgent = { ...start, userAgent: ctx.get('User-Agent') };
   const { client, connection, address, caller, session } = request;
   const { record, strategy, digits, ttlSeconds, disableSignup } = connection;
   const { kind } = strategy;
   const destination = `${strategy.name}\n${address}`;
   const user = await deps.users.findByAddress({ connection: record.name, kind, address });
-  const known = await deps.callers.recognize(user?.id, caller);
+  const knownCaller = await deps.callers.recognize(user?.id, caller);
   // Strangers are counted by IP address, because they can send a new browser cookie each time.
-  const own = known?.by === 'browser' ? known.key : addressKey(caller.ip);
-  await deps.rateLimits.take(ctx, 'passwordlessDestination', `${destination}\n${own}`);
-  const isOpen = await deps.rateLimits.spend('passwordlessDestination', destination);
-  const isRefused = !isOpen && known === undefined;
+  const callerKey = knownCaller?.by === 'browser' ? knownCaller.key : addressKey(caller.ip);
+  await deps.rateLimits.take(ctx, 'passwordlessDestination', `${destination}\n${callerKey}`);
+  const hasCapacity = await deps.rateLimits.spend('passwordlessDestination', destination);
+  const isRefused = !hasCapacity && knownCaller === undefined;
   const subject = subjectOf(client.client_id, record, address);
   const challenge: NewChallenge = {
     purpose: session?.purpose ?? PURPOSE,
@@ -86,36 +86,36 @@ export async function start(
     ttlSeconds,
     userId: user?.id,
   };
-  const issued = prepared(deps, request, { ...challenge, digits });
-  const isFor = user === undefined ? !disableSignup : session?.isFor(user) !== false;
-  if (isRefused) recordRefused(deps, request);
-  if (isRefused || !isFor) await sendNothing(deps, request, challenge, issued);
+  const prepared = prepareSecret(deps, request, { ...challenge, digits });
+  const maySend = user === undefined ? !disableSignup : session?.mayReceive(user) !== false;
+  if (isRefused) recordRefusal(deps, request);
+  if (isRefused || !maySend) await sendNothing(deps, request, challenge, prepared);
   else {
-    const outgoing = deps.messages.prepare(...message(request, issued.sent, user), {
-      ref: issued.ref,
+    const outgoing = deps.messages.prepare(...message(request, prepared.secretToSend, user), {
+      ref: prepared.ref,
       ttlSeconds,
     });
-    await issued.save([outgoing.write]);
+    await prepared.save([outgoing.write]);
     // In the background if waiting for the provider would reveal whether there is an account, or a known caller.
-    if (disableSignup || session !== undefined || !isOpen) outgoing.post();
+    if (disableSignup || session !== undefined || !hasCapacity) outgoing.post();
     else await sendNow(outgoing);
   }
-  return issued.ticket;
+  return prepared.ticket;
 }
 
-/** Prepares the code or the link's secret (`sent`), and the ticket of a {@link Start.session}. */
-function prepared(
+/** Prepares the code or the link's secret (`secretToSend`), and the ticket of a {@link StartOptions.session}. */
+function prepareSecret(
   { challenges }: StartDependencies,
-  { session, link }: Start,
+  { session, link }: StartOptions,
   challenge: NewChallenge & { digits: number },
-): Omit<PreparedChallenge, 'secret'> & { sent: string; ticket?: string } {
+): Omit<PreparedChallenge, 'secret'> & { secretToSend: string; ticket?: string } {
   if (session !== undefined) {
     const { secret, code, ...rest } = challenges.prepareWithCode(challenge);
-    return { ...rest, sent: code, ticket: secret };
+    return { ...rest, secretToSend: code, ticket: secret };
   }
   const { secret, ...rest } =
     link === undefined ? challenges.prepareCode(challenge) : challenges.prepareTicket(challenge);
-  return { ...rest, sent: secret };
+  return { ...rest, secretToSend: secret };
 }
 
 /** Waits until the provider has accepted a message. @throws AuthError 400 or 503, as {@link start}. */
@@ -130,9 +130,9 @@ async function sendNow(outgoing: PreparedMessage): Promise<void> {
 /** Sends nothing, but writes as much as if something were sent, so that neither time nor response reveals it. */
 async function sendNothing(
   { challenges, messages }: StartDependencies,
-  request: Asked,
+  request: StartWithUserAgent,
   challenge: NewChallenge,
-  { ticket, save }: ReturnType<typeof prepared>,
+  { ticket, save }: ReturnType<typeof prepareSecret>,
 ): Promise<void> {
   const outgoing = messages.decoy(...message(request, '', undefined));
   // The ticket is stored, because its absence would show in the time and the counting of a later try.
@@ -141,7 +141,10 @@ async function sendNothing(
 }
 
 /** Records that nothing was sent because too many messages were requested. */
-function recordRefused({ events }: StartDependencies, { client, connection, address, caller }: Start): void {
+function recordRefusal(
+  { events }: StartDependencies,
+  { client, connection, address, caller }: StartOptions,
+): void {
   events.record({
     type: 'fn',
     client_id: client.client_id,
@@ -156,12 +159,12 @@ function recordRefused({ events }: StartDependencies, { client, connection, addr
 const LONGEST_USER_AGENT = 512;
 
 function message(
-  { client, connection, address, link, organization, languages, caller, userAgent }: Asked,
+  { client, connection, address, link, organization, languages, caller, userAgent }: StartWithUserAgent,
   secret: string,
   user: User | undefined,
 ): [MessageKind, Notice] {
   const provider = smsProviderOf(connection.record.options);
-  const isTold = provider?.kind === 'gateway' && provider.forwardsRequest;
+  const forwardsUserAgent = provider?.kind === 'gateway' && provider.forwardsRequest;
   const notice = {
     to: address,
     application: client,
@@ -170,7 +173,7 @@ function message(
     user,
     languages,
     ip: caller.ip,
-    ...(isTold && { userAgent: userAgent.slice(0, LONGEST_USER_AGENT) }),
+    ...(forwardsUserAgent && { userAgent: userAgent.slice(0, LONGEST_USER_AGENT) }),
     ...(link === undefined ? { code: secret } : { url: link(secret) }),
   };
   return [connection.strategy.message, notice];

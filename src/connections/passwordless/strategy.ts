@@ -19,7 +19,7 @@ export function subjectOf(clientId: string, connection: { name: string }, addres
 }
 
 /** The properties of a passwordless strategy. */
-interface Traits {
+interface PasswordlessTraits {
   name: StrategyName;
   /** The kind of address, and the name of its field in requests. */
   kind: 'email' | 'phone_number';
@@ -33,15 +33,16 @@ interface Traits {
   /** Returns the form in which an address is stored and sent to; undefined if it is not valid. */
   normalize(text: string): string | undefined;
   /** Returns the error for an invalid address at /passwordless/start. */
-  invalid(given: string): AuthError;
+  invalid(text: string): AuthError;
   /** Returns the response of /passwordless/start. @param language of the request's `X-Request-Language`, if any. */
-  sent(address: string, language: string | undefined): object;
+  startResponse(address: string, language: string | undefined): object;
   /** The message for a wrong code. SDKs compare it. */
   wrong: string;
 }
 
 /** A passwordless strategy; its credentials are a code, or the secret of a link. */
-export type PasswordlessStrategy = StepStrategy<string> & Omit<Traits, 'wrong'> & { wrong(): AuthError };
+export type PasswordlessStrategy = StepStrategy<string> &
+  Omit<PasswordlessTraits, 'wrong'> & { wrong(): AuthError };
 
 /** Returns whether a strategy is a passwordless one. */
 export function isPasswordless(strategy: Strategy): strategy is PasswordlessStrategy {
@@ -52,7 +53,10 @@ export function isPasswordless(strategy: Strategy): strategy is PasswordlessStra
  * Returns a passwordless strategy. The identifier of a proof is the normalized address. The first login creates the user, with
  * the address verified. A code logs in exactly once, even if it is used several times at once.
  */
-export function passwordlessStrategy({ wrong: description, ...traits }: Traits): PasswordlessStrategy {
+export function passwordlessStrategy({
+  wrong: description,
+  ...traits
+}: PasswordlessTraits): PasswordlessStrategy {
   const { name, kind } = traits;
   const wrong = () => new AuthError(403, 'invalid_grant', description);
   const step = (connection: { name: string }) => `passwordless/${connection.name}`;
@@ -72,19 +76,24 @@ export function passwordlessStrategy({ wrong: description, ...traits }: Traits):
         ]);
         return { user, version, code };
       },
-      verify: (_deps, { proof, read: { code }, callerKey, use }) =>
-        code({ spend: use, askers: callerKeys(proof.caller), callerKey }),
-      userOf: async ({ users, events }, proof, { user: seen, version }) => {
+      verify: (_deps, { proof, read: { code }, callerKey, isLogin }) =>
+        code({ spend: isLogin, askers: callerKeys(proof.caller), callerKey }),
+      userOf: async ({ users, events }, proof, { user: readUser, version }) => {
         const { clientId, connection, identifier: address, caller, asker } = proof;
         const { disable_signup } = passwordlessOptions(connection);
         // A user who was removed since the code was sent is not created again if sign-up is disabled.
         const identity = { connection: connection.name, provider: name, kind, address };
         const mayCreate = !disable_signup;
-        const proved = await users.whoProved({ ...identity, mayCreate, lookup: { user: seen }, asker });
-        if (proved === undefined) return undefined;
-        const { user, isNew } = proved;
-        const at = { client_id: clientId, connection: connection.name, user_name: address, ip: caller.ip };
-        if (isNew) events.record({ ...at, type: 'ss', user_id: user.id });
+        const result = await users.whoProved({ ...identity, mayCreate, lookup: { user: readUser }, asker });
+        if (result === undefined) return undefined;
+        const { user, isNew } = result;
+        const details = {
+          client_id: clientId,
+          connection: connection.name,
+          user_name: address,
+          ip: caller.ip,
+        };
+        if (isNew) events.record({ ...details, type: 'ss', user_id: user.id });
         return { userId: user.id, credentialVersion: version };
       },
       failure: () => ({ type: 'fp' }),

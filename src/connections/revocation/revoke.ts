@@ -63,22 +63,23 @@ export async function revokeGlobally(deps: RevocationDependencies, ctx: Context)
   const jwt = /^Bearer ([^\s]+)$/i.exec(ctx.get('Authorization'))?.[1];
   const issuer = await verifiedIssuer(deps, connection, jwt);
   if (connection === undefined || jwt === undefined) throw UNAUTHORIZED();
-  const read = revocationBody.safeParse(bodyOf(ctx));
-  if (!read.success) throw new AuthError(400, 'invalid_request', 'The sub_id is none that is known.');
+  const parsed = revocationBody.safeParse(bodyOf(ctx));
+  if (!parsed.success) throw new AuthError(400, 'invalid_request', 'The sub_id is none that is known.');
   // The JWT does not name the user: if it could be used twice, it would end the sessions of any user. The signature is left
   // out of the comparison, because some algorithms allow several signatures of the same content.
-  const signed = jwt.slice(0, jwt.lastIndexOf('.'));
-  const forgotten = epochSeconds(wallClock) + FRESH + 2 * TOLERANCE;
-  if (!(await recordUse(store, ['revocation', connection.name, signed], forgotten))) throw UNAUTHORIZED();
-  const userIds = await usersOf(deps, connection, issuer, read.data.sub_id);
-  const about = { connection: connection.name, ip: ctx.ip };
+  const signedPart = jwt.slice(0, jwt.lastIndexOf('.'));
+  const rememberedUntil = epochSeconds(wallClock) + FRESH + 2 * TOLERANCE;
+  if (!(await recordUse(store, ['revocation', connection.name, signedPart], rememberedUntil)))
+    throw UNAUTHORIZED();
+  const userIds = await usersOf(deps, connection, issuer, parsed.data.sub_id);
+  const details = { connection: connection.name, ip: ctx.ip };
   if (userIds.length === 0) {
-    events.record({ type: 'universal_logout_failed', ...about, description: 'There is no such user.' });
+    events.record({ type: 'universal_logout_failed', ...details, description: 'There is no such user.' });
     throw new AuthError(404, 'not_found', 'There is no such user.');
   }
   for (const userId of userIds) {
     await sessions.endAllOf(userId, { reason: 'session-revoked', refreshTokens: true });
-    events.record({ type: 'universal_logout_succeeded', ...about, user_id: userId });
+    events.record({ type: 'universal_logout_succeeded', ...details, user_id: userId });
   }
 }
 
@@ -90,7 +91,7 @@ async function verifiedIssuer(
   connection: Connection | undefined,
   jwt: string | undefined,
 ): Promise<string> {
-  const expected = connection && expectedOf(connection);
+  const expected = connection && expectedClaims(connection);
   if (connection === undefined || expected === undefined || jwt === undefined) throw UNAUTHORIZED();
   const { issuer, subject } = expected;
   const key: JWTVerifyGetKey = async (header, token) => {
@@ -127,7 +128,7 @@ const settings = z.object({
  * Returns the issuer and subject that a connection's JWTs must have: those that its options name, which must be both or
  * none; or else the provider's domain as the issuer, for strategies whose provider uses that.
  */
-function expectedOf({
+function expectedClaims({
   strategy,
   options,
 }: Connection): { issuer: string; subject: string | undefined } | undefined {
@@ -160,8 +161,10 @@ async function usersOf(
   }
   if (id.format === 'iss_sub' && id.iss !== issuer) return [];
   const sub = id.format === 'iss_sub' ? id.sub : id.id;
-  const all = store.collection('identities');
+  const identityRecords = store.collection('identities');
   // For connections whose user identifiers are unique within the connection only, the stored identifier has its name first.
-  const found = (await all.get(identityId(name, `${name}|${sub}`))) ?? (await all.get(identityId(name, sub)));
+  const found =
+    (await identityRecords.get(identityId(name, `${name}|${sub}`))) ??
+    (await identityRecords.get(identityId(name, sub)));
   return found === undefined ? [] : [found.user_id];
 }

@@ -75,7 +75,9 @@ function checkConditions(assertion: Element, { audience, clock }: ExpectedAssert
   // Every restriction must be met; each is met by any one of its audiences (Core §2.5.1.4).
   const isForUs =
     restrictions.length > 0 &&
-    restrictions.every((one) => children(one, 'Audience').some((named) => textOf(named).trim() === audience));
+    restrictions.every((one) =>
+      children(one, 'Audience').some((element) => textOf(element).trim() === audience),
+    );
   if (!isForUs) throw badMessage('The assertion is for another audience.');
   const isKnown = elementsOf(conditions).every(
     ({ namespaceURI, localName }) =>
@@ -131,11 +133,12 @@ function checkBearer(confirmation: Element, expected: ExpectedAssertion): void {
 }
 
 /** Whether a Recipient is our URL. A connection in its query must be this one. */
-function isRecipient(given: string | undefined, { recipient, connection }: ExpectedAssertion): boolean {
-  const [to, we] = [URL.parse(given ?? ''), new URL(recipient)];
-  if (to === null || to.origin !== we.origin || to.pathname !== we.pathname) return false;
-  const named = to.searchParams.get('connection');
-  return named === null || named === connection;
+function isRecipient(value: string | undefined, { recipient, connection }: ExpectedAssertion): boolean {
+  const [received, ours] = [URL.parse(value ?? ''), new URL(recipient)];
+  if (received === null || received.origin !== ours.origin || received.pathname !== ours.pathname)
+    return false;
+  const connectionName = received.searchParams.get('connection');
+  return connectionName === null || connectionName === connection;
 }
 
 function nameIdOf(subject: Element): AssertionContents['nameId'] {

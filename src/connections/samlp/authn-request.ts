@@ -37,19 +37,21 @@ export async function authnRedirect(
   const signer = options.signSAMLRequest ? await signerOf(deps, request.connection, options) : undefined;
   const isPost = options.protocolBinding === BINDING.post;
   // In a form, and in a query that is not compressed, the signature is inside the message; else it is a query parameter.
-  const isInside = isPost || !options.deflate;
-  const sent =
-    signer !== undefined && isInside ? await signElement(markup, id, signer).catch(unsignable) : markup;
+  const isEnveloped = isPost || !options.deflate;
+  const signedMarkup =
+    signer !== undefined && isEnveloped
+      ? await signElement(markup, id, signer).catch(throwUnsignable)
+      : markup;
   if (isPost) {
-    const message = Buffer.from(sent).toString('base64');
+    const message = Buffer.from(signedMarkup).toString('base64');
     return { action: location, fields: { SAMLRequest: message, RelayState: request.state } };
   }
-  const message = { kind: 'request', markup: sent, relayState: request.state, location } as const;
-  return { url: await redirectAddress(message, isInside ? undefined : signer, options.deflate) };
+  const message = { kind: 'request', markup: signedMarkup, relayState: request.state, location } as const;
+  return { url: await redirectAddress(message, isEnveloped ? undefined : signer, options.deflate) };
 }
 
 /** Turns an exception of signing into an error of the template, unless it is an error of the key. */
-function unsignable(thrown: unknown): never {
+function throwUnsignable(thrown: unknown): never {
   if (thrown instanceof AuthError) throw thrown;
   throw upstreamFault('invalid_request', 'The requestTemplate makes no request that can be signed.', thrown);
 }
@@ -69,11 +71,11 @@ function parametersOf(
   { options }: SamlProvider,
   { params, additional }: UpstreamRequest,
 ): Record<string, string> {
-  const given: Readonly<Record<string, string | undefined>> = { ...additional, ...params };
+  const requestParameters: Readonly<Record<string, string | undefined>> = { ...additional, ...params };
   return Object.fromEntries(
-    Object.entries(options.upstream_params).flatMap(([name, to]) => {
-      const isAllowed = !RESERVED.has(name) && (!('alias' in to) || mayForward(to.alias));
-      const value = 'alias' in to ? given[to.alias] : to.value;
+    Object.entries(options.upstream_params).flatMap(([name, setting]) => {
+      const isAllowed = !RESERVED.has(name) && (!('alias' in setting) || mayForward(setting.alias));
+      const value = 'alias' in setting ? requestParameters[setting.alias] : setting.value;
       return isAllowed && value !== undefined ? [[name, value] as const] : [];
     }),
   );
@@ -85,7 +87,7 @@ function authnRequest(
   { connection, nonce, params }: UpstreamRequest,
   parameters: Readonly<Record<string, string>>,
 ): string {
-  const known = {
+  const values = {
     ID: requestId(nonce),
     IssueInstant: instantOf(epochSeconds(deps.wallClock)),
     Issuer: entityId(deps, connection, options),
@@ -96,9 +98,9 @@ function authnRequest(
     ForceAuthn: String(asksForLogin(params.prompt) || params.max_age !== undefined),
   };
   if (options.requestTemplate !== undefined) {
-    return fromTemplate(options.requestTemplate, { ...parameters, Connection: connection.name, ...known });
+    return fromTemplate(options.requestTemplate, { ...parameters, Connection: connection.name, ...values });
   }
-  const { Issuer, ForceAuthn, ...attributes } = known;
+  const { Issuer, ForceAuthn, ...attributes } = values;
   return xml(
     'samlp:AuthnRequest',
     {
@@ -118,18 +120,18 @@ function authnRequest(
  * an application's request cannot add elements.
  * @throws AuthError by {@link upstreamFault} if the result is not XML.
  */
-function fromTemplate(template: string, known: Readonly<Record<string, string>>): string {
-  const both = (['AssertionConsumerServiceURL', 'Destination'] as const)
-    .map((name) => `${name}="${escapeXml(known[name] ?? '')}"`)
+function fromTemplate(template: string, values: Readonly<Record<string, string>>): string {
+  const addressAttributes = (['AssertionConsumerServiceURL', 'Destination'] as const)
+    .map((name) => `${name}="${escapeXml(values[name] ?? '')}"`)
     .join(' ');
-  const filled = template.trim().replaceAll(/@@([\w.]{1,100})@@/g, (_all, name: string) => {
-    if (name === 'AssertServiceURLAndDestination') return both;
-    return Object.hasOwn(known, name) ? escapeXml(known[name] ?? '') : '';
+  const request = template.trim().replaceAll(/@@([\w.]{1,100})@@/g, (_all, name: string) => {
+    if (name === 'AssertServiceURLAndDestination') return addressAttributes;
+    return Object.hasOwn(values, name) ? escapeXml(values[name] ?? '') : '';
   });
   try {
-    parseXml(filled);
+    parseXml(request);
   } catch (thrown) {
     throw upstreamFault('invalid_request', 'The requestTemplate of the connection makes no XML.', thrown);
   }
-  return filled;
+  return request;
 }

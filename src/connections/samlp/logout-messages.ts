@@ -1,6 +1,5 @@
-// Single logout messages from identity providers (SAML Profiles §4.4): finds the connection of a message, ends the sessions that
-// a LogoutRequest names, and answers it.
-import type { Element } from '@xmldom/xmldom';
+// Single logout messages from identity providers (SAML Profiles §4.4): ends the sessions that a LogoutRequest names, and
+// answers it.
 import type { Context } from 'koa';
 import type { Sessions } from '../../engine/sessions.ts';
 import type { UserSession } from '../../engine/user-session.ts';
@@ -8,29 +7,26 @@ import { AuthError } from '../../http/errors.ts';
 import type { Views } from '../../pages/views.ts';
 import type { Challenges } from '../../protection/challenges.ts';
 import type { Connection } from '../../records/collections.ts';
+import { identityId } from '../../records/identities.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
-import {
-  type ReceivedMessage,
-  sendByPost,
-  sendByRedirect,
-  verifyMessage,
-} from '../../saml-messages/bindings.ts';
+import { type ReceivedMessage, sendByPost, sendByRedirect } from '../../saml-messages/bindings.ts';
 import {
   type LogoutRequest,
   readLogoutRequest,
   readLogoutResponse,
 } from '../../saml-messages/logout-messages.ts';
-import { issuerOf, newId, refuseReplay } from '../../saml-messages/message.ts';
+import { newId, refuseReplay } from '../../saml-messages/message.ts';
 import { STATUS } from '../../saml-messages/names.ts';
 import { signElement } from '../../saml-messages/signature.ts';
 import { statusResponse } from '../../saml-messages/status-response.ts';
-import { badMessage, parseXml } from '../../saml-messages/xml.ts';
+import { badMessage } from '../../saml-messages/xml.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Users } from '../../users/users.ts';
-import { openedSession } from '../provider-session.ts';
+import { openSession } from '../provider-session.ts';
 import type { UpstreamDependencies } from '../redirect.ts';
 import { logoutId } from './logout.ts';
-import { isSaml, providerOf, type SamlProvider } from './provider.ts';
+import { providerOf } from './provider.ts';
+import { senderOf, type VerifiedMessage } from './sender.ts';
 import { entityId, logoutUrl, signerOf } from './service-provider.ts';
 
 export interface UpstreamLogoutDependencies extends UpstreamDependencies {
@@ -41,13 +37,6 @@ export interface UpstreamLogoutDependencies extends UpstreamDependencies {
   views: Views;
   /** URL of our signed-out page. */
   signedOutPage: string;
-}
-
-/** A message with a verified signature, and the connection whose provider sent it. */
-interface VerifiedMessage {
-  connection: Connection;
-  provider: SamlProvider;
-  root: Element;
 }
 
 /** A LogoutRequest that is answered when the applications of its session have been logged out. */
@@ -62,32 +51,6 @@ const PURPOSE = 'saml_upstream_logout';
 /** Seconds. */
 const TTL = 900;
 
-/**
- * Verifies a message and finds the connection whose provider signed it.
- * @param first the name of the connection that is tried first, because several may have the same provider.
- * @throws AuthError 400 if it is not signed by the provider of any connection.
- */
-async function senderOf(
-  deps: UpstreamLogoutDependencies,
-  received: ReceivedMessage,
-  first: string | undefined,
-): Promise<VerifiedMessage> {
-  const issuer = issuerOf(parseXml(received.bytes));
-  const connections = (await deps.config.connections())
-    .filter(isSaml)
-    .sort((a, b) => Number(b.name === first) - Number(a.name === first));
-  for (const connection of connections) {
-    try {
-      const provider = await providerOf(deps, connection);
-      if (provider.signOut === undefined || (provider.issuer ?? issuer) !== issuer) continue;
-      return { connection, provider, root: verifyMessage(received, provider.verifier) };
-    } catch (thrown) {
-      if (!(thrown instanceof AuthError)) throw thrown;
-    }
-  }
-  throw badMessage('The SAML message is of no identity provider that is known here, or is not signed by it.');
-}
-
 const expectation = (deps: UpstreamLogoutDependencies) => ({
   destination: logoutUrl(deps.baseUrl),
   destinationRequired: true,
@@ -99,7 +62,7 @@ const expectation = (deps: UpstreamLogoutDependencies) => ({
  * has ended already, and `state` is accepted only once.
  * @returns the path and query that the browser is sent to.
  */
-export async function takeLogoutAnswer(
+export async function handleLogoutResponse(
   deps: UpstreamLogoutDependencies,
   ctx: Context,
   received: ReceivedMessage,
@@ -122,7 +85,7 @@ export async function takeLogoutAnswer(
  * user that the request is about.
  * @throws AuthError 400 if it is not valid.
  */
-export async function takeLogoutRequest(
+export async function handleLogoutRequest(
   deps: UpstreamLogoutDependencies,
   ctx: Context,
   received: ReceivedMessage,
@@ -133,23 +96,23 @@ export async function takeLogoutRequest(
   const request = readLogoutRequest(root, expectation(deps));
   await refuseReplay(deps.store, deps.clock, connection.id, request.id);
   const { relayState, binding } = received;
-  const answered = { connection: connection.name, requestId: request.id, binding, relayState };
+  const pendingAnswer = { connection: connection.name, requestId: request.id, binding, relayState };
   if (session === undefined || !(await isNamed(deps, connection, session, request))) {
-    await endElsewhere(deps, ctx, connection, request);
-    return sendAnswer(deps, ctx, message, answered);
+    await endNamedSessions(deps, ctx, connection, request);
+    return sendAnswer(deps, ctx, message, pendingAnswer);
   }
   recordLogout(deps, ctx, connection, session.userId);
   const { secret } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
     subject: newId(deps.random),
     ttlSeconds: TTL,
-    data: { ...answered },
+    data: { ...pendingAnswer },
   });
   const returnTo = `${logoutUrl(deps.baseUrl)}/answer?state=${secret}`;
   deps.sessions.forget(ctx);
-  const to = await deps.sessions.end(session.sid, { reason: 'idp-logout', browser: { returnTo } });
+  const next = await deps.sessions.end(session.sid, { reason: 'idp-logout', browser: { returnTo } });
   ctx.set('Cache-Control', 'no-store');
-  ctx.redirect(to ?? returnTo);
+  ctx.redirect(next ?? returnTo);
 }
 
 /**
@@ -172,8 +135,8 @@ async function providerSessionOf(
   { name }: Connection,
   { userId, providerSession }: Pick<UserSession, 'userId' | 'providerSession'>,
 ): Promise<Readonly<Record<string, string>>> {
-  const own = await openedSession(deps, name, providerSession);
-  if (own !== undefined) return own;
+  const session = await openSession(deps, name, providerSession);
+  if (session !== undefined) return session;
   const identity = (await deps.users.identitiesOf(userId)).find(({ connection }) => connection === name);
   return identity?.upstream?.logout ?? {};
 }
@@ -182,27 +145,27 @@ async function providerSessionOf(
  * Ends the sessions of the user whose id is the request's NameID, in every browser: all of them, or those of the SessionIndexes
  * that the request has (SAML Core §3.7.3.2).
  */
-async function endElsewhere(
+async function endNamedSessions(
   deps: UpstreamLogoutDependencies,
   ctx: Context,
   connection: Connection,
   { nameId, sessionIndexes }: LogoutRequest,
 ): Promise<void> {
-  const id = `${connection.name}|${connection.name}|${nameId}`;
+  const id = identityId(connection.name, `${connection.name}|${nameId}`);
   const userId = (await deps.store.collection('identities').get(id))?.user_id;
   if (userId === undefined) return;
   if (sessionIndexes.length === 0) {
     await deps.sessions.endAllOf(userId, { reason: 'idp-logout', refreshTokens: false });
     return recordLogout(deps, ctx, connection, userId);
   }
-  const named: string[] = [];
+  const sids: string[] = [];
   for (const session of await deps.sessions.of(userId)) {
     if (session.connection !== connection.name) continue;
     const { name_id, session_index = '' } = await providerSessionOf(deps, connection, session);
-    if (name_id === nameId && sessionIndexes.includes(session_index)) named.push(session.sid);
+    if (name_id === nameId && sessionIndexes.includes(session_index)) sids.push(session.sid);
   }
-  await Promise.all(named.map((sid) => deps.sessions.end(sid, { reason: 'idp-logout' })));
-  if (named.length > 0) recordLogout(deps, ctx, connection, userId);
+  await Promise.all(sids.map((sid) => deps.sessions.end(sid, { reason: 'idp-logout' })));
+  if (sids.length > 0) recordLogout(deps, ctx, connection, userId);
 }
 
 function recordLogout(
@@ -222,12 +185,12 @@ export async function finishLogout(
   state: string,
 ): Promise<void> {
   const verifiedChallenge = await deps.challenges.spendTicket<PendingAnswer>(PURPOSE, state);
-  const answered = verifiedChallenge?.data;
-  const connection = answered && (await deps.config.connection(answered.connection));
-  if (answered === undefined || connection === undefined) {
+  const pendingAnswer = verifiedChallenge?.data;
+  const connection = pendingAnswer && (await deps.config.connection(pendingAnswer.connection));
+  if (pendingAnswer === undefined || connection === undefined) {
     throw badMessage('This logout has expired or is already done.');
   }
-  await sendAnswer(deps, ctx, { connection, provider: await providerOf(deps, connection) }, answered);
+  await sendAnswer(deps, ctx, { connection, provider: await providerOf(deps, connection) }, pendingAnswer);
 }
 
 /** Sends the LogoutResponse by the binding of the request. */

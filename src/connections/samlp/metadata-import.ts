@@ -25,6 +25,16 @@ export interface ProviderMetadata {
   signingCert: string[];
 }
 
+/** The metadata that connections name by its URL. */
+export interface SamlMetadata {
+  /**
+   * Returns the metadata at a URL, fetched at most once an hour.
+   * @param options those of the connection. The cache's key is this object, which is another one after each change.
+   * @throws AuthError by `upstreamFault` if it cannot be fetched, 400 if it is not metadata.
+   */
+  of(options: object, url: string): Promise<ProviderMetadata>;
+}
+
 const LIMITS = { ...LARGE, bytes: 1024 * 1024 };
 
 /** Reads metadata. @param text XML. @throws AuthError 400 if it does not describe exactly one identity provider. */

@@ -8,13 +8,13 @@ import {
   decryptionKeys,
   entityId,
   logoutUrl,
-  type OwnDependencies,
+  type ServiceProviderDependencies,
   signingKeys,
 } from './service-provider.ts';
 
 /** Returns the metadata document, with the current and next signing certificates and the encryption certificate. */
 export async function serviceProviderMetadata(
-  deps: OwnDependencies,
+  deps: ServiceProviderDependencies,
   connection: Connection,
 ): Promise<string> {
   const options = samlpOptions(connection);

@@ -7,7 +7,7 @@ import type { AssertionContents } from './assertion.ts';
 const NAME_IDENTIFIER = `${CLAIMS}nameidentifier`;
 
 /** The attributes that may have the user's id, in order of preference. */
-const IDS = [NAME_IDENTIFIER, `${CLAIMS}upn`, `${CLAIMS}name`];
+const ID_ATTRIBUTES = [NAME_IDENTIFIER, `${CLAIMS}upn`, `${CLAIMS}name`];
 
 /** The attributes that claims of the profile are read from: the names that most providers use. */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
@@ -26,15 +26,19 @@ export function identityOf(
   { user_id_attribute, fieldsMap }: SamlpOptions,
   { attributes, nameId, sessionIndex, authenticatedAt }: AssertionContents,
 ): UpstreamIdentity {
-  const given = new Map(attributes);
+  const available = new Map(attributes);
   // A transient NameID differs at each login (Core §8.3.8).
   const isLasting = nameId !== undefined && nameId.format !== NAME_ID.transient;
-  if (isLasting) given.set(NAME_IDENTIFIER, [nameId.value]);
+  if (isLasting) available.set(NAME_IDENTIFIER, [nameId.value]);
   const first = (names: readonly string[]) =>
-    names.map((name) => given.get(name)).find((one) => one !== undefined);
+    names.map((name) => available.get(name)).find((one) => one !== undefined);
   const { user_id: mappedId, ...mappings } = fieldsMap;
-  const isNamed = user_id_attribute !== undefined && user_id_attribute !== '';
-  const ids = isNamed ? [user_id_attribute] : mappedId === undefined ? IDS : [mappedId].flat();
+  const hasIdAttribute = user_id_attribute !== undefined && user_id_attribute !== '';
+  const ids = hasIdAttribute
+    ? [user_id_attribute]
+    : mappedId === undefined
+      ? ID_ATTRIBUTES
+      : [mappedId].flat();
   const id = first(ids)?.[0];
   if (id === undefined) {
     throw upstreamFault(
@@ -42,14 +46,14 @@ export function identityOf(
       'The assertion of the identity provider names no user by a lasting id.',
     );
   }
-  const named = Object.entries({ ...FIELDS, ...mappings }).flatMap(([field, names]) => {
+  const fields = Object.entries({ ...FIELDS, ...mappings }).flatMap(([field, names]) => {
     const values = first([names].flat());
     return values === undefined ? [] : [[field, single(values)] as const];
   });
-  const all = [...given].map(([name, values]) => [name, single(values)] as const);
+  const unmapped = [...available].map(([name, values]) => [name, single(values)] as const);
   return {
     id,
-    profile: Object.fromEntries([...all, ...named]),
+    profile: Object.fromEntries([...unmapped, ...fields]),
     ...(authenticatedAt !== undefined && { authenticatedAt }),
     ...(nameId && { grant: { logout: logoutOf(nameId, sessionIndex) } }),
   };

@@ -1,12 +1,12 @@
 // A SAML identity provider, as described by a connection's options or by its metadata.
 import type { KeyObject } from 'node:crypto';
-import { OutboundError } from '../../http/outbound-error.ts';
 import type { Connection } from '../../records/collections.ts';
 import { strategyRecord } from '../../records/connections.ts';
 import { rsaPublicKey } from '../../records/samlp.ts';
 import { certificateTexts, type SamlpOptions, samlpOptionsSchema } from '../../records/samlp-connection.ts';
 import type { Verifier } from '../../saml-messages/signature.ts';
 import { type UpstreamDependencies, upstreamFault } from '../redirect.ts';
+import { fetchMetadata } from './metadata-fetch.ts';
 import { type ProviderMetadata, readMetadata } from './metadata-import.ts';
 
 export interface SamlProvider {
@@ -22,19 +22,6 @@ export interface SamlProvider {
   verifier: Verifier;
 }
 
-/**
- * How long fetched metadata is used before it is fetched again, milliseconds. Providers publish a new key for longer than this
- * before they sign with it.
- */
-const FRESH = 3_600_000;
-/** How long it is used if the provider does not answer, milliseconds. */
-const STALE = 86_400_000;
-/** Bytes. */
-const LARGEST_METADATA = 1024 * 1024;
-
-/** Cache of fetched metadata. The key is the object of a connection's options, which is another one after each change. */
-const fetched = new WeakMap<object, { at: number; metadata: Promise<ProviderMetadata> }>();
-
 /** Whether a connection's provider is a SAML identity provider. */
 export function isSaml({ strategy }: Pick<Connection, 'strategy'>): boolean {
   return strategyRecord(strategy)?.options === samlpOptionsSchema;
@@ -47,7 +34,7 @@ export function samlpOptions({ options }: Pick<Connection, 'options'>): SamlpOpt
 
 /** Returns the provider of a connection. @throws AuthError by {@link upstreamFault} if its metadata or options are incomplete. */
 export async function providerOf(
-  deps: Pick<UpstreamDependencies, 'fetch' | 'clock'>,
+  deps: Pick<UpstreamDependencies, 'samlMetadata'>,
   connection: Pick<Connection, 'options'>,
 ): Promise<SamlProvider> {
   const options = samlpOptions(connection);
@@ -57,8 +44,8 @@ export async function providerOf(
     metadata?.signInEndpoint ?? options.signInEndpoint ?? (ping && `${withoutSlash(ping)}/idp/SSO.saml2`);
   const signOut =
     metadata?.signOutEndpoint ?? options.signOutEndpoint ?? (ping && `${withoutSlash(ping)}/idp/SLO.saml2`);
-  const given = metadata?.signingCert ?? options.signingCert ?? options.cert;
-  if (signIn === undefined || given === undefined) {
+  const certificates = metadata?.signingCert ?? options.signingCert ?? options.cert;
+  if (signIn === undefined || certificates === undefined) {
     throw upstreamFault('invalid_request', 'The connection has no signInEndpoint or no signingCert.');
   }
   const hasSignOut = !disableSignout && signOut !== undefined && signOut !== '';
@@ -71,7 +58,7 @@ export async function providerOf(
       : undefined,
     issuer: metadata?.issuer ?? options.issuer,
     verifier: {
-      publicKeys: certificateTexts(given).map(publicKey),
+      publicKeys: certificateTexts(certificates).map(publicKey),
       allowSha1: options.signatureAlgorithm === 'rsa-sha1',
     },
   };
@@ -82,7 +69,7 @@ const withoutSlash = (url: string) => url.replace(/\/+$/, '');
 
 /** Returns the provider's metadata; undefined if the options have everything. */
 async function metadataOf(
-  deps: Pick<UpstreamDependencies, 'fetch' | 'clock'>,
+  deps: Pick<UpstreamDependencies, 'samlMetadata'>,
   connection: Pick<Connection, 'options'>,
   { metadataXml, metadataUrl, signInEndpoint, signingCert }: SamlpOptions,
 ): Promise<ProviderMetadata | undefined> {
@@ -90,39 +77,7 @@ async function metadataOf(
   // The Management API has stored in the options what it read from the metadata URL.
   if (metadataUrl === undefined || (signInEndpoint !== undefined && signingCert !== undefined))
     return undefined;
-  const known = fetched.get(connection.options);
-  if (known !== undefined && deps.clock() - known.at < FRESH) return known.metadata;
-  const metadata = fetchMetadata(deps, metadataUrl).catch((thrown: unknown) => {
-    fetched.delete(connection.options);
-    if (known === undefined || deps.clock() - known.at > STALE) throw thrown;
-    // Logins that wait for this request use the previous metadata, too; the next login tries again.
-    fetched.set(connection.options, known);
-    return known.metadata;
-  });
-  fetched.set(connection.options, { at: deps.clock(), metadata });
-  return metadata;
-}
-
-/** Fetches metadata. @throws AuthError by {@link upstreamFault} if it cannot be fetched, 400 if it is not metadata. */
-async function fetchMetadata(
-  { fetch }: Pick<UpstreamDependencies, 'fetch'>,
-  url: string,
-): Promise<ProviderMetadata> {
-  const response = await fetch(url, { maxBytes: LARGEST_METADATA }).catch((thrown: unknown) => {
-    const why = thrown instanceof OutboundError ? thrown.failure : 'unreachable';
-    throw upstreamFault(
-      'invalid_request',
-      `The metadata of the identity provider cannot be fetched: ${why}.`,
-      thrown,
-    );
-  });
-  if (!response.ok) {
-    throw upstreamFault(
-      'invalid_request',
-      `The metadata of the identity provider cannot be fetched: status ${response.status}.`,
-    );
-  }
-  return readMetadata(await response.text());
+  return deps.samlMetadata.of(connection.options, metadataUrl);
 }
 
 /**
@@ -139,6 +94,6 @@ export async function importMetadata(
   if (!isSaml({ strategy })) return options;
   const isText = typeof text === 'string' && text !== '';
   if (!isText && (typeof url !== 'string' || !URL.canParse(url))) return options;
-  const { signingCert, ...said } = isText ? readMetadata(text) : await fetchMetadata(deps, String(url));
-  return { ...options, ...said, signingCert: signingCert.join('\n') };
+  const { signingCert, ...members } = isText ? readMetadata(text) : await fetchMetadata(deps, String(url));
+  return { ...options, ...members, signingCert: signingCert.join('\n') };
 }

@@ -41,7 +41,7 @@ interface ExpectedResponse {
  * @returns its assertion, and the Issuer of the Response (empty if it has none).
  * @throws AuthError if it is not a Response, is not signed, does not have exactly one assertion, or its status is not success.
  */
-export async function assertionOf(
+export async function verifyResponse(
   encoded: string,
   expected: ExpectedResponse,
 ): Promise<{ assertion: Element; issuer: string }> {
@@ -64,7 +64,7 @@ export async function assertionOf(
   }
   const found = onlyAssertion(response);
   if (found.localName === 'EncryptedAssertion') {
-    return { assertion: await decrypted(found, isSigned, expected), issuer: envelope.issuer };
+    return { assertion: await decryptVerified(found, isSigned, expected), issuer: envelope.issuer };
   }
   const assertion = isSigned ? found : verifyElement(text, found, expected.verifier, LARGE);
   return { assertion, issuer: envelope.issuer };
@@ -86,7 +86,7 @@ function onlyAssertion(response: Element): Element {
  * Decrypts an assertion. Every fault gives the same error, so that an attacker who tries ciphertexts learns nothing (XML
  * Encryption 1.1 §6.2).
  */
-async function decrypted(
+async function decryptVerified(
   encrypted: Element,
   isSigned: boolean,
   { keys, accepts, verifier }: ExpectedResponse,
@@ -119,11 +119,11 @@ function refuseStatus(response: Element): void {
     throw badMessage('The Response has no status.');
   }
   if (value === STATUS.success) return;
-  const below = childOf(code, NS.protocol, 'StatusCode');
-  const detail = (below && attribute(below, 'Value')) ?? value;
+  const secondLevel = childOf(code, NS.protocol, 'StatusCode');
+  const detail = (secondLevel && attribute(secondLevel, 'Value')) ?? value;
   const message = childOf(status, NS.protocol, 'StatusMessage');
-  const words = message === undefined ? '' : textOf(message).trim();
-  const description = words === '' ? `The identity provider answered ${detail.split(':').at(-1)}` : words;
+  const text = message === undefined ? '' : textOf(message).trim();
+  const description = text === '' ? `The identity provider answered ${detail.split(':').at(-1)}` : text;
   throw upstreamFault(DENIALS.has(detail) ? 'access_denied' : 'invalid_request', description);
 }
 
@@ -135,8 +135,8 @@ function refuseStatus(response: Element): void {
  */
 export function checkIssuer(assertion: Element, responseIssuer: string, known: string | undefined): void {
   const issuer = issuerOf(assertion);
-  const isOne = issuer !== '' && (responseIssuer === '' || responseIssuer === issuer);
-  if (!isOne || (known !== undefined && issuer !== known)) {
+  const isConsistent = issuer !== '' && (responseIssuer === '' || responseIssuer === issuer);
+  if (!isConsistent || (known !== undefined && issuer !== known)) {
     throw badMessage('The Issuer of the assertion is another identity provider.');
   }
 }

@@ -8,8 +8,8 @@ import { receive } from '../../saml-messages/bindings.ts';
 import { badMessage } from '../../saml-messages/xml.ts';
 import {
   finishLogout,
-  takeLogoutAnswer,
-  takeLogoutRequest,
+  handleLogoutRequest,
+  handleLogoutResponse,
   type UpstreamLogoutDependencies,
 } from './logout-messages.ts';
 import { serviceProviderMetadata } from './metadata.ts';
@@ -44,7 +44,7 @@ export const samlUpstreamRoutes: RouteDeclarations<SamlUpstreamDependencies> = {
     answers: {
       302: 'To the next application of the session, back to the provider, or to the next step of the logout.',
     },
-    handle: recorded(takeMessage),
+    handle: recordRejection(handleMessage),
   },
   'POST /logout': {
     ...samlp,
@@ -55,7 +55,7 @@ export const samlUpstreamRoutes: RouteDeclarations<SamlUpstreamDependencies> = {
       200: 'A page with a LogoutResponse in a form that submits itself.',
       302: 'To the next application of the session, or to the next step of the logout.',
     },
-    handle: recorded(takeMessage),
+    handle: recordRejection(handleMessage),
   },
   'GET /logout/answer': {
     ...samlp,
@@ -64,16 +64,16 @@ export const samlUpstreamRoutes: RouteDeclarations<SamlUpstreamDependencies> = {
   },
 };
 
-async function takeMessage(deps: SamlUpstreamDependencies, ctx: Context): Promise<void> {
+async function handleMessage(deps: SamlUpstreamDependencies, ctx: Context): Promise<void> {
   const received = receive(ctx);
   if (received === undefined) throw badMessage('Missing required parameter: SAMLRequest');
-  if (received.kind === 'request') return takeLogoutRequest(deps, ctx, received);
+  if (received.kind === 'request') return handleLogoutRequest(deps, ctx, received);
   ctx.set('Cache-Control', 'no-store');
-  ctx.redirect(await takeLogoutAnswer(deps, ctx, received));
+  ctx.redirect(await handleLogoutResponse(deps, ctx, received));
 }
 
 /** Wraps a handler so that rejected messages are recorded in the tenant's log, where administrators look for the reason. */
-function recorded(handle: typeof takeMessage): typeof takeMessage {
+function recordRejection(handle: typeof handleMessage): typeof handleMessage {
   return async (deps, ctx) => {
     try {
       await handle(deps, ctx);

@@ -13,11 +13,11 @@ import { keysFor, type SigningKey } from '../../tenant/snapshot.ts';
 import type { UpstreamDependencies } from '../redirect.ts';
 import { CALLBACK } from '../upstream/begin.ts';
 
-export type OwnDependencies = Pick<UpstreamDependencies, 'baseUrl' | 'config' | 'store' | 'sign'>;
+export type ServiceProviderDependencies = Pick<UpstreamDependencies, 'baseUrl' | 'config' | 'store' | 'sign'>;
 
 /** Returns our entity ID at a connection's provider. */
 export function entityId(
-  { baseUrl, config }: Pick<OwnDependencies, 'baseUrl' | 'config'>,
+  { baseUrl, config }: Pick<ServiceProviderDependencies, 'baseUrl' | 'config'>,
   { name }: Pick<Connection, 'name'>,
   options: SamlpOptions,
 ): string {
@@ -34,7 +34,7 @@ export function logoutUrl(baseUrl: string): string {
   return `${baseUrl}/logout`;
 }
 
-interface OwnKey {
+interface ServiceProviderKey {
   sign: Signer['sign'];
   /** Undefined for a key in an external key store, which cannot decrypt here. */
   privateKey: KeyObject | undefined;
@@ -46,35 +46,35 @@ interface OwnKey {
 
 /** Returns our signing keys, the current one first: those of the options, or else of the connection, or else of the tenant. */
 export async function signingKeys(
-  { config, store, sign }: OwnDependencies,
+  { config, store, sign }: ServiceProviderDependencies,
   { id }: Pick<Connection, 'id'>,
-  { signing_key: own }: SamlpOptions,
-): Promise<OwnKey[]> {
-  if (own !== undefined) return [ownKey(own)];
-  const made = await store.collection('connectionKeys').findBy('connection', id);
-  return made.length > 0
-    ? ordered(made).map(kept)
+  { signing_key: configured }: SamlpOptions,
+): Promise<ServiceProviderKey[]> {
+  if (configured !== undefined) return [configuredKey(configured)];
+  const keys = await store.collection('connectionKeys').findBy('connection', id);
+  return keys.length > 0
+    ? inOrder(keys).map(connectionKey)
     : keysFor(config.signingKeys(), 'RS256').map((key) => tenantKey(sign, key));
 }
 
 /** Returns the keys for which assertions may be encrypted, the one in our metadata first. */
 export async function decryptionKeys(
-  deps: OwnDependencies,
+  deps: ServiceProviderDependencies,
   connection: Pick<Connection, 'id'>,
   options: SamlpOptions,
-): Promise<OwnKey[]> {
-  const { decryptionKey: own } = options;
-  if (own === undefined) {
+): Promise<ServiceProviderKey[]> {
+  const { decryptionKey: configured } = options;
+  if (configured === undefined) {
     return (await signingKeys(deps, connection, options)).filter(
       ({ privateKey }) => privateKey !== undefined,
     );
   }
-  return [ownKey(typeof own === 'string' ? { key: own } : own)];
+  return [configuredKey(typeof configured === 'string' ? { key: configured } : configured)];
 }
 
 /** Returns the signer of messages to a connection's provider. @throws Error if there is no key with a certificate. */
 export async function signerOf(
-  deps: OwnDependencies,
+  deps: ServiceProviderDependencies,
   connection: Pick<Connection, 'id'>,
   options: SamlpOptions,
 ): Promise<Signer> {
@@ -84,19 +84,19 @@ export async function signerOf(
   return { sign: key.sign, certificate: key.certificate, signatureAlgorithm, digestAlgorithm };
 }
 
-const ORDER = ['current', 'next', 'previous'];
+const STATE_ORDER = ['current', 'next', 'previous'];
 
-function ordered<K extends Frozen<SigningKeyRecord>>(keys: readonly K[]): K[] {
-  return [...keys].sort((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state));
+function inOrder<K extends Frozen<SigningKeyRecord>>(keys: readonly K[]): K[] {
+  return [...keys].sort((a, b) => STATE_ORDER.indexOf(a.state) - STATE_ORDER.indexOf(b.state));
 }
 
 /** Returns a key that belongs to the connection. */
-function kept(key: Frozen<SigningKeyRecord>): OwnKey {
-  return { ...ownSigning(privateKeyOf(key)), ...publicPart(key) };
+function connectionKey(key: Frozen<SigningKeyRecord>): ServiceProviderKey {
+  return { ...localSigning(privateKeyOf(key)), ...publicPart(key) };
 }
 
 /** Returns a key of the tenant, which may be in an external key store. */
-function tenantKey(sign: Sign, key: SigningKey): OwnKey {
+function tenantKey(sign: Sign, key: SigningKey): ServiceProviderKey {
   return {
     privateKey: isExternal(key) ? undefined : privateKeyOf(key),
     ...publicPart(key),
@@ -112,13 +112,13 @@ function privateKeyOf({ jwk }: Frozen<SigningKeyRecord>): KeyObject {
   return createPrivateKey({ key: jwk as JsonWebKey, format: 'jwk' });
 }
 
-function ownSigning(privateKey: KeyObject): Pick<OwnKey, 'sign' | 'privateKey'> {
+function localSigning(privateKey: KeyObject): Pick<ServiceProviderKey, 'sign' | 'privateKey'> {
   return { privateKey, sign: (algorithm, octets) => signLocally(JOSE_ALG[algorithm], privateKey, octets) };
 }
 
-function ownKey({ key, cert }: { key: string; cert?: string | undefined }): OwnKey {
+function configuredKey({ key, cert }: { key: string; cert?: string | undefined }): ServiceProviderKey {
   return {
-    ...ownSigning(createPrivateKey(key.replaceAll('\\n', '\n'))),
+    ...localSigning(createPrivateKey(key.replaceAll('\\n', '\n'))),
     certificate: cert?.replaceAll('\\n', '\n').replaceAll(/-----[^-]+-----|\s/g, ''),
     isPublished: true,
   };

@@ -19,7 +19,7 @@ import { authnRedirect, requestId } from './authn-request.ts';
 import { logoutRedirect } from './logout.ts';
 import { identityOf } from './profile.ts';
 import { providerOf, samlpOptions } from './provider.ts';
-import { assertionOf, checkIssuer } from './response.ts';
+import { checkIssuer, verifyResponse } from './response.ts';
 import { decryptionKeys, entityId } from './service-provider.ts';
 
 const saml = {
@@ -32,7 +32,7 @@ const saml = {
   identify: (deps, { connection, nonce, parameters, redirectUri }) =>
     identify(deps, { connection, parameters, redirectUri }, requestId(nonce)),
   unsolicited: {
-    of: idpInitiated,
+    loginOf: idpInitiated,
     identify: (deps, response) => identify(deps, response, undefined),
   },
   logout: logoutRedirect,
@@ -80,31 +80,37 @@ async function identify(
 ): Promise<UpstreamIdentity> {
   const { SAMLResponse: encoded = '' } = parameters;
   if (encoded === '') throw upstreamFault('invalid_request', 'The identity provider sent no SAMLResponse.');
-  const { options, verifier, issuer: known } = await providerOf(deps, connection);
+  const { options, verifier, issuer: knownIssuer } = await providerOf(deps, connection);
   const address = options.recipientUrl || redirectUri;
   const { wallClock: clock } = deps;
   const keys = async () =>
     (await decryptionKeys(deps, connection, options)).flatMap(({ privateKey }) => privateKey ?? []);
   const accepts = (algorithm: string) => isAccepted(options, algorithm);
   const expected = { destination: address, inResponseTo, verifier, keys, accepts, clock };
-  const { assertion, issuer } = await assertionOf(encoded, expected);
-  checkIssuer(assertion, issuer, known);
+  const { assertion, issuer } = await verifyResponse(encoded, expected);
+  checkIssuer(assertion, issuer, knownIssuer);
   const audience = entityId(deps, connection, options);
-  const about = { audience, recipient: address, connection: connection.name, inResponseTo, clock };
-  const stated = readAssertion(assertion, about);
-  await countAssertion(deps, connection, stated.id);
-  return identityOf(options, stated);
+  const expectedAssertion = {
+    audience,
+    recipient: address,
+    connection: connection.name,
+    inResponseTo,
+    clock,
+  };
+  const contents = readAssertion(assertion, expectedAssertion);
+  await refuseReplayedAssertion(deps, connection, contents.id);
+  return identityOf(options, contents);
 }
 
 /** Whether assertions may be encrypted by an algorithm: any supported one, or those that the connection's settings allow. */
 function isAccepted({ assertion_decryption_settings: settings }: SamlpOptions, algorithm: string): boolean {
   if (settings === undefined || isAuthenticated(algorithm)) return true;
-  const short = algorithm.split('#').at(-1) ?? '';
-  return settings.algorithm_exceptions.some((one) => one === algorithm || one === short);
+  const fragment = algorithm.split('#').at(-1) ?? '';
+  return settings.algorithm_exceptions.some((one) => one === algorithm || one === fragment);
 }
 
 /** Marks an assertion as used. @throws AuthError by {@link upstreamFault} if it was used before. */
-async function countAssertion(
+async function refuseReplayedAssertion(
   { store, clock }: UpstreamDependencies,
   { id }: Connection,
   assertionId: string,

@@ -18,8 +18,8 @@ export const github: SocialPreset = {
       ),
     ),
     ...Object.fromEntries(
-      ['org', 'public_key', 'repo_hook'].flatMap((what) =>
-        ['read', 'write', 'admin'].map((how) => [`${how}_${what}`, `${how}:${what}`]),
+      ['org', 'public_key', 'repo_hook'].flatMap((resource) =>
+        ['read', 'write', 'admin'].map((access) => [`${access}_${resource}`, `${access}:${resource}`]),
       ),
     ),
   },

@@ -20,7 +20,7 @@ export const facebook: SocialPreset = {
     ...sameNames('publish_to_groups publish_video read_audience_network_insights whitelisted_offline_access'),
   },
   // With this proof, a stolen token cannot be used without the client secret (Facebook: "Secure Graph API calls").
-  ask: ({ accessToken, clientSecret }) => ({
+  profileRequest: ({ accessToken, clientSecret }) => ({
     query: {
       fields: FACEBOOK_FIELDS,
       appsecret_proof: createHmac('sha256', clientSecret).update(accessToken).digest('hex'),
@@ -59,7 +59,7 @@ export const twitter: SocialPreset = {
   scopes: { email: 'users.email', offline_access: 'offline.access' },
   basic: true,
   pkce: true,
-  ask: ({ scopes }) => ({
+  profileRequest: ({ scopes }) => ({
     query: {
       'user.fields': `id,name,username,profile_image_url${scopes.includes('users.email') ? ',confirmed_email' : ''}`,
     },

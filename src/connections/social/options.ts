@@ -25,21 +25,21 @@ export function socialConnection(
   preset: SocialPreset,
   { options }: Pick<Connection, 'options'>,
 ): SocialConnection {
-  const given = socialOptionsSchema.parse(options);
-  const { client_id: clientId, client_secret: clientSecret } = given;
+  const settings = socialOptionsSchema.parse(options);
+  const { client_id: clientId, client_secret: clientSecret } = settings;
   if (clientId === '' || clientSecret === '') {
     throw upstreamFault(
       'invalid_request',
       `The connection has no ${clientId === '' ? 'client_id' : 'client_secret'} of ${preset.displayName}.`,
     );
   }
-  const scopes = scopesOf(preset, given);
-  const tokenURL = given.tokenURL ?? preset.token;
+  const scopes = scopesOf(preset, settings);
+  const tokenURL = settings.tokenURL ?? preset.token;
   const oauth2 = oauth2OptionsSchema.parse({
-    set_user_root_attributes: given.set_user_root_attributes,
-    non_persistent_attrs: given.non_persistent_attrs,
-    upstream_params: given.upstream_params,
-    authorizationURL: given.authorizationURL ?? preset.authorization,
+    set_user_root_attributes: settings.set_user_root_attributes,
+    non_persistent_attrs: settings.non_persistent_attrs,
+    upstream_params: settings.upstream_params,
+    authorizationURL: settings.authorizationURL ?? preset.authorization,
     tokenURL,
     client_id: clientId,
     ...(preset.basic ? { customHeaders: basic(clientId, clientSecret) } : { client_secret: clientSecret }),
@@ -50,7 +50,7 @@ export function socialConnection(
     scopes,
     clientId,
     clientSecret,
-    userInfo: userInfoOf(preset, given, tokenURL),
+    userInfo: userInfoOf(preset, settings, tokenURL),
   };
 }
 
@@ -75,17 +75,22 @@ function userInfoOf(preset: SocialPreset, { userInfoURL }: SocialOptions, tokenU
   throw upstreamFault('invalid_request', 'The connection has a tokenURL of its own, but no userInfoURL.');
 }
 
-function scopesOf({ required = [], scope: usual = [], scopes = {} }: SocialPreset, given: SocialOptions) {
-  const chosen = Object.entries(scopes).flatMap(([option, scope]) => (given[option] === true ? [scope] : []));
+function scopesOf(
+  { required = [], scope: defaults = [], scopes = {} }: SocialPreset,
+  settings: SocialOptions,
+) {
+  const enabled = Object.entries(scopes).flatMap(([option, scope]) =>
+    settings[option] === true ? [scope] : [],
+  );
   // Exported tenants also have the names of options in `scope`.
-  const named = namesIn(given.scope).map(
+  const listed = scopeNames(settings.scope).map(
     (name) => (Object.hasOwn(scopes, name) ? scopes[name] : name) ?? name,
   );
-  const asked = [...named, ...namesIn(given.freeform_scopes), ...chosen];
-  return [...new Set([...required, ...(asked.length > 0 ? asked : usual)])];
+  const requested = [...listed, ...scopeNames(settings.freeform_scopes), ...enabled];
+  return [...new Set([...required, ...(requested.length > 0 ? requested : defaults)])];
 }
 
-function namesIn(scope: string | readonly string[]): string[] {
+function scopeNames(scope: string | readonly string[]): string[] {
   const all = typeof scope === 'string' ? scope.split(/[\s,]+/) : scope;
   return all.map((one) => one.trim()).filter((one) => one !== '');
 }

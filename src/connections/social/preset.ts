@@ -26,7 +26,7 @@ interface ProfileContext {
 }
 
 /** A user: the provider's identifier, and claims named as in OpenID Connect. */
-interface ReadProfile {
+interface ProviderUser {
   id: unknown;
   profile: Record<string, unknown>;
 }
@@ -52,7 +52,7 @@ export interface SocialPreset {
   basic?: true;
   pkce?: true;
   /** Returns what the request to the profile endpoint has in addition to the access token. */
-  ask?(context: ProfileContext): {
+  profileRequest?(context: ProfileContext): {
     method?: 'POST';
     query?: Readonly<Record<string, string>>;
     headers?: Readonly<Record<string, string>>;
@@ -60,7 +60,7 @@ export interface SocialPreset {
   /** Additional requests: name to the path that is appended to the URL of the profile endpoint. */
   further?: Readonly<Record<string, string>>;
   /** Returns the user that the responses describe. */
-  read(answers: ProfileAnswers): ReadProfile;
+  read(answers: ProfileAnswers): ProviderUser;
 }
 
 /** Returns the value at a path within a JSON value; undefined if there is none. */
@@ -100,7 +100,7 @@ export function sameNames(names: string): Record<string, string> {
 }
 
 /** Reads a response that has the claims of OpenID Connect Core 1.0 §5.1. */
-export function readClaims({ user }: ProfileAnswers): ReadProfile {
+export function readClaims({ user }: ProfileAnswers): ProviderUser {
   const { name, given_name, family_name, middle_name, nickname, preferred_username, picture } = user;
   const { profile, website, gender, birthdate, zoneinfo, locale } = user;
   return {

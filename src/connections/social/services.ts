@@ -58,7 +58,7 @@ const paypalAt = (site: string, api: string): SocialPreset => ({
   scope: ['profile', 'email'],
   scopes: sameNames('email profile address phone'),
   basic: true,
-  ask: () => ({ query: { schema: 'paypalv1.1' } }),
+  profileRequest: () => ({ query: { schema: 'paypalv1.1' } }),
   read: ({ user }) => {
     const { user_id, name, given_name, family_name, emails, locale } = user;
     const primary = list(emails).find((one) => at(one, 'primary') === true);
@@ -114,7 +114,7 @@ export const twitch: SocialPreset = {
   userInfo: 'https://api.twitch.tv/helix/users',
   scope: ['user:read:email'],
   scopes: { email: 'user:read:email' },
-  ask: ({ clientId }) => ({ headers: { 'client-id': clientId } }),
+  profileRequest: ({ clientId }) => ({ headers: { 'client-id': clientId } }),
   read: ({ user: { data } }) => {
     const name = at(data, 0, 'display_name');
     const picture = at(data, 0, 'profile_image_url');
@@ -136,7 +136,7 @@ export const dropbox: SocialPreset = {
   userInfo: 'https://api.dropboxapi.com/2/users/get_current_account',
   scope: ['account_info.read'],
   pkce: true,
-  ask: () => ({ method: 'POST' }),
+  profileRequest: () => ({ method: 'POST' }),
   read: ({
     user: { account_id, name, email: address, email_verified, profile_photo_url: picture, locale },
   }) => ({

@@ -19,25 +19,25 @@ export async function socialIdentity(
     method,
     query = {},
     headers = {},
-  } = preset.ask?.({ accessToken, clientId, clientSecret, scopes }) ?? {};
-  const own = {
+  } = preset.profileRequest?.({ accessToken, clientId, clientSecret, scopes }) ?? {};
+  const standardHeaders = {
     accept: 'application/json',
     'user-agent': USER_AGENT,
     authorization: `Bearer ${accessToken}`,
   };
-  const ask = (url: string) =>
+  const get = (url: string) =>
     requestEndpoint({ fetch }, 'profile endpoint', withQuery(url, query), {
       method: method ?? 'GET',
-      headers: { ...own, ...headers },
+      headers: { ...standardHeaders, ...headers },
     });
   const secrets = [clientSecret, accessToken];
   const further = Object.entries(preset.further ?? {}).map(async ([name, path]) => {
-    const { response, text } = await ask(below(userInfo, path));
+    const { response, text } = await get(appendPath(userInfo, path));
     // The scope was not granted, or a self-hosted server of this provider has no such endpoint.
     if ([401, 403, 404].includes(response.status)) return [name, undefined] as const;
     return [name, answerOf(response, text, secrets)] as const;
   });
-  const [{ response, text }, ...others] = await Promise.all([ask(userInfo), ...further]);
+  const [{ response, text }, ...others] = await Promise.all([get(userInfo), ...further]);
   const user = answerOf(response, text, secrets);
   if (!isJsonObject(user)) {
     throw endpointFault('profile endpoint', 'sent no profile');
@@ -60,7 +60,7 @@ function claimsOf(idToken: unknown): Json {
 }
 
 /** Returns a URL with a path appended to its own. */
-function below(address: string, path: string): string {
+function appendPath(address: string, path: string): string {
   const url = new URL(address);
   url.pathname = `${url.pathname.replace(/\/$/, '')}${path}`;
   return url.href;

@@ -9,8 +9,8 @@ import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Login } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
-import { keepLoginTokens } from '../connected/login-tokens.ts';
-import { sealedSession } from '../provider-session.ts';
+import { storeLoginTokens } from '../connected/login-tokens.ts';
+import { sealSession } from '../provider-session.ts';
 import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
 import { connectionsFor } from '../resolve.ts';
 import { strategyOf } from '../strategies.ts';
@@ -38,19 +38,19 @@ export interface ProviderCallback {
 export async function complete(
   deps: CompleteDependencies,
   ctx: Context,
-  brought: ProviderCallback,
+  callback: ProviderCallback,
 ): Promise<UpstreamOutcome> {
-  const { pending } = brought;
+  const { pending } = callback;
   let connection: Connection | undefined;
   try {
     const upstream = await upstreamOf(deps.config, pending);
     connection = upstream.connection;
-    const identity = await identify(deps, upstream, brought);
+    const identity = await identify(deps, upstream, callback);
     refuseStale(pending, identity);
     return { login: await loginOf(deps, ctx, pending.clientId, upstream, identity) };
   } catch (thrown) {
-    const about = { clientId: pending.clientId, connection: connection?.name };
-    const { error, error_description: description } = recordFault(deps, ctx, about, thrown);
+    const details = { clientId: pending.clientId, connection: connection?.name };
+    const { error, error_description: description } = recordFault(deps, ctx, details, thrown);
     return { error, description };
   }
 }
@@ -73,19 +73,19 @@ function refuseStale({ freshSince }: PendingLogin, { authenticatedAt }: Upstream
 export async function identify(
   deps: UpstreamDependencies,
   { connection, strategy }: Upstream,
-  brought: ProviderCallback,
+  callback: ProviderCallback,
 ): Promise<UpstreamIdentity> {
-  if (brought.connection !== undefined && brought.connection !== connection.name) {
+  if (callback.connection !== undefined && callback.connection !== connection.name) {
     throw upstreamFault('access_denied', 'The answer came to the address of another connection.');
   }
-  const { nonce, codeVerifier } = brought.pending;
+  const { nonce, codeVerifier } = callback.pending;
   return strategy.identify(deps, {
     connection,
     redirectUri: `${deps.baseUrl}${CALLBACK}`,
-    state: brought.state,
+    state: callback.state,
     nonce,
     codeVerifier,
-    parameters: brought.parameters,
+    parameters: callback.parameters,
   });
 }
 
@@ -96,12 +96,12 @@ export function recordFault(
   { clientId, connection, userId }: { clientId: string; connection?: string | undefined; userId?: string },
   thrown: unknown,
 ): { error: string; error_description: string } {
-  const fault = thrown instanceof AuthError ? thrown : failed(thrown);
+  const fault = thrown instanceof AuthError ? thrown : unexpectedFault(thrown);
   const { error, error_description, cause } = fault;
-  const about = { client_id: clientId, ip: ctx.ip, description: error_description };
+  const details = { client_id: clientId, ip: ctx.ip, description: error_description };
   events.record({
     type: 'f',
-    ...about,
+    ...details,
     ...(connection && { connection }),
     ...(userId && { user_id: userId }),
   });
@@ -110,7 +110,7 @@ export function recordFault(
 }
 
 /** Returns the error for an unexpected exception, whose details the application must not see. */
-function failed(thrown: unknown): AuthError {
+function unexpectedFault(thrown: unknown): AuthError {
   return upstreamFault('unauthorized', 'The login at the identity provider failed.', thrown);
 }
 
@@ -134,8 +134,8 @@ export async function loginOf(
   identity: UpstreamIdentity,
 ): Promise<Login> {
   const user = await userOf(deps, { clientId, connection, strategy, ip: ctx.ip }, identity);
-  await keepLoginTokens(deps, user.id, { connection, strategy }, identity);
-  const providerSession = await sealedSession(deps, connection.name, identity.grant);
+  await storeLoginTokens(deps, user.id, { connection, strategy }, identity);
+  const providerSession = await sealSession(deps, connection.name, identity.grant);
   return {
     userId: user.id,
     connection: connection.name,
@@ -150,7 +150,7 @@ export async function loginOf(
 }
 
 /** Seconds. An authentication of this age counts as recent nowhere. */
-const OLD = 900;
+const NOT_RECENT = 900;
 
 /**
  * Returns the time of the login, epoch seconds: when the user authenticated at the provider. A user who has a session there
@@ -163,6 +163,6 @@ function authTimeOf(
 ): number {
   const now = epochSeconds(wallClock);
   if (authenticatedAt === undefined || authenticatedAt >= now - TOLERANCE) return now;
-  const most = Math.min(OLD, (config.settings().tenant.session_lifetime * 3600) / 2);
-  return Math.floor(Math.max(authenticatedAt, now - most));
+  const age = Math.min(NOT_RECENT, (config.settings().tenant.session_lifetime * 3600) / 2);
+  return Math.floor(Math.max(authenticatedAt, now - age));
 }

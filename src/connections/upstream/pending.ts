@@ -41,50 +41,53 @@ export interface PendingLogins {
    */
   take(ctx: Context, state: string): Promise<PendingLogin | undefined>;
   /** Stores the result of a login until the browser is back at the waiting request. @returns a ticket for it. */
-  keepOutcome(ctx: Context, uid: string, outcome: UpstreamOutcome): Promise<string>;
+  storeOutcome(ctx: Context, uid: string, outcome: UpstreamOutcome): Promise<string>;
   /** Returns the result for a ticket of a request, once, and only in the browser that it was stored for. */
   takeOutcome(ctx: Context, uid: string, ticket: string): Promise<UpstreamOutcome | undefined>;
 }
 
-const STATE = 'upstream_login';
-const OUTCOME = 'upstream_outcome';
+const STATE_PURPOSE = 'upstream_login';
+const OUTCOME_PURPOSE = 'upstream_outcome';
 /** How long a user may take at the provider, seconds. */
 const TTL = 3600;
 /** Seconds. */
 const OUTCOME_TTL = 120;
 /** Limits on the number of waiting logins, because anybody can begin one. */
-const WAITING = { max: 10_000, maxOfAddress: 600, ttlSeconds: TTL };
+const WAITING_LIMITS = { max: 10_000, maxOfAddress: 600, ttlSeconds: TTL };
 
 /**
  * The cookie that binds a login to its browser. SameSite is `None` because providers may answer by a form that their page
  * posts. It is kept for 30 days from its last use, because two tabs that begin a login at the same time in a browser without
  * the cookie get two different ones, of which only the last is kept: the login of the other tab fails.
  */
-const BROWSER = browserCookie('__Host-gatehouse_upstream', { sameSite: 'none', ttlSeconds: 30 * 86_400 });
+const BROWSER_COOKIE = browserCookie('__Host-gatehouse_upstream', {
+  sameSite: 'none',
+  ttlSeconds: 30 * 86_400,
+});
 
-interface Bound {
-  /** Hash of the value of the cookie {@link BROWSER}. */
+interface BrowserBinding {
+  /** Hash of the value of the cookie {@link BROWSER_COOKIE}. */
   browser: string;
 }
 
 /** Creates the waiting logins of a tenant. */
 export function pendingLogins(deps: { challenges: Challenges; clock: Clock; random: Random }): PendingLogins {
   const { challenges, random } = deps;
-  const waiting = createWaitingList(WAITING, deps.clock);
+  const waiting = createWaitingList(WAITING_LIMITS, deps.clock);
   const take = async <T>(ctx: Context, purpose: string, ticket: string): Promise<T | undefined> => {
-    const kept = (await challenges.peekTicket<T & Bound>(purpose, ticket))?.data;
+    const stored = (await challenges.peekTicket<T & BrowserBinding>(purpose, ticket))?.data;
     // The browser is checked before the ticket is used up, so that another browser cannot end the login.
-    if (kept === undefined || !BROWSER.matchesHash(ctx, kept.browser)) return undefined;
-    return (await challenges.spendTicket(purpose, ticket)) === undefined ? undefined : kept;
+    if (stored === undefined || !BROWSER_COOKIE.matchesHash(ctx, stored.browser)) return undefined;
+    return (await challenges.spendTicket(purpose, ticket)) === undefined ? undefined : stored;
   };
   return {
     begin: async (ctx, login) => {
       const pending = { ...login, nonce: secret(random), codeVerifier: secret(random) };
-      const gone = waiting.add(login.uid, ctx.ip);
-      await Promise.all(gone.map((uid) => challenges.discard(STATE, uid)));
-      const data = { ...pending, browser: sha256(BROWSER.ensure(ctx, random)) };
+      const discarded = waiting.add(login.uid, ctx.ip);
+      await Promise.all(discarded.map((uid) => challenges.discard(STATE_PURPOSE, uid)));
+      const data = { ...pending, browser: sha256(BROWSER_COOKIE.ensure(ctx, random)) };
       const issued = await challenges.issueTicket({
-        purpose: STATE,
+        purpose: STATE_PURPOSE,
         subject: login.uid,
         ttlSeconds: TTL,
         data,
@@ -92,19 +95,21 @@ export function pendingLogins(deps: { challenges: Challenges; clock: Clock; rand
       return { ...pending, state: issued.secret };
     },
     take: async (ctx, state) => {
-      const kept = await take<PendingLogin>(ctx, STATE, state);
-      if (kept !== undefined) waiting.done(kept.uid);
-      return kept;
+      const stored = await take<PendingLogin>(ctx, STATE_PURPOSE, state);
+      if (stored !== undefined) waiting.done(stored.uid);
+      return stored;
     },
-    keepOutcome: async (ctx, uid, outcome) => {
-      const data = { ...outcome, uid, browser: sha256(BROWSER.ensure(ctx, random)) };
+    storeOutcome: async (ctx, uid, outcome) => {
+      const data = { ...outcome, uid, browser: sha256(BROWSER_COOKIE.ensure(ctx, random)) };
       const userId = 'login' in outcome ? outcome.login.userId : undefined;
-      const kept = { purpose: OUTCOME, subject: uid, ttlSeconds: OUTCOME_TTL, data, userId };
-      return (await challenges.issueTicket(kept)).secret;
+      const newTicket = { purpose: OUTCOME_PURPOSE, subject: uid, ttlSeconds: OUTCOME_TTL, data, userId };
+      return (await challenges.issueTicket(newTicket)).secret;
     },
     takeOutcome: async (ctx, uid, ticket) => {
-      const verifiedChallenge = await challenges.peekTicket(OUTCOME, ticket);
-      return verifiedChallenge?.data.uid === uid ? take<UpstreamOutcome>(ctx, OUTCOME, ticket) : undefined;
+      const verifiedChallenge = await challenges.peekTicket(OUTCOME_PURPOSE, ticket);
+      return verifiedChallenge?.data.uid === uid
+        ? take<UpstreamOutcome>(ctx, OUTCOME_PURPOSE, ticket)
+        : undefined;
     },
   };
 }

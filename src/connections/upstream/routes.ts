@@ -13,7 +13,7 @@ import { CALLBACK } from './begin.ts';
 import { complete } from './complete.ts';
 import { type ProviderRedirectDependencies, redirectToProvider } from './redirect-to-provider.ts';
 import type { TestLogins } from './test-logins.ts';
-import { takeUnsolicited, type UnsolicitedDependencies } from './unsolicited.ts';
+import { handleUnsolicited, type UnsolicitedDependencies } from './unsolicited.ts';
 
 export interface UpstreamRouteDependencies
   extends ProviderRedirectDependencies,
@@ -28,33 +28,36 @@ export interface UpstreamRouteDependencies
 const LARGEST_ANSWER = 256 * 1024;
 
 export const upstreamRoutes: RouteDeclarations<UpstreamRouteDependencies> = {
-  'GET /u/:uid/connection/:connection': { ...PAGE, handle: leave },
-  [`GET ${CALLBACK}` as const]: { ...PAGE, handle: (deps, ctx) => comeBack(deps, ctx, textsOf(ctx.query)) },
+  'GET /u/:uid/connection/:connection': { ...PAGE, handle: handleChoice },
+  [`GET ${CALLBACK}` as const]: {
+    ...PAGE,
+    handle: (deps, ctx) => handleCallback(deps, ctx, textsOf(ctx.query)),
+  },
   [`POST ${CALLBACK}` as const]: {
     ...PAGE,
     bodies: { maxBytes: LARGEST_ANSWER },
     handle: (deps, ctx) =>
-      isLoginForm(ctx) ? takeLoginForm(deps, ctx) : comeBack(deps, ctx, bodyTexts(ctx)),
+      isLoginForm(ctx) ? takeLoginForm(deps, ctx) : handleCallback(deps, ctx, bodyTexts(ctx)),
   },
-  'GET /u/:uid/callback': { ...PAGE, handle: goOn },
+  'GET /u/:uid/callback': { ...PAGE, handle: resumeRequest },
   ...connectedRoutes,
 };
 
 /** Handles the choice of a connection on a login page. */
-async function leave(deps: UpstreamRouteDependencies, ctx: Context): Promise<void> {
+async function handleChoice(deps: UpstreamRouteDependencies, ctx: Context): Promise<void> {
   const page = await openRequestPage(deps, ctx);
   const { pending, client, organization } = page;
   const name = String(ctx.params.connection);
   if (!waitsForLogin(pending) || !acceptsConnection(pending, { name }))
     return ctx.redirect(`/u/${pending.uid}`);
-  const asked = { clientId: client.client_id, connection: name, organization: organization?.id };
-  const found = await resolveConnection(deps.config, asked, byRedirect);
+  const query = { clientId: client.client_id, connection: name, organization: organization?.id };
+  const found = await resolveConnection(deps.config, query, byRedirect);
   if (!('strategy' in found)) return ctx.redirect(`/u/${pending.uid}`);
   await redirectToProvider(deps, ctx, page, found);
 }
 
 /** Handles the answer of a provider, which the browser brings back. */
-async function comeBack(
+async function handleCallback(
   deps: UpstreamRouteDependencies,
   ctx: Context,
   parameters: Record<string, string>,
@@ -68,18 +71,18 @@ async function comeBack(
   const connection = connectionOfAddress(ctx);
   ctx.status = 303;
   if (pending === undefined) {
-    const tried = await deps.testLogins.receive(state, parameters, connection);
-    if (tried !== undefined) return ctx.redirect(`${deps.testUrl}?ticket=${tried}`);
-    const unasked = await takeUnsolicited(deps, ctx, connection, parameters);
-    if (unasked !== undefined) return ctx.redirect(unasked);
+    const testTicket = await deps.testLogins.receive(state, parameters, connection);
+    if (testTicket !== undefined) return ctx.redirect(`${deps.testUrl}?ticket=${testTicket}`);
+    const unsolicitedUrl = await handleUnsolicited(deps, ctx, connection, parameters);
+    if (unsolicitedUrl !== undefined) return ctx.redirect(unsolicitedUrl);
     deps.events.record({ type: 'f', ip: ctx.ip, description: NOT_WAITING });
     throw requestExpired();
   }
-  const brought = { pending, state, parameters, connection };
-  if (pending.connecting !== undefined) return finishAtProvider(deps, ctx, pending.connecting, brought);
-  const outcome = await complete(deps, ctx, brought);
+  const callback = { pending, state, parameters, connection };
+  if (pending.connecting !== undefined) return finishAtProvider(deps, ctx, pending.connecting, callback);
+  const outcome = await complete(deps, ctx, callback);
   // The cookies of the waiting request are sent below /u/<uid> only, so the result is handed over by a ticket.
-  const ticket = await deps.pendingLogins.keepOutcome(ctx, pending.uid, outcome);
+  const ticket = await deps.pendingLogins.storeOutcome(ctx, pending.uid, outcome);
   ctx.redirect(`/u/${pending.uid}/callback?ticket=${ticket}`);
 }
 
@@ -101,7 +104,7 @@ function refuseMisplaced(ctx: Context, { SAMLResponse }: Record<string, string>)
 const NOT_WAITING = 'an answer of an identity provider that no login of this browser waits for';
 
 /** Continues the waiting authorization request with the result of the login. */
-async function goOn(deps: UpstreamRouteDependencies, ctx: Context): Promise<void> {
+async function resumeRequest(deps: UpstreamRouteDependencies, ctx: Context): Promise<void> {
   const { pending } = await openRequestPage(deps, ctx);
   const { ticket } = ctx.query;
   const outcome =

@@ -22,7 +22,7 @@ export interface TestLoginAnswer extends TestLogin {
   parameters: Readonly<Record<string, string>>;
   /** The name of the connection in the callback URL, if that has one (SAML). */
   connection?: string;
-  /** The value of {@link TestLogins.keepRedirect}. */
+  /** The value of {@link TestLogins.storeRedirect}. */
   redirect?: unknown;
 }
 
@@ -32,7 +32,7 @@ export interface TestLogins {
     login: Pick<TestLogin, 'userId' | 'session' | 'connectionId'>,
   ): Promise<Pick<TestLogin, 'nonce' | 'codeVerifier'> & { state: string }>;
   /** Stores how the browser was sent to the provider (JSON), to be shown with the answer. */
-  keepRedirect(state: string, redirect: unknown): Promise<void>;
+  storeRedirect(state: string, redirect: unknown): Promise<void>;
   /**
    * Stores the answer of a provider, and uses the state up.
    * @param connection as {@link TestLoginAnswer.connection}.
@@ -50,8 +50,8 @@ export interface TestLogins {
   take(ticket: string, session: string): Promise<TestLoginAnswer | undefined>;
 }
 
-const STATE = 'connection_trial';
-const ANSWER = 'connection_trial_answer';
+const STATE_PURPOSE = 'connection_trial';
+const ANSWER_PURPOSE = 'connection_trial_answer';
 /** How long an administrator may take at the provider, seconds. */
 const TTL = 900;
 /** Seconds. */
@@ -63,26 +63,33 @@ export function testLogins({ challenges, random }: { challenges: Challenges; ran
   return {
     begin: async (login) => {
       const { userId, session: subject } = login;
-      const own = { nonce: secret(), codeVerifier: secret() };
-      const data = { ...login, ...own };
-      const issued = await challenges.issueTicket({ purpose: STATE, subject, ttlSeconds: TTL, data, userId });
-      return { ...own, state: issued.secret };
+      const secrets = { nonce: secret(), codeVerifier: secret() };
+      const data = { ...login, ...secrets };
+      const issued = await challenges.issueTicket({
+        purpose: STATE_PURPOSE,
+        subject,
+        ttlSeconds: TTL,
+        data,
+        userId,
+      });
+      return { ...secrets, state: issued.secret };
     },
-    keepRedirect: (state, redirect) => challenges.storeWithTicket(STATE, state, 'redirect', redirect),
+    storeRedirect: (state, redirect) =>
+      challenges.storeWithTicket(STATE_PURPOSE, state, 'redirect', redirect),
     receive: async (state, parameters, connection) => {
       if (!isTicket(state)) return undefined;
-      const kept = (await challenges.spendTicket<TestLogin>(STATE, state))?.data;
-      if (kept === undefined) return undefined;
-      const data = { ...kept, state, parameters, ...(connection !== undefined && { connection }) };
-      const { userId, session: subject } = kept;
-      const answer = { purpose: ANSWER, subject, ttlSeconds: ANSWER_TTL, data, userId };
+      const stored = (await challenges.spendTicket<TestLogin>(STATE_PURPOSE, state))?.data;
+      if (stored === undefined) return undefined;
+      const data = { ...stored, state, parameters, ...(connection !== undefined && { connection }) };
+      const { userId, session: subject } = stored;
+      const answer = { purpose: ANSWER_PURPOSE, subject, ttlSeconds: ANSWER_TTL, data, userId };
       return (await challenges.issueTicket(answer)).secret;
     },
     take: async (ticket, session) => {
-      const kept = (await challenges.peekTicket<TestLoginAnswer>(ANSWER, ticket))?.data;
+      const stored = (await challenges.peekTicket<TestLoginAnswer>(ANSWER_PURPOSE, ticket))?.data;
       // The session is checked before the ticket is used up, so that another session cannot end the test.
-      if (kept === undefined || !isSameSecret(kept.session, session)) return undefined;
-      return (await challenges.spendTicket(ANSWER, ticket)) === undefined ? undefined : kept;
+      if (stored === undefined || !isSameSecret(stored.session, session)) return undefined;
+      return (await challenges.spendTicket(ANSWER_PURPOSE, ticket)) === undefined ? undefined : stored;
     },
   };
 }

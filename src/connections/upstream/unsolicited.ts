@@ -20,19 +20,23 @@ export interface UnsolicitedDependencies extends CompleteDependencies {
  *   does not accept such answers.
  * @throws AuthError for an answer that is not valid.
  */
-export async function takeUnsolicited(
+export async function handleUnsolicited(
   deps: UnsolicitedDependencies,
   ctx: Context,
   name: string | undefined,
   parameters: Readonly<Record<string, string>>,
 ): Promise<string | undefined> {
-  const named = name === undefined ? undefined : await deps.config.connection(name);
-  if (named === undefined) return undefined;
-  const meant = await resolveConnection(deps.config, { clientId: undefined, connection: name }, byRedirect);
-  const unsolicited = 'strategy' in meant ? meant.strategy.unsolicited : undefined;
-  const begun = unsolicited?.of(named);
-  if (unsolicited === undefined || begun === undefined) return undefined;
-  const { clientId, path, query } = begun;
+  const record = name === undefined ? undefined : await deps.config.connection(name);
+  if (record === undefined) return undefined;
+  const resolved = await resolveConnection(
+    deps.config,
+    { clientId: undefined, connection: name },
+    byRedirect,
+  );
+  const unsolicited = 'strategy' in resolved ? resolved.strategy.unsolicited : undefined;
+  const target = unsolicited?.loginOf(record);
+  if (unsolicited === undefined || target === undefined) return undefined;
+  const { clientId, path, query } = target;
   const found = await resolveConnection(deps.config, { clientId, connection: name }, byRedirect);
   if (!('strategy' in found)) return undefined;
   const { connection, strategy } = found;

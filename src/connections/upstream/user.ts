@@ -12,7 +12,7 @@ const LONGEST_ID = 512;
 const LARGEST_PROFILE = 100_000;
 
 /** How an identity was verified. */
-interface Verified {
+interface IdentitySource {
   clientId: string;
   connection: Connection;
   strategy: Pick<RedirectStrategy, 'name' | 'isSocial' | 'idsWithin'>;
@@ -26,7 +26,7 @@ interface Verified {
  */
 export async function userOf(
   { users, events }: { users: Users; events: Events },
-  { clientId, connection, strategy, ip }: Verified,
+  { clientId, connection, strategy, ip }: IdentitySource,
   { id, profile, metadata, grant }: UpstreamIdentity,
 ): Promise<User> {
   refuseUnusable({ id });
@@ -51,8 +51,8 @@ export async function userOf(
   }
   const { user, isNew } = found;
   if (isNew) {
-    const about = { client_id: clientId, connection: connection.name, user_id: user.id, ip };
-    events.record({ type: 'ss', ...about, ...(user.email !== undefined && { user_name: user.email }) });
+    const details = { client_id: clientId, connection: connection.name, user_id: user.id, ip };
+    events.record({ type: 'ss', ...details, ...(user.email !== undefined && { user_name: user.email }) });
   }
   return user;
 }

@@ -4,6 +4,7 @@ import type { Directories } from '../../connections/ldap/directories.ts';
 import { openIdProviders } from '../../connections/oidc/providers.ts';
 import type { UpstreamDependencies } from '../../connections/redirect.ts';
 import { scriptRunner } from '../../connections/run-script.ts';
+import { samlMetadata } from '../../connections/samlp/metadata-fetch.ts';
 import type { Outbound } from '../../http/outbound.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Scripts } from '../../scripts/scripts.ts';
@@ -94,8 +95,7 @@ export function profileStep({ id, profile }: { id: string; profile: object }, se
 }
 
 /**
- * Wraps the dependencies of redirect strategies. The metadata of OpenID providers is fetched anew, so that it is
- * recorded.
+ * Wraps the dependencies of redirect strategies. The metadata of providers is fetched anew, so that it is recorded.
  */
 export function tracedUpstream(
   deps: UpstreamDependencies & { scripts: Pick<Scripts, 'run'> },
@@ -108,5 +108,6 @@ export function tracedUpstream(
     fetch,
     runScript: scriptRunner(tracedScripts(deps.scripts, trace)),
     openId: openIdProviders({ fetch, clock }),
+    samlMetadata: samlMetadata({ fetch, clock }),
   };
 }

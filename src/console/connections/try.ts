@@ -61,7 +61,7 @@ export async function beginTry(
   try {
     const redirect = await strategy.redirect(tracedUpstream({ ...deps.upstream, ...deps }, trace), request);
     trace.steps.push(redirectStep(redirect, trace.secrets));
-    await deps.testLogins.keepRedirect(own.state, trace.steps);
+    await deps.testLogins.storeRedirect(own.state, trace.steps);
     return { redirect, steps: trace.steps };
   } catch (thrown) {
     return { steps: [...trace.steps, errorStep(thrown, trace.secrets)] };

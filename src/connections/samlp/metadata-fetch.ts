@@ -1,0 +1,56 @@
+// Fetches the metadata of SAML identity providers from its URL when it is needed, and caches it.
+import { OutboundError } from '../../http/outbound-error.ts';
+import { type UpstreamDependencies, upstreamFault } from '../redirect.ts';
+import { type ProviderMetadata, readMetadata, type SamlMetadata } from './metadata-import.ts';
+
+/**
+ * How long fetched metadata is used before it is fetched again, milliseconds. Providers publish a new key for longer than this
+ * before they sign with it.
+ */
+const FRESH = 3_600_000;
+/** How long it is used if the provider does not answer, milliseconds. */
+const STALE = 86_400_000;
+/** Bytes. */
+const LARGEST_METADATA = 1024 * 1024;
+
+/** Creates the cache of the metadata of a tenant's providers. Concurrent callers share one request. */
+export function samlMetadata(deps: Pick<UpstreamDependencies, 'fetch' | 'clock'>): SamlMetadata {
+  const cache = new WeakMap<object, { fetchedAt: number; metadata: Promise<ProviderMetadata> }>();
+  return {
+    of: (options, url) => {
+      const known = cache.get(options);
+      if (known !== undefined && deps.clock() - known.fetchedAt < FRESH) return known.metadata;
+      const metadata = fetchMetadata(deps, url).catch((thrown: unknown) => {
+        cache.delete(options);
+        if (known === undefined || deps.clock() - known.fetchedAt > STALE) throw thrown;
+        // Logins that wait for this request use the previous metadata, too; the next login tries again.
+        cache.set(options, known);
+        return known.metadata;
+      });
+      cache.set(options, { fetchedAt: deps.clock(), metadata });
+      return metadata;
+    },
+  };
+}
+
+/** Fetches metadata. @throws AuthError by {@link upstreamFault} if it cannot be fetched, 400 if it is not metadata. */
+export async function fetchMetadata(
+  { fetch }: Pick<UpstreamDependencies, 'fetch'>,
+  url: string,
+): Promise<ProviderMetadata> {
+  const response = await fetch(url, { maxBytes: LARGEST_METADATA }).catch((thrown: unknown) => {
+    const reason = thrown instanceof OutboundError ? thrown.failure : 'unreachable';
+    throw upstreamFault(
+      'invalid_request',
+      `The metadata of the identity provider cannot be fetched: ${reason}.`,
+      thrown,
+    );
+  });
+  if (!response.ok) {
+    throw upstreamFault(
+      'invalid_request',
+      `The metadata of the identity provider cannot be fetched: status ${response.status}.`,
+    );
+  }
+  return readMetadata(await response.text());
+}
