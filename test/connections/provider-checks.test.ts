@@ -132,8 +132,8 @@ describe("the check of a connection's provider", () => {
   });
 
   it('runs in the background when the Management API creates or changes a connection', async () => {
-    const { enabled_clients: _, ...made } = openId('made', NOBODY);
-    const answer = await callApi(server, 'POST', '/connections', made);
+    const { enabled_clients: _, ...connectionRecord } = openId('made', NOBODY);
+    const answer = await callApi(server, 'POST', '/connections', connectionRecord);
     expect(answer.status).to.equal(201);
     await warned('made');
     const { id, options } = (await answer.json()) as { id: string; options: object };

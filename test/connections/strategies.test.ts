@@ -37,9 +37,9 @@ describe('the strategies', () => {
   for (const strategy of strategies.filter(({ page }) => page !== 'redirect')) {
     it(`do not verify credentials of a locked account: ${strategy.name}`, async () => {
       const { check, prove } = strategy as unknown as Provable<string>;
-      let looked = 0;
+      let lookups = 0;
       const look = async () => {
-        looked++;
+        lookups++;
         return undefined;
       };
       const deps = {
@@ -64,11 +64,11 @@ describe('the strategies', () => {
         credentials: '123456',
         caller: { ip: '192.0.2.1' },
       } as unknown as Proof<string>;
-      for (const tried of [prove, check]) {
-        const refusal = await tried(deps, proof).catch((thrown: AuthError) => thrown.status);
+      for (const method of [prove, check]) {
+        const refusal = await method(deps, proof).catch((thrown: AuthError) => thrown.status);
         expect(refusal).to.equal(429);
       }
-      expect(looked).to.equal(0);
+      expect(lookups).to.equal(0);
     });
   }
 });

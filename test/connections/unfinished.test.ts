@@ -64,15 +64,19 @@ describe('an incomplete connection', () => {
         await authorize(agent, webRequest({ connection: name })),
         server.url,
       );
-      const told = responseOf(answer);
-      expect(told.error).to.equal('invalid_request');
-      expect(told.error_description).to.contain('The connection has no').and.contain(first);
+      const outcome = responseOf(answer);
+      expect(outcome.error).to.equal('invalid_request');
+      expect(outcome.error_description).to.contain('The connection has no').and.contain(first);
     });
 
     it(`can be created and changed by the Management API: ${name}`, async () => {
-      const made = await callApi(server, 'POST', '/connections', { name: `new-${name}`, strategy, options });
-      expect(made.status).to.equal(201);
-      const { id } = (await made.json()) as { id: string };
+      const created = await callApi(server, 'POST', '/connections', {
+        name: `new-${name}`,
+        strategy,
+        options,
+      });
+      expect(created.status).to.equal(201);
+      const { id } = (await created.json()) as { id: string };
       const answer = await callApi(server, 'PATCH', `/connections/${id}`, { show_as_button: true });
       expect(answer.status).to.equal(200);
     });

@@ -9,6 +9,7 @@ import {
   startDirectory,
   type TestDirectory,
 } from '../connections/ldap/directory.ts';
+import { metadata, publish } from '../connections/samlp/metadata-server.ts';
 import {
   assertion,
   BINDING,
@@ -39,12 +40,15 @@ describe('trying a connection in the console', () => {
   let owner: ConsoleAgent;
   let directory: TestDirectory;
   let saml: KeyAndCertificate;
+  let published: Awaited<ReturnType<typeof publish>>;
 
   before(async () => {
     provider = await startOpenIdProvider(await signingKey('k1'));
     legacy = await startLegacyDatabase();
     legacy.add('grace@old.test', 'Correct-Horse-9');
     saml = await makeCertificate();
+    published = await publish();
+    published.set(metadata([saml.certificate]));
     const ada = { uid: 'ada', cn: 'Ada Lovelace', mail: 'ada@corp.test' };
     directory = await startDirectory([
       { dn: `uid=ada,ou=people,${BASE}`, password: 'Ein-Passwort-2', attributes: ada },
@@ -62,6 +66,7 @@ describe('trying a connection in the console', () => {
           { name: 'acme', strategy: 'oidc', options },
           { name: 'works', strategy: 'samlp', options: idp },
           { name: 'posting', strategy: 'samlp', options: { ...idp, protocolBinding: `${BINDING}POST` } },
+          { name: 'published', strategy: 'samlp', options: { metadataUrl: published.url } },
           { name: 'corp', strategy: 'ad', options: { ...ldap, ...bind } },
           { name: 'lost', strategy: 'ad', options: { ...ldap, ...bind, LDAP_BIND_PASSWORD: 'not-this-one' } },
         ],
@@ -71,7 +76,7 @@ describe('trying a connection in the console', () => {
   });
   after(async () => {
     await server?.stop();
-    await Promise.all([provider?.stop(), legacy?.stop(), directory?.stop()]);
+    await Promise.all([provider?.stop(), legacy?.stop(), directory?.stop(), published?.stop()]);
   });
 
   const pathOf = async (name: string) => {
@@ -126,6 +131,13 @@ describe('trying a connection in the console', () => {
     // The response is as confidential as a code.
     expect(text).to.not.contain(SAMLResponse.slice(0, 60)).and.not.contain('<b>navy');
     expect(await server.store.collection('users').count()).to.equal(before);
+  });
+
+  it('shows the request for the metadata of a SAML provider, also when it was fetched before', async () => {
+    await toIdp('published');
+    const { id, RelayState } = await toIdp('published');
+    const { text } = await bringBack({ SAMLResponse: answerOf(id, { name: 'published' }), RelayState });
+    expect(text).to.contain('The login is good').and.contain(published.url);
   });
 
   it('shows why a SAML response is rejected: another key, another request', async () => {

@@ -32,9 +32,9 @@ async function startApplication(): Promise<Application> {
       return `logged in: ${application.profile?.nameID}, ${form.RelayState}`;
     }
     if (path === '/slo' && form.SAMLRequest !== undefined) {
-      const asked = await sp.validatePostRequestAsync(form);
+      const request = await sp.validatePostRequestAsync(form);
       application.profile = undefined;
-      return `>${await sp.getLogoutResponseUrlAsync(asked.profile!, '', {}, true)}`;
+      return `>${await sp.getLogoutResponseUrlAsync(request.profile!, '', {}, true)}`;
     }
     if (path === '/slo') {
       application.profile = undefined;

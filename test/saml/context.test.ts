@@ -145,12 +145,12 @@ describe('the authentication context of an assertion', () => {
     const user = { email: 'mfa-3@example.test', password: USER.password };
     const step = await submitLogin(agent, server, await follow(agent, started, server.url), user);
     const page = await agent.get(`/u/${uidOf(step)}/mfa/email`);
-    const asked = readForm(page, 'address');
-    const sent = await agent.request(asked.action, {
-      form: { ...asked.fields, address: 'box@example.test' },
+    const addressForm = readForm(page, 'address');
+    const codePage = await agent.request(addressForm.action, {
+      form: { ...addressForm.fields, address: 'box@example.test' },
     });
     const { code = '' } = await nextMessageTo(server, 'box@example.test', 1, 'code');
-    const { action, fields } = readForm(sent, 'code');
+    const { action, fields } = readForm(codePage, 'code');
     await follow(agent, await agent.request(action, { form: { ...fields, code } }), server.url);
     expect(await stated(agent, 'saml', classes(`${CLASS}TimeSyncToken`, REFEDS))).to.equal(REFEDS);
     expect(await stated(agent, 'saml', classes(`${CLASS}TimeSyncToken`))).to.equal('NoAuthnContext');

@@ -43,9 +43,9 @@ describe('custom claims in assertions', () => {
       ],
       { email_verified: true, app_metadata: { roles: ['keeper', 'captain'] } },
     );
-    const given = await attributes(server);
-    expect(given['urn:example:roles']).to.deep.equal(['keeper', 'captain']);
-    expect(given).to.not.have.any.keys('urn:example:token', 'urn:example:others');
+    const released = await attributes(server);
+    expect(released['urn:example:roles']).to.deep.equal(['keeper', 'captain']);
+    expect(released).to.not.have.any.keys('urn:example:token', 'urn:example:others');
   });
 
   it('contain no unverified address, by any path', async () => {

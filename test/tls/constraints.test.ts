@@ -123,9 +123,9 @@ describe('the local CA', () => {
   }
 
   it('serves the hosts that it was made for', async () => {
-    const made = await make();
-    for (const host of HOSTS) expect(await trust(made, host), host).to.equal('trusted');
-    expect(made.warnings).to.deep.equal([]);
+    const issued = await make();
+    for (const host of HOSTS) expect(await trust(issued, host), host).to.equal('trusted');
+    expect(issued.warnings).to.deep.equal([]);
   });
 
   it('is kept for hosts that it may sign for, and made anew, with a warning, for others', async () => {
@@ -152,10 +152,10 @@ describe('the local CA', () => {
     await writeOldAuthority(directory);
     const old = caOf();
     for (let i = 0; i < 2; i++) {
-      const made = await make();
-      expect(made.warnings.join()).to.contain('may sign for any site').and.contain('delete the directory');
+      const issued = await make();
+      expect(issued.warnings.join()).to.contain('may sign for any site').and.contain('delete the directory');
       expect(caOf()).to.equal(old);
-      expect(await trust(made, 'id.example.test')).to.equal('trusted');
+      expect(await trust(issued, 'id.example.test')).to.equal('trusted');
     }
   });
 

@@ -43,8 +43,14 @@ const PASSWORD = 'A-good-Passw0rd';
 describe('a database connection with codes', () => {
   let server: TestServer;
   before(async () => {
-    const lifted = ['signup', 'hosted', 'passwordlessStart', 'passwordlessDestination', 'passwordlessResend'];
-    server = await startManaged(withDatabases(DATABASES, { lifted, attempts: 100 }));
+    const liftedLimits = [
+      'signup',
+      'hosted',
+      'passwordlessStart',
+      'passwordlessDestination',
+      'passwordlessResend',
+    ];
+    server = await startManaged(withDatabases(DATABASES, { liftedLimits, attempts: 100 }));
   });
   after(() => server.stop());
 
@@ -53,14 +59,15 @@ describe('a database connection with codes', () => {
     const n = ++people;
     const typed = { email: `code-login-${n}@example.test`, phone_number: `+1415555${4000 + n}` };
     const profile = { email_verified: verified, phone_verified: verified };
-    const made = await server.users.create(
+    const created = await server.users.create(
       databaseUser({ connection, ...typed, password: PASSWORD, profile }),
     );
-    if (!('user' in made)) throw new Error('taken');
+    if (!('user' in created)) throw new Error('taken');
     return typed;
   };
   const open = (connection: Name, over: object = {}) => openPage(server, { connection, ...over });
-  const wayTo = (page: Answer, way: string) => new RegExp(`href="([^"]*/${way})"`).exec(page.text)?.[1] ?? '';
+  const pathTo = (page: Answer, way: string) =>
+    new RegExp(`href="([^"]*/${way})"`).exec(page.text)?.[1] ?? '';
 
   for (const [channel, kind] of [
     ['email', 'email'],
@@ -69,10 +76,10 @@ describe('a database connection with codes', () => {
     it(`logs in a user with a password by a code, too: ${channel}`, async () => {
       const user = await someone('beside');
       const { agent, page, submit } = await open('beside');
-      const asked = await agent.get(wayTo(page, `code/beside/${channel}`));
-      const sent = await submit(asked, 'address', { address: user[kind] });
+      const addressPage = await agent.get(pathTo(page, `code/beside/${channel}`));
+      const codePage = await submit(addressPage, 'address', { address: user[kind] });
       const { code = '' } = await nextMessageTo(server, user[kind]);
-      const wrong = await submit(sent, 'code', { code: code === '123456' ? '654321' : '123456' });
+      const wrong = await submit(codePage, 'code', { code: code === '123456' ? '654321' : '123456' });
       expect(wrong.status).to.equal(400);
       expect(responseOf(await submit(wrong, 'code', { code }))).to.have.property('code');
     });
@@ -83,8 +90,10 @@ describe('a database connection with codes', () => {
     const pages = await Promise.all(
       [(await someone('beside')).email, 'nobody-here@example.test', unproved.email].map(async (address) => {
         const { agent, page, submit } = await open('beside');
-        const sent = await submit(await agent.get(wayTo(page, 'code/beside/email')), 'address', { address });
-        const { text } = await submit(sent, 'code', { code: '000000' });
+        const codePage = await submit(await agent.get(pathTo(page, 'code/beside/email')), 'address', {
+          address,
+        });
+        const { text } = await submit(codePage, 'code', { code: '000000' });
         return text.replaceAll(address, '…').replace(/nonce="[^"]*"|value="[^"]*"|\/u\/[\w-]+/g, '');
       }),
     );
@@ -96,21 +105,22 @@ describe('a database connection with codes', () => {
   it('accepts a code only in the browser that requested it', async () => {
     const { email: address } = await someone('beside');
     const mine = await open('beside');
-    await mine.submit(await mine.agent.get(wayTo(mine.page, 'code/beside/email')), 'address', { address });
+    await mine.submit(await mine.agent.get(pathTo(mine.page, 'code/beside/email')), 'address', { address });
     const { code = '' } = await nextMessageTo(server, address);
     const theirs = await open('beside');
-    const asked = await theirs.agent.get(wayTo(theirs.page, 'code/beside/email'));
-    const sent = await theirs.submit(asked, 'address', { address: 'nobody-there@example.test' });
-    expect((await theirs.submit(sent, 'code', { address, code })).status).to.equal(400);
+    const addressPage = await theirs.agent.get(pathTo(theirs.page, 'code/beside/email'));
+    const codePage = await theirs.submit(addressPage, 'address', { address: 'nobody-there@example.test' });
+    expect((await theirs.submit(codePage, 'code', { address, code })).status).to.equal(400);
   });
 
   it('removes the phone number of an account when the owner of its e-mail address resets the password', async () => {
-    const [taken, own] = [await someone('beside'), await someone('beside')];
+    const [unverified, own] = [await someone('beside'), await someone('beside')];
     const idOf = async (user: { email: string }) =>
       (await server.users.findInConnection({ name: 'beside' }, user.email))?.id ?? '';
-    await server.users.update(await idOf(taken), { email_verified: false });
-    for (const user of [taken, own]) await resetPassword(server, user.email, 'An0ther-Passw0rd', 'beside');
-    expect(await server.users.get(await idOf(taken))).to.include({
+    await server.users.update(await idOf(unverified), { email_verified: false });
+    for (const user of [unverified, own])
+      await resetPassword(server, user.email, 'An0ther-Passw0rd', 'beside');
+    expect(await server.users.get(await idOf(unverified))).to.include({
       email_verified: true,
       phone_verified: false,
     });
@@ -119,17 +129,17 @@ describe('a database connection with codes', () => {
       phone_verified: true,
     });
     const { agent, page, submit } = await open('beside');
-    for (const { phone_number: address } of [taken, own])
-      await submit(await agent.get(wayTo(page, 'code/beside/sms')), 'address', { address });
+    for (const { phone_number: address } of [unverified, own])
+      await submit(await agent.get(pathTo(page, 'code/beside/sms')), 'address', { address });
     await nextMessageTo(server, own.phone_number);
-    expect(await messagesTo(server, taken.phone_number)).to.deep.equal([]);
+    expect(await messagesTo(server, unverified.phone_number)).to.deep.equal([]);
   });
 
   it('asks for a code first if default_method says so, and offers the password', async () => {
     const user = await someone('first');
     const { agent, page, submit } = await open('first', { login_hint: user.email });
     expect(page.text).to.include('Get a code by email').and.include(user.email);
-    const form = await agent.get(wayTo(page, 'login'));
+    const form = await agent.get(pathTo(page, 'login'));
     const end = await submit(form, 'password', { username: user.email, password: PASSWORD });
     expect(responseOf(end)).to.have.property('code');
   });
@@ -137,7 +147,7 @@ describe('a database connection with codes', () => {
   describe('of a user who has only a phone number', () => {
     it('logs in by a code, and by a password that the user sets at the account page', async () => {
       const number = '+14155554951';
-      const made = await server.users.create({
+      const created = await server.users.create({
         identity: {
           connection: 'beside',
           provider: 'auth0',
@@ -146,13 +156,13 @@ describe('a database connection with codes', () => {
         },
         profile: { phone_verified: true },
       });
-      if (!('user' in made)) throw new Error('taken');
+      if (!('user' in created)) throw new Error('taken');
       const { agent, page, submit } = await open('beside');
-      const sent = await submit(await agent.get(wayTo(page, 'code/beside/sms')), 'address', {
+      const codePage = await submit(await agent.get(pathTo(page, 'code/beside/sms')), 'address', {
         address: number,
       });
       const { code } = await nextMessageTo(server, number);
-      expect(responseOf(await submit(sent, 'code', { code }))).to.have.property('code');
+      expect(responseOf(await submit(codePage, 'code', { code }))).to.have.property('code');
       const security = await follow(agent, await agent.get('/account/security'), server.url);
       const link = await send(agent, security, '/account/security/password');
       const form = await follow(agent, link, server.url);
@@ -160,7 +170,7 @@ describe('a database connection with codes', () => {
       const { action, fields } = readForm(form, 'password');
       const done = await agent.request(action, { form: { ...fields, password, repeat: password } });
       expect(done.status, done.text).to.be.below(400);
-      expect(await server.users.verifyPassword(made.user.id, password)).to.be.a('number');
+      expect(await server.users.verifyPassword(created.user.id, password)).to.be.a('number');
       const again = await open('beside');
       const end = await again.submit(again.page, 'password', { username: number, password });
       expect(responseOf(end)).to.have.property('code');
@@ -174,7 +184,7 @@ describe('a database connection with codes', () => {
       const pages = await Promise.all(
         [known, unknown].map(async (name) => {
           const { agent, page, submit } = await open('beside');
-          const forgot = await agent.get(wayTo(page, 'forgot-password'));
+          const forgot = await agent.get(pathTo(page, 'forgot-password'));
           const { status, text } = await submit(forgot, 'email', { email: name });
           const plain = text.replaceAll(name, '…').replace(/nonce="[^"]*"|value="[^"]*"|\/u\/[\w-]+/g, '');
           return `${status} ${plain}`;
@@ -223,12 +233,12 @@ describe('a database connection with codes', () => {
     });
 
     it('rejects a reset link that was sent before passwords were switched off', async () => {
-      const made = await callApi(server, 'POST', '/connections', {
+      const created = await callApi(server, 'POST', '/connections', {
         name: 'switched',
         strategy: 'auth0',
         options: { authentication_methods: { email_otp: { enabled: true } } },
       });
-      const { id: connection } = (await made.json()) as { id: string };
+      const { id: connection } = (await created.json()) as { id: string };
       const address = { email: 'switched@example.test', password: PASSWORD };
       const user = await callApi(server, 'POST', '/users', { connection: 'switched', ...address });
       const { user_id } = (await user.json()) as { user_id: string };
@@ -246,9 +256,9 @@ describe('a database connection with codes', () => {
       const typed = 'no-password@example.test';
       const { page, submit } = await open('alone', { screen_hint: 'signup' });
       expect(page.text).not.to.include('type="password"');
-      const asked = await submit(page, 'email', { email: typed });
+      const addressPage = await submit(page, 'email', { email: typed });
       const { code } = await nextMessageTo(server, typed, 1, 'code');
-      expect(responseOf(await submit(asked, 'code', { code }))).to.have.property('code');
+      expect(responseOf(await submit(addressPage, 'code', { code }))).to.have.property('code');
       const user = await server.users.findInConnection({ name: 'alone' }, typed);
       expect(user).to.include({ email_verified: true });
     });
@@ -280,14 +290,17 @@ describe('a database connection with codes', () => {
       return { status: answer.status, id, message };
     };
     const of = (phone?: string) => ({ connection: 'needed', password: PASSWORD, phone_number: phone });
-    const made = await users('POST', '', of('+14155554801'));
-    expect(made.status).to.equal(201);
+    const created = await users('POST', '', of('+14155554801'));
+    expect(created.status).to.equal(201);
     expect((await users('POST', '', of('+14155554801'))).status).to.equal(409);
     const nameless = await users('POST', '', { ...of(), email: 'needed@example.test' });
     expect(nameless.message).to.include("'Missing required property: phone_number'");
     const other = await users('POST', '', of('+14155554802'));
-    const taken = await users('PATCH', `/${other.id}`, { phone_number: '+14155554801' });
-    expect(taken).to.include({ status: 400, message: 'The specified new phone number already exists' });
+    const refusedUpdate = await users('PATCH', `/${other.id}`, { phone_number: '+14155554801' });
+    expect(refusedUpdate).to.include({
+      status: 400,
+      message: 'The specified new phone number already exists',
+    });
     await users('PATCH', `/${other.id}`, { phone_verified: true });
     await users('PATCH', `/${other.id}`, { phone_number: '+1 415 555 4802' });
     expect(await server.users.get(other.id), 'the same number').to.include({ phone_verified: true });
@@ -309,18 +322,18 @@ describe('a database connection with codes', () => {
       it(`by the rules of a sign-up, for a new user and for a change: ${connection}`, async () => {
         const mail = connection === 'older' ? { email: 'named@example.test' } : {};
         const of = (username: string) => ({ connection, ...mail, username, password: PASSWORD });
-        const made = await users('POST', '', of('short-enough'));
-        expect(made.status, JSON.stringify(made.body)).to.equal(201);
+        const created = await users('POST', '', of('short-enough'));
+        expect(created.status, JSON.stringify(created.body)).to.equal(201);
         for (const username of foreign) {
           for (const refused of [
             await users('POST', '', of(username)),
-            await users('PATCH', `/${made.body.user_id}`, { username }),
+            await users('PATCH', `/${created.body.user_id}`, { username }),
           ]) {
             expect(refused.body, username).to.include({ statusCode: 400, errorCode: 'invalid_body' });
             expect(refused.body.message).to.include("Payload validation error: 'username: 3 to 14 letters");
           }
         }
-        const changed = await users('PATCH', `/${made.body.user_id}`, { username: 'Another-One' });
+        const changed = await users('PATCH', `/${created.body.user_id}`, { username: 'Another-One' });
         expect([changed.status, changed.body.username]).to.deep.equal([200, 'another-one']);
       });
 
@@ -343,12 +356,12 @@ describe('a database connection with codes', () => {
     });
 
     it('and rejects them if the connection has none', async () => {
-      const { body: made } = await users('POST', '', {
+      const { body: created } = await users('POST', '', {
         connection: 'beside',
         email: 'n@example.test',
         password: PASSWORD,
       });
-      const { body } = await users('PATCH', `/${made.user_id}`, { username: 'somebody' });
+      const { body } = await users('PATCH', `/${created.user_id}`, { username: 'somebody' });
       expect(body.message).to.equal('Cannot set username for connection without requires_username');
     });
   });

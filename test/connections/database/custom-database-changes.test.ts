@@ -127,8 +127,8 @@ describe('changes of users in a custom database', () => {
       const email = fresh();
       const answer = await signUp(email.toUpperCase(), { given_name: 'Grace', user_metadata: { plan: 'x' } });
       expect(answer.status, answer.text).to.equal(200);
-      const there = legacy.users.get(email);
-      expect(answer.json()).to.include({ _id: String(there?.id), email, email_verified: false });
+      const databaseUser = legacy.users.get(email);
+      expect(answer.json()).to.include({ _id: String(databaseUser?.id), email, email_verified: false });
       expect(legacy.writes.at(-1)?.[1]).to.deep.include({
         email,
         given_name: 'Grace',
@@ -137,7 +137,7 @@ describe('changes of users in a custom database', () => {
         client_id: 'web',
         tenant: new URL(server.issuer).hostname,
       });
-      await noPassword(`auth0|${there?.id}`);
+      await noPassword(`auth0|${databaseUser?.id}`);
       expect((await grant(email, NEW)).status).to.equal(200);
       expect((await usersWith(email))[0]?.user_metadata).to.deep.equal({ plan: 'x' });
     });
@@ -160,9 +160,9 @@ describe('changes of users in a custom database', () => {
       const { email } = await someone();
       const writes = legacy.writes.length;
       expect((await signUp(email)).json()).to.include({ code: 'invalid_signup' });
-      const there = fresh();
-      legacy.add(there, OLD);
-      expect((await signUp(there)).json()).to.include({ code: 'invalid_signup' });
+      const databaseUser = fresh();
+      legacy.add(databaseUser, OLD);
+      expect((await signUp(databaseUser)).json()).to.include({ code: 'invalid_signup' });
       // A user who was removed there meanwhile still exists here.
       legacy.users.delete(email);
       expect((await signUp(email)).json()).to.include({ code: 'invalid_signup' });
@@ -337,14 +337,14 @@ describe('changes of users in a custom database', () => {
         app_metadata: { plan: 'gold' },
         blocked: true,
       };
-      const made = await call('POST', '/users', body);
-      expect(made.status, made.text).to.equal(201);
-      expect(made.json()).to.deep.include({
+      const created = await call('POST', '/users', body);
+      expect(created.status, created.text).to.equal(201);
+      expect(created.json()).to.deep.include({
         user_id: `auth0|${legacy.users.get(email)?.id}`,
         app_metadata: { plan: 'gold' },
         blocked: true,
       });
-      await noPassword(made.json().user_id);
+      await noPassword(created.json().user_id);
       expect((await call('POST', '/users', body)).status).to.equal(409);
       const failed = await failing(() => call('POST', '/users', { ...body, email: fresh() }));
       expect(failed.json()).to.include({ statusCode: 503, errorCode: 'temporarily_unavailable' });
@@ -354,8 +354,8 @@ describe('changes of users in a custom database', () => {
       for (const connection of ['users', 'moving']) {
         const email = fresh();
         legacy.add(email, OLD);
-        const made = await call('POST', '/users', { connection, email, password: NEW });
-        expect(made.status).to.equal(409);
+        const created = await call('POST', '/users', { connection, email, password: NEW });
+        expect(created.status).to.equal(409);
       }
       const { path } = await someone({}, 'moving');
       const email = fresh();
@@ -452,8 +452,8 @@ describe('changes of users in a custom database', () => {
     const { email, id } = await someone();
     const forms = await Promise.all(
       [1, 2, 3].map(async (i) => {
-        const made = await call('POST', '/tickets/password-change', { user_id: id });
-        return { password: `Racing-Horse-${i}`, submit: await resetForm(server, made.json().ticket) };
+        const created = await call('POST', '/tickets/password-change', { user_id: id });
+        return { password: `Racing-Horse-${i}`, submit: await resetForm(server, created.json().ticket) };
       }),
     );
     const ends = await Promise.all(forms.map(({ password, submit }) => submit(password)));
@@ -497,8 +497,8 @@ describe('changes of users in a custom database', () => {
     expect((await signUp(email, { connection: 'login-only' })).json()).to.deep.equal({
       error: 'public signup is disabled',
     });
-    const made = await call('POST', '/users', { connection: 'login-only', email, password: NEW });
-    expect(made.json().message).to.equal('Users of this connection are made elsewhere.');
+    const created = await call('POST', '/users', { connection: 'login-only', email, password: NEW });
+    expect(created.json().message).to.equal('Users of this connection are made elsewhere.');
     const agent = createAgent(server);
     const page = await follow(
       agent,

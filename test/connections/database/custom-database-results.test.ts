@@ -153,12 +153,12 @@ describe('results of the scripts of a custom database', () => {
         const first = await grant(name, realm);
         expect([first.status, first.json().error], first.text).to.deep.equal([403, 'mfa_required']);
         const id = `${prefix}${name}`;
-        const brought = await authenticatorsOf(id);
-        expect(brought.map(({ kind }) => kind).sort()).to.deep.equal(
+        const authenticators = await authenticatorsOf(id);
+        expect(authenticators.map(({ kind }) => kind).sort()).to.deep.equal(
           name === 'app' ? ['otp'] : ['otp', 'sms'],
         );
         expect((await grant(name, realm)).json().error).to.equal('mfa_required');
-        expect((await authenticatorsOf(id)).length).to.equal(brought.length);
+        expect((await authenticatorsOf(id)).length).to.equal(authenticators.length);
         const done = await ask({
           grant_type: 'http://auth0.com/oauth/grant-type/mfa-otp',
           mfa_token: first.json().mfa_token,
@@ -207,10 +207,10 @@ describe('results of the scripts of a custom database', () => {
       expect(await authenticatorsOf('auth0|seen')).to.deep.equal([]);
       const answers = await Promise.all(Array.from({ length: 5 }, () => grant('seen', 'stays')));
       expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([403]));
-      const [brought, ...more] = await authenticatorsOf('auth0|seen');
-      expect([brought?.kind, more]).to.deep.equal(['otp', []]);
+      const [authenticator, ...more] = await authenticatorsOf('auth0|seen');
+      expect([authenticator?.kind, more]).to.deep.equal(['otp', []]);
       // A factor that is removed here is not imported again.
-      await server.store.collection('authenticators').delete(brought?.id ?? '');
+      await server.store.collection('authenticators').delete(authenticator?.id ?? '');
       await grant('seen', 'stays');
       await askForLink();
       await grant('seen', 'stays');

@@ -96,7 +96,7 @@ describe('users who stay in a custom database', () => {
   it('log in by its script each time, and no password is stored here', async () => {
     const { email, user } = someone();
     for (let n = 0; n < 2; n++) {
-      const asked = legacy.seen.length;
+      const requestsBefore = legacy.seen.length;
       const answer = await grant(email.toUpperCase(), PASSWORD);
       expect(answer.status, answer.text).to.equal(200);
       expect(payload(answer.json().id_token)).to.include({
@@ -104,7 +104,7 @@ describe('users who stay in a custom database', () => {
         email,
         email_verified: true,
       });
-      expect(legacy.seen.length).to.equal(asked + 1);
+      expect(legacy.seen.length).to.equal(requestsBefore + 1);
     }
     expect((await grant(email, 'wrong')).status).to.equal(403);
     expect(await server.store.collection('credentials').get(`auth0|${user.id}`)).to.equal(undefined);
@@ -145,9 +145,9 @@ describe('users who stay in a custom database', () => {
   it('are found by a username, too, in any case', async () => {
     const { email, user } = someone({ username: `name${people}` });
     expect(subject(await grant(email, PASSWORD, 'names'))).to.equal(`auth0|${user.id}`);
-    const asked = legacy.seen.length;
+    const requestsBefore = legacy.seen.length;
     expect((await grant(user.username ?? '', PASSWORD, 'names')).status).to.equal(200);
-    expect(legacy.seen.length).to.equal(asked + 1);
+    expect(legacy.seen.length).to.equal(requestsBefore + 1);
     expect((await server.store.collection('users').findBy('email', email)).length).to.equal(1);
   });
 
@@ -177,9 +177,9 @@ describe('users who stay in a custom database', () => {
   it('are locked after ten wrong passwords, and the script is not run again', async () => {
     const { email } = someone();
     for (let n = 0; n < 10; n++) expect((await grant(email, `wrong-${n}`)).status).to.equal(403);
-    const asked = legacy.seen.length;
+    const requestsBefore = legacy.seen.length;
     expect((await grant(email, PASSWORD)).status).to.equal(429);
-    expect(legacy.seen.length).to.equal(asked);
+    expect(legacy.seen.length).to.equal(requestsBefore);
   });
 
   describe('are never logged in as another user', () => {
@@ -277,11 +277,11 @@ describe('users who stay in a custom database', () => {
       expect((await grant(email, PASSWORD)).status).to.equal(200);
       legacy.misbehave = (response) => response.writeHead(500).end();
       for (let n = 0; n < 30; n++) answers.push((await grant(other, `guess-${n}`)).status);
-      const asked = legacy.seen.length;
+      const requestsBefore = legacy.seen.length;
       const last = await grant(other, 'guess');
       legacy.misbehave = undefined;
       expect([last.status, last.json().error]).to.deep.equal([429, 'too_many_requests']);
-      expect(legacy.seen.length).to.equal(asked);
+      expect(legacy.seen.length).to.equal(requestsBefore);
     });
 
     it('leave neither passwords nor the configuration in the logs', () => {

@@ -212,8 +212,8 @@ describe('custom database scripts with drivers of the operator', () => {
   });
 
   it('report why they failed in the log only', async () => {
-    const said = { away: 'no such host', missing: 'mssql', unfit: 'broken' };
-    for (const [name, why] of Object.entries(said)) {
+    const messages = { away: 'no such host', missing: 'mssql', unfit: 'broken' };
+    for (const [name, why] of Object.entries(messages)) {
       const answer = await logIn(name);
       expect(answer.status, name).to.equal(403);
       expect(answer.text, name).to.not.contain(why);

@@ -37,8 +37,8 @@ const PASSWORD = 'A-good-Passw0rd';
 describe('identifiers of a database connection', () => {
   let server: TestServer;
   before(async () => {
-    const lifted = ['signup', 'hosted', 'token', 'changePassword'];
-    server = await startServer({ tenant: withDatabases(DATABASES, { lifted, attempts: 4 }) });
+    const liftedLimits = ['signup', 'hosted', 'token', 'changePassword'];
+    server = await startServer({ tenant: withDatabases(DATABASES, { liftedLimits, attempts: 4 }) });
   });
   after(() => server.stop());
 
@@ -68,9 +68,13 @@ describe('identifiers of a database connection', () => {
 
   it('log in by any of their kinds, however they are typed', async () => {
     const number = phone();
-    const made = await signUp('any', { email: 'Any@Example.Test', phone_number: number, username: 'AnyOne' });
-    expect(made.body).to.include({ email: 'any@example.test', phone_number: number, username: 'anyone' });
-    expect(made.body).to.include({ phone_verified: false, email_verified: false });
+    const created = await signUp('any', {
+      email: 'Any@Example.Test',
+      phone_number: number,
+      username: 'AnyOne',
+    });
+    expect(created.body).to.include({ email: 'any@example.test', phone_number: number, username: 'anyone' });
+    expect(created.body).to.include({ phone_verified: false, email_verified: false });
     for (const name of [
       'ANY@example.test',
       number,
@@ -146,9 +150,9 @@ describe('identifiers of a database connection', () => {
 
   describe('share one count of wrong passwords', () => {
     const wrong = async (name: string, times: number) => {
-      const told: string[] = [];
-      for (let i = 0; i < times; i += 1) told.push((await logIn('locked', name, 'wrong')).text);
-      return told;
+      const messages: string[] = [];
+      for (let i = 0; i < times; i += 1) messages.push((await logIn('locked', name, 'wrong')).text);
+      return messages;
     };
 
     it('whichever of them is typed', async () => {
@@ -244,8 +248,8 @@ describe('identifiers of a database connection', () => {
       expect(forgot.text).to.include('Username, email or phone number');
       await submit(agent, forgot, { email: number }, 'email');
       expect((await nextMessageTo(server, email, 2)).link).to.include('/u/reset-password');
-      const sent = await submit(agent, forgot, { email: phone() }, 'email');
-      expect(sent.status).to.equal(200);
+      const sentPage = await submit(agent, forgot, { email: phone() }, 'email');
+      expect(sentPage.status).to.equal(200);
       expect(await messagesTo(server, email)).to.have.length(2);
     });
   });

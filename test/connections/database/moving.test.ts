@@ -96,11 +96,11 @@ describe('users who move here from a custom database', () => {
     });
     const stored = await server.store.collection('users').get(`auth0|${user.id}`);
     expect(stored?.app_metadata).to.deep.equal({ plan: 'old' });
-    const asked = legacy.seen.length;
+    const requestsBefore = legacy.seen.length;
     legacy.users.delete(email);
     expect((await grant(email, PASSWORD)).status).to.equal(200);
     expect((await grant(email, 'wrong')).status).to.equal(403);
-    expect(legacy.seen.length).to.equal(asked);
+    expect(legacy.seen.length).to.equal(requestsBefore);
   });
 
   it('log in at the hosted page; an address not verified there is not verified here', async () => {
@@ -247,8 +247,8 @@ describe('users who move here from a custom database', () => {
       createAgent(server).request('/dbconnections/signup', {
         json: { client_id: 'web', connection: 'users', email: address, password: 'Of-A-Stranger-1' },
       });
-    const taken = await signUp(email.toUpperCase());
-    expect(taken.json()).to.include({ code: 'invalid_signup' });
+    const refusal = await signUp(email.toUpperCase());
+    expect(refusal.json()).to.include({ code: 'invalid_signup' });
     legacy.misbehave = (response) => response.writeHead(500).end();
     expect((await signUp(email)).status).to.equal(503);
     legacy.misbehave = undefined;
@@ -258,8 +258,8 @@ describe('users who move here from a custom database', () => {
 
   it('are not moved if the connection is not customized', async () => {
     const { email } = someone();
-    const asked = legacy.seen.length;
+    const requestsBefore = legacy.seen.length;
     expect((await grant(email, PASSWORD, 'off')).status).to.equal(403);
-    expect(legacy.seen.length).to.equal(asked);
+    expect(legacy.seen.length).to.equal(requestsBefore);
   });
 });

@@ -327,10 +327,10 @@ describe('a password reset', () => {
       const { email } = await someone();
       const ticket = new URL(await linkFor(email), server.url).searchParams.get('ticket') ?? 'none';
       await reset(`/u/reset-password?ticket=${ticket}`, NEW);
-      const kept = JSON.stringify(
+      const storedTexts = JSON.stringify(
         (await server.store.collection('challenges').list({ limit: 1000 })).records,
       );
-      expect(kept).not.to.contain(ticket);
+      expect(storedTexts).not.to.contain(ticket);
       expect(server.logged()).not.to.contain(ticket);
       expect(server.logged()).not.to.contain(NEW);
     });
@@ -514,9 +514,9 @@ describe('a password reset', () => {
       expect(readForm(login, 'password').fields).to.have.property('username');
       const { location } = await browser.get(`${new URL(start.location).pathname}/forgot-password`);
       expect(new URL(location).pathname).to.equal(new URL(start.location).pathname);
-      const asked = await ask({ client_id: 'web', connection: 'without-reset', email });
+      const answer = await ask({ client_id: 'web', connection: 'without-reset', email });
       // The page is that of an unknown address, because the setting is the connection's.
-      expect(asked.text).to.equal((await ask({ email: 'nobody@example.test' })).text);
+      expect(answer.text).to.equal((await ask({ email: 'nobody@example.test' })).text);
       await server.tenant.close();
       expect(await messagesTo(server, email)).to.deep.equal([]);
     });

@@ -28,8 +28,14 @@ const PASSWORD = 'A-good-Passw0rd';
 describe('sign-up with a code', () => {
   let server: TestServer;
   before(async () => {
-    const lifted = ['signup', 'hosted', 'passwordlessStart', 'passwordlessDestination', 'passwordlessResend'];
-    server = await startServer({ tenant: withDatabases(DATABASES, { lifted, attempts: 100 }) });
+    const liftedLimits = [
+      'signup',
+      'hosted',
+      'passwordlessStart',
+      'passwordlessDestination',
+      'passwordlessResend',
+    ];
+    server = await startServer({ tenant: withDatabases(DATABASES, { liftedLimits, attempts: 100 }) });
   });
   after(() => server.stop());
 
@@ -46,11 +52,11 @@ describe('sign-up with a code', () => {
   it('creates the user once the address is proved, and logs them in', async () => {
     const email = address();
     const { page, submit } = await open('by-code');
-    const asked = await submit(page, 'password', { email, password: PASSWORD });
-    expect(asked.text).to.include('Enter your code').and.include(email);
+    const codePage = await submit(page, 'password', { email, password: PASSWORD });
+    expect(codePage.text).to.include('Enter your code').and.include(email);
     expect(await userOf('by-code', email)).to.equal(undefined);
     const code = await codeSentTo(email);
-    const refused = await submit(asked, 'code', { code: wrongFor(code) });
+    const refused = await submit(codePage, 'code', { code: wrongFor(code) });
     expect(refused.status).to.equal(400);
     const end = await submit(refused, 'code', { code: `${code.slice(0, 3)} ${code.slice(3)}` });
     expect(responseOf(end)).to.have.property('code');
@@ -84,20 +90,20 @@ describe('sign-up with a code', () => {
   it('says that an address is taken only after it was proved', async () => {
     const email = address();
     const first = await open('by-code');
-    const made = await first.submit(first.page, 'password', { email, password: PASSWORD });
-    await first.submit(made, 'code', { code: await codeSentTo(email) });
+    const signedUp = await first.submit(first.page, 'password', { email, password: PASSWORD });
+    await first.submit(signedUp, 'code', { code: await codeSentTo(email) });
     const free = address();
     const [taken, untaken] = await Promise.all(
       [email, free].map(async (typed) => {
         const { page, submit } = await open('by-code');
-        return { submit, asked: await submit(page, 'password', { email: typed, password: PASSWORD }) };
+        return { submit, codePage: await submit(page, 'password', { email: typed, password: PASSWORD }) };
       }),
     );
     const plain = (answer: Answer | undefined, typed: string) =>
       answer?.text.replaceAll(typed, '…').replace(/nonce="[^"]*"|value="[^"]*"|\/u\/[\w-]+/g, '');
-    expect(plain(taken?.asked, email)).to.equal(plain(untaken?.asked, free));
+    expect(plain(taken?.codePage, email)).to.equal(plain(untaken?.codePage, free));
     const code = await codeSentTo(email, 2);
-    const guess = await taken?.submit(taken.asked, 'code', { code: wrongFor(code) });
+    const guess = await taken?.submit(taken.codePage, 'code', { code: wrongFor(code) });
     expect(guess?.text).to.include('This code is wrong').and.not.include('If you already have one');
     const proved = await taken?.submit(guess as Answer, 'code', { code });
     expect(proved?.status).to.equal(400);
@@ -147,9 +153,9 @@ describe('sign-up with a code', () => {
   it('accepts a code once, allows three tries, and rejects a code of another request', async () => {
     const email = address();
     const { agent, page, submit } = await open('by-code');
-    const asked = await submit(page, 'password', { email, password: PASSWORD });
+    const codePage = await submit(page, 'password', { email, password: PASSWORD });
     const code = await codeSentTo(email);
-    const { action, fields } = readForm(asked, 'code');
+    const { action, fields } = readForm(codePage, 'code');
     const all = await Promise.all(
       Array.from({ length: 10 }, () => agent.request(action, { form: { ...fields, code } })),
     );
@@ -198,9 +204,9 @@ describe('sign-up with a code', () => {
 describe('another code for a sign-up', () => {
   let server: TestServer;
   before(async () => {
-    const lifted = ['signup', 'hosted', 'passwordlessStart', 'passwordlessDestination'];
+    const liftedLimits = ['signup', 'hosted', 'passwordlessStart', 'passwordlessDestination'];
     server = await startServer({
-      tenant: withDatabases(DATABASES, { lifted, attempts: 100 }),
+      tenant: withDatabases(DATABASES, { liftedLimits, attempts: 100 }),
       env: { TLS: 'proxy', TRUSTED_PROXIES: '127.0.0.1', BASE_URL: 'https://login.example.test' },
     });
   });
@@ -217,13 +223,13 @@ describe('another code for a sign-up', () => {
           headers: { 'x-forwarded-proto': 'https', 'x-forwarded-for': ip },
         });
       const query = new URLSearchParams(webRequest({ connection: 'by-code', screen_hint: 'signup' }));
-      const begun = await request(`/authorize?${query}`);
-      const page = await request(begun.location);
+      const redirect = await request(`/authorize?${query}`);
+      const page = await request(redirect.location);
       const { action, fields } = readForm(page, 'password');
-      const asked = await request(action, { ...fields, email, password: PASSWORD });
-      expect(asked.text).to.include('Enter your code');
-      const { _csrf = '' } = readForm(asked, 'code').fields;
-      const again = /action="([^"]*signup\/code\/again)"/.exec(asked.text)?.[1] ?? '';
+      const codePage = await request(action, { ...fields, email, password: PASSWORD });
+      expect(codePage.text).to.include('Enter your code');
+      const { _csrf = '' } = readForm(codePage, 'code').fields;
+      const again = /action="([^"]*signup\/code\/again)"/.exec(codePage.text)?.[1] ?? '';
       return async () => (await request(again, { _csrf })).status;
     };
     const stranger = await at('192.0.2.1');

@@ -11,14 +11,14 @@ import { generous } from '../passwordless/tenant.ts';
  */
 export function withDatabases(
   databases: Record<string, object>,
-  { lifted, attempts }: { lifted: readonly string[]; attempts: number },
+  { liftedLimits, attempts }: { liftedLimits: readonly string[]; attempts: number },
 ) {
   return {
     ...base,
     attackProtection: {
       rateLimits: {
         ...base.attackProtection.rateLimits,
-        ...Object.fromEntries(lifted.map((name) => [name, generous])),
+        ...Object.fromEntries(liftedLimits.map((name) => [name, generous])),
       },
       bruteForceProtection: { max_attempts: attempts },
       suspiciousIpThrottling: { enabled: false },

@@ -46,7 +46,7 @@ export async function startDirectory(entries: DirectoryEntry[], plain = false): 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const inner = (server as unknown as { port: number }).port;
   const open = new Set<Socket>();
-  const kept = (socket: Socket) => {
+  const track = (socket: Socket) => {
     open.add(socket);
     socket.on('close', () => open.delete(socket)).on('error', () => socket.destroy());
   };
@@ -57,11 +57,11 @@ export async function startDirectory(entries: DirectoryEntry[], plain = false): 
     socket.pipe(on).pipe(socket);
   };
   const secure = tls.createServer({ cert, key }, (socket) => {
-    kept(socket);
+    track(socket);
     pipe(socket);
   });
   const first = net.createServer((socket) => {
-    kept(socket);
+    track(socket);
     if (plain) return pipe(socket);
     socket.once('data', (request) => {
       // The response has the message id of the request: an ExtendedResponse with success (RFC 4511 §4.12).

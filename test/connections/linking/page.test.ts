@@ -97,21 +97,21 @@ describe('account linking at the login with a new identity', () => {
   };
 
   it('links the accounts after the user has logged in to the existing one with its password', async () => {
-    const kept = await account({ app_metadata: { tier: 2 } });
+    const existing = await account({ app_metadata: { tier: 2 } });
     const agent = createAgent(server);
     const page = await offered(agent);
     expect(isOffer(page)).to.equal(true);
     expect(page.text).to.contain(email);
     const form = await decide(agent, page, 'link');
     expect(readForm(form, 'password').fields.username).to.equal(email);
-    expect(await subjectOf(await typePassword(agent, form))).to.equal(kept);
+    expect(await subjectOf(await typePassword(agent, form))).to.equal(existing);
     expect(await server.users.get(newId())).to.equal(undefined);
-    expect((await server.users.get(kept))?.app_metadata).to.deep.equal({ tier: 2 });
-    const identities = await server.users.identitiesOf(kept);
+    expect((await server.users.get(existing))?.app_metadata).to.deep.equal({ tier: 2 });
+    const identities = await server.users.identitiesOf(existing);
     expect(identities.map(({ connection }) => connection).sort()).to.deep.equal(['acme', 'users']);
     // Both identities now log in to the same account, without another offer.
-    expect(await subjectOf(await offered())).to.equal(kept);
-    expect((await eventsOf('account_linked')).find(({ user_id }) => user_id === kept)).to.deep.include({
+    expect(await subjectOf(await offered())).to.equal(existing);
+    expect((await eventsOf('account_linked')).find(({ user_id }) => user_id === existing)).to.deep.include({
       connection: 'acme',
       client_id: 'web',
       description: newId(),
@@ -123,36 +123,40 @@ describe('account linking at the login with a new identity', () => {
     const agent = createAgent(server);
     const page = await offered(agent);
     const { action, fields } = readForm(page, '_csrf');
-    const gone = await agent.request(action, { form: { ...fields, decision: 'link' } });
-    const away = await agent.get(gone.location);
+    const redirect = await agent.request(action, { form: { ...fields, decision: 'link' } });
+    const away = await agent.get(redirect.location);
     expect(away.location).to.contain(`${provider.url}/authorize?`);
     const back = (await fetch(away.location, { redirect: 'manual' })).headers.get('location') ?? '';
-    const told = await follow(agent, await agent.get(back), server.url);
-    expect(await subjectOf(told)).to.equal(newId('other'));
+    const outcome = await follow(agent, await agent.get(back), server.url);
+    expect(await subjectOf(outcome)).to.equal(newId('other'));
     expect(await server.users.get(newId())).to.equal(undefined);
   });
 
   it('links to an account that logs in with codes by e-mail', async () => {
-    const kept = await made('email', 'email');
+    const existing = await made('email', 'email');
     const agent = createAgent(server);
     const start = await decide(agent, await offered(agent), 'link');
     const first = readForm(start, 'address');
     const sent = await agent.request(first.action, { form: { ...first.fields, address: email } });
     const { action, fields } = readForm(sent, 'code');
     const { code = '' } = await nextMessageTo(server, email, 1, 'code');
-    const told = await follow(agent, await agent.request(action, { form: { ...fields, code } }), server.url);
-    expect(await subjectOf(told)).to.equal(kept);
+    const outcome = await follow(
+      agent,
+      await agent.request(action, { form: { ...fields, code } }),
+      server.url,
+    );
+    expect(await subjectOf(outcome)).to.equal(existing);
     expect(await server.users.get(newId())).to.equal(undefined);
   });
 
   it('keeps the accounts apart when the user declines, and does not ask again', async () => {
-    const kept = await account();
+    const existing = await account();
     const agent = createAgent(server);
     expect(await subjectOf(await decide(agent, await offered(agent), 'decline'))).to.equal(newId());
     expect(await subjectOf(await offered())).to.equal(newId());
-    expect(await server.users.identitiesOf(kept)).to.have.length(1);
+    expect(await server.users.identitiesOf(existing)).to.have.length(1);
     const [identity] = await server.users.identitiesOf(newId());
-    expect(identity?.link_declined).to.deep.equal([kept]);
+    expect(identity?.link_declined).to.deep.equal([existing]);
     expect((await eventsOf('account_link_declined')).at(-1)).to.include({ user_id: newId() });
   });
 
@@ -166,15 +170,15 @@ describe('account linking at the login with a new identity', () => {
 
   it('is offered at a later login when the other account was created after the first one', async () => {
     expect(await subjectOf(await offered())).to.equal(newId());
-    const kept = await account({ app_metadata: { tier: 2 } });
+    const existing = await account({ app_metadata: { tier: 2 } });
     const agent = createAgent(server);
     const page = await offered(agent);
     expect(isOffer(page)).to.equal(true);
     const form = await decide(agent, page, 'link');
-    expect(await subjectOf(await typePassword(agent, form))).to.equal(kept);
+    expect(await subjectOf(await typePassword(agent, form))).to.equal(existing);
     expect(await server.users.get(newId())).to.equal(undefined);
-    expect((await server.users.get(kept))?.app_metadata).to.deep.equal({ tier: 2 });
-    expect(await subjectOf(await offered())).to.equal(kept);
+    expect((await server.users.get(existing))?.app_metadata).to.deep.equal({ tier: 2 });
+    expect(await subjectOf(await offered())).to.equal(existing);
   });
 
   it('is not offered again after the user has declined at a later login', async () => {
@@ -192,7 +196,7 @@ describe('account linking at the login with a new identity', () => {
   });
 
   it('does not link after a wrong password, nor after a login to a different account', async () => {
-    const kept = await account();
+    const existing = await account();
     const agent = createAgent(server);
     const form = await decide(agent, await offered(agent), 'link');
     const wrong = await typePassword(agent, form, email, 'Wrong-Horse-1');
@@ -200,19 +204,19 @@ describe('account linking at the login with a new identity', () => {
     const other = await typePassword(agent, wrong, USER.email);
     expect(isOffer(other)).to.equal(true);
     expect(other.text).to.contain('That was not the account');
-    expect(await server.users.identitiesOf(kept)).to.have.length(1);
+    expect(await server.users.identitiesOf(existing)).to.have.length(1);
     expect(await server.users.get(newId())).not.to.equal(undefined);
     // A login to the offered account still links.
-    expect(await subjectOf(await typePassword(agent, await decide(agent, other, 'link')))).to.equal(kept);
+    expect(await subjectOf(await typePassword(agent, await decide(agent, other, 'link')))).to.equal(existing);
   });
 
   it('does not link before the second factor of the existing account', async () => {
-    const kept = await account({ multifactor: ['guardian'] });
+    const existing = await account({ multifactor: ['guardian'] });
     const agent = createAgent(server);
     const form = await decide(agent, await offered(agent), 'link');
     const factor = await typePassword(agent, form);
     expect(factor.text).to.contain('/mfa');
-    expect(await server.users.identitiesOf(kept)).to.have.length(1);
+    expect(await server.users.identitiesOf(existing)).to.have.length(1);
     // Other pages of the request do not link either.
     const uid = uidOf(factor);
     for (const path of [`/u/${uid}`, `/u/${uid}/link`]) await agent.get(path);
@@ -306,31 +310,31 @@ describe('account linking at the login with a new identity', () => {
       for (const how of ['blocked', 'gone'] as const) {
         provider.user = { ...provider.user, id: ++people, email: `linked-${people}@example.test` };
         email = String(provider.user.email);
-        const kept = await account();
+        const existing = await account();
         const agent = createAgent(server);
         const form = await decide(agent, await offered(agent), 'link');
-        const id = which === 'new' ? newId() : kept;
+        const id = which === 'new' ? newId() : existing;
         await (how === 'blocked' ? server.users.update(id, { blocked: true }) : server.users.remove(id));
-        const told = await typePassword(agent, form);
-        if (which === 'kept' && how === 'gone') expect(told.status).to.equal(400);
-        else expect(responseOf(told).error).to.be.oneOf(['access_denied', 'unauthorized']);
-        expect((await server.users.identitiesOf(kept)).length).to.be.below(2);
+        const outcome = await typePassword(agent, form);
+        if (which === 'kept' && how === 'gone') expect(outcome.status).to.equal(400);
+        else expect(responseOf(outcome).error).to.be.oneOf(['access_denied', 'unauthorized']);
+        expect((await server.users.identitiesOf(existing)).length).to.be.below(2);
       }
     }
   });
 
   it('links once when several browsers complete it at the same time', async () => {
-    const kept = await account();
+    const existing = await account();
     const windows = await Promise.all(
       Array.from({ length: 8 }, async () => {
         const agent = createAgent(server);
         return { agent, form: await decide(agent, await offered(agent), 'link') };
       }),
     );
-    const told = await Promise.all(windows.map(({ agent, form }) => typePassword(agent, form)));
-    for (const one of told) expect(await subjectOf(one)).to.equal(kept);
-    expect(await server.users.identitiesOf(kept)).to.have.length(2);
-    const linked = (await eventsOf('account_linked')).filter(({ user_id }) => user_id === kept);
+    const outcome = await Promise.all(windows.map(({ agent, form }) => typePassword(agent, form)));
+    for (const one of outcome) expect(await subjectOf(one)).to.equal(existing);
+    expect(await server.users.identitiesOf(existing)).to.have.length(2);
+    const linked = (await eventsOf('account_linked')).filter(({ user_id }) => user_id === existing);
     expect(linked).to.have.length(1);
   });
 
@@ -362,13 +366,13 @@ describe('account linking at the login with a new identity', () => {
   });
 
   it('leaves a session that answers later requests for the new connection', async () => {
-    const kept = await account();
+    const existing = await account();
     const agent = createAgent(server);
     const form = await decide(agent, await offered(agent, { connection: 'acme' }), 'link');
     await typePassword(agent, form);
     const again = await agent.get(
       `/authorize?${new URLSearchParams({ client_id: 'web', response_type: 'code', redirect_uri: WEB_CALLBACK, scope: 'openid', connection: 'acme', prompt: 'none' })}`,
     );
-    expect(await subjectOf(again)).to.equal(kept);
+    expect(await subjectOf(again)).to.equal(existing);
   });
 });

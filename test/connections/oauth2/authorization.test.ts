@@ -47,7 +47,7 @@ describe('the authorization request to an OAuth 2.0 provider', () => {
   });
 
   /** Returns the parameters of the request to the provider, without those that every request has. */
-  const asked = async (connection: string, more: Record<string, string> = {}) => {
+  const scopesOf = async (connection: string, more: Record<string, string> = {}) => {
     const answer = await authorize(createAgent(server), webRequest({ connection, ...more }));
     const { response_type, client_id, redirect_uri, state, ...rest } = Object.fromEntries(
       new URL(answer.location).searchParams,
@@ -62,22 +62,22 @@ describe('the authorization request to an OAuth 2.0 provider', () => {
   };
 
   it('has the scopes of the connection, and those of connection_scope, separated by commas', async () => {
-    expect(await asked('acme')).to.deep.equal({ scope: 'profile email' });
-    expect(await asked('acme', { connection_scope: 'repo,read:org, email' })).to.deep.equal({
+    expect(await scopesOf('acme')).to.deep.equal({ scope: 'profile email' });
+    expect(await scopesOf('acme', { connection_scope: 'repo,read:org, email' })).to.deep.equal({
       scope: 'profile email repo read:org',
     });
-    expect(await asked('acme', { connection_scope: 'one two' })).to.deep.equal({
+    expect(await scopesOf('acme', { connection_scope: 'one two' })).to.deep.equal({
       scope: 'profile email one two',
     });
   });
 
   it('splits connection_scope at spaces if the connection has useOauthSpecScope', async () => {
-    expect(await asked('spaces', { connection_scope: 'a,b c' })).to.deep.equal({ scope: 'profile a,b c' });
+    expect(await scopesOf('spaces', { connection_scope: 'a,b c' })).to.deep.equal({ scope: 'profile a,b c' });
   });
 
   it('keeps the query of the authorization URL when the application sends the same parameter', async () => {
-    expect(await asked('query')).to.deep.equal({ tenant: '1', scope: 'profile email' });
-    expect(await asked('query', { tenant: '2' })).to.deep.equal({ tenant: '1', scope: 'profile email' });
+    expect(await scopesOf('query')).to.deep.equal({ tenant: '1', scope: 'profile email' });
+    expect(await scopesOf('query', { tenant: '2' })).to.deep.equal({ tenant: '1', scope: 'profile email' });
   });
 
   it('has a PKCE challenge if the connection uses PKCE, and the token request has the verifier', async () => {
@@ -92,7 +92,7 @@ describe('the authorization request to an OAuth 2.0 provider', () => {
   });
 
   it('has unknown parameters of the application, and none of its own protocol parameters', async () => {
-    const added = await asked('acme', {
+    const added = await scopesOf('acme', {
       their_own: 'a b',
       login_hint: 'ada@example.test',
       prompt: 'login',
@@ -115,7 +115,7 @@ describe('the authorization request to an OAuth 2.0 provider', () => {
 
   it('has fixed parameters of the connection when the application sends others', async () => {
     expect(
-      await asked('params', { access_type: 'online', fixed: 'no', hd: 'evil.test', max: '9' }),
+      await scopesOf('params', { access_type: 'online', fixed: 'no', hd: 'evil.test', max: '9' }),
     ).to.deep.equal({
       scope: 'profile email',
       hd: 'acme.test',
@@ -127,7 +127,7 @@ describe('the authorization request to an OAuth 2.0 provider', () => {
 
   it('has mapped parameters under their names at the provider, and never maps reserved ones', async () => {
     expect(
-      await asked('params', {
+      await scopesOf('params', {
         their_theme: 'dark',
         domain: 'other.test',
         theme: 'light',

@@ -57,10 +57,10 @@ describe('another Gatehouse as an OAuth 2.0 provider', () => {
     expect(new URL(away.location).origin).to.equal(upstream.url);
     const page = await follow(there, await there.get(away.location), upstream.url);
     const { action, fields } = readForm(page, 'password');
-    const posted = await there.request(action, {
+    const formAnswer = await there.request(action, {
       form: { ...fields, username: USER.email, password: USER.password },
     });
-    const back = await follow(there, posted, upstream.url);
+    const back = await follow(there, formAnswer, upstream.url);
     expect(new URL(back.location).searchParams.get('iss')).to.equal(upstream.issuer);
     return follow(agent, await agent.get(back.location), server.url);
   };
@@ -116,8 +116,10 @@ describe('another Gatehouse as an OAuth 2.0 provider', () => {
         state: new URL(away.location).searchParams.get('state') ?? '',
       });
       change(query);
-      const told = responseOf(await follow(agent, await agent.get(`/login/callback?${query}`), server.url));
-      expect(told).to.include({
+      const outcome = responseOf(
+        await follow(agent, await agent.get(`/login/callback?${query}`), server.url),
+      );
+      expect(outcome).to.include({
         error: 'access_denied',
         error_description: 'The answer is of another identity provider.',
       });

@@ -86,7 +86,7 @@ describe('the script of a custom social connection', () => {
     expect((await server.users.get('oauth2|context|u1'))?.name).to.equal('their-very-long-access-token');
   });
 
-  const told: [string, string, string | RegExp][] = [
+  const failures: [string, string, string | RegExp][] = [
     ['says', 'access_denied', 'Only staff may come in'],
     ['text', 'access_denied', 'just a text'],
     ['unauthorized', 'unauthorized', 'You are not on the list'],
@@ -97,7 +97,7 @@ describe('the script of a custom social connection', () => {
     ['silent', 'access_denied', /^The fetchUserProfile script failed: /],
     ['broken', 'access_denied', /^The fetchUserProfile script failed: /],
   ];
-  for (const [connection, error, description] of told) {
+  for (const [connection, error, description] of failures) {
     it(`fails the login with its message, which is recorded without secrets: ${BODIES[connection] || 'no answer'}`, async () => {
       const answer = await logInUpstream(server, { connection });
       expect(answer.error).to.equal(error);

@@ -25,72 +25,76 @@ const answer =
   (body: object, status = 200): Misbehaviour =>
   (response) =>
     json(response, body, status);
-const said = (what: string) => `The identity provider's token endpoint ${what}.`;
+const fault = (what: string) => `The identity provider's token endpoint ${what}.`;
 const TOKEN = { access_token: 'their-token', token_type: 'bearer' };
 
 const BAD: [string, Misbehaviour, string][] = [
   [
     'rejects the code',
     answer({ error: 'invalid_grant' }, 400),
-    said('answered with the error invalid_grant'),
+    fault('answered with the error invalid_grant'),
   ],
   [
     'sends an error with status 200, as JSON',
     answer({ error: 'bad_verification_code' }),
-    said('answered with the error bad_verification_code'),
+    fault('answered with the error bad_verification_code'),
   ],
   [
     'sends an error with status 200, as a form',
     plain('error=bad_code&error_description=x', 'application/x-www-form-urlencoded'),
-    said('answered with the error bad_code'),
+    fault('answered with the error bad_code'),
   ],
   [
     'sends an error as an object',
     answer({ error: { message: 'upstream-secret', code: 190 } }),
-    said('answered with the error unknown'),
+    fault('answered with the error unknown'),
   ],
   [
     'repeats the secret in its error',
     answer({ error: 'upstream-secret' }, 401),
-    said('answered with the error unknown'),
+    fault('answered with the error unknown'),
   ],
   [
     'sends an HTML page with status 500',
     plain('<h1>Oops</h1>', 'text/html', 500),
-    said('answered with status 500'),
+    fault('answered with status 500'),
   ],
   [
     'sends an HTML page with status 200',
     plain('<p class="a=b">', 'text/html'),
-    said('sent an answer that is neither JSON nor a form'),
+    fault('sent an answer that is neither JSON nor a form'),
   ],
   [
     'sends an empty body',
     plain('', 'application/json'),
-    said('sent an answer that is neither JSON nor a form'),
+    fault('sent an answer that is neither JSON nor a form'),
   ],
-  ['sends an array', plain('[]', 'application/json'), said('sent an answer that is neither JSON nor a form')],
-  ['sends no access token', answer({ token_type: 'bearer' }), said('gave no access token')],
+  [
+    'sends an array',
+    plain('[]', 'application/json'),
+    fault('sent an answer that is neither JSON nor a form'),
+  ],
+  ['sends no access token', answer({ token_type: 'bearer' }), fault('gave no access token')],
   [
     'sends an access token that is not a string',
     answer({ ...TOKEN, access_token: 42 }),
-    said('gave no access token'),
+    fault('gave no access token'),
   ],
   [
     'sends a DPoP token',
     answer({ ...TOKEN, token_type: 'DPoP' }),
-    said('gave a token of a type that is not supported'),
+    fault('gave a token of a type that is not supported'),
   ],
-  ['redirects', (response) => void response.writeHead(302, { location: '/token' }).end(), said('redirects')],
+  ['redirects', (response) => void response.writeHead(302, { location: '/token' }).end(), fault('redirects')],
   [
     'redirects with status 307',
     (response) => void response.writeHead(307, { location: '/token' }).end(),
-    said('redirects'),
+    fault('redirects'),
   ],
   [
     'sends a response that is too large',
     answer({ ...TOKEN, more: 'x'.repeat(300_000) }),
-    said('sent an answer that is too large'),
+    fault('sent an answer that is too large'),
   ],
   [
     'closes the connection within the body',
@@ -99,7 +103,7 @@ const BAD: [string, Misbehaviour, string][] = [
       response.write('{');
       setImmediate(() => response.destroy());
     },
-    said('sent no valid answer'),
+    fault('sent no valid answer'),
   ],
 ];
 
@@ -136,8 +140,8 @@ describe('the token endpoint of an OAuth 2.0 provider', () => {
       // After ten failed logins of one IP address, only one in ten minutes is recorded.
       server.tick(20 * 60_000);
       const before = (await failedLogins(server)).length;
-      const told = await logInUpstream(server);
-      expect(told).to.include({
+      const outcome = await logInUpstream(server);
+      expect(outcome).to.include({
         error: 'invalid_request',
         error_description: description,
         state: 'the-state',
@@ -152,8 +156,11 @@ describe('the token endpoint of an OAuth 2.0 provider', () => {
     it(`may respond with ${what}`, async () => {
       provider.token = behaviour;
       // The connection has no script, so the login fails only when the profile is read.
-      const told = await logInUpstream(server);
-      expect(told).to.include({ error: 'access_denied', error_description: 'The profile has no user_id.' });
+      const outcome = await logInUpstream(server);
+      expect(outcome).to.include({
+        error: 'access_denied',
+        error_description: 'The profile has no user_id.',
+      });
     });
   }
 
@@ -170,7 +177,7 @@ describe('the token endpoint of an OAuth 2.0 provider', () => {
     const thrown = await exchangeCode({ fetch: impatient }, options, response).catch(
       (error: { error_description: string }) => error.error_description,
     );
-    expect(thrown).to.equal(said('did not answer in time'));
+    expect(thrown).to.equal(fault('did not answer in time'));
   });
 
   it('receives the code, the client credentials and the redirect URI', async () => {
@@ -204,8 +211,8 @@ describe('a token endpoint that OUTBOUND_ALLOW does not allow', () => {
       env: { OUTBOUND_ALLOW: '192.0.2.0/24' },
     });
     try {
-      const told = await logInUpstream(server);
-      expect(told.error_description).to.equal(said('is at an address that may not be called'));
+      const outcome = await logInUpstream(server);
+      expect(outcome.error_description).to.equal(fault('is at an address that may not be called'));
       expect(provider.seen.map(({ path }) => path)).to.deep.equal(['/authorize']);
     } finally {
       await server.stop();

@@ -56,10 +56,10 @@ describe('another Gatehouse as an OpenID provider', () => {
     const away = await authorize(agent, webRequest({ connection: 'gatehouse', login_hint: USER.email }));
     const page = await follow(there, await there.get(away.location), upstream.url);
     const { action, fields } = readForm(page, 'password');
-    const posted = await there.request(action, {
+    const formAnswer = await there.request(action, {
       form: { ...fields, username: USER.email, password: USER.password },
     });
-    const back = await follow(there, posted, upstream.url);
+    const back = await follow(there, formAnswer, upstream.url);
     const end = await follow(agent, await agent.get(back.location), server.url);
     return { away: new URL(away.location), end };
   };
@@ -68,9 +68,9 @@ describe('another Gatehouse as an OpenID provider', () => {
     const agent = createAgent(server);
     const { away, end } = await logIn(agent, createAgent(upstream));
     expect(`${away.origin}${away.pathname}`).to.equal(`${upstream.url}/authorize`);
-    const { state, nonce, code_challenge, ...asked } = Object.fromEntries(away.searchParams);
+    const { state, nonce, code_challenge, ...requestParameters } = Object.fromEntries(away.searchParams);
     expect([state, nonce, code_challenge].every((one) => /^[\w-]{43}$/.test(one ?? ''))).to.equal(true);
-    expect(asked).to.deep.equal({
+    expect(requestParameters).to.deep.equal({
       response_type: 'code',
       client_id: 'web',
       redirect_uri: `${server.url}/login/callback`,

@@ -94,7 +94,7 @@ describe('a login at an OpenID provider', () => {
       .get(`${connectionName}|${connectionName}|${sub}`);
     return server.store.collection('users').get(identity?.user_id ?? '');
   };
-  const told = (name: string, more = {}) => logInUpstream(server, { connection: name, ...more });
+  const logIn = (name: string, more = {}) => logInUpstream(server, { connection: name, ...more });
 
   describe('that is valid', () => {
     it('creates the user with the claims of the ID token and userinfo; those of the ID token take precedence', async () => {
@@ -102,7 +102,7 @@ describe('a login at an OpenID provider', () => {
         claims: { email: 'Grace@Upstream.test', email_verified: true },
         userInfo: { email: 'evil@upstream.test', name: 'Grace', department: 'navy' },
       });
-      expect(await told('acme')).to.have.property('code');
+      expect(await logIn('acme')).to.have.property('code');
       const user = await userOf('acme');
       expect(user).to.include({ email: 'grace@upstream.test', email_verified: true, name: 'Grace' });
       expect(user?.id).to.equal('oidc|acme|grace');
@@ -113,13 +113,13 @@ describe('a login at an OpenID provider', () => {
         claims: { given: 'Grace', email: 'unmapped@upstream.test' },
         userInfo: { family: 'Hopper', mail: 'mapped@upstream.test', nested: { nick: 'amazing' } },
       });
-      expect(await told('mapped')).to.have.property('code');
+      expect(await logIn('mapped')).to.have.property('code');
       const user = await userOf('mapped');
       expect(user).to.include({ name: 'Grace Hopper', email: 'mapped@upstream.test', nickname: 'amazing' });
     });
 
     it('uses the client authentication method of the connection', async () => {
-      await told('basic');
+      await logIn('basic');
       const { headers, form } = provider.seen.findLast(({ path }) => path === '/token') ?? {};
       expect(headers?.authorization).to.match(/^Basic /);
       expect(form).to.not.have.property('client_secret');
@@ -138,11 +138,11 @@ describe('a login at an OpenID provider', () => {
     it('accepts an ID token signed by the client secret only if the connection allows it, and never an empty secret', async () => {
       const signer = { kid: 'h', alg: 'HS256', privateKey: Buffer.from(SECRET), jwk: {} };
       provider.signer = signer;
-      expect(await told('hmac')).to.have.property('code');
-      expect(await told('acme')).to.include({ error: 'access_denied' });
+      expect(await logIn('hmac')).to.have.property('code');
+      expect(await logIn('acme')).to.include({ error: 'access_denied' });
       // Anybody could sign with an empty secret.
       provider.signer = { ...signer, privateKey: Buffer.from('x') };
-      expect(await told('keyless')).to.include({ error: 'access_denied' });
+      expect(await logIn('keyless')).to.include({ error: 'access_denied' });
     });
   });
 
@@ -176,7 +176,7 @@ describe('a login at an OpenID provider', () => {
   for (const [what, claims] of hostile) {
     it(`rejects an ID token ${what}, from the front and the back channel`, async () => {
       provider.claims = claims;
-      expect(await told('acme')).to.include({ error: 'access_denied' });
+      expect(await logIn('acme')).to.include({ error: 'access_denied' });
       expect(await front((nonce) => provider.sign({ nonce, ...claims }))).to.include({
         error: 'access_denied',
       });
@@ -185,7 +185,7 @@ describe('a login at an OpenID provider', () => {
 
   it('rejects an ID token whose at_hash is of another access token', async () => {
     provider.claims = { at_hash: Buffer.alloc(16).toString('base64url') };
-    expect((await told('acme')).error_description).to.contain('of another access token');
+    expect((await logIn('acme')).error_description).to.contain('of another access token');
   });
 
   it('rejects an ID token that is unsigned, or signed by another key or algorithm', async () => {
@@ -202,9 +202,9 @@ describe('a login at an OpenID provider', () => {
     };
     expect(await front(confused)).to.include({ error: 'access_denied' });
     provider.signer = other;
-    expect((await told('acme')).error_description).to.contain('signature');
+    expect((await logIn('acme')).error_description).to.contain('signature');
     provider.signer = undefined;
-    expect((await told('es')).error_description).to.contain('algorithm');
+    expect((await logIn('es')).error_description).to.contain('algorithm');
   });
 
   it('rejects an ID token of an earlier login', async () => {
@@ -221,12 +221,12 @@ describe('a login at an OpenID provider', () => {
 
   it('rejects a userinfo response with another sub', async () => {
     provider.userInfo = { sub: 'ada' };
-    expect((await told('acme')).error_description).to.contain('userinfo endpoint');
+    expect((await logIn('acme')).error_description).to.contain('userinfo endpoint');
   });
 
   it('rejects a token response without an ID token, and repeats only the code of an error response', async () => {
     provider.answer = { id_token: undefined };
-    expect((await told('acme')).error_description).to.contain('gave no ID token');
+    expect((await logIn('acme')).error_description).to.contain('gave no ID token');
     provider.answer = {};
     const { agent, at } = await toProvider(server, { connection: 'acme' });
     const back = `/login/callback?code=stolen&state=${at.searchParams.get('state')}`;
@@ -252,10 +252,10 @@ describe('a login at an OpenID provider', () => {
   it('rejects an answer without iss if the provider’s metadata announces it', async () => {
     second.document = { authorization_response_iss_parameter_supported: true };
     await server.tick(3_600_001);
-    expect((await told('other')).error_description).to.contain('another identity provider');
+    expect((await logIn('other')).error_description).to.contain('another identity provider');
     second.document = {};
     await server.tick(3_600_001);
-    expect(await told('other')).to.have.property('code');
+    expect(await logIn('other')).to.have.property('code');
   });
 
   it('accepts exactly one of fifty answers at once', async () => {
@@ -266,24 +266,24 @@ describe('a login at an OpenID provider', () => {
 
   describe('with the provider’s metadata and keys', () => {
     it('reads the keys again for a new key, but at most once a minute for unknown ones', async () => {
-      expect(await told('acme')).to.have.property('code');
+      expect(await logIn('acme')).to.have.property('code');
       const rotated = await signingKey('k2');
       provider.keys = [rotated];
       const before = provider.count('/jwks');
-      expect(await told('acme')).to.have.property('code');
+      expect(await logIn('acme')).to.have.property('code');
       expect(provider.count('/jwks')).to.equal(before + 1);
       provider.signer = await signingKey('k3');
       for (let login = 0; login < 3; login++) {
-        expect(await told('acme')).to.include({ error: 'access_denied' });
+        expect(await logIn('acme')).to.include({ error: 'access_denied' });
       }
       expect(provider.count('/jwks')).to.equal(before + 1);
       await server.tick(60_001);
-      await told('acme');
+      await logIn('acme');
       expect(provider.count('/jwks')).to.equal(before + 2);
       await server.tick(600_001);
       provider.signer = undefined;
       provider.keys = [key];
-      expect(await told('acme')).to.have.property('code');
+      expect(await logIn('acme')).to.have.property('code');
     });
 
     const documents: [string, () => void, string][] = [
@@ -365,10 +365,10 @@ describe('a login at an OpenID provider', () => {
 
     it('uses the cached discovery document when the provider does not answer', async () => {
       await server.tick(90_000_000);
-      expect(await told('other')).to.have.property('code');
+      expect(await logIn('other')).to.have.property('code');
       second.instead = { '/.well-known/openid-configuration': (response) => response.writeHead(500).end() };
       await server.tick(3_600_001);
-      expect(await told('other')).to.have.property('code');
+      expect(await logIn('other')).to.have.property('code');
     });
   });
 
@@ -396,7 +396,7 @@ describe('a login at an OpenID provider', () => {
   it('uses one DPoP key for the token and userinfo requests, and does not store the bound access token', async () => {
     provider.answer = { token_type: 'DPoP', refresh_token: 'refresh-bound' };
     provider.userInfo = { city: 'Graz' };
-    expect(await told('bound')).to.have.property('code');
+    expect(await logIn('bound')).to.have.property('code');
     const thumbprints = await Promise.all(
       ['/token', '/userinfo'].map(async (path) => {
         const headers = provider.seen.findLast((one) => one.path === path)?.headers ?? {};
@@ -428,20 +428,20 @@ describe('a login at an OpenID provider', () => {
     expect(await endOf('ending', now + 600)).to.be.within(now + 590, now + 610);
     expect(await endOf('acme', now + 600)).to.be.greaterThan(now + 3600);
     provider.claims = { session_expiry: now - 1 };
-    expect((await told('ending')).error_description).to.contain('session that is over');
+    expect((await logIn('ending')).error_description).to.contain('session that is over');
   });
 
   it('fails if session_expiry is not a time', async () => {
     const now = Math.floor(Date.now() / 1000);
-    const said = { iss: provider.url, sub: 'grace', aud: 'gatehouse', iat: now, exp: now + 300 };
+    const claims = { iss: provider.url, sub: 'grace', aud: 'gatehouse', iat: now, exp: now + 300 };
     // Built as text, because JSON.stringify does not produce these numbers.
     for (const ends of ['1e400', '1e300', '-1', '0', `"${now + 600}"`, 'null', '{}']) {
-      const claims = JSON.stringify(said).replace('}', `,"session_expiry":${ends}}`);
-      const id_token = await new CompactSign(Buffer.from(claims))
+      const text = JSON.stringify(claims).replace('}', `,"session_expiry":${ends}}`);
+      const id_token = await new CompactSign(Buffer.from(text))
         .setProtectedHeader({ alg: key.alg, kid: key.kid })
         .sign(key.privateKey);
       provider.answer = { id_token };
-      expect((await told('ending')).error_description, ends).to.contain('session_expiry that is no time');
+      expect((await logIn('ending')).error_description, ends).to.contain('session_expiry that is no time');
     }
   });
 
@@ -451,14 +451,14 @@ describe('a login at an OpenID provider', () => {
       Object.assign(provider, { claims });
       const agent = createAgent(server);
       const { code } = await logInUpstream(server, { connection: 'acme' }, agent);
-      const given = await token(agent, {
+      const tokens = await token(agent, {
         ...{ client_id: 'web', client_secret: 'web-secret', redirect_uri: WEB_CALLBACK },
         ...{ grant_type: 'authorization_code', code },
       });
       // The session here is valid nevertheless.
       const again = await authorize(agent, webRequest({ prompt: 'none' }));
       expect(responseOf(again)).to.have.property('code');
-      return Number(payload(given.json().id_token).iat) - Number(payload(given.json().id_token).auth_time);
+      return Number(payload(tokens.json().id_token).iat) - Number(payload(tokens.json().id_token).auth_time);
     };
     expect(await ageBy({ auth_time: now - 30 * 86_400 })).to.be.within(890, 910);
     expect(await ageBy({ auth_time: now - 700 })).to.be.within(690, 800);

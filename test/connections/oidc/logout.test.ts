@@ -66,13 +66,13 @@ describe('federated logout at an OpenID provider', () => {
 
   it('does not store the ID token unencrypted with sessions and challenges', async () => {
     await loggedIn({ sid: 'unread' });
-    const seen: string[] = [];
+    const hints: string[] = [];
     for (const name of ['artifacts', 'challenges'] as const) {
       const { records } = await server.store.collection(name).list({ limit: 1000 });
-      seen.push(JSON.stringify(records));
+      hints.push(JSON.stringify(records));
     }
     const { upstream } = (await server.store.collection('identities').get('acme|acme|grace')) ?? {};
     expect(upstream?.id_token).to.be.a('string');
-    for (const text of seen) expect(text).not.to.include(upstream?.id_token);
+    for (const text of hints) expect(text).not.to.include(upstream?.id_token);
   });
 });

@@ -91,14 +91,14 @@ describe('native social login by the rules of every login', () => {
       const refused = await exchange('allowing', { organization: 'org_acme' });
       expect(refused).to.include({ error: 'access_denied' }).and.not.have.property('access_token');
       await join('org_acme');
-      const told = await exchange('allowing', { organization: 'org_acme' });
-      expect(payload(told.id_token ?? '')).to.include({ sub: USER, org_id: 'org_acme' });
+      const tokens = await exchange('allowing', { organization: 'org_acme' });
+      expect(payload(tokens.id_token ?? '')).to.include({ sub: USER, org_id: 'org_acme' });
       expect(payload((await exchange('allowing')).id_token ?? '')).not.to.have.property('org_id');
     });
 
     it('makes the user a member with assign_membership_on_login', async () => {
-      const told = await exchange('requiring', { organization: 'org_open' });
-      expect(payload(told.id_token ?? '')).to.include({ org_id: 'org_open' });
+      const tokens = await exchange('requiring', { organization: 'org_open' });
+      expect(payload(tokens.id_token ?? '')).to.include({ org_id: 'org_open' });
     });
 
     it('rejects a connection that the organization has not enabled, even for a member', async () => {
@@ -120,10 +120,10 @@ describe('native social login by the rules of every login', () => {
     it('returns mfa_required instead of tokens, with and without an organization', async () => {
       await join('org_acme');
       for (const more of [{}, { organization: 'org_acme' }] as Record<string, string>[]) {
-        const told = await exchange('strict', more);
-        expect(told).to.include({ status: 403, error: 'mfa_required' });
-        expect(told.mfa_token).to.be.a('string');
-        expect(told).not.to.have.any.keys('access_token', 'id_token', 'refresh_token');
+        const tokens = await exchange('strict', more);
+        expect(tokens).to.include({ status: 403, error: 'mfa_required' });
+        expect(tokens.mfa_token).to.be.a('string');
+        expect(tokens).not.to.have.any.keys('access_token', 'id_token', 'refresh_token');
       }
     });
 

@@ -94,8 +94,8 @@ describe('native social login', () => {
         ...more,
       },
     });
-    const told: Record<string, string> = answer.json();
-    return { ...told, status: answer.status } as { status: number; error?: string; id_token?: string };
+    const tokens: Record<string, string> = answer.json();
+    return { ...tokens, status: answer.status } as { status: number; error?: string; id_token?: string };
   };
   const GOOGLE = 'google-id-token';
 
@@ -108,9 +108,9 @@ describe('native social login', () => {
         email: 'g@x.test',
         email_verified: true,
       });
-      const told = await exchange(GOOGLE, token);
-      expect(told.status).to.equal(200);
-      expect(payload(told.id_token ?? '')).to.include({
+      const tokens = await exchange(GOOGLE, token);
+      expect(tokens.status).to.equal(200);
+      expect(payload(tokens.id_token ?? '')).to.include({
         sub: 'google-oauth2|42',
         email: 'g@x.test',
         email_verified: true,
@@ -130,9 +130,9 @@ describe('native social login', () => {
     ['that has expired', { iat: past, exp: past + 3600 }],
   ] as [string, object][]) {
     it(`rejects Google’s ID token ${what}`, async () => {
-      const told = await exchange(GOOGLE, await provider.sign({ sub: '43', ...claims }));
-      expect(told).to.include({ status: 403, error: 'invalid_grant' });
-      expect(told).to.not.have.property('access_token');
+      const tokens = await exchange(GOOGLE, await provider.sign({ sub: '43', ...claims }));
+      expect(tokens).to.include({ status: 403, error: 'invalid_grant' });
+      expect(tokens).to.not.have.property('access_token');
     });
   }
 
@@ -215,8 +215,8 @@ describe('native social login', () => {
     it('asks Facebook for the user of the token, and treats the address of user_profile as unverified', async () => {
       facebook(good);
       const user_profile = JSON.stringify({ name: 'Ada', email: 'a@x.test', email_verified: true, sub: 'x' });
-      const told = await exchange(TYPE, 'token', { user_profile });
-      expect(payload(told.id_token ?? '')).to.include({
+      const tokens = await exchange(TYPE, 'token', { user_profile });
+      expect(payload(tokens.id_token ?? '')).to.include({
         sub: 'facebook|777',
         name: 'Ada',
         email: 'a@x.test',

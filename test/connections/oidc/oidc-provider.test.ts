@@ -136,10 +136,10 @@ describe('oidc-provider as the OpenID provider', () => {
     const { connections } = (await (
       await callApi(server, 'GET', `/connections?name=${name}&take=1`)
     ).json()) as { connections: { id: string }[] };
-    const made = (await (
+    const keys = (await (
       await callApi(server, 'POST', `/connections/${connections[0]?.id}/keys`, {})
     ).json()) as { kid: string; cert: string; algorithm: string }[];
-    const { kid = '', cert = '', algorithm = '' } = made[0] ?? {};
+    const { kid = '', cert = '', algorithm = '' } = keys[0] ?? {};
     return { ...(new X509Certificate(cert).publicKey.export({ format: 'jwk' }) as JWK), kid, alg: algorithm };
   };
 
@@ -168,20 +168,20 @@ describe('oidc-provider as the OpenID provider', () => {
       const away = await authorize(agent, webRequest({ connection: name }));
       const { at } = await through(away.location);
       expect(new URL(at).searchParams.get('iss')).to.equal(issuer);
-      const told = responseOf(await follow(agent, await agent.get(at), server.url));
-      expect(told, JSON.stringify(told)).to.have.property('code');
+      const outcome = responseOf(await follow(agent, await agent.get(at), server.url));
+      expect(outcome, JSON.stringify(outcome)).to.have.property('code');
       const user = await server.store.collection('users').get(`oidc|${name}|grace`);
       expect(user).to.include({ email: 'grace@upstream.test', email_verified: true, name: 'Grace' });
     });
   }
 
   /** Runs a login whose ID token is posted by the provider's page. @returns the response to the application. */
-  const posted = async (name: string) => {
+  const logInByForm = async (name: string) => {
     const agent = createAgent(server);
     const away = await authorize(agent, webRequest({ connection: name }));
-    const asked = new URL(away.location).searchParams;
-    expect(asked.get('response_type')).to.equal('id_token');
-    expect(asked.get('response_mode')).to.equal('form_post');
+    const requestParameters = new URL(away.location).searchParams;
+    expect(requestParameters.get('response_type')).to.equal('id_token');
+    expect(requestParameters.get('response_mode')).to.equal('form_post');
     const { page } = await through(away.location);
     expect(page).to.contain(`action="${server.url}/login/callback"`);
     const form = Object.fromEntries(
@@ -196,7 +196,7 @@ describe('oidc-provider as the OpenID provider', () => {
     ['hmac', 'signed by the client secret, if the connection allows it'],
   ]) {
     it(`logs its users in with a posted ID token ${what}`, async () => {
-      expect(await posted(name ?? '')).to.have.property('code');
+      expect(await logInByForm(name ?? '')).to.have.property('code');
       const user = await server.store.collection('users').get(`oidc|${name}|grace`);
       expect(user).to.include({ email: 'grace@upstream.test', email_verified: true });
     });
@@ -211,9 +211,9 @@ describe('oidc-provider as the OpenID provider', () => {
 
   for (const name of ['hmac-unnamed', 'hmac-expected']) {
     it(`rejects an ID token signed with an algorithm that the connection does not allow: ${name}`, async () => {
-      const told = await posted(name);
-      expect(told).to.include({ error: 'access_denied' });
-      expect(told.error_description).to.contain('algorithm');
+      const outcome = await logInByForm(name);
+      expect(outcome).to.include({ error: 'access_denied' });
+      expect(outcome.error_description).to.contain('algorithm');
     });
   }
 });

@@ -127,7 +127,7 @@ describe('the strategies of OpenID providers', () => {
     Object.assign(provider, { document: {}, claims: {}, userInfo: {}, answer: {} });
   });
 
-  const told = (connection: string, claims: Record<string, unknown> = {}) => {
+  const logIn = (connection: string, claims: Record<string, unknown> = {}) => {
     provider.claims = claims;
     provider.userInfo = { sub: claims.sub ?? 'grace' };
     return logInUpstream(server, { connection });
@@ -135,7 +135,7 @@ describe('the strategies of OpenID providers', () => {
   const user = (id: string) => server.store.collection('users').get(id);
 
   it('okta: creates a user of the connection, with standard claims only for basic_profile', async () => {
-    expect(await told('okta', { name: 'Grace', groups: ['a'] })).to.have.property('code');
+    expect(await logIn('okta', { name: 'Grace', groups: ['a'] })).to.have.property('code');
     expect(await user('okta|okta|grace')).to.include({ name: 'Grace' });
     const identity = await server.store.collection('identities').get('okta|okta|grace');
     expect(identity?.attributes ?? {}).to.not.have.property('groups');
@@ -154,7 +154,7 @@ describe('the strategies of OpenID providers', () => {
         oid: OID,
         preferred_username: 'grace@acme.example.test',
       };
-      expect(await told('entra', claims)).to.have.property('code');
+      expect(await logIn('entra', claims)).to.have.property('code');
       const found = await user(`waad|${OID.toLowerCase()}`);
       // An administrator of the directory can set any address.
       expect(found).to.include({ email: 'grace@acme.example.test', email_verified: false });
@@ -172,18 +172,18 @@ describe('the strategies of OpenID providers', () => {
     ];
     for (const [what, claims] of others) {
       it(`rejects an ID token ${what}`, async () => {
-        expect(await told('entra', claims())).to.include({ error: 'access_denied' });
+        expect(await logIn('entra', claims())).to.include({ error: 'access_denied' });
       });
     }
 
     it('accepts users of every organization with useCommonEndpoint', async () => {
       for (const tid of [TENANT, OTHER_TENANT]) {
         const claims = { iss: issuer(tid), tid, sub: `pairwise-${tid}`, email: 'g@any.example.test' };
-        expect(await told('entra-all', claims)).to.have.property('code');
+        expect(await logIn('entra-all', claims)).to.have.property('code');
         expect(await user(`waad|pairwise-${tid}`)).to.include({ email_verified: true });
       }
       const lie = { iss: issuer(TENANT), tid: OTHER_TENANT };
-      expect(await told('entra-all', lie)).to.include({ error: 'access_denied' });
+      expect(await logIn('entra-all', lie)).to.include({ error: 'access_denied' });
     });
 
     describe('with attributes and groups of Microsoft Graph', () => {
@@ -229,15 +229,15 @@ describe('the strategies of OpenID providers', () => {
           'User.Read',
           'GroupMember.Read.All',
         ]);
-        expect(await told('entra-groups', claims())).to.have.property('code');
+        expect(await logIn('entra-groups', claims())).to.have.property('code');
         expect(await attributes()).to.include({ job_title: 'Admiral', account_enabled: true });
         const { groups, group_ids } = await attributes();
         expect(groups).to.deep.equal(['crew', 'officers', 'admirals']);
         expect(group_ids).to.deep.equal(['id of crew', 'id of officers', 'id of admirals']);
-        const asked = provider.seen.filter(({ path }) => path.startsWith(ME));
-        expect(asked.every(({ headers }) => headers.authorization?.startsWith('Bearer access-'))).to.equal(
-          true,
-        );
+        const graphRequests = provider.seen.filter(({ path }) => path.startsWith(ME));
+        expect(
+          graphRequests.every(({ headers }) => headers.authorization?.startsWith('Bearer access-')),
+        ).to.equal(true);
         // Other members of Graph's user are not read: an administrator can set any address there.
         expect((await user('waad|pairwise-groups'))?.email).to.equal(undefined);
       });
@@ -247,7 +247,7 @@ describe('the strategies of OpenID providers', () => {
           value: [group('crew')],
           '@odata.nextLink': `http://localhost:${new URL(provider.url).port}${GROUPS}/elsewhere`,
         });
-        expect(await told('entra-groups', claims())).to.have.property('code');
+        expect(await logIn('entra-groups', claims())).to.have.property('code');
         expect((await attributes()).groups).to.deep.equal(['crew']);
         expect(provider.count(`${GROUPS}/elsewhere`)).to.equal(0);
       });
@@ -255,18 +255,18 @@ describe('the strategies of OpenID providers', () => {
       it('stops after 20 pages of an endless list', async () => {
         provider.instead[GROUPS] = answer({ value: [], '@odata.nextLink': `${provider.url}${GROUPS}` });
         const before = provider.count(GROUPS);
-        expect(await told('entra-groups', claims())).to.have.property('code');
+        expect(await logIn('entra-groups', claims())).to.have.property('code');
         expect(provider.count(GROUPS) - before).to.equal(20);
       });
 
       it('leaves out what was not consented to, and fails the login when Graph fails', async () => {
         provider.instead[GROUPS] = failing(403);
-        expect(await told('entra-groups', claims())).to.have.property('code');
+        expect(await logIn('entra-groups', claims())).to.have.property('code');
         expect(await attributes())
           .to.include({ job_title: 'Admiral' })
           .and.not.have.property('group_ids');
         provider.instead[GROUPS] = failing(503);
-        expect(await told('entra-groups', claims())).to.include({ error: 'invalid_request' });
+        expect(await logIn('entra-groups', claims())).to.include({ error: 'invalid_request' });
       });
     });
 
@@ -282,14 +282,14 @@ describe('the strategies of OpenID providers', () => {
   });
 
   it('adfs: identifies the user by the claim of user_id_attribute', async () => {
-    expect(await told('adfs', { upn: 'grace@corp.example.test' })).to.have.property('code');
+    expect(await logIn('adfs', { upn: 'grace@corp.example.test' })).to.have.property('code');
     expect(await user('adfs|adfs|grace@corp.example.test')).to.include({ email_verified: false });
-    expect(await told('adfs', {})).to.include({ error: 'access_denied' });
+    expect(await logIn('adfs', {})).to.include({ error: 'access_denied' });
   });
 
   it('adfs: finds the provider by its federation metadata', async () => {
     provider.document = { issuer: `${provider.url}/adfs` };
-    expect(await told('adfs-metadata', { iss: `${provider.url}/adfs` })).to.have.property('code');
+    expect(await logIn('adfs-metadata', { iss: `${provider.url}/adfs` })).to.have.property('code');
   });
 
   it('request the scopes of their boolean options', async () => {
@@ -309,7 +309,7 @@ describe('the strategies of OpenID providers', () => {
 
   it('google-oauth2: identifies the user by Google’s sub', async () => {
     expect(
-      await told('google', { sub: '1234567890', email: 'g@x.test', email_verified: true }),
+      await logIn('google', { sub: '1234567890', email: 'g@x.test', email_verified: true }),
     ).to.have.property('code');
     expect(await user('google-oauth2|1234567890')).to.include({ email: 'g@x.test', email_verified: true });
   });
@@ -318,9 +318,9 @@ describe('the strategies of OpenID providers', () => {
     const account = { hd: 'Acme.example.test', email: 'Grace@acme.example.test', email_verified: true };
 
     it('identifies accounts of its domain by their address, or by sub with map_user_id_to_id', async () => {
-      expect(await told('workspace', account)).to.have.property('code');
+      expect(await logIn('workspace', account)).to.have.property('code');
       expect(await user('google-apps|grace@acme.example.test')).to.not.equal(undefined);
-      expect(await told('workspace-id', { ...account, sub: '77' })).to.have.property('code');
+      expect(await logIn('workspace-id', { ...account, sub: '77' })).to.have.property('code');
       expect(await user('google-apps|77')).to.not.equal(undefined);
     });
 
@@ -331,7 +331,7 @@ describe('the strategies of OpenID providers', () => {
       ['without a verified address', { email_verified: false }],
     ] as [string, object][]) {
       it(`rejects an account ${what}`, async () => {
-        expect(await told('workspace', { ...account, ...claims })).to.include({ error: 'access_denied' });
+        expect(await logIn('workspace', { ...account, ...claims })).to.include({ error: 'access_denied' });
       });
     }
   });

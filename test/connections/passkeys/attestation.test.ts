@@ -18,7 +18,7 @@ const PAGE = 'https://app.example.test';
 describe('the attestation of a new passkey', () => {
   let server: TestServer;
   let inside: http.Server;
-  let asked = 0;
+  let requests = 0;
   const trusted = SettingsService.getRootCertificates({ identifier: 'apple' });
 
   before(async () => {
@@ -47,7 +47,7 @@ describe('the attestation of a new passkey', () => {
       },
     });
     inside = http.createServer((_request, response) => {
-      asked += 1;
+      requests += 1;
       response.end();
     });
     await new Promise<void>((resolve) => inside.listen(0, '127.0.0.1', resolve));
@@ -61,13 +61,13 @@ describe('the attestation of a new passkey', () => {
   const signUp = async (email: string, statement?: Parameters<typeof newCredential>[2]) => {
     const agent = createAgent(server);
     const json = { client_id: 'app', realm: 'keys', user_profile: { email } };
-    const begun = (await agent.request('/passkey/register', { json })).json();
-    const answer = newCredential(begun.authn_params_public_key, PAGE, statement);
+    const registration = (await agent.request('/passkey/register', { json })).json();
+    const answer = newCredential(registration.authn_params_public_key, PAGE, statement);
     return token(agent, {
       grant_type: GRANT,
       client_id: 'app',
       scope: 'openid',
-      auth_session: begun.auth_session,
+      auth_session: registration.auth_session,
       authn_response: JSON.stringify(answer),
     });
   };
@@ -100,7 +100,7 @@ describe('the attestation of a new passkey', () => {
     SettingsService.setRootCertificates({ identifier: 'apple', certificates: [root.toString('pem')] });
     const x5c = [new Uint8Array(leaf.rawData)];
     await signUp('stranger@example.test', { fmt: 'apple', attStmt: new Map([['x5c', x5c]]) });
-    expect(asked).to.equal(0);
+    expect(requests).to.equal(0);
   });
 
   it('is ignored: a sign-up succeeds with it as without', async () => {

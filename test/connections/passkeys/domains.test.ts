@@ -45,21 +45,21 @@ describe('passkeys at a custom domain', () => {
     (
       await call('/passkey/register', { client_id: 'app', realm: 'keys', user_profile: { email } }, host)
     ).json();
-  const exchange = (begun: Record<string, any>, origin: string, more: object = {}) =>
+  const exchange = (registration: Record<string, any>, origin: string, more: object = {}) =>
     call('/oauth/token', {
       grant_type: GRANT,
       client_id: 'app',
       scope: 'openid',
-      auth_session: begun.auth_session,
-      authn_response: newCredential(begun.authn_params_public_key, origin),
+      auth_session: registration.auth_session,
+      authn_response: newCredential(registration.authn_params_public_key, origin),
       ...more,
     });
 
   it('have the domain as relying party, and are valid only at its pages', async () => {
-    const begun = await register('domain-1@example.test', DOMAIN);
-    expect(begun.authn_params_public_key.rp.id).to.equal(DOMAIN);
-    const made = await exchange(begun, `https://${DOMAIN}`);
-    expect(made.status, made.text).to.equal(200);
+    const registration = await register('domain-1@example.test', DOMAIN);
+    expect(registration.authn_params_public_key.rp.id).to.equal(DOMAIN);
+    const tokens = await exchange(registration, `https://${DOMAIN}`);
+    expect(tokens.status, tokens.text).to.equal(200);
     const [user] = await server.users.withEmail('domain-1@example.test');
     const [kept] = await server.store.collection('passkeys').findBy('user', String(user?.id));
     expect(kept).to.include({ relying_party_id: DOMAIN });

@@ -78,14 +78,14 @@ describe('a passkey response', () => {
   /** Signs up a user whose passkey has the counter five. */
   const signUp = async (alg?: Parameters<typeof softwareKey>[0]) => {
     const key = softwareKey(alg);
-    const { auth_session, authn_params_public_key: asked } = await register(someone());
-    const answer = await exchange(auth_session, key.create(asked, ORIGIN, { count: 5 }));
+    const { auth_session, authn_params_public_key: options } = await register(someone());
+    const answer = await exchange(auth_session, key.create(options, ORIGIN, { count: 5 }));
     expect(answer.status, answer.text).to.equal(200);
     return key;
   };
   const logIn = async (key: ReturnType<typeof softwareKey>, said: Said) => {
-    const { auth_session, authn_params_public_key: asked } = await challenge();
-    return exchange(auth_session, key.get(asked, ORIGIN, said));
+    const { auth_session, authn_params_public_key: options } = await challenge();
+    return exchange(auth_session, key.get(options, ORIGIN, said));
   };
 
   for (const [name, said] of Object.entries(FORGED)) {
@@ -98,8 +98,8 @@ describe('a passkey response', () => {
 
     it(`is rejected at a sign-up: ${name}`, async () => {
       const email = someone();
-      const { auth_session, authn_params_public_key: asked } = await register(email);
-      const answer = await exchange(auth_session, softwareKey().create(asked, ORIGIN, said));
+      const { auth_session, authn_params_public_key: options } = await register(email);
+      const answer = await exchange(auth_session, softwareKey().create(options, ORIGIN, said));
       expect(answer.json().error).to.equal('invalid_grant');
       expect(await server.users.withEmail(email)).to.deep.equal([]);
     });
@@ -113,11 +113,11 @@ describe('a passkey response', () => {
 
   it('is rejected at a sign-up with an algorithm that was not offered', async () => {
     const email = someone();
-    const { auth_session, authn_params_public_key: asked } = await register(email);
+    const { auth_session, authn_params_public_key: options } = await register(email);
     expect(
-      (asked as { pubKeyCredParams: { alg: number }[] }).pubKeyCredParams.map(({ alg }) => alg),
+      (options as { pubKeyCredParams: { alg: number }[] }).pubKeyCredParams.map(({ alg }) => alg),
     ).to.deep.equal([-7, -8, -257]);
-    const answer = await exchange(auth_session, softwareKey('ES384').create(asked, ORIGIN));
+    const answer = await exchange(auth_session, softwareKey('ES384').create(options, ORIGIN));
     expect(answer.json().error).to.equal('invalid_grant');
     expect(await server.users.withEmail(email)).to.deep.equal([]);
   });
@@ -128,8 +128,8 @@ describe('a passkey response', () => {
   });
 
   it('of a login is rejected at a registration', async () => {
-    const { auth_session, authn_params_public_key: asked } = await register(someone());
-    const answered = softwareKey().create(asked, ORIGIN, { type: 'webauthn.get' });
+    const { auth_session, authn_params_public_key: options } = await register(someone());
+    const answered = softwareKey().create(options, ORIGIN, { type: 'webauthn.get' });
     expect((await exchange(auth_session, answered)).json().error).to.equal('invalid_grant');
   });
 
@@ -142,8 +142,8 @@ describe('a passkey response', () => {
 
   it('must contain the user handle of its key', async () => {
     const [key, other] = [await signUp(), await signUp()];
-    const { authn_params_public_key: asked } = await challenge();
-    const { response } = other.get(asked, ORIGIN) as { response: { userHandle: string } };
+    const { authn_params_public_key: options } = await challenge();
+    const { response } = other.get(options, ORIGIN) as { response: { userHandle: string } };
     for (const userHandle of [response.userHandle, ''])
       expect((await logIn(key, { count: 6, userHandle })).json().error).to.equal('invalid_grant');
     expect((await logIn(key, { count: 6 })).status).to.equal(200);

@@ -35,10 +35,10 @@ async function begin(server: TestServer, email: string, connection = 'users') {
   const page = await logIn(agent, server, webRequest({ connection }), { email, password });
   const answerOffer = async (decision: 'make' | 'later') => {
     const { action, fields } = readForm(page, '_csrf');
-    const asked = /data-options="([^"]*)"/.exec(page.text)?.[1]?.replaceAll(/&quot;|&#34;/g, '"') ?? '{}';
+    const options = /data-options="([^"]*)"/.exec(page.text)?.[1]?.replaceAll(/&quot;|&#34;/g, '"') ?? '{}';
     const code =
       decision === 'make'
-        ? { code: JSON.stringify(newCredential(JSON.parse(asked), server.url)) }
+        ? { code: JSON.stringify(newCredential(JSON.parse(options), server.url)) }
         : { decision };
     const answer = await agent.request(action, { form: { ...fields, ...code } });
     return isBack(answer) || (answer.status !== 303 && answer.status !== 302)
@@ -94,8 +94,8 @@ describe('the passkey of a linked identity', () => {
     const other = await idOf(server, email);
     const path = `/users/${encodeURIComponent(main)}/identities`;
     const bare = other.slice('auth0|'.length);
-    const made = await call('POST', path, { provider: 'auth0', user_id: bare });
-    expect(made.status, made.text).to.equal(201);
+    const answer = await call('POST', path, { provider: 'auth0', user_id: bare });
+    expect(answer.status, answer.text).to.equal(201);
     return { main, unlink: () => call('DELETE', `${path}/auth0/${bare}`) };
   };
 

@@ -45,10 +45,12 @@ describe('a code for a database connection, for an organization', () => {
 
   const exchange = async (email: string, organization: string, messages = 1) => {
     const agent = createAgent(server);
-    const asked = await agent.request('/otp/challenge', { json: { ...CLIENT, connection: 'users', email } });
-    expect(asked.status, asked.text).to.equal(200);
+    const challenge = await agent.request('/otp/challenge', {
+      json: { ...CLIENT, connection: 'users', email },
+    });
+    expect(challenge.status, challenge.text).to.equal(200);
     const { code } = await nextMessageTo(server, email, messages, 'code');
-    const { auth_session } = asked.json();
+    const { auth_session } = challenge.json();
     const grant = { grant_type: OTP_GRANT, auth_session, otp: code, scope: 'openid', organization };
     return agent.request('/oauth/token', { json: { ...CLIENT, ...grant } });
   };

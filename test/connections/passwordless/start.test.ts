@@ -113,8 +113,8 @@ describe('POST /passwordless/start', () => {
     };
     expect((await start({ email, send: 'link', authParams })).status).to.equal(200);
     const { searchParams } = new URL((await messagesTo(server, email))[0]?.link ?? '');
-    const { client_id, verification_code, login_ticket, prompt, ...kept } = authParams;
-    expect(Object.fromEntries(searchParams)).to.include({ ...kept, client_id: 'web', email });
+    const { client_id, verification_code, login_ticket, prompt, ...others } = authParams;
+    expect(Object.fromEntries(searchParams)).to.include({ ...others, client_id: 'web', email });
     expect(searchParams.has('login_ticket')).to.equal(false);
     expect(searchParams.has('prompt')).to.equal(false);
     expect(searchParams.get('verification_code')).not.to.equal('1');
@@ -416,9 +416,11 @@ describe('POST /passwordless/start', () => {
     const [{ code } = {}] = await messagesTo(server, 'hash@example.test');
     const [{ link } = {}] = await messagesTo(server, 'hash2@example.test');
     const secret = new URL(link ?? '').searchParams.get('verification_code');
-    const kept = JSON.stringify((await server.store.collection('challenges').list({ limit: 1000 })).records);
-    expect(kept).not.to.match(new RegExp(`"${code}"`));
-    expect(kept).not.to.contain(secret);
+    const records = JSON.stringify(
+      (await server.store.collection('challenges').list({ limit: 1000 })).records,
+    );
+    expect(records).not.to.match(new RegExp(`"${code}"`));
+    expect(records).not.to.contain(secret);
     expect(server.logged()).not.to.contain(secret);
     expect(server.logged()).not.to.match(new RegExp(`\\b${code}\\b`));
   });

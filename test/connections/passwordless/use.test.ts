@@ -31,8 +31,8 @@ describe('a passwordless code', () => {
   };
   const member = async (connection: string, address: string) => {
     const email = { provider: 'email', kind: 'email' as const };
-    const proved = await server.users.whoProved({ connection, ...email, address, mayCreate: true });
-    return proved!.user;
+    const result = await server.users.whoProved({ connection, ...email, address, mayCreate: true });
+    return result!.user;
   };
   const exchange = (fields: Record<string, unknown>, { form = false } = {}) => {
     const all = {
@@ -42,8 +42,8 @@ describe('a passwordless code', () => {
       scope: 'openid profile email',
       ...fields,
     };
-    const given = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
-    return agent.request('/oauth/token', form ? { form: given as Record<string, string> } : { json: given });
+    const sent = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+    return agent.request('/oauth/token', form ? { form: sent as Record<string, string> } : { json: sent });
   };
   const other = (code: string) => String((Number(code) + 1) % 10 ** code.length).padStart(code.length, '0');
 

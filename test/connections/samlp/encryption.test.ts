@@ -112,7 +112,7 @@ describe('an encrypted assertion', () => {
       'Assertion',
       world.key.privateKey,
     );
-  const told = async (away: StartedLogin, xml: string) =>
+  const finishWith = async (away: StartedLogin, xml: string) =>
     world.finish(away.agent, await world.post(away, xml));
 
   const ways: Record<string, Encryption> = {
@@ -126,7 +126,7 @@ describe('an encrypted assertion', () => {
     it(`is accepted with ${what}`, async () => {
       const away = await world.away();
       expect(
-        await told(away, respond(away, encrypted(inner(away), ours.certificate, over))),
+        await finishWith(away, respond(away, encrypted(inner(away), ours.certificate, over))),
       ).to.have.property('code');
     });
   }
@@ -142,7 +142,7 @@ describe('an encrypted assertion', () => {
     it(`is ${isTaken ? 'accepted' : 'rejected'} with ${what} by the connection ${connection}`, async () => {
       const away = await world.away({ connection });
       const content = inner(away, { audience: `urn:auth0:localhost:${connection}` });
-      const answer = await told(away, respond(away, encrypted(content, ours.certificate, over)));
+      const answer = await finishWith(away, respond(away, encrypted(content, ours.certificate, over)));
       if (isTaken) expect(answer).to.have.property('code');
       else expect(answer.error_description).to.equal('The encrypted assertion cannot be read.');
     });
@@ -152,14 +152,14 @@ describe('an encrypted assertion', () => {
     const away = await world.away();
     const plain = assertion(world.server, { inResponseTo: away.requestId });
     const xml = respond(away, encrypted(plain, ours.certificate));
-    expect(await told(away, signed(xml, 'Response', world.key.privateKey))).to.have.property('code');
+    expect(await finishWith(away, signed(xml, 'Response', world.key.privateKey))).to.have.property('code');
   });
 
   it('may be encrypted for the key of the tenant, if the connection has no key', async () => {
     const certificate = await certificateOf(world.server);
     const away = await world.away({ connection: 'plain' });
     const content = encrypted(inner(away, { audience: 'urn:auth0:localhost:plain' }), certificate);
-    expect(await told(away, respond(away, content))).to.have.property('code');
+    expect(await finishWith(away, respond(away, content))).to.have.property('code');
   });
 
   const refusals: Record<string, (away: StartedLogin) => string> = {
@@ -204,7 +204,7 @@ describe('an encrypted assertion', () => {
   for (const [what, make] of Object.entries(refusals)) {
     it(`is rejected with the same error when it ${what}`, async () => {
       const away = await world.away();
-      expect(await told(away, respond(away, make(away)))).to.include({
+      expect(await finishWith(away, respond(away, make(away)))).to.include({
         error: 'invalid_request',
         error_description: 'The encrypted assertion cannot be read.',
       });
@@ -214,6 +214,6 @@ describe('an encrypted assertion', () => {
   it('is rejected with another assertion next to it', async () => {
     const away = await world.away();
     const xml = respond(away, `${encrypted(inner(away), ours.certificate)}${inner(away)}`);
-    expect(await told(away, xml)).to.have.property('error');
+    expect(await finishWith(away, xml)).to.have.property('error');
   });
 });

@@ -47,10 +47,10 @@ describe('a hostile SAML response', () => {
   async function refused(away: StartedLogin, xml: string, words = /./): Promise<void> {
     const before = await known();
     const answer = await world.post(away, xml);
-    const told = await world.finish(away.agent, answer);
-    expect(told).to.have.property('error');
-    expect(told.error_description).to.match(words);
-    expect(told).not.to.have.property('code');
+    const outcome = await world.finish(away.agent, answer);
+    expect(outcome).to.have.property('error');
+    expect(outcome.error_description).to.match(words);
+    expect(outcome).not.to.have.property('code');
     expect(await known()).to.equal(before);
     expect(world.server.logged()).not.to.include('unexpected error');
   }
@@ -134,20 +134,28 @@ describe('a hostile SAML response', () => {
   describe('is rejected if it wraps signed content (XML signature wrapping)', () => {
     /** Returns a signed assertion of the user mallory, its parts, and a forged one. */
     const parts = (away: StartedLogin) => {
-      const said = { inResponseTo: away.requestId, nameId: 'mallory' };
-      const plain = assertion(world.server, { ...said, assertionId: newId() });
+      const contents = { inResponseTo: away.requestId, nameId: 'mallory' };
+      const plain = assertion(world.server, { ...contents, assertionId: newId() });
       const whole = signed(plain, 'Assertion', world.key.privateKey);
       const signature = /<ds:Signature[\s\S]*<\/ds:Signature>/.exec(whole)?.[0] ?? '';
       const evil = plain.replace('>mallory<', '>admin<');
-      return { said, plain, whole, signature, evil, evilId: evil.replace(/ ID="[^"]*"/, ` ID="${newId()}"`) };
+      return {
+        contents,
+        plain,
+        whole,
+        signature,
+        evil,
+        evilId: evil.replace(/ ID="[^"]*"/, ` ID="${newId()}"`),
+      };
     };
-    const within = (away: StartedLogin, content: string) => response(world.server, content, parts(away).said);
+    const within = (away: StartedLogin, content: string) =>
+      response(world.server, content, parts(away).contents);
     const put = (element: string, signature: string) =>
       element.replace('</saml:Issuer>', `</saml:Issuer>${signature}`);
     /** Returns a signed Response of mallory, and its parts. */
     const responses = (away: StartedLogin) => {
-      const { said, plain } = parts(away);
-      const whole = signed(response(world.server, plain, said), 'Response', world.key.privateKey);
+      const { contents, plain } = parts(away);
+      const whole = signed(response(world.server, plain, contents), 'Response', world.key.privateKey);
       const signature = /<ds:Signature[\s\S]*<\/ds:Signature>/.exec(whole)?.[0] ?? '';
       const original = whole.replace(signature, '');
       const evil = original.replace('>mallory<', '>admin<').replace(/ ID="[^"]*"/, ` ID="${newId()}"`);
@@ -226,8 +234,8 @@ describe('a hostile SAML response', () => {
       const deep = `${'<a>'.repeat(30)}${'</a>'.repeat(30)}`;
       for (const xml of ['', 'not xml', '<a', `<a>${'x'.repeat(150_000)}`, deep, '<a/>']) {
         const away = await world.away();
-        const told = await world.finish(away.agent, await world.post(away, xml));
-        expect(told).to.have.property('error');
+        const outcome = await world.finish(away.agent, await world.post(away, xml));
+        expect(outcome).to.have.property('error');
       }
     });
   });
@@ -238,9 +246,9 @@ describe('a hostile SAML response', () => {
     const answer = await agent.request('/login/callback', {
       form: { SAMLResponse: bomb, RelayState: relayState },
     });
-    const told = await world.finish(agent, answer);
-    expect(told).to.have.property('error');
-    expect(told.error_description).to.match(/too large/);
+    const outcome = await world.finish(agent, answer);
+    expect(outcome).to.have.property('error');
+    expect(outcome.error_description).to.match(/too large/);
   });
 
   describe('is rejected as one for another login if it', () => {

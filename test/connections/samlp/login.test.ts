@@ -83,19 +83,19 @@ describe('a login at a SAML identity provider', () => {
 
   it('rejects an old AuthnInstant if the request has prompt=login or max_age', async () => {
     const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
-    const told = async (more: Record<string, string>, authnInstant: string) => {
+    const outcomeOf = async (more: Record<string, string>, authnInstant: string) => {
       const agent = createAgent(world.server);
       const away = await world.away(more, agent);
       return world.finish(agent, await world.post(away, world.answer(away, { authnInstant })));
     };
     const refused = 'The identity provider did not have its user log in again.';
     for (const more of [{ prompt: 'login' }, { max_age: '60' }]) {
-      expect((await told(more, hoursAgo(1))).error_description).to.equal(refused);
-      expect(await told(more, hoursAgo(0))).to.have.property('code');
+      expect((await outcomeOf(more, hoursAgo(1))).error_description).to.equal(refused);
+      expect(await outcomeOf(more, hoursAgo(0))).to.have.property('code');
     }
     // Without such a limit, any age is accepted.
-    expect(await told({}, hoursAgo(48))).to.have.property('code');
-    expect(await told({ max_age: '7200' }, hoursAgo(1))).to.have.property('code');
+    expect(await outcomeOf({}, hoursAgo(48))).to.have.property('code');
+    expect(await outcomeOf({ max_age: '7200' }, hoursAgo(1))).to.have.property('code');
   });
 
   it('creates a user of the connection from a signed assertion', async () => {
@@ -128,10 +128,10 @@ describe('a login at a SAML identity provider', () => {
   it('accepts a signed Response, with or without a signed assertion', async () => {
     for (const inside of [false, true]) {
       const away = await world.away();
-      const said = { inResponseTo: away.requestId };
-      const plain = assertion(world.server, said);
+      const contents = { inResponseTo: away.requestId };
+      const plain = assertion(world.server, contents);
       const content = inside ? signed(plain, 'Assertion', world.key.privateKey) : plain;
-      const xml = signed(response(world.server, content, said), 'Response', world.key.privateKey);
+      const xml = signed(response(world.server, content, contents), 'Response', world.key.privateKey);
       expect(await world.finish(away.agent, await world.post(away, xml))).to.have.property('code');
     }
   });
@@ -211,8 +211,8 @@ describe('a login at a SAML identity provider', () => {
     const status =
       '<samlp:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:Responder"><samlp:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:AuthnFailed"/></samlp:StatusCode><samlp:StatusMessage>No way</samlp:StatusMessage>';
     const xml = response(world.server, '', { inResponseTo: away.requestId, status });
-    const told = await world.finish(away.agent, await world.post(away, xml));
-    expect(told).to.include({ error: 'access_denied', error_description: 'No way' });
+    const outcome = await world.finish(away.agent, await world.post(away, xml));
+    expect(outcome).to.include({ error: 'access_denied', error_description: 'No way' });
     expect(await failedLogins(world.server)).to.include('No way');
   });
 

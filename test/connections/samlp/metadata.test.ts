@@ -1,6 +1,4 @@
 // The metadata of a SAML identity provider: read when a connection is saved, or when it is first needed.
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { callApi, startManaged } from '../../management/support.ts';
 import { type KeyAndCertificate, makeCertificate } from '../../saml/support.ts';
@@ -8,42 +6,8 @@ import { createAgent } from '../../support/agent.ts';
 import { authorize, follow, responseOf, webRequest } from '../../support/flows.ts';
 import type { TestServer } from '../../support/server.ts';
 import { aMoment } from '../../support/wait-until.ts';
+import { metadata, publish } from './metadata-server.ts';
 import { IDP, type SamlWorld, SIGN_IN, SIGN_OUT, samlWorld } from './provider.ts';
-
-const BINDING = 'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-';
-
-/** Returns metadata as providers publish it. */
-function metadata(
-  certificates: readonly string[],
-  over: { entityId?: string; signIn?: string } = {},
-): string {
-  const keys = certificates
-    .map(
-      (pem) =>
-        `<md:KeyDescriptor use="signing"><ds:KeyInfo xmlns:ds="http://www.w3.org/2000/09/xmldsig#"><ds:X509Data><ds:X509Certificate>\n${pem.replaceAll(/-----[^-]+-----/g, '')}</ds:X509Certificate></ds:X509Data></ds:KeyInfo></md:KeyDescriptor>`,
-    )
-    .join('');
-  return `<?xml version="1.0"?><!-- by hand --><md:EntityDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata" entityID="${over.entityId ?? IDP}"><md:IDPSSODescriptor protocolSupportEnumeration="urn:oasis:names:tc:SAML:2.0:protocol">${keys}<md:SingleLogoutService Binding="${BINDING}Redirect" Location="${SIGN_OUT}" ResponseLocation="${SIGN_OUT}/answer"/><md:SingleSignOnService Binding="${BINDING}POST" Location="${SIGN_IN}/post"/><md:SingleSignOnService Binding="${BINDING}Redirect" Location="${over.signIn ?? SIGN_IN}"/></md:IDPSSODescriptor></md:EntityDescriptor>`;
-}
-
-/** Starts a server that publishes metadata. */
-async function publish() {
-  let answer = { status: 200, body: '' };
-  let asked = 0;
-  const server = http.createServer((_request, response) => {
-    asked++;
-    response.writeHead(answer.status, { 'content-type': 'application/samlmetadata+xml' }).end(answer.body);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/metadata`,
-    asked: () => asked,
-    set: (body: string, status = 200) => {
-      answer = { status, body };
-    },
-    stop: () => new Promise((resolve) => server.close(resolve)),
-  };
-}
 
 describe('the metadata of a SAML identity provider', () => {
   let server: TestServer;
@@ -71,12 +35,12 @@ describe('the metadata of a SAML identity provider', () => {
   const all = () => keys.map(({ certificate }) => certificate);
 
   it('is not fetched from a URL with user and password, which appear in no answer or log', async () => {
-    const asked = published.asked();
+    const requestsBefore = published.requests();
     const { status, body } = await create({ metadataUrl: published.url.replace('//', '//user:hush-hush@') });
     expect(status).to.equal(400);
     expect(JSON.stringify(body)).to.contain('refused').and.not.contain('hush-hush');
     expect(server.logged()).not.to.contain('hush-hush');
-    expect(published.asked()).to.equal(asked);
+    expect(published.requests()).to.equal(requestsBefore);
   });
 
   it('sets the URLs, the entity ID and every certificate when a connection is saved', async () => {
@@ -105,9 +69,9 @@ describe('the metadata of a SAML identity provider', () => {
     };
     expect(changed.options.signInEndpoint).to.equal(`${SIGN_IN}/new`);
     expect(changed.options.signingCert.match(/BEGIN/g)).to.have.length(1);
-    const before = published.asked();
+    const before = published.requests();
     expect((await callApi(server, 'PATCH', path, { display_name: 'Other' })).status).to.equal(200);
-    expect(published.asked()).to.equal(before);
+    expect(published.requests()).to.equal(before);
   });
 
   const unusable: Record<string, () => string> = {
@@ -154,14 +118,14 @@ describe('the metadata of a SAML identity provider', () => {
     let world: SamlWorld;
     before(async () => {
       published.set(metadata(all()));
-      const before = published.asked();
+      const before = published.requests();
       world = await samlWorld(() => ({
         signInEndpoint: undefined,
         signingCert: undefined,
         metadataUrl: published.url,
       }));
       // The check at the start fetches it in the background, which must not be counted below.
-      for (const end = performance.now() + 20_000; published.asked() === before; ) {
+      for (const end = performance.now() + 20_000; published.requests() === before; ) {
         expect(performance.now(), 'the metadata was not fetched').to.be.below(end);
         await aMoment();
       }
@@ -175,13 +139,13 @@ describe('the metadata of a SAML identity provider', () => {
       expect(await world.finish(away.agent, await world.post(away, world.answer(away)))).to.have.property(
         'code',
       );
-      const before = published.asked();
+      const before = published.requests();
       await world.away();
-      expect(published.asked()).to.equal(before);
+      expect(published.requests()).to.equal(before);
       published.set('', 500);
       world.server.tick(3_700_000);
       expect((await world.away()).at.origin).to.equal(new URL(SIGN_IN).origin);
-      expect(published.asked()).to.equal(before + 1);
+      expect(published.requests()).to.equal(before + 1);
       published.set(metadata([world.key.certificate], { signIn: `${SIGN_IN}/moved` }));
       const moved = await world.away();
       expect(`${moved.at.origin}${moved.at.pathname}`).to.equal(`${SIGN_IN}/moved`);

@@ -175,8 +175,12 @@ export async function samlWorld(
       return { agent, at, relayState, request, requestId: idOf(request) };
     },
     answer: ({ requestId }, bent = {}, sign = {}) => {
-      const said = { inResponseTo: requestId, ...bent };
-      return response(server, signed(assertion(server, said), 'Assertion', key.privateKey, sign), said);
+      const contents = { inResponseTo: requestId, ...bent };
+      return response(
+        server,
+        signed(assertion(server, contents), 'Assertion', key.privateKey, sign),
+        contents,
+      );
     },
     post: ({ agent, relayState }, xml, path = '/login/callback') =>
       agent.request(path, {

@@ -26,7 +26,7 @@ describe('a signed AuthnRequest', () => {
   };
   const redirected = async (connection: string) =>
     new URL((await authorize(createAgent(server), webRequest({ connection }))).location);
-  const posted = async (connection: string) => {
+  const postedFields = async (connection: string) => {
     const agent = createAgent(server);
     const page = await follow(agent, await authorize(agent, webRequest({ connection })), server.url);
     return readForm(page, 'SAMLRequest').fields;
@@ -50,19 +50,19 @@ describe('a signed AuthnRequest', () => {
 
   it('is signed inside for HTTP-POST, by the key of the connection as soon as there is one', async () => {
     const id = await create('by-post', { protocolBinding: `${BINDING}POST`, digestAlgorithm: 'sha512' });
-    const before = Buffer.from((await posted('by-post')).SAMLRequest ?? '', 'base64').toString();
+    const before = Buffer.from((await postedFields('by-post')).SAMLRequest ?? '', 'base64').toString();
     expect(before).to.include('http://www.w3.org/2001/04/xmlenc#sha512');
-    const made = (await (await callApi(server, 'POST', `/connections/${id}/keys`, {})).json()) as {
+    const keys = (await (await callApi(server, 'POST', `/connections/${id}/keys`, {})).json()) as {
       cert: string;
       current?: boolean;
     }[];
-    const current = made.find((one) => one.current)?.cert ?? '';
-    const after = Buffer.from((await posted('by-post')).SAMLRequest ?? '', 'base64').toString();
+    const current = keys.find((one) => one.current)?.cert ?? '';
+    const after = Buffer.from((await postedFields('by-post')).SAMLRequest ?? '', 'base64').toString();
     const der = (pem: string) => pem.replaceAll(/-----[^-]+-----|\s/g, '');
     expect(after).to.include(der(current));
     expect(before).not.to.include(der(current));
     const { text } = await createAgent(server).get('/samlp/metadata?connection=by-post');
-    for (const { cert } of made) expect(text).to.include(der(cert));
+    for (const { cert } of keys) expect(text).to.include(der(cert));
   });
 
   it('is signed by the signing_key of the options, if there is one', async () => {
@@ -71,15 +71,15 @@ describe('a signed AuthnRequest', () => {
       protocolBinding: `${BINDING}POST`,
       signing_key: { key: own.privateKey, cert: own.certificate },
     });
-    const sent = Buffer.from((await posted('by-options')).SAMLRequest ?? '', 'base64').toString();
-    expect(sent).to.include(own.certificate.replaceAll(/-----[^-]+-----|\s/g, ''));
+    const message = Buffer.from((await postedFields('by-options')).SAMLRequest ?? '', 'base64').toString();
+    expect(message).to.include(own.certificate.replaceAll(/-----[^-]+-----|\s/g, ''));
   });
 
   it('is signed inside for HTTP-Redirect without deflate', async () => {
     await create('plain', { deflate: false });
     const at = await redirected('plain');
     expect([...at.searchParams.keys()]).to.deep.equal(['SAMLRequest', 'RelayState']);
-    const sent = Buffer.from(at.searchParams.get('SAMLRequest') ?? '', 'base64').toString();
-    expect(sent).to.match(/^<samlp:AuthnRequest[\s\S]*<ds:SignatureValue>/);
+    const message = Buffer.from(at.searchParams.get('SAMLRequest') ?? '', 'base64').toString();
+    expect(message).to.match(/^<samlp:AuthnRequest[\s\S]*<ds:SignatureValue>/);
   });
 });

@@ -42,15 +42,20 @@ describe('an IdP-initiated SAML login', () => {
   });
   after(() => world.server.stop());
 
-  const unasked = (over = {}) => world.answer({ requestId: '' }, { inResponseTo: undefined, ...over });
+  const unsolicited = (over = {}) => world.answer({ requestId: '' }, { inResponseTo: undefined, ...over });
   const post = (xml: string, name = 'acme', agent = createAgent(world.server), relayState = '') =>
     world.post({ agent, relayState }, xml, `/login/callback?connection=${name}`);
 
   it('ends at the application, with an answer without state', async () => {
     const agent = createAgent(world.server);
-    const begun = await post(unasked({ nameId: 'hedy' }), 'acme', agent, 'https://deep.example.test/link');
-    expect([begun.status, new URL(begun.location).pathname]).to.deep.equal([303, '/authorize']);
-    const last = await follow(agent, begun, world.server.url);
+    const redirect = await post(
+      unsolicited({ nameId: 'hedy' }),
+      'acme',
+      agent,
+      'https://deep.example.test/link',
+    );
+    expect([redirect.status, new URL(redirect.location).pathname]).to.deep.equal([303, '/authorize']);
+    const last = await follow(agent, redirect, world.server.url);
     const at = new URL(last.location);
     expect(`${at.origin}${at.pathname}`).to.equal(WEB_CALLBACK);
     expect([...at.searchParams.keys()])
@@ -73,7 +78,7 @@ describe('an IdP-initiated SAML login', () => {
   it('replaces the session of another user', async () => {
     const agent = createAgent(world.server);
     for (const nameId of ['one', 'two']) {
-      await follow(agent, await post(unasked({ nameId }), 'acme', agent), world.server.url);
+      await follow(agent, await post(unsolicited({ nameId }), 'acme', agent), world.server.url);
     }
     const { userId } = (await sessionOf(agent)) ?? {};
     expect(userId).to.equal('samlp|acme|two');
@@ -91,49 +96,49 @@ describe('an IdP-initiated SAML login', () => {
 
   it('continues to a SAML application', async () => {
     const agent = createAgent(world.server);
-    const begun = await post(unasked({ audience: 'urn:auth0:localhost:onward' }), 'onward', agent);
-    expect(new URL(begun.location).pathname).to.equal('/samlp/sp');
-    const page = await follow(agent, begun, world.server.url);
+    const redirect = await post(unsolicited({ audience: 'urn:auth0:localhost:onward' }), 'onward', agent);
+    expect(new URL(redirect.location).pathname).to.equal('/samlp/sp');
+    const page = await follow(agent, redirect, world.server.url);
     expect(readForm(page, 'SAMLResponse').action).to.equal(ACS);
   });
 
   it('cannot be continued in another browser', async () => {
-    const begun = await post(unasked());
+    const redirect = await post(unsolicited());
     const other = createAgent(world.server);
-    const last = await follow(other, await other.get(begun.location), world.server.url);
+    const last = await follow(other, await other.get(redirect.location), world.server.url);
     expect(last.location).not.to.include('code=');
   });
 
   it('is rejected if the connection does not allow it, or is not enabled for the application', async () => {
     for (const name of ['closed', 'off', 'elsewhere', 'users', 'none']) {
-      const xml = unasked({ audience: `urn:auth0:localhost:${name}` });
+      const xml = unsolicited({ audience: `urn:auth0:localhost:${name}` });
       expect((await post(xml, name)).status, name).to.equal(400);
     }
     expect(
-      (await world.post({ agent: createAgent(world.server), relayState: '' }, unasked())).status,
+      (await world.post({ agent: createAgent(world.server), relayState: '' }, unsolicited())).status,
     ).to.equal(400);
   });
 
   it('is rejected if it answers a request, is unsigned, for another audience, too old, or replayed', async () => {
     const refused: [string, RegExp][] = [
       [world.answer({ requestId: newId() }), /another request, or none/],
-      [unasked({ confirmed: newId() }), /another request, or none/],
-      [unasked().replace(/<ds:Signature[\s\S]*<\/ds:Signature>/, ''), /must be signed/],
-      [unasked({ audience: 'urn:auth0:localhost:closed' }), /audience/],
-      [unasked({ issuedAt: new Date(Date.now() - 3_600_000).toISOString() }), /IssueInstant/],
+      [unsolicited({ confirmed: newId() }), /another request, or none/],
+      [unsolicited().replace(/<ds:Signature[\s\S]*<\/ds:Signature>/, ''), /must be signed/],
+      [unsolicited({ audience: 'urn:auth0:localhost:closed' }), /audience/],
+      [unsolicited({ issuedAt: new Date(Date.now() - 3_600_000).toISOString() }), /IssueInstant/],
     ];
     for (const [xml, words] of refused) {
       const { status, text } = await post(xml);
       expect([status >= 400, words.test(text)]).to.deep.equal([true, true]);
     }
-    const twice = unasked();
+    const twice = unsolicited();
     const answers = await Promise.all(Array.from({ length: 50 }, () => post(twice)));
     expect(answers.filter(({ status }) => status === 303)).to.have.length(1);
   });
 
   it('is not accepted as the answer to a login that waits', async () => {
     const away = await world.away();
-    const answer = await world.post(away, unasked(), '/login/callback?connection=acme');
+    const answer = await world.post(away, unsolicited(), '/login/callback?connection=acme');
     expect(await world.finish(away.agent, answer)).to.include({ error: 'invalid_request' });
   });
 });

@@ -68,15 +68,15 @@ describe('the responses of well-known providers', () => {
     provider.answers['/userinfo'] = user;
     return logInUpstream(server, { connection });
   };
-  const made = async (id: string) => (await server.users.get(id)) ?? {};
+  const storedUser = async (id: string) => (await server.users.get(id)) ?? {};
 
   describe('verify an e-mail address', () => {
     let ids = 900_000;
     const address = async (strategy: string, user: object, id: unknown, emails?: Answer) => {
       if (emails !== undefined) provider.answers['/userinfo/emails'] = emails;
-      const told = await logIn(strategy, user);
-      expect(told).to.have.property('code');
-      const { email, email_verified } = (await made(`${strategy}|${id}`)) as Record<string, unknown>;
+      const outcome = await logIn(strategy, user);
+      expect(outcome).to.have.property('code');
+      const { email, email_verified } = (await storedUser(`${strategy}|${id}`)) as Record<string, unknown>;
       return [email, email_verified];
     };
     const mail = 'grace@example.test';
@@ -138,7 +138,7 @@ describe('the responses of well-known providers', () => {
     it('that is a large number keep all its digits', async () => {
       for (const id of ['9007199254740993', '9007199254740992', '123456789012345678901234567890']) {
         expect(await logIn('github', `{"id": ${id}, "login": "grace"}`)).to.have.property('code');
-        expect(await made(`github|${id}`)).to.include({ nickname: 'grace' });
+        expect(await storedUser(`github|${id}`)).to.include({ nickname: 'grace' });
       }
     });
 
@@ -177,8 +177,8 @@ describe('the responses of well-known providers', () => {
     it('identify different users for different strategies', async () => {
       await logIn('github', { ...github, id: 78 });
       await logIn('facebook', { id: '78', name: 'Somebody' });
-      expect(await made('github|78')).to.include({ name: 'Grace Hopper' });
-      expect(await made('facebook|78')).to.include({ name: 'Somebody' });
+      expect(await storedUser('github|78')).to.include({ name: 'Grace Hopper' });
+      expect(await storedUser('facebook|78')).to.include({ name: 'Somebody' });
     });
   });
 
@@ -282,17 +282,17 @@ describe('the responses of well-known providers', () => {
     it('gets an answer of another issuer', async () => {
       const login = await toProvider(server, { connection: 'github' });
       const back = `${login.back}&iss=https%3A%2F%2Fevil.example.test`;
-      const asked = provider.seen.length;
+      const requestsBefore = provider.seen.length;
       expect(responseOf(await fromProvider(server, { ...login, back }))).to.include({
         error: 'access_denied',
         error_description: 'The answer is of another identity provider.',
       });
-      expect(provider.seen.length).to.equal(asked);
+      expect(provider.seen.length).to.equal(requestsBefore);
     });
 
     it('has a tokenURL of its own, but no userInfoURL', async () => {
       const agent = createAgent(server);
-      const asked = provider.seen.length;
+      const requestsBefore = provider.seen.length;
       let answer = await authorize(agent, webRequest({ connection: 'no-userinfo' }));
       for (let hops = 0; hops < 5 && !answer.location.startsWith('http://localhost:3001'); hops++)
         answer = await agent.get(new URL(answer.location, server.url).href);
@@ -300,7 +300,7 @@ describe('the responses of well-known providers', () => {
         error: 'invalid_request',
         error_description: 'The connection has a tokenURL of its own, but no userInfoURL.',
       });
-      expect(provider.seen.length).to.equal(asked);
+      expect(provider.seen.length).to.equal(requestsBefore);
     });
   });
 

@@ -49,15 +49,15 @@ describe('another Gatehouse in place of a self-managed GitLab', () => {
       code_challenge: challenge,
       code_challenge_method: 'S256',
     });
-    const asked = new URL(away.location);
-    expect(asked.origin).to.equal(upstream.url);
-    expect(asked.searchParams.get('scope')).to.equal('openid profile email');
+    const requestUrl = new URL(away.location);
+    expect(requestUrl.origin).to.equal(upstream.url);
+    expect(requestUrl.searchParams.get('scope')).to.equal('openid profile email');
     const page = await follow(there, await there.get(away.location), upstream.url);
     const { action, fields } = readForm(page, 'password');
-    const posted = await there.request(action, {
+    const formAnswer = await there.request(action, {
       form: { ...fields, username: USER.email, password: USER.password },
     });
-    const back = await follow(there, posted, upstream.url);
+    const back = await follow(there, formAnswer, upstream.url);
     const { code } = responseOf(await follow(agent, await agent.get(back.location), server.url));
     const answer = await agent.request('/oauth/token', {
       form: {

@@ -100,8 +100,8 @@ describe('logins at well-known providers', () => {
       const login = await toProvider(server, { connection: name });
       expect(login.at.searchParams.get('scope') ?? '').to.equal(known.scope);
       expect(login.at.searchParams.has('code_challenge')).to.equal(presets[name].pkce === true);
-      const told = await fromProvider(server, login);
-      expect(told.location).to.contain('code=');
+      const outcome = await fromProvider(server, login);
+      expect(outcome.location).to.contain('code=');
       const user = await userOf(`${name}|${known.id}`);
       expect(user).to.deep.include(known.profile);
       if (!('email' in known.profile)) expect(user).not.to.have.property('email');

@@ -30,8 +30,8 @@ describe('the answer of an identity provider', () => {
   /** Begins a login. @returns the URL that the provider sends the browser back to. */
   const away = async (agent = createAgent(server), more = {}) => {
     const answer = await authorize(agent, webRequest({ connection: 'acme', ...more }));
-    const gone = await fetch(answer.location, { redirect: 'manual' });
-    return { agent, at: new URL(answer.location), back: gone.headers.get('location') ?? '' };
+    const providerAnswer = await fetch(answer.location, { redirect: 'manual' });
+    return { agent, at: new URL(answer.location), back: providerAnswer.headers.get('location') ?? '' };
   };
   const failures = async () =>
     (

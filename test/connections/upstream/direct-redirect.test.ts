@@ -121,8 +121,12 @@ describe('an application whose only connection is at an external provider', () =
     });
     const agent = createAgent(server);
     const away = await agent.get(url);
-    const gone = await fetch(away.location, { redirect: 'manual' });
-    const back = await follow(agent, await agent.get(gone.headers.get('location') ?? ''), server.url);
+    const providerAnswer = await fetch(away.location, { redirect: 'manual' });
+    const back = await follow(
+      agent,
+      await agent.get(providerAnswer.headers.get('location') ?? ''),
+      server.url,
+    );
     const { tokens, profile } = await sdk.call('oidc-code', {
       ...client,
       callback: back.location,

@@ -89,8 +89,8 @@ describe('a login at a provider', () => {
     const login = await toProvider(server);
     const on = await login.agent.get(login.back);
     await server.users.remove('oauth2|acme|42');
-    const told = responseOf(await follow(login.agent, await login.agent.get(on.location), server.url));
-    expect(told.error).to.equal('access_denied');
+    const outcome = responseOf(await follow(login.agent, await login.agent.get(on.location), server.url));
+    expect(outcome.error).to.equal('access_denied');
   });
 
   it('fails if the connection has been disabled for the application meanwhile', async () => {
@@ -99,8 +99,8 @@ describe('a login at a provider', () => {
     const second = (await connections.list()).records.find(({ name }) => name === 'second');
     await connections.update(second?.id ?? '', (current) => ({ ...current, enabled_clients: [] }));
     try {
-      const told = responseOf(await fromProvider(server, login));
-      expect(told.error_description).to.equal('the connection is not enabled for this application');
+      const outcome = responseOf(await fromProvider(server, login));
+      expect(outcome.error_description).to.equal('the connection is not enabled for this application');
     } finally {
       await connections.update(second?.id ?? '', (current) => ({
         ...current,
@@ -160,8 +160,8 @@ describe('a login at a provider', () => {
       ([, href]) => href ?? '',
     );
     const go = async (path: string) => {
-      const gone = await fetch((await agent.get(path)).location, { redirect: 'manual' });
-      return gone.headers.get('location') ?? '';
+      const providerAnswer = await fetch((await agent.get(path)).location, { redirect: 'manual' });
+      return providerAnswer.headers.get('location') ?? '';
     };
     const [older, newer] = [await go(first), await go(second)];
     expect((await agent.get(older)).status).to.equal(400);

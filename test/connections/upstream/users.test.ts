@@ -40,8 +40,8 @@ describe('a user of an external provider', () => {
   });
 
   const logInBy = async (connection: string) => {
-    const told = await logInUpstream(server, { connection });
-    expect(told.error_description ?? '').to.equal('');
+    const outcome = await logInUpstream(server, { connection });
+    expect(outcome.error_description ?? '').to.equal('');
     const user = await server.users.get(`oauth2|${connection}|${provider.user.id}`);
     if (user === undefined) throw new Error('there is no such user');
     return user;
@@ -161,18 +161,18 @@ describe('a user of an external provider', () => {
 
   it("never gets another connection's account by its e-mail address", async () => {
     provider.user = { ...provider.user, email: USER.email, email_verified: true };
-    const taken = await server.users.findInConnection({ name: 'users' }, USER.email);
+    const databaseUser = await server.users.findInConnection({ name: 'users' }, USER.email);
     const user = await logInBy('acme');
-    expect(user.id).not.to.equal(taken?.id);
-    expect(await server.users.identitiesOf(taken?.id ?? '')).to.have.length(1);
+    expect(user.id).not.to.equal(databaseUser?.id);
+    expect(await server.users.identitiesOf(databaseUser?.id ?? '')).to.have.length(1);
     // The same holds for another provider's account.
     const other = await logInBy('other');
-    expect(new Set([user.id, other.id, taken?.id]).size).to.equal(3);
+    expect(new Set([user.id, other.id, databaseUser?.id]).size).to.equal(3);
   });
 
   it('never gets another account by an id in the form of that account’s id', async () => {
-    const taken = await server.users.findInConnection({ name: 'users' }, USER.email);
-    for (const id of [taken?.id, `other|${ids}`, `acme|${ids}`]) {
+    const databaseUser = await server.users.findInConnection({ name: 'users' }, USER.email);
+    for (const id of [databaseUser?.id, `other|${ids}`, `acme|${ids}`]) {
       provider.user = { id, email: USER.email };
       const user = await logInBy('acme');
       expect(user.id).to.equal(`oauth2|acme|${id}`);
@@ -181,8 +181,8 @@ describe('a user of an external provider', () => {
 
   it('is created once by several first logins at the same time', async () => {
     const logins = await Promise.all(Array.from({ length: 10 }, () => toProvider(server)));
-    const told = await Promise.all(logins.map(async (one) => responseOf(await fromProvider(server, one))));
-    for (const { code } of told) expect(code).to.be.a('string');
+    const outcome = await Promise.all(logins.map(async (one) => responseOf(await fromProvider(server, one))));
+    for (const { code } of outcome) expect(code).to.be.a('string');
     const { records } = await server.store
       .collection('users')
       .list({ where: { field: 'email', equals: String(provider.user.email) } });
@@ -233,9 +233,9 @@ describe('a user of an external provider', () => {
     it(`is rejected with ${what}`, async () => {
       server.tick(20 * 60_000);
       provider.user = profile;
-      const told = await logInUpstream(server);
-      expect(told.error).to.equal('access_denied');
-      expect(await failedLogins(server)).to.include(told.error_description);
+      const outcome = await logInUpstream(server);
+      expect(outcome.error).to.equal('access_denied');
+      expect(await failedLogins(server)).to.include(outcome.error_description);
     });
   }
 });
