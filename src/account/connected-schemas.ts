@@ -52,6 +52,8 @@ export const connectionsAnswer = z.object({
 });
 export const pageQuery = z.object({
   from: z.string().max(255).optional().describe('`next` of the previous page.'),
-  take: z.coerce.number().int().min(1).max(100).optional(),
+  take: z.coerce.number().int().min(1).max(100).optional().describe('How many items a page has.'),
 });
-export const accountsQuery = pageQuery.extend({ connection: z.string().max(128).optional() });
+export const accountsQuery = pageQuery.extend({
+  connection: z.string().max(128).optional().describe('Only accounts of the connection with this name.'),
+});

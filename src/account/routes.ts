@@ -25,7 +25,7 @@ export const accountRoutes: RouteDeclarations<Deps> = {
     ...myAccountRoute,
     ...withToken<Deps>('read:me:authentication_methods'),
     summary: "List the user's authentication methods",
-    query: z.object({ type: z.enum(METHOD_TYPES).optional() }),
+    query: z.object({ type: z.enum(METHOD_TYPES).optional().describe('Only methods of this type.') }),
     answers: { 200: { description: 'Passwords, passkeys, and confirmed second factors', body: listAnswer } },
     handle: async (deps, ctx) => {
       const { type } = ctx.query;

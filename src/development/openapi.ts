@@ -133,9 +133,23 @@ function securityOf(schemes: NonNullable<Route['security']>): Json[] {
   return [...schemes.map((name) => ({ [name]: [] })), ...(schemes.includes('client') ? [{}] : [])];
 }
 
+const PATH_PARAMETERS: Readonly<Record<string, string>> = {
+  client_id: 'The client_id of the application.',
+  connection: 'The name of the connection.',
+  file: 'The name of the file.',
+  id: 'The id of the resource.',
+  organization: 'The id of the organization.',
+};
+
 function parametersOf(path: string, query: z.ZodObject | undefined): Json {
-  const pathParameters = [...path.matchAll(/:(\w+)/g)].map(([, name]) => {
-    return { name, in: 'path', required: true, schema: { type: 'string' } };
+  const pathParameters = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
+    return {
+      name,
+      in: 'path',
+      required: true,
+      description: PATH_PARAMETERS[name],
+      schema: { type: 'string' },
+    };
   });
   const { properties = {}, required = [] } = query === undefined ? {} : schemaOf(query);
   const queryParameters = Object.entries(properties as Record<string, Json>).map(

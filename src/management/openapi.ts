@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { CallRules } from './call.ts';
 import { MANAGEMENT_CALLS } from './calls.ts';
+import { parameterDescription } from './parameter-descriptions.ts';
 
 type Json = Record<string, unknown>;
 
@@ -118,17 +119,18 @@ function operationOf(call: CallRules): Json {
 }
 
 function parametersOf({ path, query }: CallRules): Json {
-  const named = [...path.matchAll(/:(\w+)/g)].map(([, name]) => {
-    return { name, in: 'path', required: true, schema: { type: 'string' } };
+  const pathParameters = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
+    const description = parameterDescription(path, name);
+    return { name, in: 'path', required: true, description, schema: { type: 'string' } };
   });
   const { properties = {}, required = [] } = query === undefined ? {} : schemaOf(query);
-  const asked = Object.entries(properties as Record<string, Json>).map(
-    ([name, { description, ...schema }]) => {
-      const isRequired = (required as string[]).includes(name);
-      return { name, in: 'query', required: isRequired, ...(description ? { description } : {}), schema };
+  const queryParameters = Object.entries(properties as Record<string, Json>).map(
+    ([name, { description = parameterDescription(path, name), ...schema }]) => {
+      return { name, in: 'query', required: (required as string[]).includes(name), description, schema };
     },
   );
-  return named.length + asked.length === 0 ? {} : { parameters: [...named, ...asked] };
+  const parameters = [...pathParameters, ...queryParameters];
+  return parameters.length === 0 ? {} : { parameters };
 }
 
 function requestOf({ body, file, textTypes = [] }: CallRules): Json {

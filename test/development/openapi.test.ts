@@ -3,6 +3,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { tenant } from '../support/flows.ts';
+import { undescribedParameters } from '../support/openapi.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 describe('/openapi.json', () => {
@@ -28,6 +29,13 @@ describe('/openapi.json', () => {
       discovery.grant_types_supported.filter((type: string) => type !== 'implicit'),
     );
     expect(grantTypes).to.include('http://login.example/oauth/grant-type/password-realm');
+  });
+
+  it('describes every parameter', async () => {
+    const document = (await createAgent(server).get('/openapi.json')).json() as {
+      paths: Record<string, object>;
+    };
+    expect(undescribedParameters(document)).to.deep.equal([]);
   });
 
   it('names only paths that exist', async () => {

@@ -1,5 +1,6 @@
 // What all requests below /api/v2 have in common.
 import { expect } from 'chai';
+import { undescribedParameters } from '../support/openapi.ts';
 import type { TestServer } from '../support/server.ts';
 import { managementToken, startManaged } from './support.ts';
 
@@ -62,11 +63,12 @@ describe('HTTP below /api/v2', () => {
     }
   });
 
-  it('serves its OpenAPI document in development, to this machine alone', async () => {
+  it('serves its OpenAPI document, which describes every parameter, in development to this machine alone', async () => {
     const response = await fetch(`${server.url}/api/v2/openapi.json`);
     const api = (await response.json()) as { openapi: string; paths: Record<string, object> };
     expect(api.openapi).to.equal('3.1.0');
     expect(Object.keys(api.paths)).to.include('/clients/{id}');
+    expect(undescribedParameters(api)).to.deep.equal([]);
     const foreign = await fetch(`${server.url}/api/v2/openapi.json`, {
       headers: { 'x-forwarded-for': '203.0.113.7' },
     });
