@@ -112,7 +112,7 @@ export type ProvedUser = Pick<Login, 'userId' | 'credentialVersion'>;
 /** How a strategy verifies credentials. */
 interface Verifier<Credentials, Read, Right> {
   /** What an attacker would guess: attempts are counted by it. */
-  what: Attempt['proof'];
+  proofKind: Attempt['proof'];
   /** Whether the credentials could be guessed. If not (a long random ticket), wrong attempts are not counted. */
   isGuessable(credentials: Credentials): boolean;
   /** Returns the id of the user whom the identifier names. */
@@ -171,7 +171,7 @@ export function strategy<Traits extends FormTraits | StepTraits, Credentials, Re
  * @throws AuthError for wrong ones.
  */
 async function verifyCredentials<Credentials, Read, Right>(
-  { what, isGuessable, find, read, verify, userOf, failure, wrong }: Verifier<Credentials, Read, Right>,
+  { proofKind, isGuessable, find, read, verify, userOf, failure, wrong }: Verifier<Credentials, Read, Right>,
   deps: ProofDependencies,
   proof: Proof<Credentials>,
   isLogin: boolean,
@@ -187,7 +187,7 @@ async function verifyCredentials<Credentials, Read, Right>(
   const target = {
     connection: connection.name,
     identifier,
-    proof: what,
+    proof: proofKind,
     locksAccount: isProtected,
     hasSeveralIdentifiers,
   };

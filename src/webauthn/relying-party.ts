@@ -52,9 +52,12 @@ export function relyingPartyFor(
   client: Pick<Client, 'web_origins' | 'mobile'>,
   at?: string,
 ): RelyingParty {
-  const own = ownRelyingParty(deps, at);
+  const ownParty = ownRelyingParty(deps, at);
   const apps = [client.mobile?.android?.sha256_cert_fingerprints ?? []].flat().flatMap(apkOrigin);
-  return { ...own, origin: [own.origin, `https://${own.id}`, ...(client.web_origins ?? []), ...apps] };
+  return {
+    ...ownParty,
+    origin: [ownParty.origin, `https://${ownParty.id}`, ...(client.web_origins ?? []), ...apps],
+  };
 }
 
 /**

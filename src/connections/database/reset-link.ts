@@ -186,9 +186,9 @@ async function spendMailLimit(
   userId: string,
   caller: Caller,
 ): Promise<boolean> {
-  const known = await callers.recognize(userId, caller);
+  const knownCaller = await callers.recognize(userId, caller);
   return rateLimits.spend(
     'changePasswordDestination',
-    known === undefined ? account : `${account}\n${known.key}`,
+    knownCaller === undefined ? account : `${account}\n${knownCaller.key}`,
   );
 }

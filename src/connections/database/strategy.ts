@@ -37,7 +37,7 @@ function describe(connection: Connection): object {
 export const database = strategy(
   { name: 'auth0', amr: ['pwd'], page: 'form', managesPasswords: true, describe },
   {
-    what: 'password',
+    proofKind: 'password',
     isGuessable: () => true,
     find: ({ users }, { connection, identifier }: Proof<string>) =>
       users.idInConnection(connection, identifier),

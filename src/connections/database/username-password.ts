@@ -80,7 +80,7 @@ export function isLoginForm(ctx: Context): boolean {
 }
 
 /** `POST /login/callback`: redirects to the page of the waiting request, which completes the login. */
-export async function takeLoginForm(
+export async function handleLoginForm(
   deps: Pick<UsernamePasswordDependencies, 'interactions'>,
   ctx: Context,
 ): Promise<void> {

@@ -10,7 +10,7 @@ const directory = (name: 'ad' | 'auth0-adldap') =>
   strategy(
     { name, amr: ['pwd'], page: 'form', managesPasswords: false, describe: () => DESCRIPTION },
     {
-      what: 'password',
+      proofKind: 'password',
       isGuessable: () => true,
       find: ({ users }, { connection, identifier }: Proof<string>) =>
         users.idInConnection(connection, identifier),

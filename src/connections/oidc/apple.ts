@@ -52,11 +52,11 @@ export function appleName(user: unknown): Record<string, string> {
   if (typeof user !== 'string' || user.length > LONGEST_USER) return {};
   const { firstName, lastName } = nameOf(user);
   const text = (value: unknown) => (typeof value === 'string' ? value.trim().slice(0, LONGEST_NAME) : '');
-  const [given, family] = [text(firstName), text(lastName)];
-  const name = [given, family].filter((one) => one !== '').join(' ');
+  const [givenName, familyName] = [text(firstName), text(lastName)];
+  const name = [givenName, familyName].filter((one) => one !== '').join(' ');
   return {
-    ...(given !== '' && { given_name: given }),
-    ...(family !== '' && { family_name: family }),
+    ...(givenName !== '' && { given_name: givenName }),
+    ...(familyName !== '' && { family_name: familyName }),
     ...(name !== '' && { name }),
   };
 }

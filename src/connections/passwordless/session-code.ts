@@ -101,7 +101,7 @@ const sessionCode = (kind: CodeKind) =>
       step: () => '',
     },
     {
-      what: 'code',
+      proofKind: 'code',
       isGuessable: () => true,
       find: ({ users }, { connection, identifier: address }: Proof<CodeCredentials>) =>
         users.idByAddress({ connection: connection.name, kind, address }),

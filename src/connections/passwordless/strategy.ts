@@ -63,7 +63,7 @@ export function passwordlessStrategy({
   return strategy(
     { ...traits, page: 'step', step, wrong },
     {
-      what: 'code',
+      proofKind: 'code',
       // Wrong secrets of links are not counted: a link cannot be guessed, and the right one must stay usable.
       isGuessable: (secret) => !isTicket(secret),
       find: ({ users }, { connection, identifier: address }: Proof<string>) =>

@@ -62,7 +62,7 @@ export async function revokeGlobally(deps: RevocationDependencies, ctx: Context)
   const connection = await config.connection(String(ctx.params.connection));
   const jwt = /^Bearer ([^\s]+)$/i.exec(ctx.get('Authorization'))?.[1];
   const issuer = await verifiedIssuer(deps, connection, jwt);
-  if (connection === undefined || jwt === undefined) throw UNAUTHORIZED();
+  if (connection === undefined || jwt === undefined) throw unauthorized();
   const parsed = revocationBody.safeParse(bodyOf(ctx));
   if (!parsed.success) throw new AuthError(400, 'invalid_request', 'The sub_id is none that is known.');
   // The JWT does not name the user: if it could be used twice, it would end the sessions of any user. The signature is left
@@ -70,7 +70,7 @@ export async function revokeGlobally(deps: RevocationDependencies, ctx: Context)
   const signedPart = jwt.slice(0, jwt.lastIndexOf('.'));
   const rememberedUntil = epochSeconds(wallClock) + FRESH + 2 * TOLERANCE;
   if (!(await recordUse(store, ['revocation', connection.name, signedPart], rememberedUntil)))
-    throw UNAUTHORIZED();
+    throw unauthorized();
   const userIds = await usersOf(deps, connection, issuer, parsed.data.sub_id);
   const details = { connection: connection.name, ip: ctx.ip };
   if (userIds.length === 0) {
@@ -83,7 +83,7 @@ export async function revokeGlobally(deps: RevocationDependencies, ctx: Context)
   }
 }
 
-const UNAUTHORIZED = () => new AuthError(401, 'invalid_client', 'Unauthorized');
+const unauthorized = () => new AuthError(401, 'invalid_client', 'Unauthorized');
 
 /** Verifies the JWT of a request. @returns its issuer. @throws AuthError 401 if it is not valid for this connection. */
 async function verifiedIssuer(
@@ -92,7 +92,7 @@ async function verifiedIssuer(
   jwt: string | undefined,
 ): Promise<string> {
   const expected = connection && expectedClaims(connection);
-  if (connection === undefined || expected === undefined || jwt === undefined) throw UNAUTHORIZED();
+  if (connection === undefined || expected === undefined || jwt === undefined) throw unauthorized();
   const { issuer, subject } = expected;
   const key: JWTVerifyGetKey = async (header, token) => {
     const { jwks_uri: address } = await openId.metadata(issuer);
@@ -114,7 +114,7 @@ async function verifiedIssuer(
     return issuer;
   } catch (thrown) {
     // A JWT that cannot be verified is rejected, even if the reason is that the provider's keys cannot be read.
-    throw Object.assign(UNAUTHORIZED(), { cause: thrown });
+    throw Object.assign(unauthorized(), { cause: thrown });
   }
 }
 

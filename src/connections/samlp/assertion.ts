@@ -59,8 +59,8 @@ export function readAssertion(assertion: Element, expected: ExpectedAssertion): 
 }
 
 function newest(instants: readonly (number | undefined)[]): number | undefined {
-  const known = instants.filter((one) => one !== undefined);
-  return known.length === 0 ? undefined : Math.max(...known);
+  const defined = instants.filter((one) => one !== undefined);
+  return defined.length === 0 ? undefined : Math.max(...defined);
 }
 
 function children(element: Element, name: string): Element[] {

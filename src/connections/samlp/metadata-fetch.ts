@@ -18,14 +18,14 @@ export function samlMetadata(deps: Pick<UpstreamDependencies, 'fetch' | 'clock'>
   const cache = new WeakMap<object, { fetchedAt: number; metadata: Promise<ProviderMetadata> }>();
   return {
     of: (options, url) => {
-      const known = cache.get(options);
-      if (known !== undefined && deps.clock() - known.fetchedAt < FRESH) return known.metadata;
+      const cached = cache.get(options);
+      if (cached !== undefined && deps.clock() - cached.fetchedAt < FRESH) return cached.metadata;
       const metadata = fetchMetadata(deps, url).catch((thrown: unknown) => {
         cache.delete(options);
-        if (known === undefined || deps.clock() - known.fetchedAt > STALE) throw thrown;
+        if (cached === undefined || deps.clock() - cached.fetchedAt > STALE) throw thrown;
         // Logins that wait for this request use the previous metadata, too; the next login tries again.
-        cache.set(options, known);
-        return known.metadata;
+        cache.set(options, cached);
+        return cached.metadata;
       });
       cache.set(options, { fetchedAt: deps.clock(), metadata });
       return metadata;

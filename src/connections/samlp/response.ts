@@ -130,13 +130,17 @@ function refuseStatus(response: Element): void {
 /**
  * Checks the Issuer of an assertion.
  * @param responseIssuer that of the Response, empty if it has none; both must be the same.
- * @param known the provider's entity ID, if known.
+ * @param knownIssuer the provider's entity ID, if known.
  * @throws AuthError 400 for another issuer.
  */
-export function checkIssuer(assertion: Element, responseIssuer: string, known: string | undefined): void {
+export function checkIssuer(
+  assertion: Element,
+  responseIssuer: string,
+  knownIssuer: string | undefined,
+): void {
   const issuer = issuerOf(assertion);
   const isConsistent = issuer !== '' && (responseIssuer === '' || responseIssuer === issuer);
-  if (!isConsistent || (known !== undefined && issuer !== known)) {
+  if (!isConsistent || (knownIssuer !== undefined && issuer !== knownIssuer)) {
     throw badMessage('The Issuer of the assertion is another identity provider.');
   }
 }

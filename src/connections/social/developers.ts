@@ -1,5 +1,5 @@
 // Presets of providers for source code and development tools.
-import { at, email, list, readClaims, type SocialPreset, texts } from './preset.ts';
+import { email, list, readClaims, type SocialPreset, texts, valueAt } from './preset.ts';
 
 /** GitHub. For GitHub Enterprise Server, the connection's options have the endpoints. */
 export const github: SocialPreset = {
@@ -26,10 +26,12 @@ export const github: SocialPreset = {
   pkce: true,
   further: { emails: '/emails' },
   read: ({ user, further: { emails } }) => {
-    const primary = list(emails).find((one) => at(one, 'primary') === true);
+    const primary = list(emails).find((one) => valueAt(one, 'primary') === true);
     // The address of the profile is one that the user chose to show; GitHub does not say whether it is verified.
     const address =
-      primary === undefined ? email(user.email, false) : email(at(primary, 'email'), at(primary, 'verified'));
+      primary === undefined
+        ? email(user.email, false)
+        : email(valueAt(primary, 'email'), valueAt(primary, 'verified'));
     const { name, login: nickname, avatar_url: picture, html_url: profile, blog: website } = user;
     return { id: user.id, profile: { ...texts({ name, nickname, picture, profile, website }), ...address } };
   },
@@ -59,14 +61,14 @@ export const bitbucket: SocialPreset = {
   basic: true,
   further: { emails: '/emails' },
   read: ({ user, further: { emails } }) => {
-    const primary = list(at(emails, 'values')).find((one) => at(one, 'is_primary') === true);
+    const primary = list(valueAt(emails, 'values')).find((one) => valueAt(one, 'is_primary') === true);
     const { display_name: name, nickname, username } = user;
-    const picture = at(user, 'links', 'avatar', 'href');
+    const picture = valueAt(user, 'links', 'avatar', 'href');
     return {
       id: user.uuid,
       profile: {
         ...texts({ name, nickname: nickname ?? username, picture }),
-        ...email(at(primary, 'email'), at(primary, 'is_confirmed')),
+        ...email(valueAt(primary, 'email'), valueAt(primary, 'is_confirmed')),
       },
     };
   },
@@ -79,10 +81,10 @@ export const digitalocean: SocialPreset = {
   userInfo: 'https://api.digitalocean.com/v2/account',
   scope: ['read'],
   read: ({ user: { account } }) => ({
-    id: at(account, 'uuid'),
+    id: valueAt(account, 'uuid'),
     profile: {
-      ...texts({ name: at(account, 'name') }),
-      ...email(at(account, 'email'), at(account, 'email_verified')),
+      ...texts({ name: valueAt(account, 'name') }),
+      ...email(valueAt(account, 'email'), valueAt(account, 'email_verified')),
     },
   }),
 };

@@ -1,6 +1,6 @@
 // Presets of social networks and messengers.
 import { createHmac } from 'node:crypto';
-import { at, email, readClaims, type SocialPreset, sameNames, texts } from './preset.ts';
+import { email, readClaims, type SocialPreset, sameNames, texts, valueAt } from './preset.ts';
 
 const FACEBOOK_FIELDS = 'id,name,first_name,middle_name,last_name,email,picture.type(large)';
 
@@ -28,7 +28,7 @@ export const facebook: SocialPreset = {
   }),
   read: ({ user }) => {
     const { id, name, first_name: given_name, middle_name, last_name: family_name } = user;
-    const picture = at(user, 'picture', 'data', 'url');
+    const picture = valueAt(user, 'picture', 'data', 'url');
     return {
       id,
       profile: {
@@ -65,15 +65,15 @@ export const twitter: SocialPreset = {
     },
   }),
   read: ({ user: { data } }) => ({
-    id: at(data, 'id'),
+    id: valueAt(data, 'id'),
     profile: {
       ...texts({
-        name: at(data, 'name'),
-        nickname: at(data, 'username'),
-        picture: at(data, 'profile_image_url'),
+        name: valueAt(data, 'name'),
+        nickname: valueAt(data, 'username'),
+        picture: valueAt(data, 'profile_image_url'),
       }),
       // X returns only a confirmed address.
-      ...email(at(data, 'confirmed_email'), true),
+      ...email(valueAt(data, 'confirmed_email'), true),
     },
   }),
 };

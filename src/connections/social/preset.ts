@@ -64,7 +64,7 @@ export interface SocialPreset {
 }
 
 /** Returns the value at a path within a JSON value; undefined if there is none. */
-export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
+export function valueAt(value: unknown, ...path: readonly (string | number)[]): unknown {
   return path.reduce<unknown>(
     (one, name) =>
       typeof one === 'object' && one !== null && Object.hasOwn(one, name)

@@ -1,5 +1,5 @@
 // Presets of shops, media services, file storage and business software.
-import { at, email, list, readClaims, type SocialPreset, sameNames, texts } from './preset.ts';
+import { email, list, readClaims, type SocialPreset, sameNames, texts, valueAt } from './preset.ts';
 
 /** Microsoft accounts, both personal ones and those of organizations. */
 export const windowslive: SocialPreset = {
@@ -61,12 +61,12 @@ const paypalAt = (site: string, api: string): SocialPreset => ({
   profileRequest: () => ({ query: { schema: 'paypalv1.1' } }),
   read: ({ user }) => {
     const { user_id, name, given_name, family_name, emails, locale } = user;
-    const primary = list(emails).find((one) => at(one, 'primary') === true);
+    const primary = list(emails).find((one) => valueAt(one, 'primary') === true);
     // According to PayPal's reference, the response may have the claims of OpenID Connect in place of this list.
     const address =
       primary === undefined
         ? email(user.email, user.email_verified)
-        : email(at(primary, 'value'), at(primary, 'confirmed'));
+        : email(valueAt(primary, 'value'), valueAt(primary, 'confirmed'));
     return {
       // A URL whose last segment is the id.
       id: typeof user_id === 'string' ? user_id.split('/').at(-1) : undefined,
@@ -103,7 +103,7 @@ export const spotify: SocialPreset = {
   // The address is unverified: "there is no proof that it actually belongs to the user" (Spotify's Web API reference).
   read: ({ user: { id, display_name: name, images, email: address } }) => ({
     id,
-    profile: { ...texts({ name, picture: at(images, 0, 'url') }), ...email(address, false) },
+    profile: { ...texts({ name, picture: valueAt(images, 0, 'url') }), ...email(address, false) },
   }),
 };
 
@@ -116,14 +116,14 @@ export const twitch: SocialPreset = {
   scopes: { email: 'user:read:email' },
   profileRequest: ({ clientId }) => ({ headers: { 'client-id': clientId } }),
   read: ({ user: { data } }) => {
-    const name = at(data, 0, 'display_name');
-    const picture = at(data, 0, 'profile_image_url');
+    const name = valueAt(data, 0, 'display_name');
+    const picture = valueAt(data, 0, 'profile_image_url');
     return {
-      id: at(data, 0, 'id'),
+      id: valueAt(data, 0, 'id'),
       profile: {
-        ...texts({ name, nickname: at(data, 0, 'login'), picture }),
+        ...texts({ name, nickname: valueAt(data, 0, 'login'), picture }),
         // The API returns only a verified address.
-        ...email(at(data, 0, 'email'), true),
+        ...email(valueAt(data, 0, 'email'), true),
       },
     };
   },
@@ -142,8 +142,8 @@ export const dropbox: SocialPreset = {
   }) => ({
     id: account_id,
     profile: {
-      ...texts({ name: at(name, 'display_name'), given_name: at(name, 'given_name') }),
-      ...texts({ family_name: at(name, 'surname'), picture, locale }),
+      ...texts({ name: valueAt(name, 'display_name'), given_name: valueAt(name, 'given_name') }),
+      ...texts({ family_name: valueAt(name, 'surname'), picture, locale }),
       ...email(address, email_verified),
     },
   }),

@@ -5,7 +5,7 @@ import { endpointFault, refuseError, requestEndpoint, USER_AGENT } from '../oaut
 import type { TokenAnswer } from '../oauth2/token.ts';
 import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault, withQuery } from '../redirect.ts';
 import type { SocialConnection } from './options.ts';
-import { at, type Json, type SocialPreset } from './preset.ts';
+import { type Json, type SocialPreset, valueAt } from './preset.ts';
 
 /** Returns the user of a token response. @throws AuthError by {@link upstreamFault}. */
 export async function socialIdentity(
@@ -69,7 +69,7 @@ function appendPath(address: string, path: string): string {
 /** Parses a response. @throws AuthError if it is an error, whatever its status, or is not JSON. */
 function answerOf(response: Response, text: string, secrets: readonly string[]): unknown {
   const answer = parseExact(text);
-  refuseError('profile endpoint', at(answer, 'error'), secrets);
+  refuseError('profile endpoint', valueAt(answer, 'error'), secrets);
   if (response.status !== 200)
     throw endpointFault('profile endpoint', `answered with status ${response.status}`);
   if (answer === undefined) throw endpointFault('profile endpoint', 'sent an answer that is no JSON');

@@ -7,7 +7,7 @@ import { bodyTexts, textsOf } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import { type ConnectedRouteDependencies, connectedRoutes, finishAtProvider } from '../connected/routes.ts';
-import { isLoginForm, takeLoginForm } from '../database/username-password.ts';
+import { handleLoginForm, isLoginForm } from '../database/username-password.ts';
 import { byRedirect, resolveConnection } from '../resolve.ts';
 import { CALLBACK } from './begin.ts';
 import { complete } from './complete.ts';
@@ -37,7 +37,7 @@ export const upstreamRoutes: RouteDeclarations<UpstreamRouteDependencies> = {
     ...PAGE,
     bodies: { maxBytes: LARGEST_ANSWER },
     handle: (deps, ctx) =>
-      isLoginForm(ctx) ? takeLoginForm(deps, ctx) : handleCallback(deps, ctx, bodyTexts(ctx)),
+      isLoginForm(ctx) ? handleLoginForm(deps, ctx) : handleCallback(deps, ctx, bodyTexts(ctx)),
   },
   'GET /u/:uid/callback': { ...PAGE, handle: resumeRequest },
   ...connectedRoutes,
