@@ -8,7 +8,7 @@ import {
   resetPassword,
 } from '../connections/database/reset.ts';
 import { mainIdentifier } from '../connections/database/ticket-link.ts';
-import { askerOf } from '../engine/action-event.ts';
+import { requestContextOf } from '../engine/action-event.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Connection } from '../records/collections.ts';
 import { changesPasswords, databaseOptions } from '../records/database-options.ts';
@@ -113,7 +113,7 @@ export async function verifyPassword(
   if (open === undefined || change === undefined || open.user.id !== user.id) throw unknownSession();
   if (change.login !== login.id || change.clientId !== clientId || passwordId(change.identityId) !== id)
     throw unknownSession();
-  const by = { caller: { ip: ctx.ip }, languages, asker: askerOf(ctx, clientId) };
+  const by = { caller: { ip: ctx.ip }, languages, asker: requestContextOf(ctx, clientId) };
   const refusal = await resetPassword(deps, open, { ticket: authSession, purpose: PURPOSE, password, ...by });
   if (refusal !== undefined) throw refusalError(refusal);
   const [now, identities] = await Promise.all([deps.users.get(user.id), deps.users.identitiesOf(user.id)]);

@@ -54,22 +54,22 @@ export function accessTokenFormat({
   return async (ctx, token, jwt) => {
     const { payload } = jwt;
     const userId = 'accountId' in token ? token.accountId : undefined;
-    const asked = typeof payload.scope === 'string' ? payload.scope : '';
+    const requestedScope = typeof payload.scope === 'string' ? payload.scope : '';
     const resource = token.resourceServer?.identifier();
     const api = resource === undefined ? undefined : await config.resourceServer(toAudience(resource));
     const rfc9068 = api?.token_dialect.startsWith('rfc9068') === true;
     const client = payload.client_id;
     const gty = grantType(token, userId);
     const organization = userId === undefined ? machines.of(ctx?.req) : organizationOf(ctx);
-    const machine = { clientId: String(client), api, scope: asked, organization };
-    const { claims: ofActions, scope } =
+    const machine = { clientId: String(client), api, scope: requestedScope, organization };
+    const { claims: actionClaims, scope } =
       userId !== undefined
-        ? { claims: loginActions.claimsOf(ctx)?.accessToken, scope: asked }
-        : await ofMachine({ actions, config }, ctx, token, machine);
+        ? { claims: loginActions.claimsOf(ctx)?.accessToken, scope: requestedScope }
+        : await machineTokenClaims({ actions, config }, ctx, token, machine);
     jwt.header = { ...jwt.header, typ: rfc9068 ? 'at+jwt' : 'JWT' };
     jwt.payload = {
       // First, so that no declared claim replaces one of ours.
-      ...sayable(api, {
+      ...permittedClaims(api, {
         ...(await customClaims.of({
           to: 'access_token',
           clientId: String(client),
@@ -77,7 +77,7 @@ export function accessTokenFormat({
           organization,
           audience: api?.identifier,
         })),
-        ...ofActions,
+        ...actionClaims,
       }),
       iss: payload.iss,
       sub: userId ?? `${String(client)}@clients`,
@@ -112,13 +112,13 @@ export function accessTokenFormat({
  * Returns those of the tenant's claims that a token may have. In tokens for our own APIs, which read claims of
  * their own, only claims that are named by a URL are allowed.
  */
-function sayable(api: Api | undefined, claims: Record<string, unknown>): Record<string, unknown> {
+function permittedClaims(api: Api | undefined, claims: Record<string, unknown>): Record<string, unknown> {
   if (api?.is_system !== true) return claims;
   return Object.fromEntries(Object.entries(claims).filter(([name]) => URL.canParse(name)));
 }
 
 /** Runs the actions for a client_credentials token. They may change its scope. */
-async function ofMachine(
+async function machineTokenClaims(
   deps: Pick<AccessTokenDependencies, 'actions' | 'config'>,
   ctx: KoaContextWithOIDC | undefined,
   token: AccessToken | ClientCredentials,
@@ -128,17 +128,22 @@ async function ofMachine(
   }: { clientId: string; api: Api | undefined; scope: string; organization: string | undefined },
 ): ReturnType<typeof machineClaims> {
   const allowed = scopeValues(token.resourceServer?.scope);
-  const isOurs = api?.is_system === true;
-  const made = await machineClaims(deps, ctx, { ...about, audience: api?.identifier, allowed, isOurs });
+  const isSystemApi = api?.is_system === true;
+  const outcome = await machineClaims(deps, ctx, {
+    ...about,
+    audience: api?.identifier,
+    allowed,
+    isSystemApi,
+  });
   // The token response has the changed scope, too.
-  if (made.scope !== about.scope) Object.assign(token, { scope: made.scope || undefined });
-  return made;
+  if (outcome.scope !== about.scope) Object.assign(token, { scope: outcome.scope || undefined });
+  return outcome;
 }
 
 /** Returns the login from which a grant was made. A grant of an older version only says who the user is. */
 function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): AuthenticatedLogin {
   const grant: object = ctx?.oidc.entities.Grant ?? {};
-  const { amr = [], factors, authTime, sessionUid, jti } = grant as KeptLogin;
+  const { amr = [], factors, authTime, sessionUid, jti } = grant as StoredLogin;
   return {
     userId,
     amr,
@@ -152,7 +157,7 @@ function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): Authentic
 }
 
 /** The members of a grant that describe its login. */
-interface KeptLogin {
+interface StoredLogin {
   amr?: readonly string[];
   factors?: string;
   authTime?: number;

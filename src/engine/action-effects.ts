@@ -7,7 +7,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { recordedMethods } from './action-logins.ts';
-import { boundsAfter, boundsOf } from './bounds.ts';
+import { boundsOf, updatedBounds } from './bounds.ts';
 import { familyKey, revokeGrant } from './refresh-families.ts';
 import { sessionMetadata, setSessionMetadata } from './session-metadata.ts';
 
@@ -23,65 +23,65 @@ export interface EffectDependencies {
 }
 
 /** The most custom authentication methods that a session keeps. */
-const MOST_METHODS = 20;
+const MAX_METHODS = 20;
 
-const asksNothing = ({ metadata, evicts }: KeptAsked) => !evicts && Object.keys(metadata).length === 0;
+const changesNothing = ({ metadata, evicts }: KeptAsked) => !evicts && Object.keys(metadata).length === 0;
 
 /**
  * Applies bounds, cookie mode, methods and metadata to the session of an authorization request that is about to be
  * answered.
  */
-export async function keepSession(
+export async function applyToSession(
   deps: EffectDependencies,
   session: Session,
-  { login: { methods, session: asked } }: ActionOutcome,
+  { login: { methods, session: changes } }: ActionOutcome,
 ): Promise<void> {
-  const bounds = boundsAfter(boundsOf(session), asked);
+  const bounds = updatedBounds(boundsOf(session), changes);
   if (
     bounds.expiresAt !== undefined ||
     bounds.idleExpiresAt !== undefined ||
     boundsOf(session).idleExpiresAt !== undefined
   )
     Object.assign(session, { bounds });
-  if (asked.cookieMode !== undefined)
-    Object.assign(session, { transient: asked.cookieMode === 'non-persistent' });
+  if (changes.cookieMode !== undefined)
+    Object.assign(session, { transient: changes.cookieMode === 'non-persistent' });
   if (methods.length > 0) {
     const timestamp = new Date(deps.wallClock()).toISOString();
     const before = recordedMethods(session).filter(({ name }) => !methods.includes(name));
     const all = [...before, ...methods.map((name) => ({ name, timestamp }))];
-    Object.assign(session, { methods: all.slice(-MOST_METHODS) });
+    Object.assign(session, { methods: all.slice(-MAX_METHODS) });
   }
-  if (asksNothing(asked)) return;
-  await setSessionMetadata(deps, session.uid, notedAfter(await sessionMetadata(deps, session.uid), asked));
+  if (changesNothing(changes)) return;
+  await setSessionMetadata(deps, session.uid, notedAfter(await sessionMetadata(deps, session.uid), changes));
 }
 
 /**
  * Applies bounds and metadata to a refresh token that is about to be used.
  * @throws errors.InvalidGrant when it has been revoked meanwhile.
  */
-export async function keepRefreshToken(
+export async function applyToRefreshToken(
   { store }: EffectDependencies,
   token: RefreshToken,
-  { login: { refreshToken: asked } }: ActionOutcome,
+  { login: { refreshToken: changes } }: ActionOutcome,
 ): Promise<void> {
   const key = familyKey(token.jti);
-  const bounds = boundsAfter(boundsOf(token), asked);
+  const bounds = updatedBounds(boundsOf(token), changes);
   const isBounded = Object.keys({ ...bounds, ...boundsOf(token) }).length > 0;
-  if (key === undefined || (!isBounded && asksNothing(asked))) return;
+  if (key === undefined || (!isBounded && changesNothing(changes))) return;
   Object.assign(token, { bounds });
-  const kept = await store.collection('artifacts').update(key, ({ payload, ...family }) => {
+  const updated = await store.collection('artifacts').update(key, ({ payload, ...family }) => {
     const { metadata: before, ...others } = payload;
-    const metadata = notedAfter(before as Record<string, unknown> | undefined, asked);
+    const metadata = notedAfter(before as Record<string, unknown> | undefined, changes);
     return { ...family, payload: { ...others, bounds, ...(metadata && { metadata }) } };
   });
-  if (kept === undefined) throw new errors.InvalidGrant('refresh token not found');
+  if (updated === undefined) throw new errors.InvalidGrant('refresh token not found');
 }
 
 /**
  * Revokes the session and the refresh tokens that actions of a denied login have revoked.
  * @param about the login, for the log.
  */
-export async function revokeAsked(
+export async function applyRevocations(
   { store, actions, endSession }: EffectDependencies,
   { oidc }: KoaContextWithOIDC,
   { login: { session, refreshToken } }: ActionOutcome,
@@ -99,10 +99,10 @@ export async function revokeAsked(
   }
   const sid = oidc.session?.accountId === undefined ? token?.sessionUid : oidc.session.uid;
   if (session.revoked === undefined || sid === undefined) return;
-  const bound = await artifacts.findBy('session', sid);
+  const sessionArtifacts = await artifacts.findBy('session', sid);
   await endSession(sid);
   if (session.revoked.keepsTokens) return;
-  for (const { model, id, payload } of bound) {
+  for (const { model, id, payload } of sessionArtifacts) {
     if (model !== 'RefreshToken') continue;
     await artifacts.delete(id);
     if (typeof payload.grantId === 'string') await revokeGrant(artifacts, payload.grantId);

@@ -63,7 +63,7 @@ function withoutResource(body: unknown): object {
  * Describes a request for scripts and hooks of the tenant.
  * @param params as for {@link requestOf}; undefined for a request whose parameters belong to no protocol.
  */
-export function askerOf(
+export function requestContextOf(
   ctx: Context,
   clientId: string | undefined,
   params?: Readonly<Record<string, unknown>>,

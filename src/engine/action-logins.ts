@@ -77,8 +77,8 @@ export async function loginOfGrant(
  * for.
  */
 function audienceOfRefresh({ oidc }: KoaContextWithOIDC, { resource }: RefreshToken): string | undefined {
-  const [own] = [oidc.params?.resource ?? resource ?? []].flat();
-  return typeof own === 'string' ? toAudience(own) : undefined;
+  const [indicator] = [oidc.params?.resource ?? resource ?? []].flat();
+  return typeof indicator === 'string' ? toAudience(indicator) : undefined;
 }
 
 /** Returns the custom authentication methods that actions have recorded in a session. */

@@ -6,7 +6,7 @@ import type { Trigger } from '../records/actions.ts';
 import type { Users } from '../users/users.ts';
 
 /** The most characters of both as JSON, together: every login of the user reads them and passes them on. */
-const MOST = 1_000_000;
+const MAX_LENGTH = 1_000_000;
 
 interface MetadataDependencies {
   users: Pick<Users, 'update'>;
@@ -32,10 +32,10 @@ export async function storeMetadata(
     };
     const size = sizeOf(after);
     // Metadata that was set elsewhere may exceed the limit already; actions may make it smaller.
-    isTooLarge = size > MOST && size > sizeOf(before);
+    isTooLarge = size > MAX_LENGTH && size > sizeOf(before);
     return isTooLarge ? {} : after;
   });
-  if (isTooLarge) actions.refused(trigger, `metadata of a user of more than ${MOST} characters`, about);
+  if (isTooLarge) actions.refused(trigger, `metadata of a user of more than ${MAX_LENGTH} characters`, about);
 }
 
 const sizeOf = (metadata: object) => JSON.stringify(metadata).length;

@@ -4,7 +4,7 @@ import type { Actions } from '../actions/actions.ts';
 import { scopeValues } from '../records/scope.ts';
 import type { Config } from '../tenant/config.ts';
 import { toAudience } from './audience.ts';
-import { OIDC_SCOPES } from './claims.ts';
+import { isOidcScope } from './claims.ts';
 import type { LoginActions } from './login-actions.ts';
 
 interface ScopeDependencies {
@@ -46,18 +46,18 @@ async function changeScopes(
   const known = new Set(
     api === undefined || api.is_system === true ? [] : api.scopes.map(({ value }) => value),
   );
-  const left = new Set(scopeValues(token.scope));
+  const remaining = new Set(scopeValues(token.scope));
   const refused: string[] = [];
   for (const [scope, isAdded] of Object.entries(scopes)) {
-    const isOidc = (OIDC_SCOPES as readonly string[]).includes(scope);
-    if (isAdded && known.has(scope) && !isOidc) left.add(scope);
-    else if (isAdded && !left.has(scope)) refused.push(`addScope ${scope}`);
-    else if (!isAdded && scope !== 'openid') left.delete(scope);
+    const isOidc = isOidcScope(scope);
+    if (isAdded && known.has(scope) && !isOidc) remaining.add(scope);
+    else if (isAdded && !remaining.has(scope)) refused.push(`addScope ${scope}`);
+    else if (!isAdded && scope !== 'openid') remaining.delete(scope);
     else if (!isAdded) refused.push('removeScope openid');
   }
   if (refused.length > 0) {
     const about = { client_id: ctx.oidc.client?.clientId, user_id: ctx.oidc.account?.accountId, ip: ctx.ip };
     actions.refused('post-login', refused.join(', ').slice(0, 500), about);
   }
-  Object.assign(token, { scope: [...left].join(' ') || undefined });
+  Object.assign(token, { scope: [...remaining].join(' ') || undefined });
 }

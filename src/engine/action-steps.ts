@@ -2,14 +2,14 @@
 import { errors, type KoaContextWithOIDC, type Session } from 'oidc-provider';
 import type { ActionRun, Progress } from '../actions/progress.ts';
 import { methodsOfFirstFactor } from '../users/login.ts';
-import { keepSession } from './action-effects.ts';
+import { applyToSession } from './action-effects.ts';
 import { loginOfSession } from './action-logins.ts';
 import { credentialVersionOf, factorsOf, providerSessionOf } from './browser-login.ts';
 import type { ActionLogin } from './login-event.ts';
 import { loginRequirements } from './login-requirements.ts';
 import type { LoginRunDependencies } from './login-runs.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
-import { type PrimaryUser, stillPrimary } from './primary-user.ts';
+import { type PrimaryUser, verifyStillPrimary } from './primary-user.ts';
 import type { SecondFactor } from './second-factor.ts';
 import { type PrimaryLogin, resumedActions, type WaitingActions } from './waiting-actions.ts';
 
@@ -47,47 +47,50 @@ export type RunLogin = (
   lacksFactor: boolean;
   primary: PrimaryUser | undefined;
   /** Stores the metadata that they set. */
-  keep(): Promise<void>;
+  storeMetadata(): Promise<void>;
 }>;
 
-const NO_FACTOR = 'A second factor is required, and the tenant has none that could be given.';
-const NOT_OFFERED = 'A second factor is required that the user has not, or the tenant has not.';
+const NO_FACTOR_AVAILABLE = 'A second factor is required, and the tenant has none that could be given.';
+const FACTOR_UNAVAILABLE = 'A second factor is required that the user has not, or the tenant has not.';
 
 /**
  * Runs the actions for an authorization request, up to the first step that the user has not done yet.
  * @returns that step; undefined when the actions are done.
  */
-export async function stepOf(
+export async function nextActionStep(
   deps: StepDependencies,
   ctx: KoaContextWithOIDC,
   run: RunLogin,
 ): Promise<ActionStep | undefined> {
   const login = await loginOfSession(deps, ctx);
   if (login === undefined) return undefined;
-  const answered = resumedActions(ctx);
-  if (answered?.factors !== undefined && answered.isGiven !== true) {
-    const waiting = { ...answered, returned: undefined };
-    const step = await askFactor(deps, ctx, login, { waiting, before: answered });
+  const resumed = resumedActions(ctx);
+  if (resumed?.factors !== undefined && resumed.isGiven !== true) {
+    const waiting = { ...resumed, returned: undefined };
+    const step = await requireFactor(deps, ctx, login, { waiting, before: resumed });
     if (step !== undefined) return step;
   }
-  if (answered?.primary !== undefined) await stillPrimary(deps, answered.primary);
-  const { outcome, lacksFactor, primary, keep } = await run(ctx, login, answered);
+  if (resumed?.primary !== undefined) await verifyStillPrimary(deps, resumed.primary);
+  const { outcome, lacksFactor, primary, storeMetadata } = await run(ctx, login, resumed);
   const { redirect, factors } = outcome.login;
   const waiting = { userId: login.user.id, sid: login.sessionId, progress: outcome.progress };
   if (primary !== undefined) {
     // This comes before any other step: the user who logged in may be deleted by now, with session and factors.
-    const asksNothing = redirect === undefined && factors === undefined;
-    return askAs(deps, ctx, login, { primary, progress: asksNothing ? outcome.progress : outcome.again });
+    const hasNoStep = redirect === undefined && factors === undefined;
+    return loginAsPrimaryUser(deps, ctx, login, {
+      primary,
+      progress: hasNoStep ? outcome.progress : outcome.again,
+    });
   }
   if (redirect !== undefined) return { step: 'redirect', waiting: { ...waiting, redirect } };
   if (factors !== undefined)
-    return askFactor(deps, ctx, login, { waiting: { ...waiting, factors }, before: answered });
+    return requireFactor(deps, ctx, login, { waiting: { ...waiting, factors }, before: resumed });
   if (lacksFactor) {
     if (await canGiveFactor(deps, ctx, login)) return { step: 'factor', waiting };
-    throw new errors.CustomOIDCProviderError('access_denied', NO_FACTOR);
+    throw new errors.CustomOIDCProviderError('access_denied', NO_FACTOR_AVAILABLE);
   }
-  await keep();
-  if (ctx.oidc.session !== undefined) await keepSession(deps, ctx.oidc.session, outcome);
+  await storeMetadata();
+  if (ctx.oidc.session !== undefined) await applyToSession(deps, ctx.oidc.session, outcome);
   return undefined;
 }
 
@@ -99,7 +102,7 @@ export async function stepOf(
  * @returns undefined when the user has meanwhile enrolled the factor that was to be enrolled.
  * @throws errors.CustomOIDCProviderError when the user can give none.
  */
-async function askFactor(
+async function requireFactor(
   { secondFactor }: StepDependencies,
   { oidc }: KoaContextWithOIDC,
   { user, amr, sessionId }: ActionLogin,
@@ -108,12 +111,13 @@ async function askFactor(
   const { factors } = waiting;
   // A further factor may only be enrolled right after giving one: whoever holds an old session need not hold the
   // factor.
-  const given = oidc.result?.login === undefined ? methodsOfFirstFactor(amr) : amr;
+  const methods = oidc.result?.login === undefined ? methodsOfFirstFactor(amr) : amr;
   const availability =
-    factors === undefined ? 'unavailable' : await secondFactor.availabilityOf(user, factors, given);
+    factors === undefined ? 'unavailable' : await secondFactor.availabilityOf(user, factors, methods);
   if (availability === 'enrolled') return undefined;
   if (availability === 'available') return { step: 'factor', waiting };
-  if (availability === 'unavailable') throw new errors.CustomOIDCProviderError('access_denied', NOT_OFFERED);
+  if (availability === 'unavailable')
+    throw new errors.CustomOIDCProviderError('access_denied', FACTOR_UNAVAILABLE);
   const { progress, returned } = before ?? {};
   return { step: 'factor', waiting: { userId: user.id, sid: sessionId, progress, returned } };
 }
@@ -122,7 +126,7 @@ async function askFactor(
  * Lets the request continue as a login of the user that the identity was linked to, with the checks of every login.
  * The session of the user who logged in ends.
  */
-async function askAs(
+async function loginAsPrimaryUser(
   { endSession, random }: StepDependencies,
   { ip, oidc }: KoaContextWithOIDC,
   { connection, amr, authTime = 0, session = {} }: ActionLogin,
@@ -175,12 +179,12 @@ async function canGiveFactor(
     credentialVersion: credentialVersionOf(session ?? {}),
     factors: factorsOf(session ?? {}),
   };
-  const asked = {
+  const requirements = {
     ...loginRequirements(ctx.oidc.params),
     clientId,
     acrValues,
     browser: true,
     ctx,
   };
-  return secondFactor.isRequired(login, asked);
+  return secondFactor.isRequired(login, requirements);
 }

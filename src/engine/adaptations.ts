@@ -11,10 +11,10 @@ import type { Config } from '../tenant/config.ts';
 import { adaptAddresses, type RequestClass } from './addresses.ts';
 import { adaptClients, type ClientClass } from './client-class.ts';
 import type { CustomClaims } from './custom-claims.ts';
-import { takeGivenParameters } from './given-parameters.ts';
 import { adaptIdToken, type IdTokenInstance } from './id-token.ts';
-import { grantParameters, isProofOf, knowAlgorithms, replaceNonces } from './internals.ts';
+import { acceptAllAlgorithms, grantParameters, isProofOf, replaceNonces } from './internals.ts';
 import type { LoginActions } from './login-actions.ts';
+import { useParsedBody } from './parsed-body.ts';
 import { refreshTokenId } from './refresh-families.ts';
 import { makeReplayCheckAtomic, type ReplayDetectionClass } from './replay-detection.ts';
 import { readGrantParameters } from './token-parameters.ts';
@@ -54,7 +54,7 @@ export function adaptEngine(
     bind,
     customClaims,
     loginActions,
-    used,
+    usedProofs,
     nonces,
   }: {
     wallClock: Clock;
@@ -63,21 +63,21 @@ export function adaptEngine(
     bind: BindToken;
     customClaims: CustomClaims;
     loginActions: LoginActions;
-    used: UsedProofs;
+    usedProofs: UsedProofs;
     nonces?: Nonces;
   },
 ): void {
   const { Client, IdToken, OIDCContext, ReplayDetection } = classesOf(provider);
-  knowAlgorithms(provider);
+  acceptAllAlgorithms(provider);
   adaptClients(Client);
   adaptAddresses(OIDCContext, provider, config);
-  takeGivenParameters(OIDCContext);
+  useParsedBody(OIDCContext);
   adaptSessions(provider, wallClock);
   adaptIdToken(IdToken, { config, customClaims, loginActions });
   adaptTokens(provider, random);
   readGrantParameters(grantParameters(provider), () => Provider.ctx?.oidc.body?.grant_type);
   makeReplayCheckAtomic(ReplayDetection, wallClock, {
-    used,
+    usedProofs,
     // The engine checks the use of a DPoP proof after it has verified it, but that of an assertion before.
     isProof: (jti) => Provider.ctx !== undefined && isProofOf(provider, Provider.ctx, jti),
   });

@@ -9,13 +9,13 @@ import type { Config } from '../tenant/config.ts';
 import { clientMetadata, metadataExpiry } from './applications.ts';
 import { artifactKey, presentedPayload, storedPayload } from './artifact-keys.ts';
 import type { Commits } from './commit.ts';
-import { OUTRUN } from './failures.ts';
-import { hasOutlived, INTERACTION_SECONDS } from './lifetimes.ts';
+import { ALREADY_USED } from './failures.ts';
+import { INTERACTION_SECONDS, isSessionExpired } from './lifetimes.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { PUSHED_MODEL } from './pushed-requests.ts';
 import type { ReadAhead } from './read-ahead.ts';
 import { isTolerated, refreshTokenAdapter, revokeGrant } from './refresh-families.ts';
-import { removeIfOvertaken } from './session-ending.ts';
+import { removeIfSessionEnded } from './session-ending.ts';
 
 interface AdapterDependencies {
   store: Store;
@@ -30,14 +30,14 @@ interface AdapterDependencies {
 
 /** Makes the engine's adapters, one for each of its models. Applications are read, never written. */
 export function createAdapter(deps: AdapterDependencies): (model: string) => Adapter {
-  const waiting = createWaitingList({ ...WAITING_REQUESTS, ttlSeconds: INTERACTION_SECONDS }, deps.clock);
+  const waiting = createWaitingList({ ...WAITING_LIMITS, ttlSeconds: INTERACTION_SECONDS }, deps.clock);
   return (model) => {
     if (model === 'Client') return clientAdapter(deps);
     const adapter = artifactAdapter(deps, model);
     // Our own endpoint stores pushed requests, as the client sent them.
     if (model === PUSHED_MODEL) return { ...adapter, upsert: async () => undefined };
     if (model === 'RefreshToken') return refreshTokenAdapter(adapter, deps);
-    return model === 'Interaction' ? bounded(adapter, waiting) : adapter;
+    return model === 'Interaction' ? limitWaiting(adapter, waiting) : adapter;
   };
 }
 
@@ -45,22 +45,22 @@ export function createAdapter(deps: AdapterDependencies): (model: string) => Ada
 const COMMITTED = new Set(['Grant', 'AccessToken']);
 
 /** Returns the write of a record of such a commit: a grant may exist already, an access token is stored once. */
-function committed(record: ArtifactRecord): Write {
+function commitWrite(record: ArtifactRecord): Write {
   const isNew = record.model === 'AccessToken';
   return isNew ? { collection: 'artifacts', insert: record } : { collection: 'artifacts', put: record };
 }
 
 /** Limits of waiting authorization requests, which anybody can create by a request to /authorize. */
-const WAITING_REQUESTS = { max: 10_000, maxOfAddress: 600 };
+const WAITING_LIMITS = { max: 10_000, maxOfAddress: 600 };
 
 /** An adapter for waiting requests that removes the oldest where there are too many. */
-function bounded(adapter: Adapter, waiting: WaitingList): Adapter {
+function limitWaiting(adapter: Adapter, waiting: WaitingList): Adapter {
   return {
     ...adapter,
     upsert: async (id, payload, expiresIn) => {
-      const gone = waiting.add(id, Provider.ctx?.ip);
+      const evicted = waiting.add(id, Provider.ctx?.ip);
       if (isAnswered(payload)) waiting.answered(id);
-      await Promise.all(gone.map((one) => adapter.destroy(one)));
+      await Promise.all(evicted.map((one) => adapter.destroy(one)));
       await adapter.upsert(id, payload, expiresIn);
     },
     destroy: async (id) => {
@@ -80,17 +80,20 @@ function clientAdapter({ config, clock, grantTypes, ownCallbacks }: AdapterDepen
     throw new Error('applications are managed by the tenant, not by the engine');
   };
   // Client metadata by record: a record that the store hands out never changes, so its metadata is made once.
-  const made = new WeakMap<object, { known: ReadonlySet<string>; until: number; metadata: AdapterPayload }>();
+  const cache = new WeakMap<
+    object,
+    { known: ReadonlySet<string>; until: number; metadata: AdapterPayload }
+  >();
   return {
     find: async (clientId) => {
       const client = await config.client(clientId);
       if (client === undefined) return undefined;
       const known = grantTypes();
-      const before = made.get(client);
+      const cached = cache.get(client);
       const now = clock();
-      if (before?.known === known && now < before.until) return before.metadata;
+      if (cached?.known === known && now < cached.until) return cached.metadata;
       const metadata = clientMetadata(client, known, ownCallbacks, now);
-      made.set(client, { known, until: metadataExpiry(client, now), metadata });
+      cache.set(client, { known, until: metadataExpiry(client, now), metadata });
       return metadata;
     },
     upsert: refuse,
@@ -108,10 +111,10 @@ function artifactAdapter(deps: AdapterDependencies, model: string): Adapter {
   const key = (id: string) => artifactKey(model, id);
   const findBy = async (index: string, value: string) => {
     const found = (await artifacts.findBy(index, value)).find((record) => record.model === model);
-    return found === undefined || isOver(found) ? undefined : presentedPayload(found, undefined);
+    return found === undefined || isExpired(found) ? undefined : presentedPayload(found, undefined);
   };
-  const isOver = ({ payload }: Frozen<ArtifactRecord>) =>
-    model === 'Session' && hasOutlived(deps.config, clock, payload);
+  const isExpired = ({ payload }: Frozen<ArtifactRecord>) =>
+    model === 'Session' && isSessionExpired(deps.config, clock, payload);
 
   return {
     upsert: async (id, payload, expiresIn) => {
@@ -121,13 +124,13 @@ function artifactAdapter(deps: AdapterDependencies, model: string): Adapter {
       const record: ArtifactRecord = { id: key(id), model, payload: storedPayload(model, id, payload) };
       if (expiresIn !== undefined) record.expiresAt = epochSeconds(clock) + expiresIn;
       if (model === 'ReplayDetection') return insertOnce(artifacts, record);
-      if (COMMITTED.has(model) && deps.commits.take(committed(record))) return;
+      if (COMMITTED.has(model) && deps.commits.add(commitWrite(record))) return;
       await artifacts.put(record);
-      await removeIfOvertaken(artifacts, record);
+      await removeIfSessionEnded(artifacts, record);
     },
     find: async (id) => {
       const found = await deps.ahead.artifact(key(id));
-      if (found === undefined || isOver(found)) return undefined;
+      if (found === undefined || isExpired(found)) return undefined;
       const payload = presentedPayload(found, id);
       if (isWithinLeeway(found, epochSeconds(clock))) delete payload.consumed;
       return payload;
@@ -162,17 +165,17 @@ async function insertOnce(artifacts: Collection<ArtifactRecord>, record: Artifac
  * @param now epoch seconds.
  */
 async function consumeOnce(artifacts: Collection<ArtifactRecord>, id: string, now: number): Promise<void> {
-  let reused: string | undefined;
+  let reusedGrant: string | undefined;
   const found = await artifacts.update(id, (current) => {
     const { consumed, grantId } = current.payload;
-    if (consumed !== undefined && !isWithinLeeway(current, now)) reused = String(grantId);
+    if (consumed !== undefined && !isWithinLeeway(current, now)) reusedGrant = String(grantId);
     // The leeway counts from the first use, so that further uses do not extend it.
     return { ...current, payload: { ...current.payload, consumed: consumed ?? now } };
   });
-  if (found === undefined) throw new errors.InvalidGrant(OUTRUN);
-  if (reused === undefined) return;
-  await revokeGrant(artifacts, reused);
-  throw new errors.InvalidGrant(OUTRUN);
+  if (found === undefined) throw new errors.InvalidGrant(ALREADY_USED);
+  if (reusedGrant === undefined) return;
+  await revokeGrant(artifacts, reusedGrant);
+  throw new errors.InvalidGrant(ALREADY_USED);
 }
 
 /** Whether a refresh token without a family, of an older version, was used just now and may be used again. */

@@ -3,7 +3,7 @@
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import type { Config } from '../tenant/config.ts';
-import { atOriginOfProof } from './address-of-proof.ts';
+import { urlAtProofOrigin } from './proof-origin.ts';
 
 /** The members of the engine's request class that are changed here. */
 export interface RequestClass {
@@ -24,7 +24,7 @@ export function adaptAddresses(
   prototype.urlFor = function urlFor(this: { route?: string; ctx: Context }, name, options) {
     const address = provider.urlFor(name, options);
     return options === undefined && name === this.route
-      ? atOriginOfProof(this.ctx, config.customOrigins(), address)
+      ? urlAtProofOrigin(this.ctx, config.customOrigins(), address)
       : address;
   } as RequestClass['prototype']['urlFor'];
 

@@ -50,8 +50,8 @@ export async function isCredentialCurrent(
 
 /**
  * Whether a login or session of a connection may answer a request.
- * @param named the connection that the request names, if it names one.
+ * @param requested the connection that the request names, if it names one.
  */
-export function matchesConnection(named: unknown, connection: string | undefined): boolean {
-  return typeof named !== 'string' || named === connection;
+export function matchesConnection(requested: unknown, connection: string | undefined): boolean {
+  return typeof requested !== 'string' || requested === connection;
 }

@@ -44,11 +44,9 @@ export async function withVisitor(
   request: ParsedUrlQuery,
   { [PARAMETER]: ticket }: ParsedUrlQuery,
 ): Promise<ParsedUrlQuery> {
-  const verifiedChallenge =
-    typeof ticket === 'string' ? await challenges.spendTicket(PURPOSE, ticket) : undefined;
-  if (verifiedChallenge === undefined || verifiedChallenge.data.clientId !== request.client_id)
-    return request;
-  const extensions = { ...readExtensions(request), visitor: verifiedChallenge.data.visitor };
+  const challenge = typeof ticket === 'string' ? await challenges.spendTicket(PURPOSE, ticket) : undefined;
+  if (challenge === undefined || challenge.data.clientId !== request.client_id) return request;
+  const extensions = { ...readExtensions(request), visitor: challenge.data.visitor };
   return { ...request, [EXTENSIONS_PARAMETER]: JSON.stringify(extensions) };
 }
 

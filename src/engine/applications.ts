@@ -25,9 +25,9 @@ export interface ApplicationSettings {
   firstParty: boolean;
   appType: ClientRecord['app_type'];
   /** Whether its `auth0-forwarded-for` header is trusted: it authenticates, and the tenant allows it. */
-  namesUserAddress: boolean;
+  isForwardedAddressTrusted: boolean;
   /** Whether it is a public application that runs at its user: its requests come from the user's address. */
-  runsAtUser: boolean;
+  runsOnUserDevice: boolean;
   /** Whether it is a public client, which does not authenticate (RFC 6749 §2.1). */
   isPublic: boolean;
   /** The rules of its `compliance_level`; null for a level that this version does not know. */
@@ -46,7 +46,7 @@ export interface ApplicationSettings {
   /** When the user is asked for an organization, where one is required. */
   organizationPrompt: 'no_prompt' | 'pre_login_prompt' | 'post_login_prompt';
   /** Whether codes are only issued to our own requests on its behalf. */
-  codeForUsOnly: boolean;
+  isCodeInternalOnly: boolean;
   /** The rules for its certificate, where it authenticates by mutual TLS. */
   certificates: CertificateRules | undefined;
   /** Whether the audience of its assertions is the issuer alone (FAPI 2.0 Security Profile §5.3.2.1). */
@@ -80,35 +80,35 @@ export const RESPONSE_TYPES: ResponseType[] = ['code', ...IMPLICIT_TYPES, ...HYB
 
 /**
  * Returns the engine's metadata of an application.
- * @param known grant types of the token endpoint; others in the record are dropped.
- * @param own the callbacks of logins that we ask for ourselves.
+ * @param knownGrantTypes grant types of the token endpoint; others in the record are dropped.
+ * @param ownCallbacks the callbacks of logins that we ask for ourselves.
  * @param now epoch milliseconds: keys that have expired are left out.
  */
 export function clientMetadata(
   client: Client,
-  known: ReadonlySet<string>,
-  own: OwnCallbacks,
+  knownGrantTypes: ReadonlySet<string>,
+  ownCallbacks: OwnCallbacks,
   now: number,
 ): AdapterPayload {
   const allowed = allowedGrants(client, [...(client.grant_types ?? [])]);
-  const ours = callbacksForUs(client, allowed, own);
-  const codeForUsOnly = ours.length > 0 && !allowed.includes('authorization_code');
+  const internalCallbacks = internalCallbacksOf(client, allowed, ownCallbacks);
+  const codeForUsOnly = internalCallbacks.length > 0 && !allowed.includes('authorization_code');
   const grantTypes = codeForUsOnly ? [...allowed, 'authorization_code'] : allowed;
-  const redirectUris = [...client.callbacks, ...ours];
-  const authenticated = authentication(client, now);
+  const redirectUris = [...client.callbacks, ...internalCallbacks];
+  const authenticationMetadata = authentication(client, now);
   const encryption = clientEncryption(client);
   const settings: ApplicationSettings = {
     oidcConformant: client.oidc_conformant,
     standardClaims: client.standard_claims,
     firstParty: client.is_first_party,
     appType: client.app_type,
-    namesUserAddress:
+    isForwardedAddressTrusted:
       client.is_token_endpoint_ip_header_trusted === true &&
-      authenticated.token_endpoint_auth_method !== 'none',
-    runsAtUser:
+      authenticationMetadata.token_endpoint_auth_method !== 'none',
+    runsOnUserDevice:
       (client.app_type === 'spa' || client.app_type === 'native') &&
-      authenticated.token_endpoint_auth_method === 'none',
-    isPublic: authenticated.token_endpoint_auth_method === 'none',
+      authenticationMetadata.token_endpoint_auth_method === 'none',
+    isPublic: authenticationMetadata.token_endpoint_auth_method === 'none',
     profile: profileOf(client),
     profileFaults: clientFaults(client),
     requirePossession: client.require_proof_of_possession === true,
@@ -117,7 +117,7 @@ export function clientMetadata(
     organizationUsage: client.organization_usage ?? 'deny',
     sessionTransfer: client.session_transfer ?? {},
     organizationPrompt: client.organization_require_behavior ?? 'no_prompt',
-    codeForUsOnly,
+    isCodeInternalOnly: codeForUsOnly,
     certificates: certificateRules(client, now),
     assertsToIssuer: profileOf(client)?.standards.includes('fapi2') === true,
   };
@@ -127,18 +127,18 @@ export function clientMetadata(
     application_type: 'web',
     redirect_uris: redirectUris,
     response_types: redirectUris.length > 0 ? responseTypes(grantTypes) : [],
-    grant_types: allowedGrants(client, impliedGrants(client, grantTypes, known)).filter(
+    grant_types: allowedGrants(client, impliedGrants(client, grantTypes, knownGrantTypes)).filter(
       (type) =>
-        (type === 'implicit' || known.has(type)) &&
+        (type === 'implicit' || knownGrantTypes.has(type)) &&
         // client_credentials is only for applications that authenticate (RFC 6749 §4.4).
-        (type !== 'client_credentials' || authenticated.token_endpoint_auth_method !== 'none'),
+        (type !== 'client_credentials' || authenticationMetadata.token_endpoint_auth_method !== 'none'),
     ),
     id_token_signed_response_alg: idTokenAlg(client),
     authorization_signed_response_alg: responseAlg(client),
-    ...authenticated,
+    ...authenticationMetadata,
     ...encryption.metadata,
     ...(encryption.keys.length > 0 && {
-      jwks: { keys: [...(authenticated.jwks?.keys ?? []), ...encryption.keys] },
+      jwks: { keys: [...(authenticationMetadata.jwks?.keys ?? []), ...encryption.keys] },
     }),
     [DELIVERY_MODE_PROPERTY]: 'poll',
     [SETTINGS_PROPERTY]: settings,
@@ -146,11 +146,13 @@ export function clientMetadata(
 }
 
 /**
- * Returns the callbacks of our own requests on the application's behalf. With a compliance level only those for
+ * Returns the callbacks of our ownCallbacks requests on the application's behalf. With a compliance level only those for
  * grants that the level allows. The codes of these requests yield no tokens.
  */
-function callbacksForUs(client: Client, allowed: string[], own: OwnCallbacks): string[] {
-  return own.of(profileOf(client) === undefined ? client : { ...client, addons: {}, grant_types: allowed });
+function internalCallbacksOf(client: Client, allowed: string[], ownCallbacks: OwnCallbacks): string[] {
+  return ownCallbacks.of(
+    profileOf(client) === undefined ? client : { ...client, addons: {}, grant_types: allowed },
+  );
 }
 
 function responseTypes(grantTypes: readonly string[]): ResponseType[] {

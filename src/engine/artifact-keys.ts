@@ -14,7 +14,7 @@ import type { Collection, Store } from '../store/contract.ts';
 const PUBLIC_IDS = new Set(['Grant', 'ReplayDetection']);
 
 /** Models that older versions stored under their plain values. */
-const ONCE_PLAIN = ['AccessToken', 'AuthorizationCode', 'Interaction', 'RefreshToken', 'Session'];
+const MODELS_WITH_PLAIN_KEYS = ['AccessToken', 'AuthorizationCode', 'Interaction', 'RefreshToken', 'Session'];
 
 /** Replaces the id in a stored URL that contains it. */
 const ID = '{id}';
@@ -28,14 +28,14 @@ export function artifactKey(model: string, id: string): string {
 /** Returns the payload as it is stored: without the id, and without ids of other artifacts. */
 export function storedPayload(model: string, id: string, payload: AdapterPayload): Record<string, unknown> {
   if (PUBLIC_IDS.has(model)) return { ...payload };
-  const { jti: _id, ...kept } = payload;
-  if (typeof kept.returnTo === 'string') kept.returnTo = kept.returnTo.replaceAll(id, ID);
+  const { jti: _id, ...stored } = payload;
+  if (typeof stored.returnTo === 'string') stored.returnTo = stored.returnTo.replaceAll(id, ID);
   // A waiting login contains its session's uid and cookie; nothing reads the cookie.
-  if (typeof kept.session === 'object' && kept.session !== null) {
-    const { cookie: _cookie, ...session } = kept.session as Record<string, unknown>;
-    kept.session = session as NonNullable<AdapterPayload['session']>;
+  if (typeof stored.session === 'object' && stored.session !== null) {
+    const { cookie: _cookie, ...session } = stored.session as Record<string, unknown>;
+    stored.session = session as NonNullable<AdapterPayload['session']>;
   }
-  return kept;
+  return stored;
 }
 
 /**
@@ -62,7 +62,7 @@ export function presentedPayload(
 export async function hashOldKeys(store: Store): Promise<void> {
   const artifacts = store.collection('artifacts');
   let hashed = 0;
-  for (const model of ONCE_PLAIN) {
+  for (const model of MODELS_WITH_PLAIN_KEYS) {
     for (;;) {
       const { records } = await artifacts.list({ after: `${model}:`, limit: 500 });
       const plain = records.filter(({ id }) => id.startsWith(`${model}:`));

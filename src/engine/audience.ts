@@ -24,33 +24,33 @@ export function toResource(audience: string): string {
  * @throws errors.InvalidTarget (RFC 8707 §2) for any other.
  */
 export function toAudience(resource: string): string {
-  if (!resource.startsWith(PREFIX)) throw new errors.InvalidTarget(FOREIGN);
+  if (!resource.startsWith(PREFIX)) throw new errors.InvalidTarget(NOT_AN_API);
   try {
     return decodeURIComponent(resource.slice(PREFIX.length));
   } catch {
-    throw new errors.InvalidTarget(FOREIGN);
+    throw new errors.InvalidTarget(NOT_AN_API);
   }
 }
 
-const FOREIGN = 'the requested resource is no API identifier';
-const SEVERAL = 'tokens are for one API: audience and resource must name the same one, once';
+const NOT_AN_API = 'the requested resource is no API identifier';
+const SEVERAL_APIS = 'tokens are for one API: audience and resource must name the same one, once';
 
 /**
  * Returns the API that a request names by `audience` or, with the same meaning, `resource` (RFC 8707 §2). Empty
  * parameters count as omitted (RFC 6749 §3.1).
  * @returns its identifier, or the description of `invalid_target`.
  */
-export function namedApi(params: {
+export function requestedApi(params: {
   audience?: unknown;
   resource?: unknown;
 }): { identifier: string | undefined } | { fault: string } {
-  const named = [params.audience, params.resource].filter((value) => value !== undefined && value !== '');
-  const [identifier] = named;
+  const values = [params.audience, params.resource].filter((value) => value !== undefined && value !== '');
+  const [identifier] = values;
   if (identifier === undefined) return { identifier };
-  if (typeof identifier !== 'string' || named.some((other) => other !== identifier))
-    return { fault: SEVERAL };
+  if (typeof identifier !== 'string' || values.some((other) => other !== identifier))
+    return { fault: SEVERAL_APIS };
   // Malformed Unicode cannot be in a URI; a client must not send the engine's own form.
-  if (!identifier.isWellFormed() || identifier.startsWith(PREFIX)) return { fault: FOREIGN };
+  if (!identifier.isWellFormed() || identifier.startsWith(PREFIX)) return { fault: NOT_AN_API };
   return { identifier };
 }
 
@@ -62,7 +62,7 @@ export function namedApi(params: {
 export function requestedAudience(params: Readonly<Record<string, unknown>> | undefined): string | undefined {
   const resource = params?.resource;
   if (resource === undefined) return undefined;
-  if (typeof resource !== 'string') throw new errors.InvalidTarget(SEVERAL);
+  if (typeof resource !== 'string') throw new errors.InvalidTarget(SEVERAL_APIS);
   return toAudience(resource);
 }
 
@@ -127,10 +127,10 @@ async function userScope(
   api: Api,
 ): Promise<string[]> {
   const policy = api.subject_type_authorization?.user?.policy ?? 'allow_all';
-  if (policy === 'allow_all') return presentScopes(deps, ctx, api);
+  if (policy === 'allow_all') return currentScopes(deps, ctx, api);
   const grant = policy === 'deny_all' ? undefined : await deps.config.clientGrant(clientId, api.identifier);
   if (grant?.subject_type !== 'user') throw notGranted(api);
-  const scopes = await presentScopes(deps, ctx, api);
+  const scopes = await currentScopes(deps, ctx, api);
   return grant.allow_all_scopes === true ? scopes : scopes.filter((scope) => grant.scope.includes(scope));
 }
 
@@ -145,7 +145,7 @@ function notGranted({ identifier }: Api) {
  * removed since the login, also from a role, is not among them. At /authorize the user is not known yet, and the
  * grant decides.
  */
-async function presentScopes(
+async function currentScopes(
   deps: AudienceDependencies,
   ctx: KoaContextWithOIDC,
   api: Api,

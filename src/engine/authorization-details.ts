@@ -19,7 +19,7 @@ import { requestedAudience, toAudience } from './audience.ts';
 export type AuthorizationDetail = { type: string } & UnknownObject;
 
 /** The routes of requests whose details a page can show to the user. */
-const ASKED_AT = ['authorization', 'pushed_authorization_request'];
+const ROUTES_WITH_CONSENT = ['authorization', 'pushed_authorization_request'];
 
 /** Returns the details in a parameter. @param parameter as the engine has checked it. */
 export function detailsIn(parameter: unknown): AuthorizationDetail[] {
@@ -40,7 +40,7 @@ export function detailTypes(config: Config): DetailTypes {
     const { type } = detail;
     // At the token endpoint the granted details decide (detailsOfToken).
     if (oidc.route === 'token') return;
-    if (!ASKED_AT.includes(oidc.route)) throw invalid('they cannot be asked for here');
+    if (!ROUTES_WITH_CONSENT.includes(oidc.route)) throw invalid('they cannot be asked for here');
     if (isDeep(detail)) throw invalid('they are nested too deep');
     const audience = requestedAudience(oidc.params) ?? config.settings().tenant.default_audience;
     const api = audience === undefined ? undefined : await config.resourceServer(audience);
@@ -50,29 +50,29 @@ export function detailTypes(config: Config): DetailTypes {
 }
 
 /** The most characters of details that are kept while a user is asked by CIBA. */
-const LONGEST = 4_000;
+const MAX_LENGTH = 4_000;
 
 /**
  * Verifies the details of a CIBA request by the rules of /authorize.
  * @param audience the identifier of the requested API, or of the tenant's default one.
  * @throws AuthError 400 `invalid_authorization_details` (RFC 9396 §5), `invalid_request` for an empty list.
  */
-export async function detailsAskedFor(
+export async function requestedDetails(
   config: Pick<Config, 'resourceServer'>,
   audience: string | undefined,
   parameter: string,
 ): Promise<AuthorizationDetail[]> {
-  const refused = (why: string) =>
-    new AuthError(400, 'invalid_authorization_details', `authorization_details are invalid: ${why}`);
+  const invalidDetails = (reason: string) =>
+    new AuthError(400, 'invalid_authorization_details', `authorization_details are invalid: ${reason}`);
   const parsed = DETAILS.safeParse(jsonOf(parameter));
-  if (!parsed.success) throw refused('they are no list of objects with a type');
+  if (!parsed.success) throw invalidDetails('they are no list of objects with a type');
   if (parsed.data.length === 0)
     throw new AuthError(400, 'invalid_request', 'authorization_details must not be empty');
-  if (parameter.length > LONGEST) throw refused('they are too long');
+  if (parameter.length > MAX_LENGTH) throw invalidDetails('they are too long');
   const api = audience === undefined ? undefined : await config.resourceServer(audience);
   for (const detail of parsed.data) {
-    if (isDeep(detail)) throw refused('they are nested too deep');
-    if (!hasType(api, detail.type)) throw refused(`the API has no type ${detail.type.slice(0, 100)}`);
+    if (isDeep(detail)) throw invalidDetails('they are nested too deep');
+    if (!hasType(api, detail.type)) throw invalidDetails(`the API has no type ${detail.type.slice(0, 100)}`);
   }
   return parsed.data;
 }
@@ -92,9 +92,9 @@ const DETAILS = z.array(
 );
 
 /** The most levels of nesting: more than a user could read on a page. */
-const DEEPEST = 10;
+const MAX_DEPTH = 10;
 
-function isDeep(value: unknown, left = DEEPEST): boolean {
+function isDeep(value: unknown, left = MAX_DEPTH): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return left === 0 || Object.values(value).some((one) => isDeep(one, left - 1));
 }
@@ -134,28 +134,29 @@ function detailsOfToken(
   return async ({ oidc }, token, source) => {
     const resource = token.resourceServer?.identifier();
     const api = resource === undefined ? undefined : await config.resourceServer(toAudience(resource));
-    const asked = detailsIn(oidc.params?.authorization_details);
-    if (source === undefined) return nonEmpty(await ofClient(config, String(token.clientId), api, asked));
-    const granted = grantedIn(source);
-    refuseOthers(asked, granted);
+    const requested = detailsIn(oidc.params?.authorization_details);
+    if (source === undefined)
+      return nonEmpty(await detailsOfClient(config, String(token.clientId), api, requested));
+    const granted = grantedDetails(source);
+    refuseNotGranted(requested, granted);
     // The details were allowed for the API of the authorization request, not for another one that the refresh token
     // may be used for.
     if (resource !== undefined && !isFor(source, resource)) return undefined;
-    return nonEmpty((asked.length > 0 ? asked : granted).filter(({ type }) => hasType(api, type)));
+    return nonEmpty((requested.length > 0 ? requested : granted).filter(({ type }) => hasType(api, type)));
   };
 }
 
 function isFor(source: object, resource: string): boolean {
-  const { resource: own } = source as { resource?: string | readonly string[] };
-  return own === undefined || [own].flat().includes(resource);
+  const { resource: granted } = source as { resource?: string | readonly string[] };
+  return granted === undefined || [granted].flat().includes(resource);
 }
 
-function grantedIn(source: object): AuthorizationDetail[] {
+function grantedDetails(source: object): AuthorizationDetail[] {
   return (source as { rar?: AuthorizationDetail[] }).rar ?? [];
 }
 
-function refuseOthers(asked: readonly unknown[], granted: readonly AuthorizationDetail[]): void {
-  if (asked.every((one) => granted.some((other) => isDeepStrictEqual(one, other)))) return;
+function refuseNotGranted(requested: readonly unknown[], granted: readonly AuthorizationDetail[]): void {
+  if (requested.every((one) => granted.some((other) => isDeepStrictEqual(one, other)))) return;
   throw invalid('they go beyond what was granted');
 }
 
@@ -164,31 +165,31 @@ function refuseOthers(asked: readonly unknown[], granted: readonly Authorization
  * @param parameter as received.
  * @throws errors.InvalidAuthorizationDetails when it asks for others.
  */
-export function checkFewer(parameter: string, source: object): void {
-  const asked = jsonOf(parameter);
-  if (asked === undefined) throw invalid('they are no JSON');
-  if (!Array.isArray(asked)) throw invalid('they are no list');
-  refuseOthers(asked, grantedIn(source));
+export function checkNarrowing(parameter: string, source: object): void {
+  const requested = jsonOf(parameter);
+  if (requested === undefined) throw invalid('they are no JSON');
+  if (!Array.isArray(requested)) throw invalid('they are no list');
+  refuseNotGranted(requested, grantedDetails(source));
 }
 
 /** Verifies the details that a client asks for itself: its client grant has to have their types. */
-async function ofClient(
+async function detailsOfClient(
   config: Config,
   clientId: string,
   api: Api | undefined,
-  asked: AuthorizationDetail[],
+  requested: AuthorizationDetail[],
 ): Promise<AuthorizationDetail[]> {
   const grant = api && (await config.clientGrant(clientId, api.identifier));
-  for (const { type } of asked) {
+  for (const { type } of requested) {
     const isGranted = grant?.authorization_details_types?.includes(type) === true;
     if (!isGranted || !hasType(api, type)) throw invalid(`the client has no grant for the type ${type}`);
   }
-  return asked;
+  return requested;
 }
 
 const nonEmpty = (details: AuthorizationDetail[]) => (details.length > 0 ? details : undefined);
 
 /** RFC 9396 §5. */
-function invalid(why: string): Error {
-  return new errors.InvalidAuthorizationDetails(`authorization_details are invalid: ${why}`);
+function invalid(reason: string): Error {
+  return new errors.InvalidAuthorizationDetails(`authorization_details are invalid: ${reason}`);
 }

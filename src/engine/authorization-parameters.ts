@@ -2,11 +2,11 @@
 // `audience`, a missing scope, `offline_access` without consent prompt, parameters for upstream providers.
 import type { ParsedUrlQuery } from 'node:querystring';
 import { isTicket } from '../protection/challenges.ts';
-import { namedApi, toResource } from './audience.ts';
+import { requestedApi, toResource } from './audience.ts';
 import { POPUP_MODE } from './message-modes.ts';
 import type { ReceivedRequest } from './received-request.ts';
 import { EXTENSIONS_PARAMETER, PLACEHOLDER_NONCE, type RequestExtensions } from './request-extensions.ts';
-import { answerParameters } from './request-object.ts';
+import { responseParameters } from './request-object.ts';
 
 /** The scope when none is requested, as with the hosted service. */
 const DEFAULT_SCOPE = 'openid profile email';
@@ -69,8 +69,8 @@ const NOT_FORWARDED = new Set([
 ]);
 
 const KNOWN = new Set<string>([...ENGINE_PARAMETERS, ...VENDOR_PARAMETERS]);
-const MOST_FORWARDED = 30;
-const LONGEST_FORWARDED = 1000;
+const MAX_FORWARDED = 30;
+const MAX_FORWARDED_LENGTH = 1000;
 
 /**
  * Translates an authorization request for the engine.
@@ -82,8 +82,8 @@ export function normalizeRequest(
 ): ParsedUrlQuery {
   const request: ParsedUrlQuery = {};
   for (const [name, value] of Object.entries(query)) if (KNOWN.has(name)) request[name] = value;
-  Object.assign(request, answerParameters(request.request));
-  const api = namedApi(request);
+  Object.assign(request, responseParameters(request.request));
+  const api = requestedApi(request);
   delete request.resource;
   if ('identifier' in api && api.identifier !== undefined) request.resource = toResource(api.identifier);
   // The engine refuses repeated parameters (RFC 6749 §3.1); only single values are changed here.
@@ -93,7 +93,7 @@ export function normalizeRequest(
   const extensions: RequestExtensions = {
     offline: scopes(request).includes('offline_access'),
     withoutNonce,
-    upstream: forUpstream(query),
+    upstream: upstreamParameters(query),
     ...(browser !== undefined && { browser }),
     ...(refused && { refused }),
     ...(pushed !== undefined && { pushed }),
@@ -136,12 +136,12 @@ function scopes(request: ParsedUrlQuery): string[] {
   return typeof request.scope === 'string' ? request.scope.split(' ') : [];
 }
 
-function forUpstream(query: ParsedUrlQuery): Record<string, string> {
+function upstreamParameters(query: ParsedUrlQuery): Record<string, string> {
   const unknown = Object.entries(query).filter(
     (entry): entry is [string, string] =>
       !KNOWN.has(entry[0]) && !NOT_FORWARDED.has(entry[0]) && typeof entry[1] === 'string',
   );
   return Object.fromEntries(
-    unknown.filter(([, value]) => value.length <= LONGEST_FORWARDED).slice(0, MOST_FORWARDED),
+    unknown.filter(([, value]) => value.length <= MAX_FORWARDED_LENGTH).slice(0, MAX_FORWARDED),
   );
 }

@@ -12,11 +12,11 @@ import { sha256 } from '../runtime/secrets.ts';
 import { withVisitor } from './anonymous-transfer.ts';
 import { normalizeRequest } from './authorization-parameters.ts';
 import type { EnterEngine } from './entrance.ts';
-import type { GrantKeeper } from './grants.ts';
-import { releaseBrowser } from './interaction-browser.ts';
+import type { GrantStorage } from './grants.ts';
+import { unbindBrowser } from './interaction-browser.ts';
 import type { Interactions, WaitingRequest } from './pending-interaction.ts';
 import type { PushedRequests } from './pushed-requests.ts';
-import { type ReceiveRequest, refusedRequest } from './received-request.ts';
+import { type RequestReader, refusedRequest } from './received-request.ts';
 import { checkRequestSize } from './request-size.ts';
 import { restartedRequest } from './restarted-request.ts';
 import { prepareResume, type ResumeDependencies } from './resume.ts';
@@ -53,9 +53,9 @@ interface AuthorizationDependencies extends ResumeDependencies {
   interactions: Pick<Interactions, 'findByLocation'>;
   checkRequest: CheckRequest;
   enter: EnterEngine;
-  grants: GrantKeeper;
+  grants: GrantStorage;
   random: Random;
-  receive: Pick<ReceiveRequest, 'authorization'>;
+  requestReader: Pick<RequestReader, 'authorization'>;
   pushedRequests: Pick<PushedRequests, 'rebind'>;
   /** The browser secrets of requests, by which the engine's interactions are bound to their browsers. */
   browsers: WeakMap<IncomingMessage, string>;
@@ -69,12 +69,12 @@ export function authorizationEndpoint({
   browsers,
   interactions,
   directRedirect,
-  receive,
+  requestReader,
   ...deps
 }: AuthorizationDependencies): AuthorizationEndpoint {
   const answer = async (ctx: Context) => {
     await enter(ctx);
-    await grants.kept(ctx.req);
+    await grants.waitUntilStored(ctx.req);
     // The contract answers 302; the engine's 303 differs only for a POST that must not be repeated.
     if (ctx.status === 303) ctx.status = 302;
     if (ctx.response.is('html') && typeof ctx.body === 'string') secureEnginePage(ctx, ctx.body);
@@ -88,15 +88,15 @@ export function authorizationEndpoint({
       const secret = newBrowserSecret(deps.random);
       browsers.set(ctx.req, secret);
       const browser = sha256(secret);
-      const resolved = await receive.authorization(ctx, received, browser);
+      const resolved = await requestReader.authorization(ctx, received, browser);
       checkRequestSize(resolved.parameters);
       const request = await withVisitor(deps, normalizeRequest(resolved, browser), resolved.parameters);
       ctx.query = (await restartedRequest(deps, request)) ?? request;
       await checkRequest(ctx.query);
       await answer(ctx);
       const waiting = await interactions.findByLocation(ctx, ctx.response.get('Location'));
-      const elsewhere = waiting && (await directRedirect(ctx, waiting));
-      if (elsewhere !== undefined) ctx.redirect(elsewhere);
+      const providerUrl = waiting && (await directRedirect(ctx, waiting));
+      if (providerUrl !== undefined) ctx.redirect(providerUrl);
     },
     refuse: async (ctx, parameters, { error, error_description: description }) => {
       ctx.method = 'GET';
@@ -110,7 +110,7 @@ export function authorizationEndpoint({
       const uid = String(ctx.params.uid);
       browsers.set(ctx.req, await prepareResume(deps, ctx, uid));
       await answer(ctx);
-      releaseBrowser(ctx, uid);
+      unbindBrowser(ctx, uid);
     },
   };
 }

@@ -18,47 +18,47 @@ export interface BackchannelParameters {
 /**
  * Returns the parameters of a request. With a request object only its parameters count, and each object is accepted
  * once.
- * @param sent the form without the client's authentication.
+ * @param form the form without the client's authentication.
  * @throws AuthError 400 `invalid_request` (CIBA Core §13), also for a request that is weaker than the client's
  *   compliance level allows.
  */
 export async function backchannelParameters(
   deps: BackchannelParameters,
   client: Client,
-  sent: Readonly<Record<string, string>>,
+  form: Readonly<Record<string, string>>,
 ): Promise<Record<string, string>> {
-  const { request, ...beside } = sent;
+  const { request, ...plainParameters } = form;
   const isSigned = request !== undefined;
-  const parameters = isSigned ? await ofObject(deps, client, request, beside) : beside;
+  const parameters = isSigned ? await readObject(deps, client, request, plainParameters) : plainParameters;
   if (!isSigned && client.signed_request_object?.required === true)
-    throw refused('The application must send a signed request object');
+    throw refusal('The application must send a signed request object');
   const fault = backchannelFault(client, { parameters, isSigned });
-  if (fault !== undefined) throw refused(fault);
+  if (fault !== undefined) throw refusal(fault);
   return parameters;
 }
 
-async function ofObject(
+async function readObject(
   { issuer, store, wallClock }: BackchannelParameters,
   client: Client,
   request: string,
-  beside: Readonly<Record<string, string>>,
+  plainParameters: Readonly<Record<string, string>>,
 ): Promise<Record<string, string>> {
-  const [other] = Object.keys(beside);
-  if (other !== undefined) throw refused(`${other} must be in the request object, not beside it`);
+  const [other] = Object.keys(plainParameters);
+  if (other !== undefined) throw refusal(`${other} must be in the request object, not beside it`);
   const object = await readBackchannelObject(request, client, { issuer, now: wallClock() }).catch(
     (thrown) => {
       // CIBA has no error of its own for objects (§13).
-      throw thrown instanceof AuthError ? refused(thrown.error_description) : thrown;
+      throw thrown instanceof AuthError ? refusal(thrown.error_description) : thrown;
     },
   );
   const texts = Object.entries(object.parameters).map(([name, value]): [string, string] => {
-    if (typeof value !== 'string') throw refused(`Invalid parameter: ${name.slice(0, 100)}`);
+    if (typeof value !== 'string') throw refusal(`Invalid parameter: ${name.slice(0, 100)}`);
     return [name, value];
   });
-  if (!(await recordObjectUse(store, client.client_id, object))) throw refused(OBJECT_REUSED);
+  if (!(await recordObjectUse(store, client.client_id, object))) throw refusal(OBJECT_REUSED);
   return Object.fromEntries(texts);
 }
 
-function refused(description: string): AuthError {
+function refusal(description: string): AuthError {
   return new AuthError(400, 'invalid_request', description);
 }

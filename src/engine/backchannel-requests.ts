@@ -16,7 +16,7 @@ export const BACKCHANNEL_INTERVAL = 5;
  */
 const PAUSE = BACKCHANNEL_INTERVAL * 1000 - 500;
 /** The most open requests of a user. A further one ends the oldest. */
-const MOST_WAITING = 5;
+const MAX_WAITING = 5;
 
 /** A request of an application. */
 interface BackchannelRequest {
@@ -67,7 +67,7 @@ export async function issueBackchannelRequest(
 ): Promise<string> {
   const data = { ...request };
   const about = { purpose: PURPOSE, subject: userId, userId, ttlSeconds, data };
-  return (await challenges.issueForApproval({ ...about, maxWaiting: MOST_WAITING, pause: PAUSE })).secret;
+  return (await challenges.issueForApproval({ ...about, maxWaiting: MAX_WAITING, pause: PAUSE })).secret;
 }
 
 /** Returns the requests that wait for a user, newest first. */

@@ -12,8 +12,8 @@ export interface Bounds {
 }
 
 /** Returns the bounds of a session or refresh token. */
-export function boundsOf(kept: object | undefined): Bounds {
-  return (kept as { bounds?: Bounds } | undefined)?.bounds ?? {};
+export function boundsOf(artifact: object | undefined): Bounds {
+  return (artifact as { bounds?: Bounds } | undefined)?.bounds ?? {};
 }
 
 /** Returns the end that bounds set, epoch seconds; infinite when they set none. */
@@ -25,9 +25,9 @@ export function absoluteEnd({ expiresAt = Infinity, providerExpiresAt = Infinity
  * Returns the bounds after a login whose actions asked for others. Bounds that they do not set stay, except the
  * idle end. An end that they set replaces that of the provider.
  */
-export function boundsAfter(before: Bounds, asked: Bounds): Bounds {
-  const { idleExpiresAt } = asked;
-  const { expiresAt, providerExpiresAt } = asked.expiresAt === undefined ? before : asked;
+export function updatedBounds(current: Bounds, changes: Bounds): Bounds {
+  const { idleExpiresAt } = changes;
+  const { expiresAt, providerExpiresAt } = changes.expiresAt === undefined ? current : changes;
   return {
     ...(expiresAt !== undefined && { expiresAt }),
     ...(providerExpiresAt !== undefined && { providerExpiresAt }),
@@ -41,7 +41,7 @@ export function boundsAfter(before: Bounds, asked: Bounds): Bounds {
  * @param idle the idle lifetime, seconds.
  * @param now epoch seconds.
  */
-export function leftWithin(bounds: Bounds, left: number, idle: number, now: number): number {
+export function remainingSeconds(bounds: Bounds, left: number, idle: number, now: number): number {
   const { idleExpiresAt } = bounds;
   const absolute = Math.min(left, absoluteEnd(bounds) - now);
   return Math.min(absolute, idleExpiresAt === undefined ? idle : idleExpiresAt - now);

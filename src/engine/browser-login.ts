@@ -23,7 +23,7 @@ import type { Organizations } from './organizations.ts';
 import { organizationOfSession } from './organizations.ts';
 import type { AuthenticatedLogin, SecondFactor } from './second-factor.ts';
 import type { Settlement } from './settle.ts';
-import { keptOfTransfer, transferOf } from './transferred-session.ts';
+import { transferMembers, transferOf } from './transferred-session.ts';
 
 /** The stored answer to a waiting request, with its login. */
 interface LoginAnswer extends InteractionResults {
@@ -41,13 +41,13 @@ export function loginAnswer(login: Login): LoginAnswer {
 }
 
 /** Returns the login of an answer that has not made a session yet. */
-export function newLogin(answer: object | undefined): Login | undefined {
+export function unsettledLogin(answer: object | undefined): Login | undefined {
   const { proved, isSettled } = (answer ?? {}) as LoginAnswer;
   return isSettled === true ? undefined : proved;
 }
 
 /** The members that a session has for its login in addition to the engine's own. */
-interface Kept {
+interface SessionLogin {
   connection?: string;
   credentialVersion?: number;
   factors?: string;
@@ -61,8 +61,8 @@ interface Kept {
 }
 
 /** Returns the version of the credential that the login of a session or grant was verified with. */
-export function credentialVersionOf(kept: object): number {
-  return (kept as Kept).credentialVersion ?? FIRST_VERSION;
+export function credentialVersionOf(members: object): number {
+  return (members as SessionLogin).credentialVersion ?? FIRST_VERSION;
 }
 
 /**
@@ -70,26 +70,26 @@ export function credentialVersionOf(kept: object): number {
  * count as older than any change.
  */
 export function factorsOf(session: object): string {
-  return (session as Kept).factors ?? 'unknown';
+  return (session as SessionLogin).factors ?? 'unknown';
 }
 
 /** Returns the name of the connection that a session's user logged in with, where it is known. */
 export function connectionOf(session: object): string | undefined {
-  return (session as Kept).connection;
+  return (session as SessionLogin).connection;
 }
 
 /** Returns {@link Login.isTimeUnproved} of the login that began a session. */
 export function isTimeUnproved(session: object): boolean {
-  return (session as Kept).isTimeUnproved === true;
+  return (session as SessionLogin).isTimeUnproved === true;
 }
 
 /** Returns {@link Login.providerSession} of the login that began a session. */
 export function providerSessionOf(session: object): Login['providerSession'] {
-  return (session as Kept).providerSession;
+  return (session as SessionLogin).providerSession;
 }
 
 /** Returns the members of a session that {@link SecondFactor.isRequired} needs. */
-function judged(session: Session & { accountId: string }): AuthenticatedLogin {
+function authenticatedLogin(session: Session & { accountId: string }): AuthenticatedLogin {
   return {
     userId: session.accountId,
     amr: session.amr ?? [],
@@ -108,8 +108,8 @@ interface BrowserLoginDependencies {
   organizations: Pick<Organizations, 'ensureMembership'>;
   correlation: Pick<Correlation, 'setId'>;
   executions: LoginExecutions;
-  /** @see TransferredSessions.goOn */
-  transferred: { goOn(ctx: KoaContextWithOIDC, transfer: Transfer | undefined): Promise<void> };
+  /** @see TransferredSessions.resume */
+  transferred: { resume(ctx: KoaContextWithOIDC, transfer: Transfer | undefined): Promise<void> };
   /** Returns how long a session lasts from now, seconds. */
   sessionLifetime(session: Session): number;
 }
@@ -122,36 +122,36 @@ export interface BrowserLogins {
    * @returns a function that throws errors.OIDCProviderError, for the application, when the login does not hold any
    *   more.
    */
-  before(findAccount: FindAccount): FindAccount;
+  wrapFindAccount(findAccount: FindAccount): FindAccount;
   /** Whether the session had one factor where the request needs two. */
   lacksSecondFactor(ctx: KoaContextWithOIDC): boolean;
 }
 
 /** Makes the preparation of authorization requests for one provider. */
 export function browserLogins(deps: BrowserLoginDependencies): BrowserLogins {
-  const lacking = new WeakSet<object>();
+  const lackingFactor = new WeakSet<object>();
   const prepare = async (ctx: KoaContextWithOIDC): Promise<void> => {
     const { session, client, params, result, entities, route } = ctx.oidc;
     // The user returns from a login: further log events belong to it.
     if (entities.Interaction !== undefined) deps.correlation.setId(entities.Interaction.cid);
     if (session?.accountId === undefined || client === undefined) return;
     const { clientId } = client;
-    if (route === 'resume') await deps.transferred.goOn(ctx, transferNow(session, result));
-    const device = deviceOf(ctx, (session as Kept).device);
+    if (route === 'resume') await deps.transferred.resume(ctx, currentTransfer(session, result));
+    const device = deviceOf(ctx, (session as SessionLogin).device);
     Object.assign(session, { device, lastUsed: epochSeconds(deps.wallClock) });
-    if (result?.login !== undefined) return conclude(deps, ctx, session, clientId);
-    nameOrganization(ctx, session);
-    const asked = { clientId, ...loginRequirements(params), browser: true, ctx };
-    const login = judged(session as Session & { accountId: string });
-    if (await deps.secondFactor.isRequired(login, asked)) lacking.add(ctx.oidc);
+    if (result?.login !== undefined) return settleLogin(deps, ctx, session, clientId);
+    setSessionOrganization(ctx, session);
+    const requirements = { clientId, ...loginRequirements(params), browser: true, ctx };
+    const login = authenticatedLogin(session as Session & { accountId: string });
+    if (await deps.secondFactor.isRequired(login, requirements)) lackingFactor.add(ctx.oidc);
   };
   return {
-    before: (findAccount) => async (ctx, sub, token) => {
+    wrapFindAccount: (findAccount) => async (ctx, sub, token) => {
       // At other endpoints the account belongs to a token.
       if (ctx.oidc.route === 'authorization' || ctx.oidc.route === 'resume') await prepare(ctx);
       return findAccount(ctx, sub, token);
     },
-    lacksSecondFactor: ({ oidc }) => lacking.has(oidc),
+    lacksSecondFactor: ({ oidc }) => lackingFactor.has(oidc),
   };
 }
 
@@ -159,7 +159,7 @@ export function browserLogins(deps: BrowserLoginDependencies): BrowserLogins {
  * Returns the session transfer that the request's session came from: that of the login that answers the request, or
  * else that of the session.
  */
-function transferNow(session: Session, result: object | undefined): Transfer | undefined {
+function currentTransfer(session: Session, result: object | undefined): Transfer | undefined {
   const { login, proved } = (result ?? {}) as LoginAnswer;
   return login === undefined ? transferOf(session) : proved?.transfer;
 }
@@ -168,7 +168,7 @@ function transferNow(session: Session, result: object | undefined): Transfer | u
  * A silent request without an organization is for the one that its session was last used for, because the user
  * cannot be asked.
  */
-function nameOrganization({ oidc }: KoaContextWithOIDC, session: Session): void {
+function setSessionOrganization({ oidc }: KoaContextWithOIDC, session: Session): void {
   const { client, params, prompts } = oidc;
   if (client === undefined || params === undefined || !prompts.has('none')) return;
   if (applicationSettings(client).organizationUsage !== 'require') return;
@@ -176,7 +176,7 @@ function nameOrganization({ oidc }: KoaContextWithOIDC, session: Session): void 
 }
 
 /** Stores the session of a login that has answered the request, before anything else comes of it. */
-async function conclude(
+async function settleLogin(
   deps: BrowserLoginDependencies,
   ctx: KoaContextWithOIDC,
   session: Session,
@@ -192,12 +192,12 @@ async function conclude(
     connection,
     credentialVersion,
     providerSession,
-    isTimeUnproved: unproved,
+    isTimeUnproved: isUnproved,
     sessionEndsAt: providerExpiresAt,
     transfer,
   } = proved;
-  const kept = { credentialVersion, providerSession, isTimeUnproved: unproved === true || undefined };
-  Object.assign(session, kept, keptOfTransfer(session, transfer), connection !== '' && { connection });
+  const members = { credentialVersion, providerSession, isTimeUnproved: isUnproved === true || undefined };
+  Object.assign(session, members, transferMembers(session, transfer), connection !== '' && { connection });
   const store = async (...writes: Write[]) => {
     // Together, so that the store makes a single write to disk.
     await Promise.all([
@@ -207,22 +207,22 @@ async function conclude(
     // The engine sets no cookie for a new session that it finds untouched.
     Object.assign(session, { touched: true });
   };
-  const takeBack = () => session.destroy();
+  const remove = () => session.destroy();
   if (answer.isSettled !== true) {
     Object.assign(session, { factors: await deps.secondFactor.factorsOf(userId) });
     // Set once, here: an end that actions set comes later and replaces it.
     if (providerExpiresAt !== undefined)
       Object.assign(session, { bounds: { ...boundsOf(session), providerExpiresAt } });
-    const outside = await deps.organizations.ensureMembership(proved, {
+    const membershipError = await deps.organizations.ensureMembership(proved, {
       clientId,
       ...loginRequirements(oidc.params),
     });
-    if (outside !== undefined) await takeBack();
-    throwRefusal(outside);
+    if (membershipError !== undefined) await remove();
+    throwRefusal(membershipError);
     throwRefusal(
       await deps.settle.settle(proved, clientId, {
         store,
-        remove: takeBack,
+        remove,
         execution: deps.executions.of(ctx),
       }),
     );
@@ -232,7 +232,7 @@ async function conclude(
   }
   await store();
   const { refusal } = await admissionOf(deps.users, proved);
-  if (refusal !== undefined) await takeBack();
+  if (refusal !== undefined) await remove();
   throwRefusal(refusal);
 }
 

@@ -19,14 +19,14 @@ interface BindingDependencies {
  * and does not identify the application.
  * @throws errors.CustomOIDCProviderError `invalid_client` for a certificate that is not valid.
  */
-function shownCertificate(
+function presentedCertificate(
   { certificates }: Pick<BindingDependencies, 'certificates'>,
   ctx: KoaContextWithOIDC,
 ): X509Certificate | undefined {
   if (ctx.oidc.params?.response_type !== undefined) return undefined;
-  const shown = certificates.of(ctx.req);
-  if (shown !== undefined && 'fault' in shown) throw certificateRefusal(shown.fault);
-  return shown?.certificate;
+  const presented = certificates.of(ctx.req);
+  if (presented !== undefined && 'fault' in presented) throw certificateRefusal(presented.fault);
+  return presented?.certificate;
 }
 
 /**
@@ -47,12 +47,12 @@ export function certificateBinding(deps: BindingDependencies): BindToken {
     const client = ctx?.oidc.client;
     if (ctx === undefined || client === undefined || token.isSenderConstrained()) return;
     const api = await apiOf(deps, token.resourceServer?.identifier());
-    const certificate = takesCertificates(client, api) ? shownCertificate(deps, ctx) : undefined;
+    const certificate = bindsToCertificate(client, api) ? presentedCertificate(deps, ctx) : undefined;
     if (certificate !== undefined) token.setThumbprint('x5t', certificate);
   };
 }
 
-function takesCertificates(client: Client, api: ResourceServer | undefined): boolean {
+function bindsToCertificate(client: Client, api: ResourceServer | undefined): boolean {
   const { mechanism } = api?.proof_of_possession ?? {};
   const { profile, requirePossession } = applicationSettings(client);
   if (profile?.possession === 'mtls') return true;
@@ -80,7 +80,7 @@ export function certificateConfirmation(
   ctx: KoaContextWithOIDC,
   { client, api }: { client: Client; api: ResourceServer | undefined },
 ): Confirmation {
-  const certificate = takesCertificates(client, api) ? shownCertificate(deps, ctx) : undefined;
+  const certificate = bindsToCertificate(client, api) ? presentedCertificate(deps, ctx) : undefined;
   return certificate === undefined ? {} : { 'x5t#S256': thumbprintOf(certificate.raw) };
 }
 

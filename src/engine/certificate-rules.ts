@@ -21,7 +21,7 @@ export function certificateRules(
   { client_authentication_methods: methods = {} }: Pick<Client, 'client_authentication_methods'>,
   now: number,
 ): CertificateRules | undefined {
-  const { tls_client_auth: signed, self_signed_tls_client_auth: own } = methods;
+  const { tls_client_auth: signed, self_signed_tls_client_auth: selfSigned } = methods;
   const isLive = (one: { readonly expires_at?: string | undefined }) => expiryOf(one) > now;
   if (signed !== undefined) {
     const subjects = signed.credentials.filter(isLive).flatMap(({ subject_dn: text }) => {
@@ -30,10 +30,10 @@ export function certificateRules(
     });
     return { is: 'signed', subjects };
   }
-  if (own === undefined) return undefined;
+  if (selfSigned === undefined) return undefined;
   return {
     is: 'registered',
-    thumbprints: own.credentials.filter(isLive).map((one) => one.thumbprint_sha256),
+    thumbprints: selfSigned.credentials.filter(isLive).map((one) => one.thumbprint_sha256),
   };
 }
 

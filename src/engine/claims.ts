@@ -13,6 +13,11 @@ import { updatedAtFor } from './standard-claims.ts';
 /** The scopes of OpenID Connect, apart from any API's. */
 export const OIDC_SCOPES = ['openid', 'profile', 'email', 'phone', 'address', 'offline_access'] as const;
 
+/** Whether a scope is OpenID Connect's, not an API's. */
+export function isOidcScope(scope: string): boolean {
+  return (OIDC_SCOPES as readonly string[]).includes(scope);
+}
+
 /** The engine's `claims` configuration. */
 export const claimsByScope = {
   openid: ['sub', 'auth_time', 'acr', 'amr', 'org_id', 'org_name'],
@@ -52,12 +57,12 @@ export function requestedClaims(claims: unknown): string[] {
  * The users that were read when the login of the current request was checked, by the engine's context: they need
  * not be read again.
  */
-export type JudgedUsers = WeakMap<object, User>;
+export type VerifiedUsers = WeakMap<object, User>;
 
 interface AccountDependencies {
   ahead: Pick<ReadAhead, 'user'>;
   config: Config;
-  judged: JudgedUsers;
+  verifiedUsers: VerifiedUsers;
   organizations: Pick<Organizations, 'claims' | 'isMember'>;
 }
 
@@ -81,9 +86,9 @@ async function refuseFormerMember(
  * The engine's `findAccount`: undefined for a removed user.
  * @returns a function that throws `unauthorized` for a blocked user, in every flow.
  */
-export function accounts({ ahead, config, judged, organizations }: AccountDependencies): FindAccount {
+export function accounts({ ahead, config, verifiedUsers, organizations }: AccountDependencies): FindAccount {
   return async (ctx, sub): Promise<Account | undefined> => {
-    const known = judged.get(ctx.oidc);
+    const known = verifiedUsers.get(ctx.oidc);
     const user = known?.id === sub ? known : await ahead.user(sub);
     if (user === undefined) return undefined;
     const refusal = admissionError(user);

@@ -13,10 +13,10 @@ import { REPLAY_MODEL, replayKey } from './request-replay.ts';
  * The longest accepted lifetime of an assertion, seconds. An assertion is made for one request; a short lifetime
  * limits the use of a stolen one.
  */
-const LONGEST = 300;
+const MAX_LIFETIME_SECONDS = 300;
 
 /** Tolerated difference of clocks, seconds (FAPI 2.0 Security Profile §5.3.2.1). */
-const TOLERANCE = 10;
+const CLOCK_TOLERANCE_SECONDS = 10;
 
 export interface ClientAssertions {
   /** The engine's `assertJwtClientAuthClaimsAndHeader`. */
@@ -42,8 +42,8 @@ export function clientAssertions({
   const uses = new WeakMap<IncomingMessage, string[]>();
   return {
     check: ({ req }, { iss, jti, exp, iat, aud }, _header, client) => {
-      const now = epochSeconds(wallClock) + TOLERANCE;
-      if (Number(exp) > now + LONGEST) throw new errors.InvalidClientAuth('exp is too far away');
+      const now = epochSeconds(wallClock) + CLOCK_TOLERANCE_SECONDS;
+      if (Number(exp) > now + MAX_LIFETIME_SECONDS) throw new errors.InvalidClientAuth('exp is too far away');
       if (iat !== undefined && !(Number(iat) <= now))
         throw new errors.InvalidClientAuth('iat is in the future');
       if (applicationSettings(client).assertsToIssuer && aud !== issuer)

@@ -43,7 +43,7 @@ export async function authenticateClient(provider: Provider, ctx: Context): Prom
   }
   const { client } = oidc;
   if (client === undefined) throw new AuthError(401, 'invalid_client', 'Unauthorized');
-  believeUserAddress(ctx, client);
+  applyForwardedAddress(ctx, client);
   return client.clientId;
 }
 
@@ -52,11 +52,11 @@ export async function authenticateClient(provider: Provider, ctx: Context): Prom
  * an authenticated application that is allowed to send it.
  * @returns the user's address; undefined when a confidential application does not send it.
  */
-export function believeUserAddress(ctx: Context, client: object): string | undefined {
-  const { namesUserAddress, runsAtUser } = applicationSettings(client);
-  if (runsAtUser) return ctx.ip;
+export function applyForwardedAddress(ctx: Context, client: object): string | undefined {
+  const { isForwardedAddressTrusted, runsOnUserDevice } = applicationSettings(client);
+  if (runsOnUserDevice) return ctx.ip;
   const address = ctx.get('auth0-forwarded-for').trim();
-  if (isIP(address) === 0 || !namesUserAddress) return undefined;
+  if (isIP(address) === 0 || !isForwardedAddressTrusted) return undefined;
   ctx.request.ip = address;
   return address;
 }

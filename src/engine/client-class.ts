@@ -19,7 +19,7 @@ interface SchemaInstance {
 
 /** Changes the client class of one engine. @param Client its client class. */
 export function adaptClients(Client: ClientClass): void {
-  keepClients(Client);
+  cacheClients(Client);
 
   // Every ID token carries `sid` (docs/wire/token.md), not only those of back-channel logout clients.
   Client.prototype.includeSid = () => true;
@@ -42,10 +42,10 @@ export function adaptClients(Client: ClientClass): void {
   // A fault that is found before the engine sees a request is answered as if the engine had found it: at the
   // application, in its response mode. This method is the first that the engine calls on a client.
   const { responseModeAllowed } = Client.prototype;
-  Client.prototype.responseModeAllowed = function allowed(this: Client, ...asked) {
+  Client.prototype.responseModeAllowed = function allowed(this: Client, ...args) {
     const { refused } = readExtensions(Provider.ctx?.oidc.params ?? {});
     if (refused !== undefined) throw new errors.CustomOIDCProviderError(refused.error, refused.description);
-    return responseModeAllowed.apply(this, asked);
+    return responseModeAllowed.apply(this, args);
   };
 
   // An application may have http, localhost and custom-scheme callbacks side by side (docs/wire/authorize.md), which the
@@ -63,16 +63,16 @@ export function adaptClients(Client: ClientClass): void {
  * Keeps the client that the engine made of its metadata for as long as the adapter gives the same metadata. The engine itself
  * serializes and hashes the metadata at every request to find its client again, and keeps a number of them only.
  */
-function keepClients(Client: ClientClass): void {
+function cacheClients(Client: ClientClass): void {
   const find = Client.find.bind(Client);
-  const made = new WeakMap<object, Client>();
+  const cache = new WeakMap<object, Client>();
   Client.find = async (id) => {
     const metadata = typeof id === 'string' && id !== '' ? await Client.adapter.find(id) : undefined;
-    const before = metadata && made.get(metadata);
-    if (before !== undefined) return before;
+    const cached = metadata && cache.get(metadata);
+    if (cached !== undefined) return cached;
     const client = await find(id);
     if (client !== undefined) matchKeysWithoutId(client);
-    if (metadata !== undefined && client !== undefined) made.set(metadata, client);
+    if (metadata !== undefined && client !== undefined) cache.set(metadata, client);
     return client;
   };
 }

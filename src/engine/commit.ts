@@ -8,23 +8,23 @@ export interface Commits {
    * when it fails.
    * @param also further writes of the same commit.
    */
-  together<T>(also: readonly Write[], work: () => Promise<T>): Promise<T>;
+  inOneCommit<T>(also: readonly Write[], work: () => Promise<T>): Promise<T>;
   /** Adds a write to the commit under way. @returns false when there is none and the caller has to write. */
-  take(write: Write): boolean;
+  add(write: Write): boolean;
 }
 
 /** Makes the commits of one engine. */
 export function createCommits(store: Store): Commits {
-  const open = new AsyncLocalStorage<Write[]>();
+  const openWrites = new AsyncLocalStorage<Write[]>();
   return {
-    together: async (also, work) => {
+    inOneCommit: async (also, work) => {
       const writes = [...also];
-      const done = await open.run(writes, work);
+      const result = await openWrites.run(writes, work);
       if (writes.length > 0) await store.batch(writes);
-      return done;
+      return result;
     },
-    take: (write) => {
-      const writes = open.getStore();
+    add: (write) => {
+      const writes = openWrites.getStore();
       writes?.push(write);
       return writes !== undefined;
     },

@@ -15,7 +15,7 @@ import { profileOf } from '../records/compliance-levels.ts';
 import { applicationSettings } from './applications.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 
-const UNFIT = 'The application is not as its compliance_level demands';
+const NOT_COMPLIANT = 'The application is not as its compliance_level demands';
 
 /**
  * Returns why an authorization request breaks its application's level.
@@ -36,9 +36,9 @@ export function backchannelFault(
 function faultOf<S>(client: Client, rules: readonly Rule<S>[], request: S): string | undefined {
   const profile = profileOf(client);
   if (profile === undefined) return undefined;
-  const [own] = clientFaults(client);
-  if (own !== undefined) return `${UNFIT}: ${own}`;
-  const [fault] = profile === null ? [UNFIT] : brokenRules(rules, profile, request);
+  const [clientFault] = clientFaults(client);
+  if (clientFault !== undefined) return `${NOT_COMPLIANT}: ${clientFault}`;
+  const [fault] = profile === null ? [NOT_COMPLIANT] : brokenRules(rules, profile, request);
   return fault && `The compliance_level of the application demands: ${fault}`;
 }
 
@@ -55,8 +55,9 @@ export function refuseNoncompliant(
 ): void {
   const { profile, profileFaults } = applicationSettings(client);
   if (profile === undefined) return;
-  const [own] = profileFaults;
-  if (profile === null || own !== undefined) throw new errors.UnauthorizedClient(`${UNFIT}: ${own ?? ''}`);
+  const [clientFault] = profileFaults;
+  if (profile === null || clientFault !== undefined)
+    throw new errors.UnauthorizedClient(`${NOT_COMPLIANT}: ${clientFault ?? ''}`);
   const [fault] = brokenRules(TOKEN_RULES, profile, {
     boundTo,
     alg: api && tokenAlgorithm(api, client),
@@ -75,8 +76,8 @@ export function tokenAlgorithm(
   { is_system, signing_alg }: ResourceServer,
   client: EngineClient,
 ): ResourceServer['signing_alg'] {
-  const isOurs = is_system === true && applicationSettings(client).profile !== undefined;
-  return isOurs ? (client.idTokenSignedResponseAlg as ResourceServer['signing_alg']) : signing_alg;
+  const isSystemApi = is_system === true && applicationSettings(client).profile !== undefined;
+  return isSystemApi ? (client.idTokenSignedResponseAlg as ResourceServer['signing_alg']) : signing_alg;
 }
 
 /**
@@ -89,8 +90,8 @@ export function engineProfile(
   client: EngineClient | undefined,
   ownCallbacks: Pick<OwnCallbacks, 'has'>,
 ): '1.0 Final' | '2.0' | undefined {
-  const isAsked = oidc.route === 'authorization' || oidc.route === 'resume';
-  if (isAsked && ownCallbacks.has(String(oidc.params?.redirect_uri))) return undefined;
+  const isAuthorization = oidc.route === 'authorization' || oidc.route === 'resume';
+  if (isAuthorization && ownCallbacks.has(String(oidc.params?.redirect_uri))) return undefined;
   const standards = client && applicationSettings(client).profile?.standards;
   if (standards === undefined) return undefined;
   return standards.includes('fapi1') ? '1.0 Final' : '2.0';

@@ -28,13 +28,13 @@ import { richAuthorizationRequests } from './authorization-details.ts';
 import type { CheckRequest, DirectRedirect } from './authorize.ts';
 import type { BrowserLogins } from './browser-login.ts';
 import { refuseUnboundRefresh } from './certificate-binding.ts';
-import { accounts, claimsByScope, type JudgedUsers, OIDC_SCOPES } from './claims.ts';
+import { accounts, claimsByScope, OIDC_SCOPES, type VerifiedUsers } from './claims.ts';
 import type { ClientAssertions } from './client-assertion.ts';
 import type { Commits } from './commit.ts';
 import { engineProfile } from './compliance.ts';
 import type { CustomClaims } from './custom-claims.ts';
 import { discoveryMembers } from './discovery.ts';
-import { dpopFeature, type KnownProofs } from './dpop.ts';
+import { dpopFeature, type ProofState } from './dpop.ts';
 import { ALGORITHMS, CLIENT_AUTHENTICATION, DISCOVERY, FEATURES, ROUTES } from './engine-features.ts';
 import { assertClaims } from './essential-claims.ts';
 import { loadGrant } from './grants.ts';
@@ -53,12 +53,12 @@ import { policy } from './policy.ts';
 import { onlyBoundTokens } from './proof-of-possession.ts';
 import type { PushedRequests } from './pushed-requests.ts';
 import type { ReadAhead } from './read-ahead.ts';
-import { keepRefreshTokenAlive } from './refresh.ts';
+import { extendRefreshToken } from './refresh.ts';
 import type { RefreshTargets } from './refresh-targets.ts';
 import { engineKeys } from './renewal.ts';
 import type { SecondFactor } from './second-factor.ts';
 import type { SessionTransfers } from './session-transfer.ts';
-import type { TransferredSessions } from './session-transfer-use.ts';
+import type { TransferredSessions } from './session-transfer-checks.ts';
 import type { VendorGrant } from './tokens.ts';
 
 export interface EngineDependencies {
@@ -105,7 +105,7 @@ export function engineConfiguration(
   deps: EngineDependencies & {
     commits: Commits;
     ahead: ReadAhead;
-    judged: JudgedUsers;
+    verifiedUsers: VerifiedUsers;
     loginActions: LoginActions;
     organizations: Organizations;
     machines: MachineOrganizations;
@@ -114,7 +114,7 @@ export function engineConfiguration(
     transferred: TransferredSessions;
     transfers: SessionTransfers;
     pushedRequests: PushedRequests;
-    proofs: KnownProofs;
+    proofs: ProofState;
     assertions: ClientAssertions;
   },
   grantTypes: () => ReadonlySet<string>,
@@ -123,7 +123,7 @@ export function engineConfiguration(
   logins: BrowserLogins,
 ): Configuration {
   const { settings, config, wallClock } = deps;
-  const lacksDescription = deps.secondFactor.description;
+  const lacksFactorDescription = deps.secondFactor.description;
   return {
     adapter: createAdapter({ ...deps, grantTypes }),
     jwks: engineKeys(deps.signing.sign, config.signingKeys()),
@@ -149,15 +149,15 @@ export function engineConfiguration(
       policy: policy({
         ...deps,
         ...logins,
-        lacksDescription,
-        lastSteps: lastSteps({ ...deps, lacksDescription }),
+        lacksFactorDescription,
+        lastSteps: lastSteps({ ...deps, lacksFactorDescription }),
       }),
       url: (ctx, { uid }) => {
         bind(ctx, uid);
         return interactionPath(uid);
       },
     },
-    findAccount: logins.before(accounts(deps)),
+    findAccount: logins.wrapFindAccount(accounts(deps)),
     loadExistingGrant: loadGrant(deps, deps.ownCallbacks),
     // A logout does not revoke an application's tokens, as with the hosted service.
     expiresWithSession: () => false,
@@ -166,12 +166,12 @@ export function engineConfiguration(
     formats: { customizers: { jwt: accessTokenFormat({ ...deps, issuer: settings.issuer }) } },
     // Our own CORS middleware answers.
     clientBasedCORS: () => true,
-    renderError: errorsOn(deps.errorPage),
+    renderError: renderErrorOn(deps.errorPage),
   };
 }
 
 /** Shows the engine's errors on our error page. */
-function errorsOn(page: ErrorPage): NonNullable<Configuration['renderError']> {
+function renderErrorOn(page: ErrorPage): NonNullable<Configuration['renderError']> {
   return (ctx, { error, error_description: description = 'The request is invalid.' }, cause) => {
     const shown = new AuthError(ctx.status, error, description, { cause });
     if (isBusy(shown)) ctx.set('Retry-After', '1');
@@ -202,7 +202,7 @@ function rotates(deps: Parameters<typeof engineConfiguration>[0]): Configuration
     await refuseUnboundRefresh(deps, ctx, { client, token });
     await deps.loginActions.atRefresh(ctx);
     if (applicationSettings(client).refreshToken.rotation_type === 'rotating') return true;
-    await keepRefreshTokenAlive(deps, token, client);
+    await extendRefreshToken(deps, token, client);
     return false;
   };
 }

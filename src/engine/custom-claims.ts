@@ -81,12 +81,12 @@ async function sourcesOf(
   { userId, clientId, organization }: ClaimsAbout,
 ): Promise<ClaimSources> {
   const user = userId === undefined ? undefined : await users.get(userId);
-  const from =
+  const connectionName =
     user === undefined ? undefined : primaryIdentity(await users.identitiesOf(user.id))?.connection;
   return {
     user: user && { ...user, user_id: user.id },
     client: await config.client(clientId),
     organization: organization === undefined ? undefined : await config.organization(organization),
-    connection: from === undefined ? undefined : await config.connection(from),
+    connection: connectionName === undefined ? undefined : await config.connection(connectionName),
   };
 }

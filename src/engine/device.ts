@@ -10,16 +10,16 @@ export interface Device {
 }
 
 /** The most characters of a user agent that are stored. */
-const LONGEST = 255;
+const MAX_USER_AGENT_LENGTH = 255;
 
 /** Returns the device of a request. @param before the device stored before, whose initial values stay. */
 export function deviceOf(ctx: Pick<Context, 'ip' | 'get'>, before: unknown): Device {
   const ip = ctx.ip;
-  const agent = ctx.get('user-agent').slice(0, LONGEST);
-  const known = before as Device | undefined;
+  const agent = ctx.get('user-agent').slice(0, MAX_USER_AGENT_LENGTH);
+  const stored = before as Device | undefined;
   return {
-    initial_ip: known?.initial_ip ?? ip,
-    initial_user_agent: known?.initial_user_agent ?? agent,
+    initial_ip: stored?.initial_ip ?? ip,
+    initial_user_agent: stored?.initial_user_agent ?? agent,
     last_ip: ip,
     last_user_agent: agent,
   };

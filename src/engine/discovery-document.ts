@@ -6,18 +6,18 @@ import type { Config } from '../tenant/config.ts';
 export type SendDocument = (ctx: Context, make: () => Promise<void>) => Promise<void>;
 
 /** Makes a {@link SendDocument} that answers with the same bytes until the configuration changes. */
-export function keptDocument(config: Pick<Config, 'revision'>): SendDocument {
-  let kept: { revision: number; document: Buffer } | undefined;
+export function cachedDocument(config: Pick<Config, 'revision'>): SendDocument {
+  let cached: { revision: number; document: Buffer } | undefined;
   return async (ctx, make) => {
     // Read before the document is made, so that one made while the configuration changes is made again at the next
     // request.
     const revision = config.revision();
-    if (kept?.revision !== revision) {
+    if (cached?.revision !== revision) {
       await make();
       if (ctx.status !== 200) return;
-      kept = { revision, document: Buffer.from(JSON.stringify(ctx.body)) };
+      cached = { revision, document: Buffer.from(JSON.stringify(ctx.body)) };
     }
     ctx.type = 'json';
-    ctx.body = kept.document;
+    ctx.body = cached.document;
   };
 }

@@ -28,7 +28,7 @@ export function discoveryMembers(baseUrl: string): Record<string, string | reado
 }
 
 /** Endpoints for users' browsers, which are never asked for certificates. */
-const IN_BROWSERS = new Set(['authorization_endpoint', 'end_session_endpoint']);
+const BROWSER_ENDPOINTS = new Set(['authorization_endpoint', 'end_session_endpoint']);
 
 /**
  * Returns `mtls_endpoint_aliases` (RFC 8705 §5): the same endpoints at the origin where clients are asked for
@@ -37,7 +37,7 @@ const IN_BROWSERS = new Set(['authorization_endpoint', 'end_session_endpoint']);
  */
 export function mtlsAliases(metadata: Readonly<Record<string, unknown>>, origin: string): object {
   const aliases = Object.entries(metadata).flatMap(([name, address]) => {
-    if (!name.endsWith('_endpoint') || IN_BROWSERS.has(name) || typeof address !== 'string') return [];
+    if (!name.endsWith('_endpoint') || BROWSER_ENDPOINTS.has(name) || typeof address !== 'string') return [];
     return [[name, `${origin}${new URL(address).pathname}`]];
   });
   return { mtls_endpoint_aliases: Object.fromEntries(aliases) };

@@ -7,9 +7,9 @@ import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';
 import { sharedSecret } from '../store/shared-secret.ts';
 import type { Config } from '../tenant/config.ts';
-import { atOriginOfProof } from './address-of-proof.ts';
 import { dateInProof } from './early-proofs.ts';
 import { engineDpop } from './internals.ts';
+import { urlAtProofOrigin } from './proof-origin.ts';
 import { type Nonces, steadyNonces, type UsedProofs, usedProofs } from './used-proofs.ts';
 
 /** Asymmetric algorithms, without those that FAPI 2.0 Security Profile §5.4.1 forbids. */
@@ -25,8 +25,8 @@ export interface DpopProof {
 }
 
 /** The state of a tenant's DPoP: which proofs were used, and the nonces. */
-export interface KnownProofs {
-  used: UsedProofs;
+export interface ProofState {
+  usedProofs: UsedProofs;
   /** The secret that the engine's nonces are derived from (§8): 32 bytes, the same in every process of a tenant. */
   nonceSecret: Buffer;
   /** The nonces that the engine uses instead of its own, where one process serves alone. */
@@ -36,22 +36,23 @@ export interface KnownProofs {
 const NONCES = 'dpop-nonces';
 
 /** Loads the state of DPoP at the start. */
-export async function knownProofs(deps: {
+export async function loadProofState(deps: {
   store: Store;
   random: Random;
   clock: Clock;
   wallClock: Clock;
-}): Promise<KnownProofs> {
+}): Promise<ProofState> {
   const used = await usedProofs(deps);
-  if (deps.store.exclusive !== true) return { used, nonceSecret: await sharedSecret(deps, NONCES) };
+  if (deps.store.exclusive !== true)
+    return { usedProofs: used, nonceSecret: await sharedSecret(deps, NONCES) };
   const nonceSecret = deps.random(32);
-  return { used, nonceSecret, nonces: steadyNonces(nonceSecret, deps.clock) };
+  return { usedProofs: used, nonceSecret, nonces: steadyNonces(nonceSecret, deps.clock) };
 }
 
 /** Returns the engine's configuration of DPoP. */
 export function dpopFeature(
   { config }: { config: Config },
-  { nonceSecret, used }: KnownProofs,
+  { nonceSecret, usedProofs: used }: ProofState,
 ): NonNullable<Configuration['features']>['dPoP'] {
   return {
     enabled: true,
@@ -83,11 +84,11 @@ export interface DpopProofs {
   /** As `read`, for a request to an endpoint of the engine, which records the use of the proof itself. */
   readInEngine(ctx: KoaContextWithOIDC): Promise<DpopProof | undefined>;
   /** Records the use of a proof. @throws errors.InvalidDpopProof for a proof that was used before (§11.1). */
-  useOnce(proof: DpopProof, clientId: string): Promise<void>;
+  recordUse(proof: DpopProof, clientId: string): Promise<void>;
 }
 
 /** The origins that the tenant is served at. */
-interface Served {
+interface ServedOrigins {
   /** Our public origin. */
   baseUrl: string;
   config: Pick<Config, 'customOrigins'>;
@@ -96,15 +97,15 @@ interface Served {
 /** Makes the verification of proofs for our own endpoints. */
 export function dpopProofs(
   provider: Provider,
-  used: Pick<UsedProofs, 'isFirst'>,
-  served: Served,
+  used: Pick<UsedProofs, 'recordUse'>,
+  origins: ServedOrigins,
 ): DpopProofs {
   return {
     read: (ctx, accessToken) =>
-      engineDpop.validateDpop(provider, seenFrom(provider, ctx, served), accessToken),
+      engineDpop.validateDpop(provider, engineContext(provider, ctx, origins), accessToken),
     readInEngine: (ctx) => engineDpop.validateDpop(provider, ctx),
-    useOnce: async ({ jti }, clientId) => {
-      if (await used.isFirst(clientId, jti)) return;
+    recordUse: async ({ jti }, clientId) => {
+      if (await used.recordUse(clientId, jti)) return;
       throw new errors.InvalidDpopProof('DPoP proof JWT Replay detected');
     },
   };
@@ -114,9 +115,13 @@ export function dpopProofs(
  * Wraps a request for the engine's verification. The engine compares `htu` with the URL of one of its own routes,
  * and our endpoints are none of them.
  */
-function seenFrom(provider: Provider, ctx: Context, { baseUrl, config }: Served): KoaContextWithOIDC {
+function engineContext(
+  provider: Provider,
+  ctx: Context,
+  { baseUrl, config }: ServedOrigins,
+): KoaContextWithOIDC {
   const [path = ''] = ctx.originalUrl.split('?');
-  const address = atOriginOfProof(ctx, config.customOrigins(), `${baseUrl}${path}`);
+  const address = urlAtProofOrigin(ctx, config.customOrigins(), `${baseUrl}${path}`);
   const oidc = { provider, route: 'ours', urlFor: () => address };
   return Object.create(ctx, { oidc: { value: oidc } }) as KoaContextWithOIDC;
 }

@@ -7,16 +7,16 @@ import type { Context, Middleware } from 'koa';
 import type { Clock } from '../runtime/clock.ts';
 
 /** How far ahead `nbf` may be, milliseconds. */
-const AHEAD = 10_000;
+const MAX_AHEAD_MS = 10_000;
 
 /**
  * The most requests that wait at once, because anybody can make such a proof. Further ones do not wait, and the
  * engine rejects them.
  */
-const MOST_WAITING = 100;
+const MAX_WAITING = 100;
 
 /** Added because a timer may fire a moment before the clock reaches its time, milliseconds. */
-const LATER = 20;
+const TIMER_SLACK_MS = 20;
 
 /** Returns a date in the proof of a request without verifying it, epoch seconds; NaN when there is none. */
 export function dateInProof(ctx: Pick<Context, 'get'>, name: 'iat' | 'nbf'): number {
@@ -30,14 +30,14 @@ export function dateInProof(ctx: Pick<Context, 'get'>, name: 'iat' | 'nbf'): num
 /** Makes a middleware that lets requests with such a proof wait. @param most how many wait at once. */
 export function waitForEarlyProofs(
   { wallClock }: { wallClock: Clock },
-  most: number = MOST_WAITING,
+  most: number = MAX_WAITING,
 ): Middleware {
   let waiting = 0;
   return async (ctx, next) => {
     const left = ctx.get('DPoP') === '' ? 0 : dateInProof(ctx, 'nbf') * 1000 - wallClock();
-    if (left > 0 && left <= AHEAD && waiting < most) {
+    if (left > 0 && left <= MAX_AHEAD_MS && waiting < most) {
       waiting += 1;
-      await wait(left + LATER);
+      await wait(left + TIMER_SLACK_MS);
       waiting -= 1;
     }
     await next();

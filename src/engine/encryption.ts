@@ -20,9 +20,9 @@ export const ENCRYPTION: NonNullable<Configuration['enabledJWA']> = {
 type Encrypt = NonNullable<NonNullable<ResourceServer['jwt']>['encrypt']>;
 
 /** Returns the engine's settings to encrypt the access tokens of an API; empty when they are not encrypted. */
-export function accessTokenEncryption({ token_encryption: wanted }: Api): { encrypt?: Encrypt } {
-  if (wanted === undefined || wanted === null) return {};
-  const { alg, kid, pem } = wanted.encryption_key;
+export function accessTokenEncryption({ token_encryption: settings }: Api): { encrypt?: Encrypt } {
+  if (settings === undefined || settings === null) return {};
+  const { alg, kid, pem } = settings.encryption_key;
   return { encrypt: { alg, enc: 'A256GCM', key: publicKeyOf({ alg, pem }), ...(kid && { kid }) } };
 }
 
@@ -57,7 +57,7 @@ function encryptionKeyOf(client: Client): KeyObject | undefined {
  * 7519 §5.3).
  * @returns the JWT unchanged for an application whose ID tokens are not encrypted.
  */
-export async function encryptedFor(
+export async function encryptFor(
   client: Client,
   { jwt, issuer }: { jwt: string; issuer: string },
 ): Promise<string> {

@@ -7,7 +7,7 @@ interface Claims {
 }
 
 /** OpenID Connect Core Error Code unmet_authentication_requirements 1.0. */
-function unmet(): Error {
+function unmetError(): Error {
   return new errors.CustomOIDCProviderError(
     'unmet_authentication_requirements',
     'The requested authentication context class cannot be reached.',
@@ -37,8 +37,8 @@ export function assertClaims(supported: readonly string[]) {
       if (!Object.values(members as object).every(isNullOrObject))
         throw new errors.InvalidRequest(`claims.${place} members must be null or objects`);
     }
-    const wanted = essentialClasses(claims);
-    if (wanted !== undefined && !supported.some((one) => wanted.includes(one))) throw unmet();
+    const classes = essentialClasses(claims);
+    if (classes !== undefined && !supported.some((one) => classes.includes(one))) throw unmetError();
   };
 }
 
@@ -48,15 +48,15 @@ function isNullOrObject(value: unknown): boolean {
 
 /**
  * Whether the user has to log in again because the session does not have the essential class.
- * @param isAskedForFactor whether the user is asked for a second factor, which may reach the class.
+ * @param lacksFactor whether the user is asked for a second factor, which may reach the class.
  * @throws errors.OIDCProviderError, for the application, when the login of this request does not reach it.
  */
-export function lacksEssentialClass(ctx: KoaContextWithOIDC, isAskedForFactor: boolean): boolean {
+export function lacksEssentialClass(ctx: KoaContextWithOIDC, lacksFactor: boolean): boolean {
   const { oidc } = ctx;
-  const wanted = essentialClasses((oidc.claims ?? {}) as Claims);
-  if (wanted === undefined || oidc.session?.accountId === undefined || isAskedForFactor) return false;
-  if (wanted.includes(oidc.session.acr)) return false;
+  const classes = essentialClasses((oidc.claims ?? {}) as Claims);
+  if (classes === undefined || oidc.session?.accountId === undefined || lacksFactor) return false;
+  if (classes.includes(oidc.session.acr)) return false;
   // The login was made in this very request, so another one would end the same way.
-  if (oidc.result?.login !== undefined) throw unmet();
+  if (oidc.result?.login !== undefined) throw unmetError();
   return true;
 }

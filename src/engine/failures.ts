@@ -11,7 +11,7 @@ type EngineError = errors.OIDCProviderError;
 export interface EngineFailures {
   of(ctx: Context): Error | undefined;
   /** Records an AuthError to answer with, because the engine cannot carry one. */
-  keep(ctx: Context, error: AuthError): void;
+  record(ctx: Context, error: AuthError): void;
 }
 
 /** Collects the engine's errors; logs server errors. */
@@ -28,15 +28,15 @@ export function engineFailures(provider: Provider, log: Logger): EngineFailures 
       log.error({ err: error, path: ctx.path }, 'engine error');
     keep(ctx, error);
   });
-  return { of: (ctx) => byContext.get(ctx), keep };
+  return { of: (ctx) => byContext.get(ctx), record: keep };
 }
 
 /** The `error_detail` for a code or refresh token that a concurrent request used first. */
-export const OUTRUN = 'already used';
+export const ALREADY_USED = 'already used';
 const INVALID_CODE = 'Invalid authorization code';
 const INVALID_VERIFIER = 'Failed to verify code verifier';
 const INVALID_REFRESH_TOKEN = 'Unknown or invalid refresh token.';
-const USER_GONE = "The refresh_token was generated for a user who doesn't exist anymore.";
+const USER_NOT_FOUND = "The refresh_token was generated for a user who doesn't exist anymore.";
 export const WRONG_PASSWORD = 'Wrong email or password.';
 
 /** Maps an error of the token endpoints. @returns undefined when there was none and the engine's answer stays. */
@@ -82,7 +82,7 @@ export function isReuse(failure: Error | undefined): boolean {
 }
 
 /** The values of `error_detail` for a used refresh token, the engine's and ours. */
-const REUSED = new Set(['refresh token already used', OUTRUN]);
+const REUSED = new Set(['refresh token already used', ALREADY_USED]);
 
 function isEngineError(failure: Error): failure is EngineError {
   return 'error' in failure && 'status' in failure;
@@ -92,7 +92,7 @@ function isEngineError(failure: Error): failure is EngineError {
  * Faults of DPoP proofs that the engine reports as `invalid_grant`, with their description as `invalid_dpop_proof`
  * (RFC 9449 §5).
  */
-const PROOFS: ReadonlyMap<string, string> = new Map([
+const PROOF_FAULTS: ReadonlyMap<string, string> = new Map([
   ['DPoP proof JWT Replay detected', 'The DPoP proof was used before'],
   ['DPoP proof JWT not provided', 'DPoP proof is required'],
   ['missing DPoP proof JWT', 'DPoP proof is required'],
@@ -100,11 +100,11 @@ const PROOFS: ReadonlyMap<string, string> = new Map([
 ]);
 
 function invalidGrant(grantType: string | undefined, detail: string): AuthError {
-  const proof = PROOFS.get(detail);
+  const proof = PROOF_FAULTS.get(detail);
   if (proof !== undefined) return new AuthError(400, 'invalid_dpop_proof', proof);
   if (grantType === 'refresh_token') {
     if (detail.includes('referenced account not found'))
-      return new AuthError(403, 'invalid_grant', USER_GONE);
+      return new AuthError(403, 'invalid_grant', USER_NOT_FOUND);
     return new AuthError(400, 'invalid_grant', INVALID_REFRESH_TOKEN);
   }
   if (detail.includes('code_verifier') || detail.includes('code_challenge')) {

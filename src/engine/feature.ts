@@ -25,8 +25,8 @@ interface EngineParts {
 }
 
 /** Declares a {@link Feature}; checks its type only. */
-export function feature<D, E = never>(declared: Feature<D, E>): Feature<D, E> {
-  return declared;
+export function feature<D, E = never>(declaration: Feature<D, E>): Feature<D, E> {
+  return declaration;
 }
 
 /** Binds a feature's routes to their dependencies. @throws Error for a route whose key is no method and path. */

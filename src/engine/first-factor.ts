@@ -23,32 +23,34 @@ export async function firstFactorOf(
   ip: string,
 ): Promise<Login | undefined> {
   const { firstFactor } = (lastSubmission ?? {}) as { firstFactor?: Login };
-  const enrols = async (userId: string, transfer: Transfer | undefined) =>
+  const wouldEnrollFactor = async (userId: string, transfer: Transfer | undefined) =>
     transfer !== undefined && wouldEnroll(secondFactor, transfer, await users.get(userId));
   if (firstFactor !== undefined) {
     const holds = await isCredentialCurrent(users, firstFactor);
-    return holds && !(await enrols(firstFactor.userId, firstFactor.transfer)) ? firstFactor : undefined;
+    return holds && !(await wouldEnrollFactor(firstFactor.userId, firstFactor.transfer))
+      ? firstFactor
+      : undefined;
   }
   const lacksNothingElse =
     prompt.name === 'login' && prompt.reasons.length === 1 && prompt.reasons[0] === LACKS_SECOND_FACTOR;
   const userId = session?.accountId;
   if (!lacksNothingElse || userId === undefined || session?.uid === undefined) return undefined;
-  const open = await provider.Session.findByUid(session.uid);
-  if (open?.accountId !== userId) return undefined;
+  const openSession = await provider.Session.findByUid(session.uid);
+  if (openSession?.accountId !== userId) return undefined;
   // A session may survive the change of a password, but a step-up in it then asks for the password again.
-  const credentialVersion = credentialVersionOf(open);
+  const credentialVersion = credentialVersionOf(openSession);
   if (!(await isCredentialCurrent(users, { userId, credentialVersion }))) return undefined;
-  const transfer = transferOf(open);
-  if (await enrols(userId, transfer)) return undefined;
+  const transfer = transferOf(openSession);
+  if (await wouldEnrollFactor(userId, transfer)) return undefined;
   return {
     userId,
-    connection: connectionOf(open) ?? '',
-    amr: [...(open.amr ?? [])],
-    authTime: open.loginTs ?? 0,
+    connection: connectionOf(openSession) ?? '',
+    amr: [...(openSession.amr ?? [])],
+    authTime: openSession.loginTs ?? 0,
     // The present address, not that of the login: the session may be used from elsewhere now.
     ip,
     credentialVersion,
-    providerSession: providerSessionOf(open),
+    providerSession: providerSessionOf(openSession),
     transfer,
   };
 }

@@ -13,7 +13,7 @@ import { applicationSettings } from './applications.ts';
 import { toAudience } from './audience.ts';
 import { type AuthorizationDetail, detailsIn } from './authorization-details.ts';
 import { connectionOf, credentialVersionOf, factorsOf, isTimeUnproved } from './browser-login.ts';
-import { OIDC_SCOPES, scopesOfClaims } from './claims.ts';
+import { isOidcScope, OIDC_SCOPES, scopesOfClaims } from './claims.ts';
 import type { LoginActions } from './login-actions.ts';
 import { loginRequirements } from './login-requirements.ts';
 import type { Organizations } from './organizations.ts';
@@ -29,7 +29,7 @@ export interface GrantDependencies {
 }
 
 /** The requested scopes, and the resource indicators of the requested APIs. */
-interface Requested {
+interface RequestedAccess {
   scopes: ReadonlySet<string>;
   resources: readonly string[];
   /** Requested individually, by the `claims` parameter. */
@@ -51,7 +51,7 @@ export const OIDC_CONSENT_KEY = '';
 export async function buildGrant(
   deps: GrantDependencies,
   provider: Provider,
-  who: {
+  grantee: {
     userId: string;
     /** The user's record, where the caller has just read it. */
     user?: User;
@@ -61,20 +61,21 @@ export async function buildGrant(
     /** The id of the organization that the login is for. */
     organization?: string | undefined;
   },
-  requested: Requested,
+  requested: RequestedAccess,
 ): Promise<Grant> {
-  const { clientId } = who.client;
-  const grant = new provider.Grant({ accountId: who.userId, clientId });
-  const firstParty = who.internal === true || applicationSettings(who.client).firstParty;
+  const { clientId } = grantee.client;
+  const grant = new provider.Grant({ accountId: grantee.userId, clientId });
+  const firstParty = grantee.internal === true || applicationSettings(grantee.client).firstParty;
   const oidcScopes = OIDC_SCOPES.filter((scope) => requested.scopes.has(scope));
   const apis = await Promise.all(requested.resources.map((id) => deps.config.resourceServer(toAudience(id))));
-  const skips =
+  const skipsConsent =
     firstParty && apis.every((api) => api?.skip_consent_for_verifiable_first_party_clients !== false);
   const [user, consent] = await Promise.all([
-    who.user ?? deps.users.get(who.userId),
-    skips ? undefined : deps.store.collection('consents').get(consentId(who.userId, clientId)),
+    grantee.user ?? deps.users.get(grantee.userId),
+    skipsConsent ? undefined : deps.store.collection('consents').get(consentId(grantee.userId, clientId)),
   ]);
-  const allowed = (key: string, scope: string) => skips || consent?.scopes[key]?.includes(scope) === true;
+  const allowed = (key: string, scope: string) =>
+    skipsConsent || consent?.scopes[key]?.includes(scope) === true;
 
   for (const detail of requested.details ?? []) grant.addRar(detail);
   grant.addOIDCScope(oidcScopes.filter((scope) => allowed(OIDC_CONSENT_KEY, scope)));
@@ -87,18 +88,16 @@ export async function buildGrant(
     if (api === undefined) continue;
     const wanted = new Set<string>([...oidcScopes, ...api.scopes.map(({ value }) => value)]);
     const scopes = [...requested.scopes].filter((scope) => wanted.has(scope));
-    const permitted = await permittedScopes(deps, api, user, who.organization);
-    const refused = scopes.filter((scope) => !isOidc(scope) && !permitted.includes(scope));
+    const permitted = await permittedScopes(deps, api, user, grantee.organization);
+    const refused = scopes.filter((scope) => !isOidcScope(scope) && !permitted.includes(scope));
     grant.addResourceScope(
       resource,
-      scopes.filter((scope) => allowed(isOidc(scope) ? OIDC_CONSENT_KEY : resource, scope)),
+      scopes.filter((scope) => allowed(isOidcScope(scope) ? OIDC_CONSENT_KEY : resource, scope)),
     );
     if (refused.length > 0) grant.rejectResourceScope(resource, refused);
   }
   return grant;
 }
-
-const isOidc = (scope: string) => (OIDC_SCOPES as readonly string[]).includes(scope);
 
 /** Makes the engine's `loadExistingGrant`: it builds a new grant for each request. */
 export function loadGrant(
@@ -127,16 +126,16 @@ export function loadGrant(
 }
 
 /** Stores the grants of answered requests. */
-export interface GrantKeeper {
+export interface GrantStorage {
   /** Waits until a request's grant is stored, if it got one. */
-  kept(req: IncomingMessage): Promise<void>;
+  waitUntilStored(req: IncomingMessage): Promise<void>;
 }
 
 /**
  * Stores a request's grant when all prompts are passed and the response is issued, so that a request that waits or
  * fails leaves no grant behind.
  */
-export function keepGrants(provider: Provider, loginActions: Pick<LoginActions, 'claimsOf'>): GrantKeeper {
+export function storeGrants(provider: Provider, loginActions: Pick<LoginActions, 'claimsOf'>): GrantStorage {
   const saves = new WeakMap<IncomingMessage, Promise<unknown>>();
   provider.on('authorization.accepted', (ctx) => {
     const { req, oidc } = ctx;
@@ -146,9 +145,9 @@ export function keepGrants(provider: Provider, loginActions: Pick<LoginActions, 
     const credentialVersion = credentialVersionOf(session);
     const { organization } = loginRequirements(oidc.params);
     // policy.ts has just checked that the user is a member.
-    const kept = organization === undefined ? {} : { organization };
+    const organizationMember = organization === undefined ? {} : { organization };
     const connection = connectionOf(session);
-    const by = connection === undefined ? {} : { connection };
+    const connectionMember = connection === undefined ? {} : { connection };
     Object.assign(grant, {
       sessionUid,
       amr,
@@ -156,12 +155,12 @@ export function keepGrants(provider: Provider, loginActions: Pick<LoginActions, 
       authTime: isTimeUnproved(session) ? undefined : session.loginTs,
       credentialVersion,
       factors: factorsOf(session),
-      ...kept,
-      ...by,
+      ...organizationMember,
+      ...connectionMember,
       actions: loginActions.claimsOf(ctx),
       transfer: transferOf(session),
     });
-    Object.assign(session, kept);
+    Object.assign(session, organizationMember);
     // The id is assigned synchronously. `kept` reports a failure.
     const saved = grant.save();
     session.grantIdFor(client.clientId, grant.jti);
@@ -169,7 +168,7 @@ export function keepGrants(provider: Provider, loginActions: Pick<LoginActions, 
     saves.set(req, saved);
   });
   return {
-    kept: async (req) => {
+    waitUntilStored: async (req) => {
       await saves.get(req);
     },
   };

@@ -53,16 +53,16 @@ export function idTokenHints(deps: { issuer: string; keys: PublishedKeys; config
  * @returns undefined for any other.
  */
 export async function verifyIdTokenProof(
-  { readIdTokenHint, wallClock, isOpen }: ProvingDependencies,
+  { readIdTokenHint, wallClock, isOpen }: IdTokenProofDependencies,
   token: string,
 ): Promise<IdTokenHint | undefined> {
-  const read = await readIdTokenHint(token);
-  if (read === undefined || read.isSignedWithSecret || read.expiresAt <= epochSeconds(wallClock))
+  const hint = await readIdTokenHint(token);
+  if (hint === undefined || hint.isSignedWithSecret || hint.expiresAt <= epochSeconds(wallClock))
     return undefined;
-  return read.sid === undefined || (await isOpen(read.sid)) ? read : undefined;
+  return hint.sid === undefined || (await isOpen(hint.sid)) ? hint : undefined;
 }
 
-interface ProvingDependencies {
+interface IdTokenProofDependencies {
   readIdTokenHint: ReadIdTokenHint;
   /** The clock that `exp` of tokens is compared with. */
   wallClock: Clock;

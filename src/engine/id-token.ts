@@ -36,9 +36,9 @@ export function adaptIdToken(
       userId: String(this.available.sub),
       organization: organizationOf(this.ctx),
     });
-    const ofActions = loginActions.claimsOf(this.ctx)?.idToken;
+    const actionClaims = loginActions.claimsOf(this.ctx)?.idToken;
     const act = actorOf(this.ctx);
-    return { ...declared, ...ofActions, ...(await payload.call(this)), ...(act && { act }) };
+    return { ...declared, ...actionClaims, ...(await payload.call(this)), ...(act && { act }) };
   };
 }
 

@@ -14,10 +14,10 @@ const cookieOf = (uid: string, ttlSeconds?: number) =>
   browserCookie(`${PREFIX}${uid}`, { sameSite: 'lax', ...(ttlSeconds !== undefined && { ttlSeconds }) });
 
 /** The most requests that wait in one browser. A further one makes the oldest invalid there. */
-const MOST = 20;
+const MAX_WAITING = 20;
 
 /** The members of a waiting request that identify its browser. */
-interface Waiting {
+interface BoundRequest {
   uid: string;
   params: Readonly<Record<string, unknown>>;
 }
@@ -29,7 +29,7 @@ interface Waiting {
 export function bindBrowser(ctx: Context, uid: string, secret: string, ttlSeconds: number): void {
   // The oldest first: browsers send cookies in the order in which they were set (RFC 6265 §5.4).
   const older = cookiesOf(ctx);
-  for (const name of older.slice(0, Math.max(0, older.length - MOST + 1))) {
+  for (const name of older.slice(0, Math.max(0, older.length - MAX_WAITING + 1))) {
     cookieOf(name.slice(PREFIX.length)).clear(ctx);
   }
   cookieOf(uid, ttlSeconds).set(ctx, secret);
@@ -45,18 +45,18 @@ function cookiesOf(ctx: Context): string[] {
 }
 
 /** Whether this browser has a secret with this hash. */
-export function bringsSecretOf(ctx: Context, hash: string): boolean {
+export function hasBrowserSecret(ctx: Context, hash: string): boolean {
   return cookiesOf(ctx).some((name) => cookieOf(name.slice(PREFIX.length)).matchesHash(ctx, hash));
 }
 
 /** Returns the secret of a waiting request; undefined when this browser does not have it. */
-export function browserSecretOf(ctx: Context, { uid, params }: Waiting): string | undefined {
+export function browserSecretOf(ctx: Context, { uid, params }: BoundRequest): string | undefined {
   const { browser } = readExtensions(params);
   const cookie = cookieOf(uid);
   return browser !== undefined && cookie.matchesHash(ctx, browser) ? cookie.secret(ctx) : undefined;
 }
 
 /** Removes the cookie of a request that does not wait any more. */
-export function releaseBrowser(ctx: Context, uid: string): void {
+export function unbindBrowser(ctx: Context, uid: string): void {
   cookieOf(uid).clear(ctx);
 }

@@ -9,10 +9,11 @@ import type { Store } from '../store/contract.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 import { connectionOf, loginAnswer } from './browser-login.ts';
+import { isOidcScope } from './claims.ts';
 import { firstFactorOf } from './first-factor.ts';
 import { OIDC_CONSENT_KEY, rememberConsent } from './grants.ts';
 import { browserSecretOf } from './interaction-browser.ts';
-import { isOidc, missingConsent, resourceScopes } from './missing-consent.ts';
+import { missingConsent, resourceScopes } from './missing-consent.ts';
 import {
   type Answer,
   type Interactions,
@@ -31,7 +32,7 @@ const WAITING_PATH = /^\/u\/([\w-]+)$/;
 type Interaction = InstanceType<Provider['Interaction']>;
 
 /** The data stored with a waiting request: the answers so far, and our own. */
-interface Kept extends InteractionResults {
+interface InteractionData extends InteractionResults {
   firstFactor?: Login;
   link?: PendingLink | undefined;
   offer?: PendingOffer;
@@ -42,7 +43,7 @@ const isOfBrowser = (ctx: Context, interaction: Interaction) =>
   browserSecretOf(ctx, interaction) !== undefined;
 
 /** Turns the engine's error for a missing request into ours. @throws AuthError 400 */
-function noneFound(thrown: unknown): never {
+function rethrowNotFound(thrown: unknown): never {
   throw thrown instanceof errors.SessionNotFound ? requestExpired(thrown) : thrown;
 }
 
@@ -60,7 +61,7 @@ interface InteractionsDependencies {
 /** Makes the interactions of one provider. */
 export function interactions(provider: Provider, deps: InteractionsDependencies): Interactions {
   const load = async (ctx: Context): Promise<Interaction> => {
-    const interaction = await provider.interactionDetails(ctx.req, ctx.res).catch(noneFound);
+    const interaction = await provider.interactionDetails(ctx.req, ctx.res).catch(rethrowNotFound);
     // The engine relies on its cookie alone, which other hosts can set: our cookie and the path have to match, too.
     if (!isOfBrowser(ctx, interaction) || interaction.uid !== ctx.params.uid) throw requestExpired();
     deps.correlation.setId(interaction.cid);
@@ -94,28 +95,28 @@ export function interactions(provider: Provider, deps: InteractionsDependencies)
     },
     storeFirstFactor: async (ctx, firstFactor) => {
       const interaction = await load(ctx);
-      await keep(interaction, { firstFactor, link: keptOf(interaction).link });
+      await storeData(interaction, { firstFactor, link: dataOf(interaction).link });
     },
     storeLink: async (ctx, link) => {
       const interaction = await load(ctx);
-      await keep(interaction, { ...answeredBefore(interaction), link });
+      await storeData(interaction, { ...earlierAnswers(interaction), link });
     },
     storeOffer: async (ctx, offer) => {
       const interaction = await load(ctx);
-      await keep(interaction, { ...answeredBefore(interaction), offer });
+      await storeData(interaction, { ...earlierAnswers(interaction), offer });
     },
     remember: async (ctx, remembered) => {
       const interaction = await load(ctx);
-      await keep(interaction, { ...(interaction.lastSubmission as object | undefined), remembered });
+      await storeData(interaction, { ...(interaction.lastSubmission as object | undefined), remembered });
     },
     answer: async (ctx, answer) => {
       const interaction = await load(ctx);
-      if (answer === 'consent') await allow(deps.store, interaction);
-      const before = answeredBefore(interaction);
+      if (answer === 'consent') await storeConsent(deps.store, interaction);
+      const before = earlierAnswers(interaction);
       if (typeof answer === 'object' && 'organization' in answer) Object.assign(interaction.params, answer);
       const result = resultOf(answer);
-      const goesOn = { ...before, ...actionsOf(interaction, answer), ...result };
-      Object.assign(interaction, { result: 'error' in result ? result : goesOn });
+      const continued = { ...before, ...actionsOf(interaction, answer), ...result };
+      Object.assign(interaction, { result: 'error' in result ? result : continued });
       await interaction.persist();
       ctx.redirect(interaction.returnTo);
     },
@@ -144,12 +145,12 @@ function resultOf(answer: Answer): InteractionResults {
 }
 
 /** Stores the user's consent. @throws AuthError 400 when nobody is logged in. */
-async function allow(store: Store, interaction: Interaction): Promise<void> {
+async function storeConsent(store: Store, interaction: Interaction): Promise<void> {
   const { userId, clientId, missing, params } = describe(interaction);
   if (userId === undefined) throw new AuthError(400, 'invalid_request', 'Nobody is logged in.');
-  const asked = (params.scope ?? '').split(' ').filter(isOidc);
+  const requestedScopes = (params.scope ?? '').split(' ').filter(isOidcScope);
   await rememberConsent(store, userId, clientId, {
-    [OIDC_CONSENT_KEY]: [...missing.oidcScopes, ...asked],
+    [OIDC_CONSENT_KEY]: [...missing.oidcScopes, ...requestedScopes],
     ...resourceScopes(interaction),
   });
 }
@@ -172,12 +173,12 @@ function describe(
   interaction: Interaction,
 ): Omit<PendingInteraction, 'firstFactor' | 'invitedEmail' | 'connection'> {
   const params = interaction.params as Record<string, string | undefined>;
-  const { link, offer, remembered = {} } = keptOf(interaction);
+  const { link, offer, remembered = {} } = dataOf(interaction);
   return {
     uid: interaction.uid,
     prompt: interaction.prompt.name,
     clientId: String(params.client_id),
-    params: link?.isAccepted === true ? { ...params, ...paramsOf(link) } : params,
+    params: link?.isAccepted === true ? { ...params, ...linkParameters(link) } : params,
     link,
     offer,
     upstream: readExtensions(params).upstream,
@@ -193,7 +194,7 @@ function describe(
 }
 
 /** Returns the parameters that change while the user logs in to the other account of a link. */
-function paramsOf({ connection, email }: PendingLink): PendingInteraction['params'] {
+function linkParameters({ connection, email }: PendingLink): PendingInteraction['params'] {
   return { connection, login_hint: email, screen_hint: undefined };
 }
 
@@ -201,18 +202,18 @@ function paramsOf({ connection, email }: PendingLink): PendingInteraction['param
  * Returns the earlier answers, which are submitted along with the next one, without our own data, which must not
  * reach the next step.
  */
-function answeredBefore(interaction: Interaction): InteractionResults {
-  const kept = keptOf(interaction);
-  const { firstFactor: _factor, remembered: _remembered, link: _link, offer: _offer, ...before } = kept;
+function earlierAnswers(interaction: Interaction): InteractionResults {
+  const data = dataOf(interaction);
+  const { firstFactor: _factor, remembered: _remembered, link: _link, offer: _offer, ...before } = data;
   return before;
 }
 
-function keptOf({ lastSubmission }: Interaction): Kept {
-  return (lastSubmission ?? {}) as Kept;
+function dataOf({ lastSubmission }: Interaction): InteractionData {
+  return (lastSubmission ?? {}) as InteractionData;
 }
 
 /** Stores our own data in the interaction's `lastSubmission`, which the engine stores and does not read. */
-async function keep(interaction: Interaction, data: object): Promise<void> {
+async function storeData(interaction: Interaction, data: object): Promise<void> {
   Object.assign(interaction, { lastSubmission: data });
   await interaction.persist();
 }

@@ -28,8 +28,8 @@ export const engineClientAuthentication: readonly EngineMiddleware[] = clientAut
  * Makes a provider whose requests have their context as a plain member (request-context.ts). Imported because the
  * engine has no setting for it.
  */
-export const makeProvider = (...made: ConstructorParameters<typeof Provider>): Provider =>
-  withPlainContexts({ router: Router, storage: als }, () => new Provider(...made));
+export const makeProvider = (...args: ConstructorParameters<typeof Provider>): Provider =>
+  withPlainContexts({ router: Router, storage: als }, () => new Provider(...args));
 
 /** The object from which the engine issues tokens: its authorization code. */
 type GrantSource = InstanceType<Provider['AuthorizationCode']>;
@@ -67,7 +67,7 @@ export function replaceKeys(provider: Provider, jwks: JWKS): void {
  * keys are made when an application asks for the algorithm. Imported because the engine otherwise accepts only the
  * algorithms of the keys that it was made with.
  */
-export function knowAlgorithms(provider: Provider): void {
+export function acceptAllAlgorithms(provider: Provider): void {
   const { configuration } = instance(provider);
   configuration.idTokenSigningAlgValues = [...configuration.enabledJWA.idTokenSigningAlgValues];
   configuration.authorizationSigningAlgValues = [...configuration.enabledJWA.authorizationSigningAlgValues];
@@ -77,7 +77,7 @@ export function knowAlgorithms(provider: Provider): void {
  * Wraps the handlers of the engine's own grants. Imported because the engine accepts further handlers but does not
  * give out its own.
  */
-export function aroundGrants(
+export function wrapGrants(
   provider: Provider,
   grantTypes: readonly string[],
   around: (work: () => Promise<void>, ctx: KoaContextWithOIDC) => Promise<void>,

@@ -21,14 +21,14 @@ interface IntrospectionDependencies extends TokenVerification {
 }
 
 /** The response (RFC 7662 §2.2). */
-type Introspected = { active: false } | ({ active: true } & Readonly<Record<string, unknown>>);
+type IntrospectionResponse = { active: false } | ({ active: true } & Readonly<Record<string, unknown>>);
 
 /**
  * Answers an introspection request.
  * @throws AuthError 401 for a client that does not authenticate, 403 `unauthorized_client` for a client that does
  *   not belong to an API, 400 without a token.
  */
-export type Introspect = (ctx: Context) => Promise<Introspected>;
+export type Introspect = (ctx: Context) => Promise<IntrospectionResponse>;
 
 const INACTIVE = { active: false } as const;
 
@@ -36,8 +36,8 @@ const INACTIVE = { active: false } as const;
 export function introspection(deps: IntrospectionDependencies): Introspect {
   return async (ctx) => {
     const api = await apiOf(deps, await deps.authenticateClient(ctx));
-    const payload = await verified(deps, requiredField(bodyFields(ctx), 'token'), api);
-    if (payload === undefined || !(await isStillGood(deps, payload, api))) return INACTIVE;
+    const payload = await verifyToken(deps, requiredField(bodyFields(ctx), 'token'), api);
+    if (payload === undefined || !(await isStillAuthorized(deps, payload, api))) return INACTIVE;
     const { azp, client_id = azp, ...claims } = payload;
     const isBoundToKey = (payload.cnf as { jkt?: unknown } | undefined)?.jkt !== undefined;
     return { ...claims, client_id, token_type: isBoundToKey ? 'DPoP' : 'Bearer', active: true };
@@ -56,7 +56,7 @@ async function apiOf({ config }: IntrospectionDependencies, clientId: string): P
 }
 
 /** Returns the claims of a token that we have signed for the API and that has not expired. */
-async function verified(
+async function verifyToken(
   deps: TokenVerification,
   token: string,
   api: ResourceServer,
@@ -69,7 +69,7 @@ async function verified(
  * Whether application and user of a token still have access: the application exists, and the user is neither
  * removed nor blocked, and still a member of the organization.
  */
-async function isStillGood(
+async function isStillAuthorized(
   { config, users, organizations }: IntrospectionDependencies,
   { sub = '', azp, client_id, org_id, gty }: JWTPayload,
   api: ResourceServer,

@@ -10,14 +10,14 @@ const { Check, Prompt } = interactionPolicy;
 
 interface LastStepDependencies {
   /** @see SecondFactor.description */
-  lacksDescription: string;
+  lacksFactorDescription: string;
   pushedRequests: Pick<PushedRequests, 'use'>;
   loginActions: Pick<LoginActions, 'atAuthorization'>;
 }
 
 /** Returns the prompts that come after all others, in their order. */
 export function lastSteps({
-  lacksDescription,
+  lacksFactorDescription,
   pushedRequests,
   loginActions,
 }: LastStepDependencies): interactionPolicy.Prompt[] {
@@ -25,25 +25,31 @@ export function lastSteps({
     await pushedRequests.use(ctx);
     return Check.NO_NEED_TO_PROMPT;
   });
-  return [...actionPrompts(loginActions, lacksDescription), new Prompt({ name: 'request_uri' }, use)];
+  return [...actionPrompts(loginActions, lacksFactorDescription), new Prompt({ name: 'request_uri' }, use)];
 }
 
 /**
  * The prompts for what actions ask for: a second factor, a redirect, or a login as another user. The actions run
  * once for a request, however many of these prompts ask for their outcome.
  */
-function actionPrompts(actions: Pick<LoginActions, 'atAuthorization'>, lacksDescription: string) {
+function actionPrompts(actions: Pick<LoginActions, 'atAuthorization'>, lacksFactorDescription: string) {
   const asks = (step: 'factor' | 'redirect' | 'primary') => async (ctx: KoaContextWithOIDC) =>
     (await actions.atAuthorization(ctx))?.step === step;
   const details = async (ctx: KoaContextWithOIDC) => ({
     actions: (await actions.atAuthorization(ctx))?.waiting,
   });
-  const factor = [LACKS_SECOND_FACTOR, lacksDescription, 'login_required', asks('factor'), details] as const;
+  const factor = [
+    LACKS_SECOND_FACTOR,
+    lacksFactorDescription,
+    'login_required',
+    asks('factor'),
+    details,
+  ] as const;
   // SDKs know this error for a silent request whose user would have to be redirected.
-  const elsewhere = ['redirect', 'External interaction required', 'interaction_required'] as const;
+  const redirect = ['redirect', 'External interaction required', 'interaction_required'] as const;
   return [
     new Prompt({ name: 'login' }, new Check(...factor)),
-    new Prompt({ name: 'redirect' }, new Check(...elsewhere, asks('redirect'), details)),
+    new Prompt({ name: 'redirect' }, new Check(...redirect, asks('redirect'), details)),
     new Prompt(
       { name: 'primary' },
       new Check('primary', LOGIN_REQUIRED, 'login_required', asks('primary'), details),

@@ -3,7 +3,7 @@ import type { Client, Configuration, KoaContextWithOIDC, RefreshToken, Session }
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
-import { type Bounds, boundsOf, leftWithin } from './bounds.ts';
+import { type Bounds, boundsOf, remainingSeconds } from './bounds.ts';
 import { limitedLifetime } from './exchange-context.ts';
 import { transferOf } from './transferred-session.ts';
 
@@ -13,8 +13,8 @@ const DAY = 24 * HOUR;
 const NEVER = 10 * 365 * DAY;
 
 /** Opaque access tokens from the token endpoint and from /authorize (docs/wire/token.md). */
-const OPAQUE = DAY;
-const OPAQUE_FRONT_CHANNEL = 2 * HOUR;
+const OPAQUE_SECONDS = DAY;
+const OPAQUE_FRONT_CHANNEL_SECONDS = 2 * HOUR;
 
 /** How long a login page may stay open, seconds. */
 export const INTERACTION_SECONDS = HOUR;
@@ -27,10 +27,10 @@ export const INTERACTION_SECONDS = HOUR;
 export function lifetimes(config: Config, clock: Clock): NonNullable<Configuration['ttl']> {
   return {
     AccessToken: (ctx, token) => {
-      const own = token.gty === 'implicit' ? OPAQUE_FRONT_CHANNEL : OPAQUE;
+      const own = token.gty === 'implicit' ? OPAQUE_FRONT_CHANNEL_SECONDS : OPAQUE_SECONDS;
       return limitedLifetime(ctx, clock, token.resourceServer?.accessTokenTTL ?? own);
     },
-    ClientCredentials: (_ctx, token) => token.resourceServer?.accessTokenTTL ?? OPAQUE,
+    ClientCredentials: (_ctx, token) => token.resourceServer?.accessTokenTTL ?? OPAQUE_SECONDS,
     AuthorizationCode: () => 60,
     IdToken: (ctx, _token, client) =>
       limitedLifetime(ctx, clock, applicationSettings(client).idTokenLifetime),
@@ -65,7 +65,7 @@ export function refreshTokenLifetime(
   const idle = expiresByIdleness(client)
     ? applicationSettings(client).refreshToken.idle_token_lifetime
     : NEVER;
-  return Math.max(1, leftWithin(bounds, left, idle, now));
+  return Math.max(1, remainingSeconds(bounds, left, idle, now));
 }
 
 /** Returns the bounds of the refresh token that a request rotates. */
@@ -90,21 +90,28 @@ export function sessionLifetime(config: Config, clock: Clock, session: Session):
   const now = epochSeconds(clock);
   return Math.max(
     1,
-    Math.floor(leftWithin(boundsOf(session), lifetimeLeft(config, now, session), idle, now)),
+    Math.floor(remainingSeconds(boundsOf(session), lifetimeLeft(config, now, session), idle, now)),
   );
 }
 
 /** Whether a session is older than the tenant's present settings, or the bounds set by actions, allow. */
-export function hasOutlived(config: Config, clock: Clock, session: { loginTs?: unknown }): boolean {
+export function isSessionExpired(config: Config, clock: Clock, session: { loginTs?: unknown }): boolean {
   const { loginTs } = session;
   if (typeof loginTs !== 'number') return false;
-  const begun = { loginTs, transfer: transferOf(session) };
+  const sessionStart = { loginTs, transfer: transferOf(session) };
   const now = epochSeconds(clock);
-  return leftWithin(boundsOf(session), lifetimeLeft(config, now, begun), Number.POSITIVE_INFINITY, now) <= 0;
+  return (
+    remainingSeconds(
+      boundsOf(session),
+      lifetimeLeft(config, now, sessionStart),
+      Number.POSITIVE_INFINITY,
+      now,
+    ) <= 0
+  );
 }
 
 /** A transferred session counts from the transfer, because its login may be long ago. */
 function lifetimeLeft(config: Config, now: number, session: { loginTs?: number | undefined }): number {
-  const begun = transferOf(session)?.at ?? session.loginTs ?? now;
-  return Math.min(begun, now) + config.settings().tenant.session_lifetime * HOUR - now;
+  const startedAt = transferOf(session)?.at ?? session.loginTs ?? now;
+  return Math.min(startedAt, now) + config.settings().tenant.session_lifetime * HOUR - now;
 }

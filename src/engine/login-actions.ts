@@ -6,13 +6,13 @@ import type { ActionOutcome } from '../actions/commands.ts';
 import { CONSOLE_CLIENT } from '../records/administrators.ts';
 import { methodsOfFirstFactor } from '../users/login.ts';
 import type { ActionClaims } from './action-claims.ts';
-import { keepRefreshToken } from './action-effects.ts';
+import { applyToRefreshToken } from './action-effects.ts';
 import { loginOfGrant } from './action-logins.ts';
 import { storeMetadata } from './action-metadata.ts';
-import { type ActionStep, type RunLogin, type StepDependencies, stepOf } from './action-steps.ts';
+import { type ActionStep, nextActionStep, type RunLogin, type StepDependencies } from './action-steps.ts';
 import type { ActionLogin } from './login-event.ts';
 import { aboutOf, claimsIn, runForLogin, TRIGGER } from './login-runs.ts';
-import { type PrimaryUser, primaryOf, stillPrimary } from './primary-user.ts';
+import { type PrimaryUser, verifyPrimaryUser, verifyStillPrimary } from './primary-user.ts';
 import { resumedActions } from './waiting-actions.ts';
 
 export interface LoginActions {
@@ -32,7 +32,7 @@ export interface LoginActions {
   atToken(
     ctx: KoaContextWithOIDC,
     login: Omit<ActionLogin, 'identities'>,
-  ): Promise<{ lacksFactor: boolean; primary?: PrimaryUser | undefined; keep(): Promise<void> }>;
+  ): Promise<{ lacksFactor: boolean; primary?: PrimaryUser | undefined; storeMetadata(): Promise<void> }>;
   /**
    * Runs the actions for a refresh, before its token is used up.
    * @throws errors.CustomOIDCProviderError as above.
@@ -45,40 +45,36 @@ export interface LoginActions {
 /** Makes the actions of one engine's logins. */
 export function loginActions(deps: StepDependencies): LoginActions {
   const { actions } = deps;
-  const set = new WeakMap<object, ActionClaims>();
+  const claims = new WeakMap<object, ActionClaims>();
   const steps = new WeakMap<object, Promise<ActionStep | undefined>>();
   const run: RunLogin = async (ctx, login, before) => {
     const outcome = await runForLogin(deps, ctx, login, before);
     const { redirect, factors, primaryUser } = outcome.login;
     const isOther = primaryUser !== undefined && primaryUser !== login.user.id;
-    const primary = isOther ? await primaryOf(deps, ctx, login, primaryUser) : undefined;
+    const primary = isOther ? await verifyPrimaryUser(deps, ctx, login, primaryUser) : undefined;
     const amr = primary === undefined ? login.amr : methodsOfFirstFactor(login.amr);
     const isDue = outcome.multifactor && !amr.includes('mfa');
     const lacksFactor = factors !== undefined || (isDue && !(await isRemembered(deps, ctx, login, outcome)));
     // The claims count only when all steps are done; until then actions continue, or run again.
     const isDone =
       !lacksFactor && redirect === undefined && (primary === undefined || login.session === undefined);
-    if (isDone) set.set(ctx.oidc, claimsIn(actions, aboutOf(ctx, login), outcome));
+    if (isDone) claims.set(ctx.oidc, claimsIn(actions, aboutOf(ctx, login), outcome));
     const userId = primary?.userId ?? login.user.id;
-    const keep = () => storeMetadata(deps, { trigger: TRIGGER, userId, about: aboutOf(ctx, login) }, outcome);
-    return { outcome, lacksFactor, primary, keep };
+    const store = () =>
+      storeMetadata(deps, { trigger: TRIGGER, userId, about: aboutOf(ctx, login) }, outcome);
+    return { outcome, lacksFactor, primary, storeMetadata: store };
   };
   return {
-    claimsOf: (ctx) => {
-      if (ctx === undefined) return undefined;
-      return (
-        set.get(ctx.oidc) ?? (ctx.oidc.entities.Grant as { actions?: ActionClaims } | undefined)?.actions
-      );
-    },
+    claimsOf: (ctx) => ctx && (claims.get(ctx.oidc) ?? storedClaims(ctx)),
     atAuthorization: async (ctx) => {
-      if (!isAsked(deps, ctx)) return withoutActions(deps, ctx);
+      if (!runsActions(deps, ctx)) return checkStoredPrimary(deps, ctx);
       const known = steps.get(ctx.oidc);
-      const step = known ?? stepOf(deps, ctx, run);
+      const step = known ?? nextActionStep(deps, ctx, run);
       steps.set(ctx.oidc, step);
       return step;
     },
     atToken: async (ctx, login) => {
-      if (!actions.isBound(TRIGGER)) return { lacksFactor: false, keep: async () => {} };
+      if (!actions.isBound(TRIGGER)) return { lacksFactor: false, storeMetadata: async () => {} };
       // Read before the actions run, because an action may link further identities.
       const identities = await deps.users.identitiesOf(login.user.id);
       return runWithoutPages(deps, ctx, { ...login, identities }, run);
@@ -86,35 +82,40 @@ export function loginActions(deps: StepDependencies): LoginActions {
     atRefresh: async (ctx) => {
       if (!actions.isBound(TRIGGER)) {
         // Claims that were set by actions which are no longer bound are dropped.
-        set.set(ctx.oidc, { idToken: {}, accessToken: {} });
+        claims.set(ctx.oidc, { idToken: {}, accessToken: {} });
         return;
       }
       const login = await loginOfGrant(deps, ctx);
       const { RefreshToken: token } = ctx.oidc.entities;
-      const ran = login && (await runWithoutPages(deps, ctx, login, run));
+      const result = login && (await runWithoutPages(deps, ctx, login, run));
       // A refresh token belongs to its user for good. An account that is linked now counts at the next login.
-      if (ran?.primary !== undefined)
+      if (result?.primary !== undefined)
         throw new errors.CustomOIDCProviderError('access_denied', NO_OTHER_USER);
-      if (ran?.lacksFactor === false && token !== undefined) {
-        await ran.keep();
-        return keepRefreshToken(deps, token, ran.outcome);
+      if (result?.lacksFactor === false && token !== undefined) {
+        await result.storeMetadata();
+        return applyToRefreshToken(deps, token, result.outcome);
       }
       throw new errors.CustomOIDCProviderError(deps.secondFactor.error, deps.secondFactor.description);
     },
   };
 }
 
+/** Returns the claims that are stored with the grant of a request. */
+function storedClaims({ oidc }: KoaContextWithOIDC): ActionClaims | undefined {
+  return (oidc.entities.Grant as { actions?: ActionClaims } | undefined)?.actions;
+}
+
 /** Checks the primary user that actions had set, for a request whose actions were all unbound while it waited. */
-async function withoutActions(deps: StepDependencies, ctx: KoaContextWithOIDC): Promise<undefined> {
+async function checkStoredPrimary(deps: StepDependencies, ctx: KoaContextWithOIDC): Promise<undefined> {
   const { primary } = resumedActions(ctx) ?? {};
-  if (primary !== undefined) await stillPrimary(deps, primary);
+  if (primary !== undefined) await verifyStillPrimary(deps, primary);
 }
 
 /**
  * Whether actions run for a login. Not for logins to the console: people who may edit actions must not decide who
  * administers, nor see those logins.
  */
-function isAsked({ actions }: StepDependencies, { oidc }: KoaContextWithOIDC): boolean {
+function runsActions({ actions }: StepDependencies, { oidc }: KoaContextWithOIDC): boolean {
   return actions.isBound(TRIGGER) && oidc.client?.clientId !== CONSOLE_CLIENT;
 }
 
@@ -140,8 +141,8 @@ async function runWithoutPages(
   login: ActionLogin,
   run: RunLogin,
 ): ReturnType<RunLogin> {
-  const ran = await run(ctx, login);
-  if (ran.outcome.login.redirect === undefined) return ran;
+  const result = await run(ctx, login);
+  if (result.outcome.login.redirect === undefined) return result;
   actions.refused(TRIGGER, 'redirect.sendUserTo: there is no browser', aboutOf(ctx, login));
   throw new errors.CustomOIDCProviderError('access_denied', NO_PAGES);
 }

@@ -13,7 +13,7 @@ import { apiOf, engineRequestOf, organizationEvent } from './action-event.ts';
 import { anonymousSessionPart } from './anonymous-transfer.ts';
 import { requestedAudience } from './audience.ts';
 import { actorOf } from './exchange-context.ts';
-import { methodsProved, type RecordedMethod } from './login-methods.ts';
+import { loginMethods, type RecordedMethod } from './login-methods.ts';
 import type { Organizations } from './organizations.ts';
 import { describeRefreshToken } from './refresh-directory.ts';
 import { familyKey } from './refresh-families.ts';
@@ -68,10 +68,10 @@ export async function loginEvent(
   const { user, clientId, connection, organization, identities } = login;
   const { params } = ctx.oidc;
   // Grants of releases that did not store the connection lack it.
-  const came = connection === '' ? primaryIdentity(identities)?.connection : connection;
-  const [client, from, roles, enrolledFactors, session, refreshToken] = await Promise.all([
+  const connectionName = connection === '' ? primaryIdentity(identities)?.connection : connection;
+  const [client, connectionRecord, roles, enrolledFactors, session, refreshToken] = await Promise.all([
     deps.config.client(clientId),
-    came === undefined ? undefined : deps.config.connection(came),
+    connectionName === undefined ? undefined : deps.config.connection(connectionName),
     rolesOf(deps, login),
     deps.secondFactor.enrolledFactors(user),
     sessionPart(deps, login),
@@ -80,7 +80,7 @@ export async function loginEvent(
   const event = {
     user: { ...userOf(user), enrolledFactors, identities: identities.map(identityOf) },
     client: clientOf(client, clientId),
-    ...(from && { connection: connectionOf(from) }),
+    ...(connectionRecord && { connection: connectionOf(connectionRecord) }),
     ...(await organizationEvent(deps.config, organization)),
     ...apiOf(login.audience ?? requestedAudience(params)),
     request: engineRequestOf(ctx),
@@ -92,7 +92,10 @@ export async function loginEvent(
     ...anonymousSessionPart(params),
     ...transferPart(login.session),
     authentication: {
-      methods: [...methodsProved(login, from && firstMethodOf(from.strategy)), ...(login.methods ?? [])],
+      methods: [
+        ...loginMethods(login, connectionRecord && firstMethodOf(connectionRecord.strategy)),
+        ...(login.methods ?? []),
+      ],
     },
     authorization: { roles: roles.map(({ name }) => name) },
     stats: { logins_count: (user.logins_count ?? 0) + (login.isUncounted === true ? 1 : 0) },

@@ -9,7 +9,7 @@ export interface LoginExecutions {
 }
 
 /** Stored with a waiting request, so that actions that continue later have the same id. */
-interface Kept {
+interface StoredExecution {
   execution?: string;
 }
 
@@ -19,7 +19,7 @@ export function loginExecutions(actions: Pick<Actions, 'isBound' | 'newExecution
   return {
     of: ({ oidc }) => {
       if (!actions.isBound('post-login')) return undefined;
-      const result = oidc.result as Kept | undefined;
+      const result = oidc.result as StoredExecution | undefined;
       const id = ids.get(oidc) ?? result?.execution ?? actions.newExecution();
       ids.set(oidc, id);
       if (result !== undefined) result.execution = id;

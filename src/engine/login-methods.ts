@@ -10,7 +10,7 @@ export interface RecordedMethod {
 }
 
 /** A method of a login, with the type of a second factor where the login tells it. */
-interface ProvedMethod extends RecordedMethod {
+interface LoginMethod extends RecordedMethod {
   type?: string;
 }
 
@@ -24,16 +24,16 @@ const isPasskey = (amr: readonly string[]) => amr.includes('pop') && amr.include
  * Returns the methods of a login.
  * @param proof the first method of the login's connection; undefined when the connection is deleted.
  */
-export function methodsProved(
+export function loginMethods(
   { amr, authTime = 0 }: { amr: readonly string[]; authTime: number | undefined },
   proof: string | undefined,
-): ProvedMethod[] {
+): LoginMethod[] {
   const timestamp = new Date(authTime * 1000).toISOString();
   if (isPasskey(amr)) return ['passkey', 'mfa'].map((name) => ({ name, timestamp }));
   const first = proof ?? (amr.includes('pwd') ? 'pwd' : 'federated');
-  const methods: ProvedMethod[] = [{ name: first, timestamp }];
+  const methods: LoginMethod[] = [{ name: first, timestamp }];
   if (!amr.includes('mfa')) return methods;
-  const left = amr.filter((word) => !amrOfFirst(first).includes(word));
-  const type = left.map(secondTypeOf).find((one) => one !== undefined);
+  const secondMethods = amr.filter((word) => !amrOfFirst(first).includes(word));
+  const type = secondMethods.map(secondTypeOf).find((one) => one !== undefined);
   return [...methods, { name: 'mfa', timestamp, ...(type !== undefined && { type }) }];
 }

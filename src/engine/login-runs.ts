@@ -7,11 +7,11 @@ import type { ActionRun } from '../actions/progress.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';
 import { type ActionClaims, allowedClaims } from './action-claims.ts';
-import { type EffectDependencies, revokeAsked } from './action-effects.ts';
+import { applyRevocations, type EffectDependencies } from './action-effects.ts';
 import { storeMetadata } from './action-metadata.ts';
 import { type ActionLogin, type LoginEventDependencies, loginEvent } from './login-event.ts';
 import type { LoginExecutions } from './login-executions.ts';
-import { inEngineTerms } from './machine-actions.ts';
+import { rethrowActionError } from './machine-actions.ts';
 import type { WaitingActions } from './waiting-actions.ts';
 
 export interface LoginRunDependencies extends LoginEventDependencies, EffectDependencies {
@@ -61,17 +61,17 @@ export async function runForLogin(
   const request = returned && { ...(event.request as object), ...returned };
   const options = {
     canRedirect: login.sessionId !== undefined && !ctx.oidc.prompts.has('none'),
-    isGiven: (factors: FactorsAsked) => isGiven(deps, ctx, login, factors),
+    isGiven: (factors: FactorsAsked) => isFactorGiven(deps, ctx, login, factors),
     progress: progress && { ...progress, ...(request && { request }) },
     execution: deps.executions.of(ctx),
     userRoles,
   };
-  const outcome = await deps.actions.run(TRIGGER, event, about, options).catch(inEngineTerms);
+  const outcome = await deps.actions.run(TRIGGER, event, about, options).catch(rethrowActionError);
   const { denied } = outcome;
   if (denied === undefined) return outcome;
   // Metadata that the action has set for the user is kept although the login is refused.
   await storeMetadata(deps, { trigger: TRIGGER, userId: login.user.id, about }, outcome);
-  await revokeAsked(deps, ctx, outcome, about);
+  await applyRevocations(deps, ctx, outcome, about);
   deps.events.record({
     type: 'f',
     ...about,
@@ -87,7 +87,7 @@ export async function runForLogin(
  * request. At the token endpoint it has to be given with the login, whose methods do not always tell which factor
  * it was. A factor that is to be enrolled counts when the user has it.
  */
-async function isGiven(
+async function isFactorGiven(
   { secondFactor }: Pick<LoginRunDependencies, 'secondFactor'>,
   { oidc }: KoaContextWithOIDC,
   { user, amr, sessionId }: ActionLogin,

@@ -76,18 +76,18 @@ export interface LogoutChannels {
 export function createLogoutChannels(channels: readonly LogoutChannel[], log: Logger): LogoutChannels {
   return {
     prepare: async (session) => {
-      const announced: PreparedNotification[] = [];
+      const prepared: PreparedNotification[] = [];
       for (const { name, prepare } of channels) {
         try {
-          if (prepare !== undefined) announced.push(await prepare(session));
+          if (prepare !== undefined) prepared.push(await prepare(session));
         } catch (error) {
           log.error({ err: error, channel: name }, 'the participants could not be told of a logout');
         }
       }
       return {
-        writes: announced.flatMap(({ writes }) => writes),
+        writes: prepared.flatMap(({ writes }) => writes),
         start: () => {
-          for (const one of announced) one.start();
+          for (const one of prepared) one.start();
         },
       };
     },
@@ -95,8 +95,11 @@ export function createLogoutChannels(channels: readonly LogoutChannel[], log: Lo
       let returnTo = browser?.returnTo;
       for (const channel of channels) {
         try {
-          const through = await channel.notify?.(session, returnTo === undefined ? undefined : { returnTo });
-          if (browser !== undefined) returnTo = through ?? returnTo;
+          const channelUrl = await channel.notify?.(
+            session,
+            returnTo === undefined ? undefined : { returnTo },
+          );
+          if (browser !== undefined) returnTo = channelUrl ?? returnTo;
         } catch (error) {
           log.error({ err: error, channel: channel.name }, 'the participants could not be told of a logout');
         }

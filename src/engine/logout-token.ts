@@ -6,7 +6,7 @@ import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { signJwt } from '../signing/jwt.ts';
 import type { Signing } from '../signing/signing.ts';
-import { encryptedFor } from './encryption.ts';
+import { encryptFor } from './encryption.ts';
 import type { SessionMetadata } from './session-metadata.ts';
 
 /** Seconds; at most two minutes are advised (OpenID Connect Back-Channel Logout 1.0 §2.4). */
@@ -15,7 +15,7 @@ const LIFETIME = 120;
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 
 /** The session that has ended. */
-interface Ended {
+interface LogoutTokenSession {
   sid: string;
   userId: string;
   /** The session's metadata, for applications that ask for it. */
@@ -23,10 +23,10 @@ interface Ended {
 }
 
 /** Signs a logout token for an application. */
-export type SignLogoutToken = (client: Client, session: Ended) => Promise<string>;
+export type SignLogoutToken = (client: Client, session: LogoutTokenSession) => Promise<string>;
 
 /** Whether an application's logout tokens contain the session's metadata. */
-export function takesSessionMetadata({ oidc_logout }: Client): boolean {
+export function includesSessionMetadata({ oidc_logout }: Client): boolean {
   return oidc_logout?.backchannel_logout_session_metadata?.include === true;
 }
 
@@ -54,16 +54,16 @@ export function logoutTokens(deps: {
       iat: now,
       exp: now + LIFETIME,
       jti: random(16).toString('base64url'),
-      ...(takesSessionMetadata(client) && metadata && { session_metadata: metadata }),
+      ...(includesSessionMetadata(client) && metadata && { session_metadata: metadata }),
     };
     const alg = idTokenAlg(client);
     if (alg !== 'HS256') {
       const jwt = await signJwt(signing, { alg, typ }, claims);
-      return encryptedFor(client, { jwt, issuer });
+      return encryptFor(client, { jwt, issuer });
     }
     if (client.client_secret === undefined) throw new Error(`${client.client_id} has no secret for HS256`);
     const secret = new TextEncoder().encode(client.client_secret);
     const jwt = await new SignJWT(claims).setProtectedHeader({ alg, typ }).sign(secret);
-    return encryptedFor(client, { jwt, issuer });
+    return encryptFor(client, { jwt, issuer });
   };
 }

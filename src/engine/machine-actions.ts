@@ -23,7 +23,7 @@ interface MachineToken {
    * Whether the token is for one of our own APIs. A failing action must not prevent those tokens: the Management
    * API is needed to mend it.
    */
-  isOurs: boolean;
+  isSystemApi: boolean;
   /** The id of the organization that the token is for. */
   organization: string | undefined;
 }
@@ -42,9 +42,10 @@ interface MachineOutcome {
 export async function machineClaims(
   { actions, config }: MachineActionsDependencies,
   ctx: KoaContextWithOIDC | undefined,
-  { clientId, audience, scope, allowed, organization, isOurs }: MachineToken,
+  { clientId, audience, scope, allowed, organization, isSystemApi }: MachineToken,
 ): Promise<MachineOutcome> {
-  if (ctx === undefined || isOurs || !actions.isBound('credentials-exchange')) return { claims: {}, scope };
+  if (ctx === undefined || isSystemApi || !actions.isBound('credentials-exchange'))
+    return { claims: {}, scope };
   const about = { client_id: clientId, ip: ctx.ip };
   const requested_scopes = scopeValues(scope);
   const outcome = await actions
@@ -60,20 +61,20 @@ export async function machineClaims(
       },
       about,
     )
-    .catch(inEngineTerms);
+    .catch(rethrowActionError);
   const { denied, accessToken, targetScopes } = outcome;
   if (denied !== undefined)
     throw new errors.CustomOIDCProviderError(denied.code ?? 'access_denied', denied.reason);
-  const told = { trigger: 'credentials-exchange', to: 'access_token', about } as const;
+  const target = { trigger: 'credentials-exchange', to: 'access_token', about } as const;
   return {
-    claims: allowedClaims(actions, told, accessToken),
+    claims: allowedClaims(actions, target, accessToken),
     // An action can remove scopes, but add none that the client grant lacks.
     scope: targetScopes?.filter((one) => allowed.includes(one)).join(' ') ?? scope,
   };
 }
 
 /** Rethrows the error of a failed action as the engine's. @throws errors.CustomOIDCProviderError */
-export function inEngineTerms(thrown: unknown): never {
+export function rethrowActionError(thrown: unknown): never {
   const { error, error_description: description } = thrown as { error?: string; error_description?: string };
   if (error === undefined) throw thrown;
   throw new errors.CustomOIDCProviderError(error, description ?? '');

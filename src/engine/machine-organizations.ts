@@ -3,12 +3,12 @@ import type { IncomingMessage } from 'node:http';
 import { errors } from 'oidc-provider';
 import type { ClientGrant, Organization } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
-import { namedOrganization, ORGANIZATION_REQUIRED } from './organization-parameter.ts';
+import { findOrganization, ORGANIZATION_REQUIRED } from './organization-parameter.ts';
 
 /** The organizations of client_credentials requests. */
 export interface MachineOrganizations {
   /** Remembers the `organization` that a request sent, because the engine would drop it. */
-  ask(req: IncomingMessage, idOrName: string): void;
+  remember(req: IncomingMessage, idOrName: string): void;
   /**
    * Checks whether a client grant may be used for the organization of a request.
    * @throws errors.InvalidRequest when there is no such organization, or one is required; errors.AccessDenied when
@@ -21,20 +21,20 @@ export interface MachineOrganizations {
 
 /** Makes the checks for one engine. */
 export function machineOrganizations(config: Config): MachineOrganizations {
-  const asked = new WeakMap<IncomingMessage, string>();
+  const requested = new WeakMap<IncomingMessage, string>();
   const checked = new WeakMap<IncomingMessage, string>();
   return {
-    ask: (req, idOrName) => void asked.set(req, idOrName),
+    remember: (req, idOrName) => void requested.set(req, idOrName),
     check: async (req, grant) => {
       const usage = grant.organization_usage ?? 'deny';
       // A grant that allows no organizations is for none, whatever the application's default organization is.
       const client = usage === 'deny' ? undefined : await config.client(grant.client_id);
-      const idOrName = asked.get(req) ?? client?.default_organization?.organization_id;
+      const idOrName = requested.get(req) ?? client?.default_organization?.organization_id;
       if (idOrName === undefined) {
         if (usage === 'require') throw new errors.InvalidRequest(ORGANIZATION_REQUIRED);
         return;
       }
-      const found = await namedOrganization(config, idOrName);
+      const found = await findOrganization(config, idOrName);
       if (usage === 'deny' || !mayUse(found, grant)) {
         throw new errors.AccessDenied(
           `Client is not authorized to access "${grant.audience}" for the ${found.id} organization`,

@@ -13,7 +13,7 @@ export type ErrorPage = (ctx: Context, error: AuthError) => Promise<void>;
  * Milliseconds until the popup closes itself. Openers close it when they receive the message, and poll whether the
  * user has closed it. If it closed itself at once, the poll could see that before the message arrives.
  */
-const CLOSED_AFTER = 2_000;
+const CLOSE_DELAY_MS = 2_000;
 
 /** The response mode of `owp=true`, with which SDKs send no response_mode. */
 export const POPUP_MODE = 'popup';
@@ -59,7 +59,7 @@ export function registerMessageModes(provider: Provider, errorPage: ErrorPage): 
 
 function answer(ctx: Context, mode: MessageMode, origin: string, response: object): void {
   const message = jsonForScript(mode.message(response));
-  const script = `(function(){var target=${mode.target};if(target)target.postMessage(${message},${jsonForScript(origin)});if(window.opener)setTimeout(function(){window.close()},${CLOSED_AFTER});})();`;
+  const script = `(function(){var target=${mode.target};if(target)target.postMessage(${message},${jsonForScript(origin)});if(window.opener)setTimeout(function(){window.close()},${CLOSE_DELAY_MS});})();`;
   ctx.status = 200;
   ctx.type = 'html';
   if (mode.framed) ctx.remove('X-Frame-Options');

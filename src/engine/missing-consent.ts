@@ -2,9 +2,9 @@
 import type Provider from 'oidc-provider';
 import { requestedAudience, toAudience } from './audience.ts';
 import { type AuthorizationDetail, detailsIn } from './authorization-details.ts';
-import { OIDC_SCOPES, requestedClaims, scopesOfClaims } from './claims.ts';
+import { isOidcScope, requestedClaims, scopesOfClaims } from './claims.ts';
 
-type Asking = Pick<InstanceType<Provider['Interaction']>, 'prompt' | 'params'>;
+type ConsentInteraction = Pick<InstanceType<Provider['Interaction']>, 'prompt' | 'params'>;
 
 export interface MissingConsent {
   oidcScopes: string[];
@@ -17,13 +17,8 @@ export interface MissingConsent {
 /** The reason of a consent prompt for an API that requires consent each time. @see asksEachTime */
 export const CONSENT_POLICY = 'consent_policy';
 
-/** Whether a scope is OpenID Connect's, not an API's. */
-export function isOidc(scope: string): boolean {
-  return (OIDC_SCOPES as readonly string[]).includes(scope);
-}
-
 /** Returns what the user is asked to allow. */
-export function missingConsent(interaction: Asking): MissingConsent {
+export function missingConsent(interaction: ConsentInteraction): MissingConsent {
   const { missingOIDCScope = [], missingOIDCClaims = [] } = interaction.prompt.details as {
     missingOIDCScope?: string[];
     missingOIDCClaims?: string[];
@@ -38,17 +33,19 @@ export function missingConsent(interaction: Asking): MissingConsent {
   const isForDetails = all.length > 0 && !prompt.reasons.includes('consent_prompt');
   // With a consent policy everything is asked for again. If only the missing scopes were shown, the user would
   // allow the others unseen.
-  const isAsked = prompt.reasons.includes(CONSENT_POLICY);
-  if (isAsked || (!isMissing && !isForDetails)) return { ...requestedConsent(interaction), details };
+  const hasConsentPolicy = prompt.reasons.includes(CONSENT_POLICY);
+  if (hasConsentPolicy || (!isMissing && !isForDetails)) return { ...requestedConsent(interaction), details };
   return { oidcScopes, apis: byAudience(resources), details };
 }
 
-function requestedConsent({ params }: Asking): Omit<MissingConsent, 'details'> {
+function requestedConsent({ params }: ConsentInteraction): Omit<MissingConsent, 'details'> {
   const scopes = typeof params.scope === 'string' ? params.scope.split(' ') : [];
   const audience = requestedAudience(params);
   return {
-    oidcScopes: [...new Set([...scopes.filter(isOidc), ...scopesOfClaims(requestedClaims(params.claims))])],
-    apis: audience === undefined ? {} : { [audience]: scopes.filter((scope) => !isOidc(scope)) },
+    oidcScopes: [
+      ...new Set([...scopes.filter(isOidcScope), ...scopesOfClaims(requestedClaims(params.claims))]),
+    ],
+    apis: audience === undefined ? {} : { [audience]: scopes.filter((scope) => !isOidcScope(scope)) },
   };
 }
 
@@ -56,13 +53,13 @@ function byAudience(resources: Readonly<Record<string, string[]>>): Record<strin
   return Object.fromEntries(
     Object.entries(resources).map(([resource, scopes]) => [
       toAudience(resource),
-      scopes.filter((scope) => !isOidc(scope)),
+      scopes.filter((scope) => !isOidcScope(scope)),
     ]),
   );
 }
 
 /** Returns the API scopes without consent, by resource indicator. */
-export function resourceScopes(interaction: Asking): Record<string, string[]> {
+export function resourceScopes(interaction: ConsentInteraction): Record<string, string[]> {
   const { missingResourceScopes } = interaction.prompt.details as {
     missingResourceScopes?: Record<string, string[]>;
   };

@@ -15,7 +15,7 @@ export function mutualTls({
 }: {
   certificates: Pick<ClientCertificates, 'of'>;
 }): NonNullable<NonNullable<Configuration['features']>['mTLS']> {
-  const shown = (ctx: KoaContextWithOIDC) => {
+  const presented = (ctx: KoaContextWithOIDC) => {
     const found = certificates.of(ctx.req);
     if (found !== undefined && 'fault' in found) throw certificateRefusal(found.fault);
     return found;
@@ -25,10 +25,11 @@ export function mutualTls({
     certificateBoundAccessTokens: true,
     selfSignedTlsClientAuth: true,
     tlsClientAuth: true,
-    getCertificate: (ctx) => shown(ctx)?.certificate,
-    certificateAuthorized: (ctx) => rulesOf(ctx)?.is === 'registered' || shown(ctx)?.isCaVerified === true,
+    getCertificate: (ctx) => presented(ctx)?.certificate,
+    certificateAuthorized: (ctx) =>
+      rulesOf(ctx)?.is === 'registered' || presented(ctx)?.isCaVerified === true,
     certificateSubjectMatches: (ctx) => {
-      const certificate = shown(ctx)?.certificate;
+      const certificate = presented(ctx)?.certificate;
       const rules = rulesOf(ctx);
       return certificate !== undefined && rules !== undefined && isAllowed(rules, certificate);
     },

@@ -2,7 +2,7 @@
 import type { Client } from 'oidc-provider';
 
 interface ClientKeys {
-  selectForVerify(wanted: { alg: string; kid?: string | undefined }): { kid?: string }[];
+  selectForVerify(criteria: { alg: string; kid?: string | undefined }): { kid?: string }[];
 }
 
 /**
@@ -15,9 +15,9 @@ export function matchKeysWithoutId(client: Client): void {
   // The engine may hand out the same client object again; wrapping it each time would make every look-up slower.
   if (Object.hasOwn(keys, 'selectForVerify')) return;
   const select = keys.selectForVerify.bind(keys);
-  keys.selectForVerify = ({ kid, ...wanted }) => {
-    const found = select({ ...wanted, kid });
+  keys.selectForVerify = ({ kid, ...criteria }) => {
+    const found = select({ ...criteria, kid });
     if (found.length > 0 || kid === undefined) return found;
-    return select(wanted).filter((key) => key.kid === undefined);
+    return select(criteria).filter((key) => key.kid === undefined);
   };
 }

@@ -2,11 +2,13 @@
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Organization } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
-import { applicationSettings } from './applications.ts';
+import { type ApplicationSettings, applicationSettings } from './applications.ts';
 
 /** The hosted service's text. */
 export const ORGANIZATION_REQUIRED = 'parameter organization is required for this client';
 const NOT_ALLOWED = 'parameter organization is not allowed for this client';
+const NOT_FOUND = 'the organization was not found';
+
 /** Whether requests may contain the name of an organization, and tokens do. */
 export function allowsOrganizationNames(config: Config): boolean {
   return config.settings().tenant.allow_organization_name_in_authentication_api === true;
@@ -35,25 +37,46 @@ export async function checkOrganization(
 }
 
 async function usableOrganization(config: Config, idOrName: string, client: object): Promise<string> {
-  if (applicationSettings(client).organizationUsage === 'deny') throw new errors.InvalidRequest(NOT_ALLOWED);
-  return (await namedOrganization(config, idOrName)).id;
+  const { organizationUsage: usage } = applicationSettings(client);
+  const organization = await requestedOrganization(config, usage, idOrName);
+  if ('fault' in organization) throw new errors.InvalidRequest(organization.fault);
+  return organization.id;
+}
+
+/**
+ * Returns the organization that a request names, if its application may log in for one.
+ * @param usage the application's `organization_usage`.
+ * @param idOrName the id, or the name where the tenant allows that.
+ * @returns its id, or the description of `invalid_request`.
+ */
+export async function requestedOrganization(
+  config: Config,
+  usage: ApplicationSettings['organizationUsage'],
+  idOrName: string,
+): Promise<{ id: string } | { fault: string }> {
+  if (usage === 'deny') return { fault: NOT_ALLOWED };
+  const found = await organizationOf(config, idOrName);
+  return found === undefined ? { fault: NOT_FOUND } : { id: found.id };
 }
 
 /**
  * Returns the organization that a request names by its id, or by its name where the tenant allows that.
  * @throws errors.InvalidRequest when there is none.
  */
-export async function namedOrganization(config: Config, idOrName: string): Promise<Organization> {
-  const found = await config.organization(idOrName);
-  const isNamed = found !== undefined && found.id !== idOrName;
-  if (found === undefined || (isNamed && !allowsOrganizationNames(config)))
-    throw new errors.InvalidRequest('the organization was not found');
+export async function findOrganization(config: Config, idOrName: string): Promise<Organization> {
+  const found = await organizationOf(config, idOrName);
+  if (found === undefined) throw new errors.InvalidRequest(NOT_FOUND);
   return found;
+}
+
+async function organizationOf(config: Config, idOrName: string): Promise<Organization | undefined> {
+  const found = await config.organization(idOrName);
+  return found?.id === idOrName || allowsOrganizationNames(config) ? found : undefined;
 }
 
 /**
  * Returns the organization of a request to the token endpoint, where no page can ask for one.
- * @param sent the request's `organization`.
+ * @param idOrName the request's `organization`.
  * @param earlier the login that this request completes: its organization cannot be changed.
  * @returns the id; undefined when none is asked for.
  * @throws errors.InvalidRequest when there is none of that name, or the application denies or requires one.
@@ -61,14 +84,13 @@ export async function namedOrganization(config: Config, idOrName: string): Promi
 export async function organizationAtToken(
   config: Config,
   client: object,
-  sent: string | undefined,
+  idOrName: string | undefined,
   earlier?: { organization?: string | undefined },
 ): Promise<string | undefined> {
-  const asked =
-    sent === undefined || sent === '' ? undefined : await usableOrganization(config, sent, client);
-  if (earlier !== undefined && asked !== undefined && asked !== earlier.organization)
+  const requested = idOrName ? await usableOrganization(config, idOrName, client) : undefined;
+  if (earlier !== undefined && requested !== undefined && requested !== earlier.organization)
     throw new errors.InvalidRequest('parameter organization is not that of the login');
-  const id = earlier?.organization ?? asked;
+  const id = earlier?.organization ?? requested;
   if (id === undefined && applicationSettings(client).organizationUsage === 'require')
     throw new errors.InvalidRequest(ORGANIZATION_REQUIRED);
   return id;

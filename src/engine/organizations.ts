@@ -20,7 +20,7 @@ import { allowsOrganizationNames, checkOrganization } from './organization-param
 const NO_INVITATION = 'invitation not found or already used';
 
 /** The organization and invitation that a request asks for. */
-interface WantedOrganization {
+interface OrganizationRequest {
   clientId: string;
   /** The id: names were resolved when the request was received. */
   organization?: string | undefined;
@@ -29,20 +29,22 @@ interface WantedOrganization {
 }
 
 type Invitation = Frozen<InvitationRecord>;
-type Proved = Pick<Login, 'userId' | 'connection'>;
+type LoginIdentity = Pick<Login, 'userId' | 'connection'>;
 
 /** The decision on a login for an organization: a refusal, or how the user becomes a member. */
-type Judged = { refusal: AuthError } | { refusal?: undefined; joins?: 'by-connection' | Invitation };
+type MembershipDecision =
+  | { refusal: AuthError }
+  | { refusal?: undefined; joins?: 'by-connection' | Invitation };
 
 export interface Organizations {
   /** Why a login does not answer a request; undefined when it does, or no organization is asked for. */
-  membershipError(login: Proved, wanted: WantedOrganization): Promise<AuthError | undefined>;
+  membershipError(login: LoginIdentity, request: OrganizationRequest): Promise<AuthError | undefined>;
   /**
    * Makes the user of a login a member, where an invitation or the connection allows it. An invitation is used up,
    * and of simultaneous logins only one gets it.
    * @returns as {@link membershipError}.
    */
-  ensureMembership(login: Proved, wanted: WantedOrganization): Promise<AuthError | undefined>;
+  ensureMembership(login: LoginIdentity, request: OrganizationRequest): Promise<AuthError | undefined>;
   /**
    * Whether a user is a member of an existing organization.
    * @param connection has to be enabled for the organization, if given.
@@ -79,22 +81,22 @@ export function createOrganizations(deps: OrganizationsDependencies): Organizati
   const { config, store } = deps;
   const memberships = store.collection('memberships');
   const isMember: Organizations['isMember'] = async (id, userId, connection) => {
-    const organization = await byId(config, id);
+    const organization = await organizationById(config, id);
     if (organization === undefined) return false;
-    if (connection !== undefined && (await enabledBy(config, organization, connection)) === undefined)
+    if (connection !== undefined && (await enabledConnection(config, organization, connection)) === undefined)
       return false;
     return (await memberships.get(membershipId(id, userId))) !== undefined;
   };
   return {
-    membershipError: async (login, wanted) => (await judge(deps, login, wanted)).refusal,
-    ensureMembership: (login, wanted) => enter(deps, login, wanted),
+    membershipError: async (login, request) => (await decideMembership(deps, login, request)).refusal,
+    ensureMembership: (login, request) => ensureMembership(deps, login, request),
     isMember,
     rolesOf: async (organization, userId) =>
       organization === undefined
         ? []
         : ((await memberships.get(membershipId(organization, userId)))?.roles ?? []),
     claims: async (id) => {
-      const organization = id === undefined ? undefined : await byId(config, id);
+      const organization = id === undefined ? undefined : await organizationById(config, id);
       if (organization === undefined) return {};
       return {
         org_id: organization.id,
@@ -102,10 +104,10 @@ export function createOrganizations(deps: OrganizationsDependencies): Organizati
       };
     },
     choices: async (userId, connection) => {
-      const own = await memberships.findBy('user', userId);
+      const memberRecords = await memberships.findBy('user', userId);
       const found = await Promise.all(
-        own.map(async ({ organization_id: id }) =>
-          (await isMember(id, userId, connection)) ? [(await byId(config, id)) ?? []].flat() : [],
+        memberRecords.map(async ({ organization_id: id }) =>
+          (await isMember(id, userId, connection)) ? [(await organizationById(config, id)) ?? []].flat() : [],
         ),
       );
       return found.flat().sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -113,34 +115,35 @@ export function createOrganizations(deps: OrganizationsDependencies): Organizati
     checkOrganization: (ctx, idOrName, client) => checkOrganization(config, ctx, idOrName, client),
     checkInvitation: async ({ oidc: { params } }, ticket, { clientId }) => {
       if (ticket === undefined || params === undefined) return;
-      const wanted = { clientId, organization: text(params.organization), invitation: ticket };
-      if ((await invitationOf(store, wanted)) === undefined) throw new errors.InvalidRequest(NO_INVITATION);
+      const request = { clientId, organization: text(params.organization), invitation: ticket };
+      if ((await invitationOf(store, request)) === undefined) throw new errors.InvalidRequest(NO_INVITATION);
     },
   };
 }
 
 const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
 
-async function byId(config: Config, id: string): Promise<Organization | undefined> {
+async function organizationById(config: Config, id: string): Promise<Organization | undefined> {
   const found = await config.organization(id);
   return found?.id === id ? found : undefined;
 }
 
 /** Returns the entry by which an organization enables a connection; undefined when it does not. */
-async function enabledBy(config: Config, organization: Organization, name: string) {
+async function enabledConnection(config: Config, organization: Organization, name: string) {
   const connection = await config.connection(name);
   return enabledConnectionsOf(organization).find(({ connection_id }) => connection_id === connection?.id);
 }
 
 /** Returns the invitation of a ticket, if it is for this organization and this application. */
-async function invitationOf(store: Store, wanted: WantedOrganization): Promise<Invitation | undefined> {
-  if (wanted.invitation === undefined) return undefined;
-  const [found] = await store.collection('invitations').findBy('ticket', hashSecret(wanted.invitation));
-  const fits = found?.organization_id === wanted.organization && found?.client_id === wanted.clientId;
-  return fits ? found : undefined;
+async function invitationOf(store: Store, request: OrganizationRequest): Promise<Invitation | undefined> {
+  if (request.invitation === undefined) return undefined;
+  const [found] = await store.collection('invitations').findBy('ticket', hashSecret(request.invitation));
+  const isForRequest =
+    found?.organization_id === request.organization && found?.client_id === request.clientId;
+  return isForRequest ? found : undefined;
 }
 
-function denied(description: string): { refusal: AuthError } {
+function denial(description: string): { refusal: AuthError } {
   return { refusal: new AuthError(403, 'access_denied', description) };
 }
 
@@ -149,61 +152,61 @@ export function notMemberDescription(organization: string): string {
   return `user is not part of the ${organization} organization`;
 }
 
-async function judge(
+async function decideMembership(
   deps: OrganizationsDependencies,
-  login: Proved,
-  wanted: WantedOrganization,
-): Promise<Judged> {
+  login: LoginIdentity,
+  request: OrganizationRequest,
+): Promise<MembershipDecision> {
   const { config, store } = deps;
-  const { organization: id, invitation } = wanted;
+  const { organization: id, invitation } = request;
   if (id === undefined) return {};
-  const organization = await byId(config, id);
+  const organization = await organizationById(config, id);
   const enabled =
-    organization === undefined ? undefined : await enabledBy(config, organization, login.connection);
-  if (enabled === undefined) return denied(notMemberDescription(id));
-  if (invitation !== undefined) return judgeInvitation(deps, login, wanted, enabled.connection_id);
+    organization === undefined ? undefined : await enabledConnection(config, organization, login.connection);
+  if (enabled === undefined) return denial(notMemberDescription(id));
+  if (invitation !== undefined) return decideInvitation(deps, login, request, enabled.connection_id);
   if ((await store.collection('memberships').get(membershipId(id, login.userId))) !== undefined) return {};
   return enabled.assign_membership_on_login === true
     ? { joins: 'by-connection' }
-    : denied(notMemberDescription(id));
+    : denial(notMemberDescription(id));
 }
 
-async function judgeInvitation(
+async function decideInvitation(
   { store, users }: OrganizationsDependencies,
-  { userId }: Proved,
-  wanted: WantedOrganization,
+  { userId }: LoginIdentity,
+  request: OrganizationRequest,
   connectionId: string,
-): Promise<Judged> {
-  const [invitation, user] = await Promise.all([invitationOf(store, wanted), users.get(userId)]);
-  if (invitation === undefined) return denied(NO_INVITATION);
-  if (user?.email !== invitation.invitee.email) return denied('the invitation is for another email address');
+): Promise<MembershipDecision> {
+  const [invitation, user] = await Promise.all([invitationOf(store, request), users.get(userId)]);
+  if (invitation === undefined) return denial(NO_INVITATION);
+  if (user?.email !== invitation.invitee.email) return denial('the invitation is for another email address');
   if ((invitation.connection_id ?? connectionId) !== connectionId)
-    return denied('the invitation is for another connection');
+    return denial('the invitation is for another connection');
   return { joins: invitation };
 }
 
-async function enter(
+async function ensureMembership(
   deps: OrganizationsDependencies,
-  login: Proved,
-  wanted: WantedOrganization,
+  login: LoginIdentity,
+  request: OrganizationRequest,
 ): Promise<AuthError | undefined> {
-  const { refusal, joins } = { joins: undefined, ...(await judge(deps, login, wanted)) };
-  const { organization } = wanted;
+  const { refusal, joins } = { joins: undefined, ...(await decideMembership(deps, login, request)) };
+  const { organization } = request;
   if (refusal !== undefined || joins === undefined || organization === undefined) return refusal;
   if (joins === 'by-connection') {
-    await join(deps.store, organization, login.userId, []);
+    await addMember(deps.store, organization, login.userId, []);
     return undefined;
   }
   // Taken atomically: another login with the same link finds no invitation.
-  const taken = await deps.store.collection('invitations').take(joins.id);
-  if (taken === undefined) return denied(NO_INVITATION).refusal;
-  await join(deps.store, organization, login.userId, taken.roles);
-  await adopt(deps, login.userId, taken);
+  const consumed = await deps.store.collection('invitations').take(joins.id);
+  if (consumed === undefined) return denial(NO_INVITATION).refusal;
+  await addMember(deps.store, organization, login.userId, consumed.roles);
+  await copyInvitationMetadata(deps, login.userId, consumed);
   return undefined;
 }
 
 /** Makes a user a member. An existing member keeps their roles. */
-async function join(
+async function addMember(
   store: Store,
   organization_id: string,
   user_id: string,
@@ -216,7 +219,11 @@ async function join(
 }
 
 /** Copies the metadata of an invitation to its user. Values that the user has already stay. */
-async function adopt({ users }: OrganizationsDependencies, userId: string, invitation: Invitation) {
+async function copyInvitationMetadata(
+  { users }: OrganizationsDependencies,
+  userId: string,
+  invitation: Invitation,
+) {
   const { app_metadata, user_metadata } = invitation;
   if (Object.keys({ ...app_metadata, ...user_metadata }).length === 0) return;
   await users.update(userId, {}, (now) => ({

@@ -11,7 +11,7 @@ export interface TokenVerification {
   clock: Clock;
 }
 
-interface Expected {
+interface ExpectedToken {
   /** The API that the token must be for; undefined accepts a token for any API. */
   audience?: string;
   /** The secret of an API whose tokens are signed with HS256; undefined for tokens that are verified by the published keys. */
@@ -36,7 +36,7 @@ const REQUIRED_CLAIMS = ['exp', 'iat', 'sub'];
 export async function verifyOwnToken(
   { issuer, keys, clock }: TokenVerification,
   token: string,
-  { audience, secret, anonymous }: Expected = {},
+  { audience, secret, anonymous }: ExpectedToken = {},
 ): Promise<JWTPayload> {
   const rules = {
     issuer,
@@ -59,7 +59,7 @@ export async function verifyOwnToken(
 export async function readOwnToken(
   verification: TokenVerification,
   token: string,
-  expected?: Expected,
+  expected?: ExpectedToken,
 ): Promise<JWTPayload | undefined> {
   try {
     return await verifyOwnToken(verification, token, expected);

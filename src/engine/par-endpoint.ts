@@ -13,14 +13,14 @@ import { normalizeRequest } from './authorization-parameters.ts';
 import type { CheckRequest } from './authorize.ts';
 import type { EnterEngine } from './entrance.ts';
 import { type EngineFailures, vendorError } from './failures.ts';
-import { giveParameters } from './given-parameters.ts';
+import { setParsedBody } from './parsed-body.ts';
 import type { PushedRequests } from './pushed-requests.ts';
-import type { ReceiveRequest } from './received-request.ts';
+import type { RequestReader } from './received-request.ts';
 import { OBJECT_REUSED, recordObjectUse } from './request-replay.ts';
 import { checkRequestSize } from './request-size.ts';
 
 /** How long a request waits for its browser, seconds, unless the application sets another time. */
-const LIFETIME = 30;
+const DEFAULT_LIFETIME_SECONDS = 30;
 
 /** Parameters that authenticate the client; they are not part of the request (RFC 9126 §2.1). */
 const CREDENTIALS = ['client_secret', 'client_assertion', 'client_assertion_type'] as const;
@@ -31,15 +31,15 @@ interface ParDependencies {
   checkRequest: CheckRequest;
   enter: EnterEngine;
   failures: EngineFailures;
-  receive: Pick<ReceiveRequest, 'pushed'>;
-  pushedRequests: Pick<PushedRequests, 'keep'>;
+  requestReader: Pick<RequestReader, 'pushed'>;
+  pushedRequests: Pick<PushedRequests, 'store'>;
 }
 
 /** `POST /oauth/par`. */
 export type PushRequest = (ctx: Context) => Promise<void>;
 
 /** Whether the tenant accepts pushed requests. */
-export function takesPushedRequests(config: Pick<Config, 'settings'>): boolean {
+export function acceptsPushedRequests(config: Pick<Config, 'settings'>): boolean {
   return config.settings().tenant.pushed_authorization_requests_supported !== false;
 }
 
@@ -50,18 +50,18 @@ export function parEndpoint({
   checkRequest,
   enter,
   failures,
-  receive,
+  requestReader,
   pushedRequests,
 }: ParDependencies): PushRequest {
   return async (ctx) => {
-    if (!takesPushedRequests(config)) {
+    if (!acceptsPushedRequests(config)) {
       throw new AuthError(404, 'endpoint_disabled', 'Pushed authorization requests are not enabled.');
     }
     const { credentials, received } = fieldsOf(ctx);
     checkRequestSize(received);
     const clientId = claimedClient(ctx, received, credentials);
     await refusePublic(config, clientId);
-    const request = await receive.pushed(clientId ?? '', received);
+    const request = await requestReader.pushed(clientId ?? '', received);
     const { parameters } = request;
     checkRequestSize(parameters);
     const normalized = normalizeRequest(request);
@@ -72,7 +72,7 @@ export function parEndpoint({
       ...credentials,
     };
     // Parameters of a request object may be numbers; the engine expects texts.
-    giveParameters(ctx, parse(stringify(fields)));
+    setParsedBody(ctx, parse(stringify(fields)));
     ctx.url = '/oauth/par';
     // The engine would answer browsers in HTML.
     ctx.req.headers.accept = 'application/json';
@@ -82,17 +82,17 @@ export function parEndpoint({
       oauthShape(ctx, vendorError(failures.of(ctx), undefined) ?? new AuthError(500, 'server_error', ''));
       return;
     }
-    const { unused } = request;
-    if (unused !== undefined && !(await recordObjectUse(store, client.clientId, unused))) {
+    const { unrecorded } = request;
+    if (unrecorded !== undefined && !(await recordObjectUse(store, client.clientId, unrecorded))) {
       throw new AuthError(400, 'invalid_request_object', OBJECT_REUSED);
     }
     const { par_request_expiry } = (await config.client(client.clientId)) ?? {};
-    const seconds = par_request_expiry ?? LIFETIME;
+    const seconds = par_request_expiry ?? DEFAULT_LIFETIME_SECONDS;
     const { dpopJkt } = (entities.PushedAuthorizationRequest ?? {}) as { dpopJkt?: string };
-    const kept = { ...parameters, ...(dpopJkt !== undefined && { dpop_jkt: dpopJkt }) };
+    const params = { ...parameters, ...(dpopJkt !== undefined && { dpop_jkt: dpopJkt }) };
     ctx.body = {
-      request_uri: await pushedRequests.keep(
-        { clientId: client.clientId, params: kept, isSigned: request.isSigned === true },
+      request_uri: await pushedRequests.store(
+        { clientId: client.clientId, params, isSigned: request.isSigned === true },
         seconds,
       ),
       expires_in: seconds,

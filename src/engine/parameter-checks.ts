@@ -8,7 +8,7 @@ import { VENDOR_PARAMETERS } from './authorization-parameters.ts';
 import type { Organizations } from './organizations.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { EXTENSIONS_PARAMETER, readExtensions } from './request-extensions.ts';
-import { mayRefresh } from './session-transfer-use.ts';
+import { allowsRefresh } from './session-transfer-checks.ts';
 import { transferOf } from './transferred-session.ts';
 
 type Validator = (ctx: KoaContextWithOIDC, value: string | undefined, client: Client) => Promise<void> | void;
@@ -51,7 +51,7 @@ export function extraParameters(
       const { offline, withoutNonce, invalidTarget } = readExtensions(params);
       if (invalidTarget !== undefined) throw new errors.InvalidTarget(invalidTarget);
       if (
-        applicationSettings(client).codeForUsOnly &&
+        applicationSettings(client).isCodeInternalOnly &&
         !ownCallbacks.has(String(params.redirect_uri)) &&
         String(params.response_type).split(' ').includes('code')
       ) {
@@ -61,7 +61,7 @@ export function extraParameters(
       if (ctx.oidc.route === 'pushed_authorization_request') return;
       if (withoutNonce) params.nonce = undefined;
       await useTicket(ctx);
-      if (offline && (await mayStayOnline(config, ctx, client))) stayOnline(params);
+      if (offline && (await allowsOfflineAccess(config, ctx, client))) restoreOfflineAccess(params);
     },
   };
 }
@@ -70,18 +70,18 @@ export function extraParameters(
  * Restores `offline_access`, which the engine removes without `prompt=consent` (OIDC Core §11). Here the settings
  * of application and API decide.
  */
-function stayOnline(params: Record<string, unknown>): void {
-  const kept = scopeValues(String(params.scope ?? '')).filter((scope) => scope !== 'offline_access');
-  params.scope = [...kept, 'offline_access'].join(' ');
+function restoreOfflineAccess(params: Record<string, unknown>): void {
+  const scopes = scopeValues(String(params.scope ?? '')).filter((scope) => scope !== 'offline_access');
+  params.scope = [...scopes, 'offline_access'].join(' ');
 }
 
-async function mayStayOnline(
+async function allowsOfflineAccess(
   config: Config,
   { oidc: { params = {}, session } }: KoaContextWithOIDC,
   client: Client,
 ): Promise<boolean> {
   const transfer = readExtensions(params).handed?.transfer ?? transferOf(session);
-  if (!mayRefresh(client, transfer)) return false;
+  if (!allowsRefresh(client, transfer)) return false;
   if (!client.grantTypeAllowed('refresh_token')) return false;
   if (!String(params.response_type).split(' ').includes('code')) return false;
   const audience = requestedAudience(params);

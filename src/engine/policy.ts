@@ -14,7 +14,7 @@ import { CONSENT_POLICY } from './missing-consent.ts';
 import { notMemberDescription, type Organizations, organizationOfSession } from './organizations.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { readExtensions } from './request-extensions.ts';
-import { takesDelegation } from './session-transfer-use.ts';
+import { allowsDelegation } from './session-transfer-checks.ts';
 import { transferOf } from './transferred-session.ts';
 
 const { Check, Prompt, base } = interactionPolicy;
@@ -31,7 +31,7 @@ interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'> {
   ownCallbacks: Pick<OwnCallbacks, 'isWithoutConsent' | 'has'>;
   organizations: Pick<Organizations, 'isMember'>;
   /** @see SecondFactor.description */
-  lacksDescription: string;
+  lacksFactorDescription: string;
   /** The steps that run when nothing more has to be asked (last-steps.ts). */
   lastSteps: readonly interactionPolicy.Prompt[];
 }
@@ -42,7 +42,7 @@ interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'> {
  */
 export function policy({
   lacksSecondFactor,
-  lacksDescription,
+  lacksFactorDescription,
   config,
   ownCallbacks,
   organizations,
@@ -56,20 +56,22 @@ export function policy({
   login.checks.add(new Check('directory', LOGIN_REQUIRED, 'login_required', wrongDirectory));
   const otherOrganization = wrongOrganization(organizations);
   login.checks.add(new Check('organization', LOGIN_REQUIRED, 'login_required', otherOrganization));
-  login.checks.add(new Check('login_ticket', LOGIN_REQUIRED, 'login_required', bringsTicket));
+  login.checks.add(new Check('login_ticket', LOGIN_REQUIRED, 'login_required', hasUnusedTicket));
   login.checks.add(
-    new Check('delegation', LOGIN_REQUIRED, 'login_required', isDelegatedElsewhere(ownCallbacks)),
+    new Check('delegation', LOGIN_REQUIRED, 'login_required', refusesDelegatedSession(ownCallbacks)),
   );
   // The engine's checks would ask for a login again and again when the user cannot reach the class.
   for (const name of ['essential_acrs', 'essential_acr']) login.checks.remove(name);
   const lacksClass = (ctx: KoaContextWithOIDC) => lacksEssentialClass(ctx, lacksSecondFactor(ctx));
   login.checks.add(new Check('essential_acr', LOGIN_REQUIRED, 'login_required', lacksClass));
   for (const check of login.checks) check.description = LOGIN_REQUIRED;
-  login.checks.add(new Check(LACKS_SECOND_FACTOR, lacksDescription, 'login_required', lacksSecondFactor));
+  login.checks.add(
+    new Check(LACKS_SECOND_FACTOR, lacksFactorDescription, 'login_required', lacksSecondFactor),
+  );
   // The engine would ask every application with a custom scheme for consent.
   consent.checks.remove('native_client_prompt');
-  const isAsked = isAskedAgain(config, ownCallbacks);
-  consent.checks.add(new Check(CONSENT_POLICY, CONSENT_REQUIRED, 'consent_required', isAsked));
+  const requiresConsent = requiresConsentEachTime(config, ownCallbacks);
+  consent.checks.add(new Check(CONSENT_POLICY, CONSENT_REQUIRED, 'consent_required', requiresConsent));
   for (const check of consent.checks) check.description = CONSENT_REQUIRED;
   prompts.add(new Prompt({ name: 'select_account', requestable: true }), 0);
   const asksFor = (when: string) =>
@@ -82,7 +84,7 @@ export function policy({
 }
 
 /** Whether an API of the request requires consent each time and the user has not been asked within this request. */
-function isAskedAgain(
+function requiresConsentEachTime(
   config: PolicyDependencies['config'],
   ownCallbacks: PolicyDependencies['ownCallbacks'],
 ) {
@@ -99,18 +101,18 @@ function isAskedAgain(
 /**
  * A login ticket or a transferred login in the request goes to the login page even when the browser has a session.
  */
-function bringsTicket({ oidc }: KoaContextWithOIDC): boolean {
+function hasUnusedTicket({ oidc }: KoaContextWithOIDC): boolean {
   const { loginTicket, handed } = readExtensions(oidc.params ?? {});
-  const brings = loginTicket !== undefined || handed !== undefined;
-  return brings && oidc.result?.login === undefined ? Check.REQUEST_PROMPT : Check.NO_NEED_TO_PROMPT;
+  const hasTicket = loginTicket !== undefined || handed !== undefined;
+  return hasTicket && oidc.result?.login === undefined ? Check.REQUEST_PROMPT : Check.NO_NEED_TO_PROMPT;
 }
 
 /** A session in which somebody acts for the user only answers applications that take such sessions. */
-function isDelegatedElsewhere(ownCallbacks: Pick<OwnCallbacks, 'has'>) {
+function refusesDelegatedSession(ownCallbacks: Pick<OwnCallbacks, 'has'>) {
   return ({ oidc: { session, client, params = {}, result } }: KoaContextWithOIDC): boolean => {
     if (transferOf(session)?.act === undefined || client === undefined || result?.login !== undefined)
       return Check.NO_NEED_TO_PROMPT;
-    return takesDelegation(client, params, ownCallbacks) ? Check.NO_NEED_TO_PROMPT : Check.REQUEST_PROMPT;
+    return allowsDelegation(client, params, ownCallbacks) ? Check.NO_NEED_TO_PROMPT : Check.REQUEST_PROMPT;
   };
 }
 

@@ -22,7 +22,7 @@ const REFUSED = 'The identity that was logged in with is none of the named user.
  * Verifies the user that an action has named.
  * @throws errors.CustomOIDCProviderError when the identities that the login may have used are not that user's.
  */
-export async function primaryOf(
+export async function verifyPrimaryUser(
   { users, actions }: LoginRunDependencies,
   ctx: KoaContextWithOIDC,
   login: ActionLogin,
@@ -33,7 +33,7 @@ export async function primaryOf(
   const identities = before.filter((one) => one.connection === connection).map(({ id }) => id);
   // Read before the identities: unlinking one after this changes the version, and ends the login.
   const credentialVersion = await users.credentialVersion(userId);
-  if (identities.length > 0 && !isAdministratorId(userId) && (await areOf(users, identities, userId)))
+  if (identities.length > 0 && !isAdministratorId(userId) && (await belongTo(users, identities, userId)))
     return { userId, identities, credentialVersion };
   actions.refused(TRIGGER, `setPrimaryUser ${userId} for ${user.id}`, aboutOf(ctx, login));
   throw new errors.CustomOIDCProviderError('access_denied', REFUSED);
@@ -43,15 +43,15 @@ export async function primaryOf(
  * Verifies the named user again when the login resumes.
  * @throws errors.CustomOIDCProviderError when the identities are no longer that user's.
  */
-export async function stillPrimary(
+export async function verifyStillPrimary(
   { users }: { users: Pick<Users, 'identitiesOf'> },
   { login, identities }: PrimaryLogin,
 ): Promise<void> {
-  if (await areOf(users, identities, login.userId)) return;
+  if (await belongTo(users, identities, login.userId)) return;
   throw new errors.CustomOIDCProviderError('access_denied', REFUSED);
 }
 
-async function areOf(
+async function belongTo(
   users: Pick<Users, 'identitiesOf'>,
   ids: readonly string[],
   userId: string,

@@ -44,7 +44,7 @@ export interface BoundToken {
 export type CheckPossession = (ctx: Context, token: string, bound: BoundToken) => Promise<void>;
 
 /** The keys that a token request proves; its tokens are bound to them. */
-export interface ProvedKeys {
+export interface ProvenKeys {
   dPoP?: DpopProof | undefined;
 }
 
@@ -54,28 +54,28 @@ export interface ProofOfPossession {
    * Reads the proofs of a token request, before its code or token is used up.
    * @throws errors.InvalidDpopProof, errors.UseDpopNonce (RFC 9449 §5, §8).
    */
-  ofTokenRequest(ctx: KoaContextWithOIDC): Promise<ProvedKeys>;
+  readProofs(ctx: KoaContextWithOIDC): Promise<ProvenKeys>;
 }
 
 interface PossessionDependencies {
   settings: { baseUrl: string };
   config: Pick<Config, 'customOrigins'>;
   certificates: Pick<ClientCertificates, 'of'>;
-  used: UsedProofs;
+  usedProofs: UsedProofs;
 }
 
 /** Makes the checks for all our endpoints that read access tokens, and for the token endpoint. */
 export function proofOfPossession(
   provider: Provider,
-  { settings, certificates, config, used }: PossessionDependencies,
+  { settings, certificates, config, usedProofs }: PossessionDependencies,
 ): ProofOfPossession {
-  const proofs = dpopProofs(provider, used, { baseUrl: settings.baseUrl, config });
+  const proofs = dpopProofs(provider, usedProofs, { baseUrl: settings.baseUrl, config });
   /** The keys that token requests have proved, for access tokens in their bodies. */
-  const proved = new WeakMap<IncomingMessage, ProvedKeys>();
+  const proved = new WeakMap<IncomingMessage, ProvenKeys>();
   /** The tokens whose keys requests have proved. The router checks some tokens twice, but a proof is used once. */
-  const shown = new WeakMap<IncomingMessage, { token: string; jkt: string | undefined }>();
+  const checked = new WeakMap<IncomingMessage, { token: string; jkt: string | undefined }>();
   return {
-    ofTokenRequest: async (ctx) => {
+    readProofs: async (ctx) => {
       const keys = { dPoP: await proofs.readInEngine(ctx) };
       proved.set(ctx.req, keys);
       return keys;
@@ -90,14 +90,14 @@ export function proofOfPossession(
           jkt === undefined ? 'Bearer' : 'DPoP',
           'A bound access token does not come in a query',
         );
-      if (thumbprint !== undefined && !showsCertificate(certificates.of(ctx.req), thumbprint))
+      if (thumbprint !== undefined && !presentsCertificate(certificates.of(ctx.req), thumbprint))
         throw refusal(ctx, 'Bearer', 'The access token is bound to another client certificate');
       const request = proved.get(ctx.req);
-      const before = shown.get(ctx.req);
-      if (before?.token === token && before.jkt === jkt) return;
+      const earlier = checked.get(ctx.req);
+      if (earlier?.token === token && earlier.jkt === jkt) return;
       if (request === undefined) {
         await checkDpop(proofs, ctx, token, { jkt, clientId });
-        shown.set(ctx.req, { token, jkt });
+        checked.set(ctx.req, { token, jkt });
       } else if (jkt !== undefined && request.dPoP?.thumbprint !== jkt)
         throw refusal(ctx, 'DPoP', 'The access token is bound to another key');
     },
@@ -124,7 +124,7 @@ async function checkDpop(
     const proof = await proofs.read(ctx, token);
     if (proof === undefined) throw new errors.InvalidDpopProof('The DPoP header is missing');
     if (proof.thumbprint !== jkt) throw refusal(ctx, 'DPoP', 'The access token is bound to another key');
-    await proofs.useOnce(proof, clientId);
+    await proofs.recordUse(proof, clientId);
   } catch (thrown) {
     if (!(thrown instanceof errors.OIDCProviderError)) throw thrown;
     const { error, error_description: description = 'The DPoP proof is invalid' } = thrown;
@@ -154,7 +154,7 @@ function refusal(ctx: Context, scheme: 'Bearer' | 'DPoP', description: string, e
   return new AuthError(401, error, description);
 }
 
-function showsCertificate(shown: ReturnType<ClientCertificates['of']>, thumbprint: string): boolean {
+function presentsCertificate(shown: ReturnType<ClientCertificates['of']>, thumbprint: string): boolean {
   if (shown === undefined || 'fault' in shown) return false;
   return isSameSecret(thumbprintOf(shown.certificate.raw), thumbprint);
 }
@@ -176,7 +176,7 @@ export function confirmationOf({ cnf }: Readonly<Record<string, unknown>>): Conf
 }
 
 /** Returns the confirmation of tokens for the keys that their request has proved. */
-export function confirmationBy({ dPoP }: ProvedKeys): Confirmation {
+export function confirmationOfKeys({ dPoP }: ProvenKeys): Confirmation {
   return { jkt: dPoP?.thumbprint };
 }
 
@@ -184,7 +184,10 @@ export function confirmationBy({ dPoP }: ProvedKeys): Confirmation {
  * Returns how a token for an API has to be bound; undefined when it need not be.
  * @param api undefined for a token that is for no API.
  */
-function demanded(client: Client, api: ResourceServer | undefined): 'dpop' | 'mtls' | 'any' | undefined {
+function requiredBinding(
+  client: Client,
+  api: ResourceServer | undefined,
+): 'dpop' | 'mtls' | 'any' | undefined {
   const { requirePossession, isPublic } = applicationSettings(client);
   const { mechanism, required, required_for: whom } = api?.proof_of_possession ?? {};
   if (mechanism !== undefined && required === true && (whom !== 'public_clients' || isPublic))
@@ -202,11 +205,11 @@ export function refuseUnbound(
   api: ResourceServer | undefined,
   { jkt, 'x5t#S256': thumbprint }: Confirmation,
 ): void {
-  const needs = demanded(client, api);
-  if (needs === undefined) return;
-  if (needs !== 'mtls' && jkt !== undefined) return;
-  if (needs !== 'dpop' && thumbprint !== undefined) return;
-  if (needs === 'mtls')
+  const binding = requiredBinding(client, api);
+  if (binding === undefined) return;
+  if (binding !== 'mtls' && jkt !== undefined) return;
+  if (binding !== 'dpop' && thumbprint !== undefined) return;
+  if (binding === 'mtls')
     throw new errors.InvalidRequest('the API takes tokens bound to a client certificate alone');
   // Tokens from /authorize are never bound.
   if (ctx?.oidc.params?.response_type !== undefined)

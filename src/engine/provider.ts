@@ -10,20 +10,20 @@ import { hashOldKeys } from './artifact-keys.ts';
 import { type AuthorizationEndpoint, authorizationEndpoint } from './authorize.ts';
 import { browserLogins } from './browser-login.ts';
 import { certificateBinding } from './certificate-binding.ts';
-import type { JudgedUsers } from './claims.ts';
+import type { VerifiedUsers } from './claims.ts';
 import { type ClientAssertions, clientAssertions } from './client-assertion.ts';
 import { type Commits, createCommits } from './commit.ts';
 import { type BindInteraction, type EngineDependencies, engineConfiguration } from './configuration.ts';
 import { type CustomClaims, createCustomClaims } from './custom-claims.ts';
-import { keptDocument, type SendDocument } from './discovery-document.ts';
-import { type KnownProofs, knownProofs } from './dpop.ts';
+import { cachedDocument, type SendDocument } from './discovery-document.ts';
+import { loadProofState, type ProofState } from './dpop.ts';
 import { type EnterEngine, engineEntrance } from './entrance.ts';
 import { engineFailures } from './failures.ts';
-import { keepGrants } from './grants.ts';
+import { storeGrants } from './grants.ts';
 import type { ReadIdTokenHint } from './id-token-hint.ts';
 import { interactions } from './interaction.ts';
 import { bindBrowser } from './interaction-browser.ts';
-import { aroundGrants, makeProvider } from './internals.ts';
+import { makeProvider, wrapGrants } from './internals.ts';
 import type { Introspect } from './introspection.ts';
 import { INTERACTION_SECONDS, sessionLifetime } from './lifetimes.ts';
 import { type LoginActions, loginActions } from './login-actions.ts';
@@ -39,12 +39,13 @@ import { type CheckPossession, proofOfPossession } from './proof-of-possession.t
 import type { PublishedKeys } from './published-keys.ts';
 import { pushedRequests } from './pushed-requests.ts';
 import { createReadAhead, type ReadAhead } from './read-ahead.ts';
-import { receiveRequests } from './received-request.ts';
+import { requestReader } from './received-request.ts';
 import { refreshTargets } from './refresh-targets.ts';
 import { renewal } from './renewal.ts';
-import { announceSessions } from './session-management.ts';
+import { addSessionState } from './session-management.ts';
 import { type SessionTransfers, sessionTransfers } from './session-transfer.ts';
-import { transferredSessions } from './session-transfer-use.ts';
+import { transferredSessions } from './session-transfer-checks.ts';
+import { transferRedemption } from './session-transfer-redemption.ts';
 import { createSessions, type Sessions } from './sessions.ts';
 import { createSettlement, type Settlement } from './settle.ts';
 import { logInSilently } from './silent-login.ts';
@@ -78,7 +79,7 @@ export interface Engine {
   storeUsedProofs(): Promise<void>;
 }
 
-function bindTo(browsers: WeakMap<IncomingMessage, string>): BindInteraction {
+function bindInteractionTo(browsers: WeakMap<IncomingMessage, string>): BindInteraction {
   return (ctx, uid) => {
     const secret = browsers.get(ctx.req);
     if (secret === undefined) throw new Error('a request waits that came by no endpoint of ours');
@@ -109,7 +110,7 @@ function adaptedProvider(
     customClaims: CustomClaims;
     loginActions: LoginActions;
     transfers: SessionTransfers;
-    proofs: KnownProofs;
+    proofs: ProofState;
   },
   configuration: Configuration,
 ): Provider {
@@ -127,9 +128,9 @@ function adaptedProvider(
     },
   });
   // The engine uses the code or token up first; all that is issued for it is then stored in one commit.
-  aroundGrants(provider, ['authorization_code', 'refresh_token'], (work, ctx) =>
-    deps.ahead.around(() =>
-      deps.commits.together([], async () => {
+  wrapGrants(provider, ['authorization_code', 'refresh_token'], (work, ctx) =>
+    deps.ahead.run(() =>
+      deps.commits.inOneCommit([], async () => {
         await work();
         await deps.transfers.answerRefresh(ctx);
       }),
@@ -138,7 +139,7 @@ function adaptedProvider(
   registerMessageModes(provider, deps.errorPage);
   nameIssuer(provider, deps.settings.issuer);
   measureImplicit(provider, deps);
-  announceSessions(provider, deps);
+  addSessionState(provider, deps);
   return provider;
 }
 
@@ -146,15 +147,15 @@ function adaptedProvider(
 export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const { settings, store, config, clock, wallClock, log } = deps;
   await deps.signing.start();
-  const proofs = await knownProofs(deps);
+  const proofs = await loadProofState(deps);
   const browsers = new WeakMap<IncomingMessage, string>();
   const organizations = createOrganizations(deps);
-  const asking = { machines: machineOrganizations(config), targets: refreshTargets(config) };
+  const requestTargets = { machines: machineOrganizations(config), targets: refreshTargets(config) };
   const settle = createSettlement({ ...deps, organizations });
-  const judged: JudgedUsers = new WeakMap();
+  const verifiedUsers: VerifiedUsers = new WeakMap();
   const endSession = (sid: string) => sessions.end(sid, { reason: 'session-revoked' });
-  const kept = partsOf({ ...deps, endSession, isOpen: (sid) => sessions.isOpen(sid) }, organizations);
-  const shared = { ...deps, ...kept, ...asking, organizations, settle, judged, proofs };
+  const parts = createParts({ ...deps, endSession, isOpen: (sid) => sessions.isOpen(sid) }, organizations);
+  const shared = { ...deps, ...parts, ...requestTargets, organizations, settle, verifiedUsers, proofs };
   const logins = browserLogins({
     ...shared,
     sessionLifetime: (session) => sessionLifetime(config, clock, session),
@@ -162,45 +163,46 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const useTicket: UseTicket = (ctx) => logInSilently({ ...shared, sessions }, ctx);
   const provider = adaptedProvider(
     shared,
-    engineConfiguration(shared, () => grantTypes(), useTicket, bindTo(browsers), logins),
+    engineConfiguration(shared, () => grantTypes(), useTicket, bindInteractionTo(browsers), logins),
   );
   const failures = engineFailures(provider, log);
-  const possession = proofOfPossession(provider, { ...deps, used: proofs.used });
+  const possession = proofOfPossession(provider, { ...deps, usedProofs: proofs.usedProofs });
   const { check: checkPossession } = possession;
   const { baseUrl, issuer } = settings;
   const { renew, grantTypes } = renewal(provider, { ...shared, failures, possession, baseUrl });
-  await refuseUnfitApplications(provider, config);
+  await refuseInvalidApplications(provider, config);
   await hashOldKeys(store);
   const sessions = createSessions(provider, shared);
   const enter = engineEntrance(provider, renew);
-  const grants = keepGrants(provider, kept.loginActions);
+  const grants = storeGrants(provider, parts.loginActions);
   const waiting = interactions(provider, deps);
-  const receiving = { enter, receive: receiveRequests({ ...shared, issuer }) };
+  const receiving = { enter, requestReader: requestReader({ ...shared, issuer }) };
   const authorizing = { ...receiving, provider, sessions, grants, browsers, interactions: waiting };
   return {
     enter,
-    sendDiscovery: keptDocument(config),
+    sendDiscovery: cachedDocument(config),
     authorization: authorizationEndpoint({ ...shared, ...authorizing }),
     pushRequest: parEndpoint({ ...shared, ...receiving, failures }),
-    tokens: tokenEndpoint({ ...deps, ...asking, failures, enter }),
+    tokens: tokenEndpoint({ ...deps, ...requestTargets, failures, enter }),
     interactions: waiting,
     settle,
     organizations,
-    customClaims: kept.customClaims,
+    customClaims: parts.customClaims,
     redeemOwnCode: redeemOwnCodes(provider),
     sessions,
     ...tokenReaders({ ...shared, provider, clock: wallClock, organizations, checkPossession }),
     checkPossession,
-    reuseAfterLimit: kept.assertions.reuseAfterLimit,
-    storeUsedProofs: proofs.used.storeUsedProofs,
+    reuseAfterLimit: parts.assertions.reuseAfterLimit,
+    storeUsedProofs: proofs.usedProofs.storeUsedProofs,
   };
 }
 
-function partsOf(
+function createParts(
   deps: EngineDependencies & { endSession: (sid: string) => Promise<unknown>; isOpen: Sessions['isOpen'] },
   organizations: Organizations,
 ) {
   const executions = loginExecutions(deps.actions);
+  const transferred = transferredSessions(deps);
   return {
     customClaims: createCustomClaims(deps),
     executions,
@@ -209,7 +211,8 @@ function partsOf(
     ahead: createReadAhead(deps.store, deps.users),
     assertions: clientAssertions(deps),
     pushedRequests: pushedRequests(deps),
-    transferred: transferredSessions(deps),
+    transferred,
+    transferRedemption: transferRedemption({ ...deps, transferred }),
     transfers: sessionTransfers(deps),
   };
 }
@@ -219,7 +222,7 @@ function partsOf(
  * that application.
  * @throws Error that names them all.
  */
-async function refuseUnfitApplications(provider: Provider, config: Config): Promise<void> {
+async function refuseInvalidApplications(provider: Provider, config: Config): Promise<void> {
   const faults: string[] = [];
   for (const { client_id: id } of await config.clients()) {
     try {

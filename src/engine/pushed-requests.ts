@@ -17,7 +17,7 @@ export const PUSHED_MODEL = 'PushedAuthorizationRequest';
 export const INVALID_REQUEST_URI = 'request_uri is invalid, expired, or was already used';
 
 /** A pushed request as it is stored. */
-interface Kept {
+interface StoredRequest {
   clientId: string;
   params: ParsedUrlQuery;
   /** Whether the parameters came in a request object. */
@@ -30,17 +30,17 @@ interface Kept {
 }
 
 /** A browser that sends a `request_uri`. */
-interface Coming {
+interface ClaimingBrowser {
   clientId: string;
   /** Whether the browser has the secret with this hash. */
-  brings(hash: string): boolean;
+  hasSecret(hash: string): boolean;
   /** The hash of the secret that the browser gets now. */
   browser: string;
 }
 
 export interface PushedRequests {
   /** Stores the request of a client. @param seconds its lifetime. @returns its `request_uri`. */
-  keep(request: Pick<Kept, 'clientId' | 'params' | 'isSigned'>, seconds: number): Promise<string>;
+  store(request: Pick<StoredRequest, 'clientId' | 'params' | 'isSigned'>, seconds: number): Promise<string>;
   /**
    * Gives the request to the first browser that sends its `request_uri`; the same browser may load it again until
    * it is answered.
@@ -49,7 +49,7 @@ export interface PushedRequests {
    */
   claim(
     uri: string,
-    coming: Coming,
+    coming: ClaimingBrowser,
   ): Promise<{ params: ParsedUrlQuery; isSigned: boolean; pushed: string } | undefined>;
   /**
    * Records the new secret of a waiting request that is restarted in its browser.
@@ -82,44 +82,50 @@ export function pushedRequests({
 }): PushedRequests {
   const artifacts = store.collection('artifacts');
   /** Changes a request that exists and is not used. Simultaneous changes are applied one after another. */
-  const change = (key: string, next: (kept: Kept) => Kept | undefined): Promise<Kept | undefined> =>
+  const change = (
+    key: string,
+    next: (stored: StoredRequest) => StoredRequest | undefined,
+  ): Promise<StoredRequest | undefined> =>
     updateWithResult(artifacts, key, (current) => {
       // Records of this model are written only here.
-      const kept = current.payload as unknown as Kept;
-      const changed = kept.isUsed === true ? undefined : next(kept);
-      return { result: changed, ...(changed && { next: { ...current, payload: { ...changed } } }) };
+      const stored = current.payload as unknown as StoredRequest;
+      const changedRequest = stored.isUsed === true ? undefined : next(stored);
+      return {
+        result: changedRequest,
+        ...(changedRequest && { next: { ...current, payload: { ...changedRequest } } }),
+      };
     });
   return {
-    keep: async (request, seconds) => {
+    store: async (request, seconds) => {
       const id = random(32).toString('base64url');
       const until = epochSeconds(clock) + seconds;
-      const kept: Kept = { ...request, until };
+      const stored: StoredRequest = { ...request, until };
       await artifacts.insert({
         id: artifactKey(PUSHED_MODEL, id),
         model: PUSHED_MODEL,
-        payload: { ...kept },
+        payload: { ...stored },
         // Kept while its user logs in, because the record says that it was used.
         expiresAt: until + INTERACTION_SECONDS,
       });
       return URN + id;
     },
-    claim: async (uri, { clientId, brings, browser }) => {
+    claim: async (uri, { clientId, hasSecret, browser }) => {
       const pushed = artifactKey(PUSHED_MODEL, uri.slice(URN.length));
-      const claimed = await change(pushed, (kept) => {
-        const isFree = kept.browser === undefined && epochSeconds(clock) < kept.until;
-        const isTheirs = kept.browser !== undefined && brings(kept.browser);
-        return kept.clientId === clientId && (isFree || isTheirs) ? { ...kept, browser } : undefined;
+      const claimed = await change(pushed, (stored) => {
+        const isFree = stored.browser === undefined && epochSeconds(clock) < stored.until;
+        const isTheirs = stored.browser !== undefined && hasSecret(stored.browser);
+        return stored.clientId === clientId && (isFree || isTheirs) ? { ...stored, browser } : undefined;
       });
       return claimed && { params: { ...claimed.params }, isSigned: claimed.isSigned === true, pushed };
     },
     rebind: async (pushed, before, browser) => {
-      await change(pushed, (kept) => (kept.browser === before ? { ...kept, browser } : undefined));
+      await change(pushed, (stored) => (stored.browser === before ? { ...stored, browser } : undefined));
     },
     use: async ({ oidc }) => {
       const { pushed, browser } = readExtensions(oidc.params ?? {});
       if (pushed === undefined) return;
-      const used = await change(pushed, (kept) =>
-        kept.browser === browser ? { ...kept, isUsed: true } : undefined,
+      const used = await change(pushed, (stored) =>
+        stored.browser === browser ? { ...stored, isUsed: true } : undefined,
       );
       if (used === undefined) throw new errors.InvalidRequestUri(INVALID_REQUEST_URI);
     },

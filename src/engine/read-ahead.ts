@@ -9,7 +9,7 @@ import type { Users } from '../users/users.ts';
 
 export interface ReadAhead {
   /** Runs work that begins with reading a token. */
-  around<T>(work: () => Promise<T>): Promise<T>;
+  run<T>(work: () => Promise<T>): Promise<T>;
   /** Returns an artifact by its key in the store. */
   artifact(key: string): Promise<Frozen<ArtifactRecord> | undefined>;
   /** Returns a user by id. */
@@ -25,29 +25,29 @@ export function createReadAhead(store: Store, users: Pick<Users, 'get'>): ReadAh
   const { getWithNamed } = artifacts;
   if (getWithNamed === undefined)
     return {
-      around: (work) => work(),
+      run: (work) => work(),
       artifact: (key) => artifacts.get(key),
       user: (id) => users.get(id),
     };
-  const open = new AsyncLocalStorage<Map<string, Frozen<Stored>>>();
-  const taken = (collection: string, id: string) => {
-    const known = open.getStore();
+  const openReads = new AsyncLocalStorage<Map<string, Frozen<Stored>>>();
+  const takeRecord = (collection: string, id: string) => {
+    const known = openReads.getStore();
     const place = `${collection}\n${id}`;
     const record = known?.get(place);
     known?.delete(place);
     return record;
   };
   return {
-    around: (work) => open.run(new Map(), work),
+    run: (work) => openReads.run(new Map(), work),
     artifact: async (key) => {
-      const known = open.getStore();
-      const before = taken('artifacts', key) as Frozen<ArtifactRecord> | undefined;
+      const known = openReads.getStore();
+      const before = takeRecord('artifacts', key) as Frozen<ArtifactRecord> | undefined;
       if (before !== undefined || known === undefined) return before ?? artifacts.get(key);
       const found = await getWithNamed(key);
       for (const { collection, record } of found?.named ?? [])
         known.set(`${collection}\n${record.id}`, record);
       return found?.record;
     },
-    user: async (id) => (taken('users', id) as Frozen<UserRecord> | undefined) ?? users.get(id),
+    user: async (id) => (takeRecord('users', id) as Frozen<UserRecord> | undefined) ?? users.get(id),
   };
 }

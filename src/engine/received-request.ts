@@ -10,14 +10,14 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { requestFault } from './compliance.ts';
-import { bringsSecretOf } from './interaction-browser.ts';
+import { hasBrowserSecret } from './interaction-browser.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { INVALID_REQUEST_URI, isPushedUri, type PushedRequests } from './pushed-requests.ts';
 import {
-  answerParameters,
   type RequestObject,
   readRequestObject,
   requestObjectKeys,
+  responseParameters,
 } from './request-object.ts';
 import { OBJECT_REUSED, recordObjectUse } from './request-replay.ts';
 import { uidOfState } from './restarted-request.ts';
@@ -34,7 +34,7 @@ export interface ReceivedRequest {
   /** Whether the parameters came in a request object. */
   isSigned?: true;
   /** The request object, where its use has not been recorded yet. */
-  unused?: RequestObject;
+  unrecorded?: RequestObject;
 }
 
 interface Dependencies {
@@ -48,7 +48,7 @@ interface Dependencies {
 }
 
 /** Reads the parameters of requests. */
-export interface ReceiveRequest {
+export interface RequestReader {
   /**
    * Reads those of a request to the authorization endpoint.
    * @param browser the hash of the secret that the request has in its browser.
@@ -67,7 +67,7 @@ const PUSH_REQUIRED = 'Pushed Authorization Request must be used';
 const OBJECT_REQUIRED = 'Request Object must be used by this client';
 
 /** Makes the reader of a tenant's requests. */
-export function receiveRequests(deps: Dependencies): ReceiveRequest {
+export function requestReader(deps: Dependencies): RequestReader {
   const { config, ownCallbacks, pushedRequests } = deps;
   return {
     authorization: async (ctx, received, browser) => {
@@ -77,8 +77,8 @@ export function receiveRequests(deps: Dependencies): ReceiveRequest {
       if (client === undefined || uidOfState(received.state) !== undefined) return { parameters: received };
       const { request, request_uri: uri } = received;
       if (isPushedUri(uri) && request === undefined) {
-        const brings = (hash: string) => bringsSecretOf(ctx, hash);
-        const claimed = await pushedRequests.claim(uri, { clientId, brings, browser });
+        const brings = (hash: string) => hasBrowserSecret(ctx, hash);
+        const claimed = await pushedRequests.claim(uri, { clientId, hasSecret: brings, browser });
         if (claimed === undefined) throw new AuthError(400, 'invalid_request_uri', INVALID_REQUEST_URI);
         // Parameters beside `request_uri` do not count (RFC 9101 §6.3, RFC 9126 §4).
         const parameters = { ...claimed.params, client_id: clientId };
@@ -86,40 +86,40 @@ export function receiveRequests(deps: Dependencies): ReceiveRequest {
         // The setting of the application may have changed since the request was pushed.
         if (!isSigned && mustSign(client))
           return refusedRequest(parameters, 'invalid_request', OBJECT_REQUIRED);
-        return held(client, { parameters, pushed, ...(isSigned && { isSigned }) }, true);
+        return checkCompliance(client, { parameters, pushed, ...(isSigned && { isSigned }) }, true);
       }
       if (isPushedUri(uri))
         return refusedRequest(received, 'invalid_request', 'request and request_uri exclude each other');
       const isOwn = typeof received.redirect_uri === 'string' && ownCallbacks.has(received.redirect_uri);
       if (isOwn && request === undefined) return { parameters: received };
       if (mustPush(config, client)) return refusedRequest(received, 'invalid_request', PUSH_REQUIRED);
-      if (received.request_uri !== undefined) return held(client, { parameters: received }, false);
-      const read = held(client, await withObject(deps, client, received), false);
-      return profileOf(client) === undefined ? read : usedUp(deps, client, read);
+      if (received.request_uri !== undefined) return checkCompliance(client, { parameters: received }, false);
+      const read = checkCompliance(client, await withObject(deps, client, received), false);
+      return profileOf(client) === undefined ? read : refuseReusedObject(deps, client, read);
     },
     pushed: async (clientId, received) => {
       const client = await config.client(clientId);
       if (received.request_uri !== undefined)
         return refusedRequest(received, 'invalid_request', 'request_uri must not be pushed');
       if (client === undefined) return { parameters: received };
-      return held(client, await withObject(deps, client, received), true);
+      return checkCompliance(client, await withObject(deps, client, received), true);
     },
   };
 }
 
 /** Returns the request, refused if its object was used before. */
-async function usedUp(
+async function refuseReusedObject(
   { store }: Dependencies,
   client: Client,
   read: ReceivedRequest,
 ): Promise<ReceivedRequest> {
-  const { unused, parameters } = read;
-  const isFirst = unused === undefined || (await recordObjectUse(store, client.client_id, unused));
+  const { unrecorded, parameters } = read;
+  const isFirst = unrecorded === undefined || (await recordObjectUse(store, client.client_id, unrecorded));
   return isFirst ? read : refusedRequest(parameters, 'invalid_request_object', OBJECT_REUSED);
 }
 
 /** Returns the request, refused if it breaks its application's compliance level (compliance.ts). */
-function held(client: Client, request: ReceivedRequest, isPushed: boolean): ReceivedRequest {
+function checkCompliance(client: Client, request: ReceivedRequest, isPushed: boolean): ReceivedRequest {
   const { parameters, isSigned = false } = request;
   if (request.refused !== undefined) return request;
   const fault = requestFault(client, { parameters, isPushed, isSigned });
@@ -156,14 +156,14 @@ async function withObject(
     const object = await readRequestObject(request, client, { issuer, now });
     // Parameters outside of the object do not count (RFC 9101 §6.3).
     const parameters = { ...object.parameters, client_id: client.client_id };
-    return { parameters, isSigned: true, unused: object };
+    return { parameters, isSigned: true, unrecorded: object };
   } catch (thrown) {
     if (!(thrown instanceof AuthError)) throw thrown;
     return refusedRequest(received, thrown.error, thrown.error_description);
   }
 }
 
-const ANSWERED = ['client_id', 'redirect_uri', 'response_mode', 'response_type', 'state', 'owp'];
+const RESPONSE_PARAMETERS = ['client_id', 'redirect_uri', 'response_mode', 'response_type', 'state', 'owp'];
 
 /**
  * Returns a refused request, with only the parameters that say where to send the error.
@@ -174,9 +174,9 @@ export function refusedRequest(
   error: string,
   description: string,
 ): ReceivedRequest {
-  const where = Object.entries(received).filter(([name]) => ANSWERED.includes(name));
+  const where = Object.entries(received).filter(([name]) => RESPONSE_PARAMETERS.includes(name));
   return {
-    parameters: { ...Object.fromEntries(where), ...answerParameters(received.request) },
+    parameters: { ...Object.fromEntries(where), ...responseParameters(received.request) },
     refused: { error, description },
   };
 }

@@ -11,7 +11,7 @@ interface RecentKeys {
 }
 
 /** Keys added within this time form a group and are forgotten together, seconds. */
-const TOGETHER = 60;
+const GROUP_SECONDS = 60;
 
 /** Makes a memory of keys. @param seconds how long each key is remembered at least; at most a minute longer. */
 export function recentKeys(seconds: number): RecentKeys {
@@ -19,7 +19,7 @@ export function recentKeys(seconds: number): RecentKeys {
   const sets = new Map<number, Set<string>>();
   const forget = (now: number) => {
     for (const began of sets.keys()) {
-      if (began + TOGETHER + seconds > now) return;
+      if (began + GROUP_SECONDS + seconds > now) return;
       sets.delete(began);
     }
   };
@@ -30,7 +30,7 @@ export function recentKeys(seconds: number): RecentKeys {
       return false;
     },
     add: (key, now) => {
-      const began = now - (now % TOGETHER);
+      const began = now - (now % GROUP_SECONDS);
       const keys = sets.get(began);
       if (keys === undefined) sets.set(began, new Set([key]));
       else keys.add(key);

@@ -9,7 +9,7 @@ import type { Config } from '../tenant/config.ts';
 import { toAudience } from './audience.ts';
 import { endBackchannelRequests } from './backchannel-requests.ts';
 import { boundsOf } from './bounds.ts';
-import { OIDC_SCOPES } from './claims.ts';
+import { isOidcScope } from './claims.ts';
 import type { Device } from './device.ts';
 import { revokeGrant } from './refresh-families.ts';
 
@@ -61,7 +61,7 @@ type Artifact = Frozen<ArtifactRecord>;
 const PREFIX = 'rt_';
 
 /** Key prefixes of the records of families, and of tokens that older versions issued without a family. */
-const KEYS = ['RefreshTokenFamily.sha256:', 'RefreshToken.sha256:'];
+const KEY_PREFIXES = ['RefreshTokenFamily.sha256:', 'RefreshToken.sha256:'];
 
 /** Returns the ISO date of epoch seconds; null for anything else. */
 export function isoDate(seconds: unknown): string | null {
@@ -81,7 +81,7 @@ export function refreshTokenDirectory(deps: {
   const view = async (token: Artifact) => describeRefreshToken(config, token);
   const find = async (id: string): Promise<Artifact | undefined> => {
     if (!id.startsWith(PREFIX)) return undefined;
-    for (const key of KEYS) {
+    for (const key of KEY_PREFIXES) {
       const found = await artifacts.get(key + id.slice(PREFIX.length));
       if (found !== undefined && isLive(found)) return found;
     }
@@ -91,7 +91,7 @@ export function refreshTokenDirectory(deps: {
     of: async (userId) => Promise.all((await artifacts.findBy('account', userId)).filter(isLive).map(view)),
     list: async (most) => {
       const found: Artifact[] = [];
-      for (const key of KEYS) {
+      for (const key of KEY_PREFIXES) {
         const where = { field: 'id', prefix: key };
         found.push(...(await artifacts.list({ where, limit: most })).records.filter(isLive));
       }
@@ -127,14 +127,14 @@ export function refreshTokenDirectory(deps: {
     setMetadata: async (id, metadata) => {
       const found = await find(id);
       if (found === undefined) return undefined;
-      const noted = await artifacts.update(
+      const updated = await artifacts.update(
         found.id,
         ({ payload: { metadata: _, ...payload }, ...current }) => ({
           ...current,
           payload: { ...payload, ...(metadata === undefined ? {} : { metadata }) },
         }),
       );
-      return noted && view(noted);
+      return updated && view(updated);
     },
   };
 }
@@ -194,6 +194,6 @@ function apisOf({ resource, scope }: Payload): { audience: string; scopes: strin
   );
   const scopes = String(scope ?? '')
     .split(' ')
-    .filter((one) => one !== '' && !(OIDC_SCOPES as readonly string[]).includes(one));
+    .filter((one) => one !== '' && !isOidcScope(one));
   return resources.map((one) => ({ audience: toAudience(one as string), scopes }));
 }

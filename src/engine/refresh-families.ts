@@ -13,7 +13,7 @@ import { applicationSettings } from './applications.ts';
 import { artifactKey } from './artifact-keys.ts';
 import type { Commits } from './commit.ts';
 import { deviceOf } from './device.ts';
-import { OUTRUN } from './failures.ts';
+import { ALREADY_USED } from './failures.ts';
 import type { ReadAhead } from './read-ahead.ts';
 
 type Artifact = Frozen<ArtifactRecord>;
@@ -28,11 +28,11 @@ interface LiveToken {
 }
 
 /** Length of a family's id: random bytes, and their characters in base64url. */
-const FAMILY = { bytes: 16, characters: 22 };
-const OWN = { bytes: 32, characters: 43 };
+const FAMILY_ID = { bytes: 16, characters: 22 };
+const TOKEN_SECRET = { bytes: 32, characters: 43 };
 
 /** The most live tokens of a family, more than an application can use at once. A further one removes the oldest. */
-const MOST_LIVE = 100;
+const MAX_LIVE_TOKENS = 100;
 
 interface RefreshTokenDependencies {
   store: Store;
@@ -65,26 +65,26 @@ export function refreshTokenAdapter(
       const token = { id, key, payload, expiresAt: now + (expiresIn ?? 0), now };
       if (!joinsFamily(id)) {
         const first = withToken(undefined, token);
-        if (!commits.take({ collection: 'artifacts', insert: first })) await artifacts.insert(first);
+        if (!commits.add({ collection: 'artifacts', insert: first })) await artifacts.insert(first);
         return;
       }
       // If the family was revoked meanwhile, the update finds nothing, and it is not created again.
       const joined = await artifacts.update(key, (family) => withToken(family, token));
-      if (joined === undefined) throw new errors.InvalidGrant(OUTRUN);
+      if (joined === undefined) throw new errors.InvalidGrant(ALREADY_USED);
     },
     consume: async (id) => {
       const key = familyKey(id);
       if (key === undefined) return single.consume(id);
-      let reused: unknown;
+      let reusedGrant: unknown;
       try {
         const used = await artifacts.update(key, (family) => {
-          reused = family.payload.grantId;
+          reusedGrant = family.payload.grantId;
           return withUse(family, id, epochSeconds(clock));
         });
-        if (used === undefined) throw new errors.InvalidGrant(OUTRUN);
+        if (used === undefined) throw new errors.InvalidGrant(ALREADY_USED);
       } catch (thrown) {
-        if (thrown instanceof errors.InvalidGrant && typeof reused === 'string')
-          await revokeGrant(artifacts, reused);
+        if (thrown instanceof errors.InvalidGrant && typeof reusedGrant === 'string')
+          await revokeGrant(artifacts, reusedGrant);
         throw thrown;
       }
     },
@@ -104,13 +104,15 @@ export async function revokeGrant(artifacts: Collection<ArtifactRecord>, grantId
 
 /** Returns the value of a new refresh token, in the family of the token that it replaces or in a new one. */
 export function refreshTokenId(random: Random): string {
-  const family = familyOf(replaced()) ?? random(FAMILY.bytes).toString('base64url');
-  return family + random(OWN.bytes).toString('base64url');
+  const family = familyOf(rotatedToken()) ?? random(FAMILY_ID.bytes).toString('base64url');
+  return family + random(TOKEN_SECRET.bytes).toString('base64url');
 }
 
 /** Returns the family of a token. @returns undefined for a token that an older version issued without a family. */
 function familyOf(id: string | undefined): string | undefined {
-  return id?.length === FAMILY.characters + OWN.characters ? id.slice(0, FAMILY.characters) : undefined;
+  return id?.length === FAMILY_ID.characters + TOKEN_SECRET.characters
+    ? id.slice(0, FAMILY_ID.characters)
+    : undefined;
 }
 
 /** Returns the key of a token's family in the store; undefined for a token without a family. */
@@ -120,14 +122,14 @@ export function familyKey(id: string): string | undefined {
 }
 
 /** Returns the value of the token that this request rotates. */
-function replaced(): string | undefined {
+function rotatedToken(): string | undefined {
   const entities = Provider.ctx?.oidc.entities as { RotatedRefreshToken?: { jti: string } } | undefined;
   return entities?.RotatedRefreshToken?.jti;
 }
 
 /** Whether a new token belongs to the family of the token that this request rotates. */
 function joinsFamily(id: string): boolean {
-  return familyOf(id) === familyOf(replaced());
+  return familyOf(id) === familyOf(rotatedToken());
 }
 
 /** Returns the seconds during which a used token of the requesting application may be used again. */
@@ -152,9 +154,9 @@ function liveTokens({ payload }: Artifact): readonly LiveToken[] {
 
 /** Returns a token's payload as the engine expects it, with `consumed` when the token was used before. */
 function presentedToken(family: Artifact, id: string, now: number): AdapterPayload {
-  const { tokens: _tokens, ...kept } = family.payload;
+  const { tokens: _tokens, ...stored } = family.payload;
   // A copy, because the engine changes it and records of the store must not be changed.
-  const payload = thawed(kept) as AdapterPayload;
+  const payload = thawed(stored) as AdapterPayload;
   const found = liveTokens(family).find(({ hash }) => hash === sha256(id));
   if (found === undefined)
     return { ...payload, jti: id, exp: family.expiresAt, consumed: true } as AdapterPayload;
@@ -176,13 +178,13 @@ function withToken(
   return {
     id: token.key,
     model: 'RefreshToken',
-    payload: { ...payload, ...noted(before, token.now), tokens: tokens.slice(-MOST_LIVE) },
+    payload: { ...payload, ...directoryMembers(before, token.now), tokens: tokens.slice(-MAX_LIVE_TOKENS) },
     expiresAt: Math.max(token.expiresAt, before?.expiresAt ?? 0),
   };
 }
 
 /** Returns the members of a family for the Management API: device, metadata and last use. */
-function noted(before: Artifact | undefined, now: number): Record<string, unknown> {
+function directoryMembers(before: Artifact | undefined, now: number): Record<string, unknown> {
   const { device, metadata, bounds } = before?.payload ?? {};
   const { ctx } = Provider;
   return {
@@ -199,8 +201,9 @@ function noted(before: Artifact | undefined, now: number): Record<string, unknow
  *   first use, so that further uses do not extend it.
  */
 function withUse(family: Artifact, id: string, now: number): Artifact {
-  return change(family, id, (token) => {
-    if (token.used !== undefined && !isTolerated(token.used, now)) throw new errors.InvalidGrant(OUTRUN);
+  return changeToken(family, id, (token) => {
+    if (token.used !== undefined && !isTolerated(token.used, now))
+      throw new errors.InvalidGrant(ALREADY_USED);
     return { ...token, used: token.used ?? now };
   });
 }
@@ -211,14 +214,14 @@ export function withExpiry(
   id: string,
   { exp, expiresAt, now }: { exp: number; expiresAt: number; now: number },
 ): Artifact {
-  const { payload, ...changed } = change(family, id, (token) => ({ ...token, exp }));
-  return { ...changed, payload: { ...payload, ...noted(family, now) }, expiresAt };
+  const { payload, ...changed } = changeToken(family, id, (token) => ({ ...token, exp }));
+  return { ...changed, payload: { ...payload, ...directoryMembers(family, now) }, expiresAt };
 }
 
-function change(family: Artifact, id: string, to: (token: LiveToken) => LiveToken): Artifact {
+function changeToken(family: Artifact, id: string, to: (token: LiveToken) => LiveToken): Artifact {
   const own = sha256(id);
   const tokens = liveTokens(family);
-  if (!tokens.some(({ hash }) => hash === own)) throw new errors.InvalidGrant(OUTRUN);
+  if (!tokens.some(({ hash }) => hash === own)) throw new errors.InvalidGrant(ALREADY_USED);
   const payload = { ...family.payload, tokens: tokens.map((one) => (one.hash === own ? to(one) : one)) };
   return { ...family, payload };
 }

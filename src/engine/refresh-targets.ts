@@ -7,11 +7,11 @@ import { scopeValues } from '../records/scope.ts';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 import { toResource } from './audience.ts';
-import { checkFewer } from './authorization-details.ts';
+import { checkNarrowing } from './authorization-details.ts';
 import { OIDC_SCOPES } from './claims.ts';
 
 /** The target parameters of a refresh request. */
-interface Asked {
+interface RequestedTarget {
   /** The API's identifier. */
   identifier: string | undefined;
   /**
@@ -26,7 +26,7 @@ interface Asked {
 
 export interface RefreshTargets {
   /** Remembers the target of a refresh request, before the engine handles the request. */
-  ask(req: IncomingMessage, asked: Asked): void;
+  remember(req: IncomingMessage, target: RequestedTarget): void;
   /**
    * Sets the API, scope and authorization details of a refresh, after its token was verified and before it is used
    * up.
@@ -36,23 +36,23 @@ export interface RefreshTargets {
 
 /** Makes the functions that decide for which API a refresh is. */
 export function refreshTargets(config: Config): RefreshTargets {
-  const requests = new WeakMap<IncomingMessage, Asked>();
+  const requests = new WeakMap<IncomingMessage, RequestedTarget>();
   return {
-    ask: (req, asked) => void requests.set(req, asked),
+    remember: (req, target) => void requests.set(req, target),
     decide: async (ctx, client, token) => {
       const { params, entities } = ctx.oidc;
       const { identifier, isResource, scope, details } = requests.get(ctx.req) ?? {};
       const grant = entities.Grant;
       if (params === undefined || grant === undefined) return;
       if (details) {
-        checkFewer(details, token);
+        checkNarrowing(details, token);
         Object.assign(params, { authorization_details: details });
       }
-      const own = [token.resource ?? []].flat();
-      if (identifier !== undefined && !own.includes(toResource(identifier))) {
-        if (await useOther(config, ctx, { client, token, grant, identifier, scope })) return;
+      const grantedResources = [token.resource ?? []].flat();
+      if (identifier !== undefined && !grantedResources.includes(toResource(identifier))) {
+        if (await useOtherApi(config, ctx, { client, token, grant, identifier, scope })) return;
         const hasPolicies = applicationSettings(client).refreshToken.policies?.length;
-        if (isResource === true || hasPolicies) throw new errors.InvalidTarget(NOT_FOR_IT);
+        if (isResource === true || hasPolicies) throw new errors.InvalidTarget(NOT_FOR_API);
       }
       const missing = scopeValues(scope).filter((one) => !token.scopes.has(one));
       if (missing.length > 0) throw new errors.InvalidScope(NOT_GRANTED, missing.join(' '));
@@ -61,29 +61,37 @@ export function refreshTargets(config: Config): RefreshTargets {
   };
 }
 
-const NOT_FOR_IT = 'The refresh token is not for this API.';
+const NOT_FOR_API = 'The refresh token is not for this API.';
 const NOT_GRANTED = 'refresh token missing requested scope';
 
 /** Directs the refresh at another API. @returns false when no policy of the application allows it. */
-async function useOther(
+async function useOtherApi(
   config: Config,
   { oidc: { params } }: KoaContextWithOIDC,
-  asked: Pick<Asked, 'scope'> & { client: Client; token: RefreshToken; grant: Grant; identifier: string },
+  target: Pick<RequestedTarget, 'scope'> & {
+    client: Client;
+    token: RefreshToken;
+    grant: Grant;
+    identifier: string;
+  },
 ): Promise<boolean> {
-  const { client, token, grant, identifier, scope } = asked;
+  const { client, token, grant, identifier, scope } = target;
   const { refreshToken, firstParty } = applicationSettings(client);
   const policy = refreshToken.policies?.find(({ audience }) => audience === identifier);
   const api = policy && (await config.resourceServer(identifier));
   // The user of a third-party application has consented to nothing but what was asked for at the login.
   if (policy === undefined || !firstParty || api?.allow_offline_access !== true) return false;
   if (asksEachTime(api)) return false;
-  const ofUser = OIDC_SCOPES.filter((one) => token.scopes.has(one));
-  const allowed = [...ofUser, ...policy.scope.filter((one) => api.scopes.some(({ value }) => value === one))];
-  const wanted = scope ? allowed.filter((one) => scope.split(' ').includes(one)) : allowed;
+  const grantedOidcScopes = OIDC_SCOPES.filter((one) => token.scopes.has(one));
+  const allowed = [
+    ...grantedOidcScopes,
+    ...policy.scope.filter((one) => api.scopes.some(({ value }) => value === one)),
+  ];
+  const scopes = scope ? allowed.filter((one) => scope.split(' ').includes(one)) : allowed;
   const resource = toResource(identifier);
   // Only for this request: the grant is not stored again, and the next refresh token is for the same API as this
   // one.
-  grant.addResourceScope(resource, wanted.join(' '));
-  Object.assign(params ?? {}, { resource, scope: wanted.join(' ') });
+  grant.addResourceScope(resource, scopes.join(' '));
+  Object.assign(params ?? {}, { resource, scope: scopes.join(' ') });
   return true;
 }

@@ -13,7 +13,7 @@ import { familyKey, withExpiry } from './refresh-families.ts';
  * Extends the expiry of a refresh token that was just used, never beyond its absolute lifetime. A token without an
  * idle lifetime and without bounds is left as it is.
  */
-export async function keepRefreshTokenAlive(
+export async function extendRefreshToken(
   { store, clock, wallClock, commits }: { store: Store; clock: Clock; wallClock: Clock; commits: Commits },
   token: RefreshToken,
   client: Client,
@@ -29,7 +29,7 @@ export async function keepRefreshTokenAlive(
   if (family !== undefined) {
     const change = (current: Frozen<ArtifactRecord>) =>
       withExpiry(current, token.jti, { exp, expiresAt, now });
-    if (!commits.take({ collection: 'artifacts', update: family, change }))
+    if (!commits.add({ collection: 'artifacts', update: family, change }))
       await artifacts.update(family, change);
     return;
   }

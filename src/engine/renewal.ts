@@ -9,9 +9,9 @@ import { type Config, derived } from '../tenant/config.ts';
 import type { SigningKey } from '../tenant/snapshot.ts';
 import { detailTypes } from './authorization-details.ts';
 import { replaceDetailTypes, replaceKeys } from './internals.ts';
-import { type GrantEndDependencies, registerVendorGrant, type VendorGrant } from './tokens.ts';
+import { registerVendorGrant, type VendorGrant, type VendorGrantDependencies } from './tokens.ts';
 
-interface RenewalDependencies extends GrantEndDependencies {
+interface RenewalDependencies extends VendorGrantDependencies {
   grants: readonly VendorGrant[];
   signing: Pick<Signing, 'sign' | 'ensure'>;
   /** Our public origin. */
@@ -37,7 +37,7 @@ export function engineKeys(sign: Sign, keys: readonly SigningKey[]): JWKS {
       kid,
       alg,
       keyObject: () => publicKey,
-      sign: (data: Uint8Array) => sign(alg, kid, data).catch(inEngineTerms),
+      sign: (data: Uint8Array) => sign(alg, kid, data).catch(rethrowBusy),
     });
   });
   return { keys: all } as JWKS;
@@ -47,7 +47,7 @@ export function engineKeys(sign: Sign, keys: readonly SigningKey[]): JWKS {
  * Rethrows a busy signing service as `temporarily_unavailable`, which applications also get at /authorize (RFC 6749
  * §4.1.2.1).
  */
-function inEngineTerms(thrown: unknown): never {
+function rethrowBusy(thrown: unknown): never {
   if (!(thrown instanceof AuthError) || thrown.status !== 503) throw thrown;
   throw new errors.TemporarilyUnavailable(thrown.error_description);
 }
@@ -84,8 +84,8 @@ export function renewal(provider: Provider, deps: RenewalDependencies): Renewal 
     grantTypes();
   };
   const renew = () => {
-    const made = signing.ensure();
-    if (made !== undefined) return made.then(now);
+    const newKeys = signing.ensure();
+    if (newKeys !== undefined) return newKeys.then(now);
     now();
     return undefined;
   };

@@ -21,10 +21,10 @@ export interface ReplayDetectionClass {
 export function makeReplayCheckAtomic(
   model: ReplayDetectionClass,
   wallClock: Clock,
-  { used: proofs, isProof }: { used: UsedProofs; isProof(jti: string): boolean },
+  { usedProofs, isProof }: { usedProofs: UsedProofs; isProof(jti: string): boolean },
 ): void {
   model.unique = async (iss, jti, exp) => {
-    if (isProof(jti)) return proofs.isFirst(iss, jti);
+    if (isProof(jti)) return usedProofs.recordUse(iss, jti);
     const used = model.instantiate({ jti: replayKey([iss, jti]), iss });
     try {
       await used.save(exp - epochSeconds(wallClock));

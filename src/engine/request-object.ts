@@ -9,12 +9,12 @@ import type { Client } from '../records/collections.ts';
 import { profileOf } from '../records/compliance-levels.ts';
 
 /** Seconds that the client's clock may be ahead or behind (FAPI 2.0 Security Profile §5.3.2.1). */
-const TOLERANCE = 10;
+const CLOCK_TOLERANCE_SECONDS = 10;
 /**
  * The longest lifetime of an object of a client with a compliance level, and its greatest age, seconds (FAPI 1.0
  * Advanced §5.2.2).
  */
-const LONGEST_OF_PROFILE = 3600;
+const MAX_LIFETIME_SECONDS = 3600;
 
 /** Claims about the object itself (RFC 7519 §4.1); all others are parameters of the request. */
 const OWN_CLAIMS = new Set(['iss', 'aud', 'exp', 'nbf', 'iat', 'jti', 'sub']);
@@ -50,7 +50,7 @@ export async function readRequestObject(
   client: Client,
   { issuer, now }: { issuer: string; now: number },
 ): Promise<RequestObject> {
-  const claims = await verified(object, client, { issuer, now });
+  const claims = await verifyObject(object, client, { issuer, now });
   // The `client_id` of the object has to be that of the request (RFC 9101 §5), as which a client that pushes one
   // authenticates.
   if (claims.client_id !== client.client_id) throw invalid('its client_id is not that of the request');
@@ -76,7 +76,7 @@ export async function readBackchannelObject(
   client: Client,
   { issuer, now }: { issuer: string; now: number },
 ): Promise<RequestObject> {
-  const claims = await verified(object, client, { issuer, now });
+  const claims = await verifyObject(object, client, { issuer, now });
   if (claims.sub === client.client_id) throw invalid('sub must not be the client_id');
   const missing = SIGNED_CLAIMS.find((name) => claims[name] === undefined);
   if (missing !== undefined) throw invalid(`${missing} is required`);
@@ -96,20 +96,20 @@ function objectOf(claims: JWTPayload): RequestObject {
   };
 }
 
-async function verified(
+async function verifyObject(
   object: string,
   client: Client,
   { issuer, now }: { issuer: string; now: number },
 ): Promise<JWTPayload> {
   let failure: unknown;
-  for (const key of candidates(object, requestObjectKeys(client, now))) {
+  for (const key of candidateKeys(object, requestObjectKeys(client, now))) {
     try {
       const { payload } = await jwtVerify(object, publicKeyOf(key), {
         algorithms: [key.alg],
         issuer: client.client_id,
         audience: [issuer, issuer.replace(/\/$/, '')],
         currentDate: new Date(now),
-        clockTolerance: TOLERANCE,
+        clockTolerance: CLOCK_TOLERANCE_SECONDS,
       });
       return payload;
     } catch (thrown) {
@@ -125,7 +125,7 @@ async function verified(
 }
 
 /** Returns the keys that an object may be signed with: of its algorithm, and of its `kid` where both have one. */
-function candidates(object: string, keys: readonly Credential[]): readonly Credential[] {
+function candidateKeys(object: string, keys: readonly Credential[]): readonly Credential[] {
   let header: ReturnType<typeof decodeProtectedHeader>;
   try {
     header = decodeProtectedHeader(object);
@@ -138,16 +138,16 @@ function candidates(object: string, keys: readonly Credential[]): readonly Crede
     throw invalid('its typ is that of another JWT');
   }
   return keys.filter((key) => {
-    const named = key.kid ?? key.jwk?.kid;
-    return key.alg === alg && (kid === undefined || named === undefined || named === kid);
+    const keyId = key.kid ?? key.jwk?.kid;
+    return key.alg === alg && (kid === undefined || keyId === undefined || keyId === kid);
   });
 }
 
 /** @param now epoch seconds. */
 function checkLifetime({ exp, nbf }: JWTPayload, now: number): void {
   if (exp === undefined || nbf === undefined) throw invalid('exp and nbf are required');
-  if (exp - nbf > LONGEST_OF_PROFILE) throw invalid('it is good for too long');
-  if (now - nbf > LONGEST_OF_PROFILE) throw invalid('it is too old');
+  if (exp - nbf > MAX_LIFETIME_SECONDS) throw invalid('it is good for too long');
+  if (now - nbf > MAX_LIFETIME_SECONDS) throw invalid('it is too old');
 }
 
 function parametersOf(claims: JWTPayload): ParsedUrlQuery {
@@ -167,11 +167,11 @@ function parameterOf(name: string, value: unknown): string | string[] {
   throw invalid(`its ${name.slice(0, 100)} is no text`);
 }
 
-function invalid(why: string): AuthError {
-  return new AuthError(400, 'invalid_request_object', `The request object is invalid: ${why}`);
+function invalid(reason: string): AuthError {
+  return new AuthError(400, 'invalid_request_object', `The request object is invalid: ${reason}`);
 }
 
-const ANSWER_PARAMETERS = ['redirect_uri', 'response_mode', 'response_type', 'state'] as const;
+const RESPONSE_PARAMETERS = ['redirect_uri', 'response_mode', 'response_type', 'state'] as const;
 
 /**
  * Returns the parameters in a request object that say where to answer; they take precedence over the query's
@@ -180,12 +180,12 @@ const ANSWER_PARAMETERS = ['redirect_uri', 'response_mode', 'response_type', 'st
  * @param object the `request` parameter.
  * @returns empty when it cannot be read, for instance when encrypted.
  */
-export function answerParameters(object: unknown): Record<string, string> {
+export function responseParameters(object: unknown): Record<string, string> {
   if (typeof object !== 'string') return {};
   try {
     const claims = decodeJwt(object);
     return Object.fromEntries(
-      ANSWER_PARAMETERS.flatMap((name) => {
+      RESPONSE_PARAMETERS.flatMap((name) => {
         const value = claims[name];
         return typeof value === 'string' ? [[name, value]] : [];
       }),

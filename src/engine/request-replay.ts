@@ -8,8 +8,8 @@ import type { RequestObject } from './request-object.ts';
 /** The model of records of use, ours and the engine's. */
 export const REPLAY_MODEL = 'ReplayDetection';
 
-/** Returns the id of a use. @param named what may be used once, as for {@link recordUse}. */
-export const replayKey = (named: readonly string[]): string => sha256(JSON.stringify(named));
+/** Returns the id of a use. @param idParts what may be used once, as for {@link recordUse}. */
+export const replayKey = (idParts: readonly string[]): string => sha256(JSON.stringify(idParts));
 
 /** The description for a request object that was used before (RFC 9101 §7). */
 export const OBJECT_REUSED = 'The request object is invalid: it was used before';
@@ -29,12 +29,16 @@ export async function recordObjectUse(
 
 /**
  * Stores the use of something that may be used once. It stays used when the clock is set back.
- * @param named the parts of its id, its kind first; unique among everything that is stored here.
+ * @param idParts the parts of its id, its kind first; unique among everything that is stored here.
  * @param expiresAt epoch seconds after which it is refused anyway.
  * @returns true for the first use; of simultaneous ones exactly one is the first.
  */
-export async function recordUse(store: Store, named: readonly string[], expiresAt: number): Promise<boolean> {
-  const id = artifactKey(REPLAY_MODEL, replayKey(named));
+export async function recordUse(
+  store: Store,
+  idParts: readonly string[],
+  expiresAt: number,
+): Promise<boolean> {
+  const id = artifactKey(REPLAY_MODEL, replayKey(idParts));
   try {
     await store
       .collection('artifacts')

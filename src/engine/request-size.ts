@@ -3,12 +3,12 @@ import type { ParsedUrlQuery } from 'node:querystring';
 import { AuthError } from '../http/errors.ts';
 
 /** The most characters of a parameter; `state` is returned in a URL, whose length is limited. */
-const LONGEST = 4_096;
+const MAX_LENGTH = 4_096;
 /** The most characters of a parameter that is a JWT or JSON. */
-const LONGEST_TOKEN = 8_192;
+const MAX_TOKEN_LENGTH = 8_192;
 const TOKENS = ['id_token_hint', 'request', 'authorization_details'];
 /** The most characters of all names and values. */
-const LONGEST_IN_ALL = 10_240;
+const MAX_TOTAL_LENGTH = 10_240;
 
 /**
  * Checks the size of a request.
@@ -19,8 +19,8 @@ export function checkRequestSize(query: ParsedUrlQuery): void {
   for (const [name, value] of Object.entries(query)) {
     const length = [value ?? ''].flat().reduce((sum, one) => sum + one.length, 0);
     total += name.length + length;
-    if (length <= (TOKENS.includes(name) ? LONGEST_TOKEN : LONGEST)) continue;
+    if (length <= (TOKENS.includes(name) ? MAX_TOKEN_LENGTH : MAX_LENGTH)) continue;
     throw new AuthError(400, 'invalid_request', `The parameter ${name.slice(0, 100)} is too long.`);
   }
-  if (total > LONGEST_IN_ALL) throw new AuthError(400, 'invalid_request', 'The request is too long.');
+  if (total > MAX_TOTAL_LENGTH) throw new AuthError(400, 'invalid_request', 'The request is too long.');
 }

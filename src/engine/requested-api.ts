@@ -7,7 +7,7 @@ import { requestedAudience, toAudience, toResource } from './audience.ts';
 import { OIDC_SCOPES } from './claims.ts';
 import { actorOf } from './exchange-context.ts';
 
-interface Configured {
+interface ConfigDependency {
   config: Pick<Config, 'resourceServer' | 'settings'>;
 }
 
@@ -16,7 +16,7 @@ interface Configured {
  * @throws AuthError 403 when there is no such API.
  */
 export async function requestedResource(
-  { config }: Configured,
+  { config }: ConfigDependency,
   ctx: KoaContextWithOIDC,
 ): Promise<string | undefined> {
   const requested = requestedAudience(ctx.oidc.params);
@@ -29,7 +29,7 @@ export async function requestedResource(
 
 /** Returns the requested scopes that exist, with `offline_access` only if API and application allow it. */
 export async function grantableScopes(
-  { config }: Configured,
+  { config }: ConfigDependency,
   ctx: KoaContextWithOIDC,
   resource: string | undefined,
 ) {
@@ -39,8 +39,8 @@ export async function grantableScopes(
   const offline =
     ctx.oidc.client?.grantTypeAllowed('refresh_token') === true && api?.allow_offline_access !== false;
   // No refresh token when somebody acts for the user: refreshed tokens would not name the actor.
-  const isActed = actorOf(ctx) !== undefined || ctx.oidc.params?.actor_token !== undefined;
-  if (!offline || isActed) scopes.delete('offline_access');
+  const isDelegated = actorOf(ctx) !== undefined || ctx.oidc.params?.actor_token !== undefined;
+  if (!offline || isDelegated) scopes.delete('offline_access');
   return scopes;
 }
 
@@ -48,7 +48,10 @@ export async function grantableScopes(
  * Refuses an API that requires consent each time: at the token endpoint the user cannot be asked.
  * @throws AuthError 403 `unauthorized_client`.
  */
-export async function refuseUnasked({ config }: Configured, resource: string | undefined): Promise<void> {
+export async function refuseConsentRequired(
+  { config }: ConfigDependency,
+  resource: string | undefined,
+): Promise<void> {
   if (resource === undefined || !asksEachTime(await config.resourceServer(toAudience(resource)))) return;
   throw new AuthError(
     403,

@@ -2,7 +2,7 @@
 // another tab may have changed.
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
-import { newLogin } from './browser-login.ts';
+import { unsettledLogin } from './browser-login.ts';
 import { browserSecretOf } from './interaction-browser.ts';
 import { requestExpired } from './pending-interaction.ts';
 import type { Sessions } from './sessions.ts';
@@ -30,10 +30,10 @@ export async function prepareResume(
   await refuseFormerCallback(provider, interaction.params);
   const current = await sessions.current(ctx);
   const { session, result } = interaction;
-  const login = newLogin(result);
-  const isOther = login !== undefined && current !== undefined && current.userId !== login.userId;
-  const isElsewhere = session?.uid !== undefined && session.uid !== current?.sid;
-  if (isOther || isElsewhere) {
+  const login = unsettledLogin(result);
+  const isOtherUser = login !== undefined && current !== undefined && current.userId !== login.userId;
+  const isOtherSession = session?.uid !== undefined && session.uid !== current?.sid;
+  if (isOtherUser || isOtherSession) {
     // The session has changed: answers given in the old one without a login no longer count.
     delete (interaction as { session?: unknown }).session;
     if (login === undefined && result !== undefined && !('error' in result)) interaction.result = {};
@@ -41,7 +41,7 @@ export async function prepareResume(
   }
   // Another user logs in at this browser. The engine would end the old session by its own logout form, which we do not
   // serve.
-  if (isOther) await sessions.end(current.sid, { reason: 'session-revoked', requestsStay: true });
+  if (isOtherUser) await sessions.end(current.sid, { reason: 'session-revoked', requestsStay: true });
   return secret;
 }
 

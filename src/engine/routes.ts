@@ -10,7 +10,7 @@ import type { Signing } from '../signing/signing.ts';
 import type { Config } from '../tenant/config.ts';
 import { mtlsAliases } from './discovery.ts';
 import { feature } from './feature.ts';
-import { takesPushedRequests } from './par-endpoint.ts';
+import { acceptsPushedRequests } from './par-endpoint.ts';
 import {
   authorizationParameters,
   discoveryAnswer,
@@ -60,7 +60,7 @@ const limits = {
 } satisfies Limits;
 
 /** Bytes; more than a request object and an assertion together need. */
-const LARGEST_PUSHED = 10 * 1024;
+const MAX_PUSHED_BYTES = 10 * 1024;
 
 const events = {
   s: 'A login succeeded.',
@@ -105,10 +105,10 @@ const discovery = {
     deps.sendDiscovery(ctx, () => makeMetadata(deps, ctx)),
 } as const;
 
-const called = { cors: 'applications', errors: oauthShape } as const;
+const endpoint = { cors: 'applications', errors: oauthShape } as const;
 
 const profile = {
-  ...called,
+  ...endpoint,
   limit: 'other',
   summary: "The user's profile, by an access token",
   security: ['accessToken'],
@@ -131,9 +131,9 @@ export const engine = feature<EngineRoutesDependencies>({
       handle: ({ authorization }, ctx) => authorization.resume(ctx),
     },
     'POST /oauth/par': {
-      ...called,
+      ...endpoint,
       limit: 'par',
-      bodies: { maxBytes: LARGEST_PUSHED },
+      bodies: { maxBytes: MAX_PUSHED_BYTES },
       summary: 'Push an authorization request (RFC 9126)',
       security: ['client'],
       body: pushedBody,
@@ -143,7 +143,7 @@ export const engine = feature<EngineRoutesDependencies>({
       handle: ({ pushRequest }, ctx) => pushRequest(ctx),
     },
     'POST /oauth/token': {
-      ...called,
+      ...endpoint,
       limit: 'token',
       summary: 'Exchange a grant for tokens',
       security: ['client'],
@@ -151,7 +151,7 @@ export const engine = feature<EngineRoutesDependencies>({
       handle: ({ tokens }, ctx) => tokens.token(ctx),
     },
     'POST /oauth/revoke': {
-      ...called,
+      ...endpoint,
       limit: 'revoke',
       summary: 'Revoke a refresh token (RFC 7009)',
       security: ['client'],
@@ -160,7 +160,7 @@ export const engine = feature<EngineRoutesDependencies>({
       handle: ({ tokens }, ctx) => tokens.revoke(ctx),
     },
     'POST /oauth/introspect': {
-      ...called,
+      ...endpoint,
       cors: 'none',
       limit: 'introspect',
       summary: 'Tell the client of an API whether an access token for that API is active (RFC 7662)',
@@ -203,7 +203,7 @@ async function makeMetadata(deps: EngineRoutesDependencies, ctx: Context): Promi
   const isStandard = hasStandardClaims(config, undefined);
   // A tenant with standard claims gets only standard metadata.
   const metadata = { ...(ctx.body as Record<string, unknown>), ...(isStandard ? {} : deps.endpoints) };
-  if (!takesPushedRequests(config)) delete metadata.pushed_authorization_request_endpoint;
+  if (!acceptsPushedRequests(config)) delete metadata.pushed_authorization_request_endpoint;
   // Its value is a template and no URL, as with the hosted service.
   if (isStandard) delete metadata.global_token_revocation_endpoint;
   if (hasSessionManagement(config))
@@ -229,8 +229,8 @@ async function sendKeys({ keys, signing }: EngineRoutesDependencies, ctx: Contex
 }
 
 async function sendProfile(deps: EngineRoutesDependencies, ctx: Context): Promise<void> {
-  const holder = await deps.userinfo.authenticate(ctx);
-  if (holder === undefined) return;
-  await deps.rateLimits.take(ctx, 'userinfo', holder);
+  const userId = await deps.userinfo.authenticate(ctx);
+  if (userId === undefined) return;
+  await deps.rateLimits.take(ctx, 'userinfo', userId);
   await deps.userinfo.respond(ctx);
 }

@@ -8,7 +8,7 @@ import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { absoluteEnd, boundsOf } from './bounds.ts';
 import type { Device } from './device.ts';
-import { hasOutlived } from './lifetimes.ts';
+import { isSessionExpired } from './lifetimes.ts';
 import { isoDate } from './refresh-directory.ts';
 import { sessionMetadata, setSessionMetadata } from './session-metadata.ts';
 import type { Sessions } from './sessions.ts';
@@ -65,7 +65,9 @@ export function sessionDirectory(deps: SessionDirectoryDependencies): SessionDir
   const { store, config, clock, wallClock, sessions } = deps;
   const artifacts = store.collection('artifacts');
   const isOpen = ({ model, payload }: Frozen<ArtifactRecord>) =>
-    model === 'Session' && typeof payload.accountId === 'string' && !hasOutlived(config, wallClock, payload);
+    model === 'Session' &&
+    typeof payload.accountId === 'string' &&
+    !isSessionExpired(config, wallClock, payload);
   const find = async (id: string) => (await artifacts.findBy('uid', id)).find(isOpen);
   const methodOf = async ({ connection }: Payload) =>
     typeof connection === 'string' ? deps.firstMethod(connection) : undefined;
@@ -113,8 +115,8 @@ export function describeSession(
 ): SessionView {
   const { uid, accountId, iat, exp, loginTs, lastUsed, device, amr } = payload;
   const login = typeof loginTs === 'number' ? loginTs : undefined;
-  const isByTwo = Array.isArray(amr) && amr.includes('mfa');
-  const proofs = [method, ...(isByTwo ? ['mfa'] : [])].filter((name) => name !== undefined);
+  const hasSecondFactor = Array.isArray(amr) && amr.includes('mfa');
+  const proofs = [method, ...(hasSecondFactor ? ['mfa'] : [])].filter((name) => name !== undefined);
   const at = login === undefined ? {} : { timestamp: isoDate(login) ?? '' };
   return {
     id: String(uid),

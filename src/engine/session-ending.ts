@@ -21,7 +21,7 @@ type Artifact = Frozen<ArtifactRecord>;
  * How long an ended session is remembered, seconds: longer than any request that has read the session before and
  * may still write it.
  */
-const REMEMBERED = 120;
+const REMEMBERED_SECONDS = 120;
 
 const endedKey = (sid: string) => `EndedSession:${sid}`;
 
@@ -30,15 +30,15 @@ const endedKey = (sid: string) => `EndedSession:${sid}`;
  * function looks for it after the write, so that the record is deleted, whichever of the two was stored first.
  * @param record as it was just written.
  */
-export async function removeIfOvertaken(artifacts: Artifacts, record: ArtifactRecord): Promise<void> {
-  if (!OVERTAKEN.has(record.model)) return;
+export async function removeIfSessionEnded(artifacts: Artifacts, record: ArtifactRecord): Promise<void> {
+  if (!ENDING_MODELS.has(record.model)) return;
   const sid = sessionOf(record);
   if (sid === undefined || (await artifacts.get(endedKey(sid))) === undefined) return;
   await artifacts.delete(record.id);
 }
 
 /** The models that end with their session. Tokens are not among them: those of `offline_access` stay. */
-const OVERTAKEN = new Set(['Session', 'Interaction', 'AuthorizationCode', 'Grant']);
+const ENDING_MODELS = new Set(['Session', 'Interaction', 'AuthorizationCode', 'Grant']);
 
 /** Returns the `sid` of the session that an artifact belongs to. */
 export function sessionOf({ model, payload }: Artifact): string | undefined {
@@ -50,24 +50,24 @@ export function sessionOf({ model, payload }: Artifact): string | undefined {
  * Removes a session and what is bound to it.
  * @returns the session, to exactly one of concurrent calls; undefined when nobody was logged in to it.
  */
-export async function takeSession(
+export async function removeSession(
   deps: EndingDependencies,
   sid: string,
   requestsStay: boolean,
-  why: Pick<EndedSession, 'reason' | 'startedBy'>,
+  details: Pick<EndedSession, 'reason' | 'startedBy'>,
 ): Promise<EndedSession | undefined> {
   const artifacts = deps.store.collection('artifacts');
   const [found] = await artifacts.findBy('uid', sid);
   if (found === undefined) return undefined;
   const session = userSessionOf(found.payload);
-  const ended = session && { sid, userId: session.userId, clientIds: session.clientIds, ...why };
-  const announced = ended && (await deps.logoutChannels.prepare(ended));
-  const isFirst = await recordEnd(deps, sid, announced?.writes ?? []);
+  const ended = session && { sid, userId: session.userId, clientIds: session.clientIds, ...details };
+  const notification = ended && (await deps.logoutChannels.prepare(ended));
+  const isFirst = await recordEnd(deps, sid, notification?.writes ?? []);
   await artifacts.deleteBy('uid', sid);
   if (requestsStay) await detachRequests(artifacts, sid);
-  await removeBound(artifacts, sid);
+  await removeSessionArtifacts(artifacts, sid);
   if (!isFirst) return undefined;
-  announced?.start();
+  notification?.start();
   return ended;
 }
 
@@ -78,12 +78,12 @@ export async function takeSession(
 async function recordEnd(
   { store, clock }: EndingDependencies,
   sid: string,
-  also: readonly Write[],
+  notificationWrites: readonly Write[],
 ): Promise<boolean> {
-  const expiresAt = epochSeconds(clock) + REMEMBERED;
+  const expiresAt = epochSeconds(clock) + REMEMBERED_SECONDS;
   const insert = { id: endedKey(sid), model: 'EndedSession', payload: {}, expiresAt };
   try {
-    await store.batch([{ collection: 'artifacts', insert }, ...also]);
+    await store.batch([{ collection: 'artifacts', insert }, ...notificationWrites]);
     return true;
   } catch (thrown) {
     if (thrown instanceof UniqueKeyError) return false;
@@ -106,14 +106,14 @@ async function detachRequests(artifacts: Artifacts, sid: string): Promise<void> 
 }
 
 /** Removes what is bound to a session, except grants with a refresh token and their access tokens. */
-async function removeBound(artifacts: Artifacts, sid: string): Promise<void> {
-  const bound = await artifacts.findBy('session', sid);
+async function removeSessionArtifacts(artifacts: Artifacts, sid: string): Promise<void> {
+  const sessionArtifacts = await artifacts.findBy('session', sid);
   const lasting = new Set(
-    bound.filter(({ model }) => model === 'RefreshToken').map(({ payload }) => payload.grantId),
+    sessionArtifacts.filter(({ model }) => model === 'RefreshToken').map(({ payload }) => payload.grantId),
   );
-  const doomed = bound.filter(({ model, payload }) => {
+  const ending = sessionArtifacts.filter(({ model, payload }) => {
     if (model === 'AuthorizationCode' || model === 'Interaction') return true;
     return !lasting.has(model === 'Grant' ? payload.jti : payload.grantId);
   });
-  await Promise.all(doomed.map(({ id }) => artifacts.delete(id)));
+  await Promise.all(ending.map(({ id }) => artifacts.delete(id)));
 }

@@ -26,7 +26,7 @@ export function hasSessionManagement(config: Pick<Config, 'settings'>): boolean 
  * Adds `session_state` to the responses of OpenID Connect requests, and sets the cookie of the browser's state
  * (§2).
  */
-export function announceSessions(
+export function addSessionState(
   provider: Provider,
   { config, random }: { config: Config; random: Random },
 ): void {

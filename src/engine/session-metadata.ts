@@ -14,8 +14,8 @@ export async function sessionMetadata(
   { store }: { store: Store },
   sid: string,
 ): Promise<SessionMetadata | undefined> {
-  const kept = await store.collection('artifacts').get(metadataKey(sid));
-  return kept?.payload.metadata as SessionMetadata | undefined;
+  const stored = await store.collection('artifacts').get(metadataKey(sid));
+  return stored?.payload.metadata as SessionMetadata | undefined;
 }
 
 /**

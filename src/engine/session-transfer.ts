@@ -1,6 +1,6 @@
 // Issues session transfer tokens. An application exchanges its refresh token, or a token that an action has
 // checked, for one, and opens a browser with it: a single request to /authorize then begins a session without a
-// login page. session-transfer-use.ts spends the tokens.
+// login page. session-transfer-redemption.ts redeems the tokens.
 import type { Context } from 'koa';
 import { errors, type Grant, type KoaContextWithOIDC, type RefreshToken } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
@@ -18,7 +18,7 @@ import type { Users } from '../users/users.ts';
 import { applicationSettings } from './applications.ts';
 import { artifactKey } from './artifact-keys.ts';
 import { credentialVersionOf, factorsOf } from './browser-login.ts';
-import { believeUserAddress } from './client-authentication.ts';
+import { applyForwardedAddress } from './client-authentication.ts';
 import { deviceOf } from './device.ts';
 import { familyKey } from './refresh-families.ts';
 import { transferOf } from './transferred-session.ts';
@@ -45,8 +45,8 @@ export interface TransferredLogin {
 
 /** Whether an audience asks for a session transfer token of this host. */
 export function isTransferAudience({ host, hostname }: Context, audience: string | undefined): boolean {
-  const named = AUDIENCE.exec(audience ?? '')?.[1];
-  return named !== undefined && (named === host || named === hostname);
+  const audienceHost = AUDIENCE.exec(audience ?? '')?.[1];
+  return audienceHost !== undefined && (audienceHost === host || audienceHost === hostname);
 }
 
 /**
@@ -75,16 +75,16 @@ interface IssueDependencies {
  */
 export async function issueTransferToken(
   { challenges, random }: IssueDependencies,
-  handed: TransferredLogin,
+  transferred: TransferredLogin,
 ): Promise<Record<string, unknown>> {
   const { secret } = await challenges.issueTicket({
     purpose: SESSION_TRANSFER,
     // A random subject, so that a second token does not replace the first: an application may open two windows at
     // once.
     subject: random(16).toString('base64url'),
-    userId: handed.login.userId,
+    userId: transferred.login.userId,
     ttlSeconds: TRANSFER_SECONDS,
-    data: { ...handed },
+    data: { ...transferred },
   });
   return {
     access_token: secret,
@@ -156,43 +156,43 @@ export function sessionTransfers(deps: TransferDependencies): SessionTransfers {
       const { RefreshToken: token, Grant: grant, Client: client } = ctx.oidc.entities;
       if (token === undefined || grant === undefined || client === undefined)
         throw new TypeError('a refresh without its token');
-      believeUserAddress(ctx, client);
+      applyForwardedAddress(ctx, client);
       const transfer = transferFrom(
         ctx,
         { clientId: client.clientId, scope: ctx.oidc.params?.scope as string | undefined },
         deps.wallClock,
       );
-      const handed = await ofRefreshToken(deps, token, grant, transfer);
+      const transferred = await loginOfRefreshToken(deps, token, grant, transfer);
       const { scope, id_token, refresh_token } = ctx.body as Record<string, unknown>;
-      ctx.body = { ...(await issueTransferToken(deps, handed)), scope, id_token, refresh_token };
-      const { userId: user_id, ip } = handed.login;
+      ctx.body = { ...(await issueTransferToken(deps, transferred)), scope, id_token, refresh_token };
+      const { userId: user_id, ip } = transferred.login;
       deps.events.record({ type: 'sertft', client_id: client.clientId, user_id, ip });
     },
   };
 }
 
 /** The members of a grant that describe its login. */
-interface KeptLogin {
+interface StoredLogin {
   amr?: readonly string[];
   authTime?: number;
   organization?: string;
   connection?: string;
 }
 
-async function ofRefreshToken(
+async function loginOfRefreshToken(
   { users }: TransferDependencies,
   token: RefreshToken,
   grant: Grant,
   transfer: Transfer,
 ): Promise<TransferredLogin> {
   const { accountId: userId, acr, jti } = token;
-  const { amr = [], authTime, organization, connection } = grant as KeptLogin;
+  const { amr = [], authTime, organization, connection } = grant as StoredLogin;
   const parent = familyKey(jti) ?? artifactKey('RefreshToken', jti);
-  const known = connection ?? primaryIdentity(await users.identitiesOf(userId))?.connection ?? '';
+  const connectionName = connection ?? primaryIdentity(await users.identitiesOf(userId))?.connection ?? '';
   return {
     login: {
       userId,
-      connection: known,
+      connection: connectionName,
       amr,
       ...(acr !== undefined && { acr }),
       // The user has proved nothing now. Without a known time of login, a request that demands a recent one is not

@@ -8,7 +8,7 @@ import type { Config } from '../tenant/config.ts';
 import type { Transfer } from '../users/login.ts';
 import { endBackchannelRequests } from './backchannel-requests.ts';
 import type { LogoutBrowser, LogoutChannels, SessionEndReason } from './logout-channels.ts';
-import { sessionOf, takeSession } from './session-ending.ts';
+import { removeSession, sessionOf } from './session-ending.ts';
 import { forgetState, hasSessionManagement } from './session-management.ts';
 import { transferOf } from './transferred-session.ts';
 import { type UserSession, userSessionOf } from './user-session.ts';
@@ -74,7 +74,7 @@ interface SessionsDependencies {
 export function createSessions(provider: Provider, deps: SessionsDependencies): Sessions {
   const artifacts = deps.store.collection('artifacts');
   const end: Sessions['end'] = async (sid, { reason, browser, startedBy, requestsStay }) => {
-    const ended = await takeSession(deps, sid, requestsStay === true, { reason, startedBy });
+    const ended = await removeSession(deps, sid, requestsStay === true, { reason, startedBy });
     // Challenges of the session end with it, except when another login replaces it in the same browser.
     if (ended !== undefined && requestsStay !== true)
       await deps.challenges.revokeOfSession(ended.userId, sid);
@@ -105,8 +105,8 @@ export function createSessions(provider: Provider, deps: SessionsDependencies): 
         (record) => keepSid === undefined || sessionOf(record) !== keepSid,
       );
       // An interaction whose login is finished could otherwise still make a session for up to an hour.
-      const doomed = others.filter(({ model }) => refreshTokens || model === 'Interaction');
-      await Promise.all(doomed.map(({ id }) => artifacts.delete(id)));
+      const ending = others.filter(({ model }) => refreshTokens || model === 'Interaction');
+      await Promise.all(ending.map(({ id }) => artifacts.delete(id)));
       await endBackchannelRequests(deps, userId);
       return sids.length;
     },

@@ -41,13 +41,13 @@ interface LoginResult {
 
 export interface Settlement {
   /** Decides on a login before anything is created. */
-  decide(login: Login, asked: LoginRequirements): Promise<LoginDecision>;
+  decide(login: Login, requirements: LoginRequirements): Promise<LoginDecision>;
   /**
    * Stores the session or tokens of a complete login, then checks the login again. If the user's sessions are ended
    * later, that end finds what was stored; if they were ended before, this check notices it.
    * @returns why it was removed again; undefined when it stays.
    */
-  settle(login: Login, clientId: string, made: LoginResult): Promise<AuthError | undefined>;
+  settle(login: Login, clientId: string, result: LoginResult): Promise<AuthError | undefined>;
 }
 
 /** Makes the functions that end all logins of the tenant. */
@@ -57,7 +57,12 @@ export function createSettlement({
   secondFactor,
   organizations,
 }: SettleDependencies): Settlement {
-  const tell = (type: 's' | 'sdel' | 'f' | 'mfar', login: Login, clientId: string, about: About) => {
+  const recordEvent = (
+    type: 's' | 'sdel' | 'f' | 'mfar',
+    login: Login,
+    clientId: string,
+    about: EventDetails,
+  ) => {
     const { user, description, execution } = about;
     const name = user?.email ?? user?.username ?? user?.phone_number;
     events.record({
@@ -72,25 +77,28 @@ export function createSettlement({
     });
   };
   return {
-    decide: async (login, asked) => {
-      const { clientId } = asked;
+    decide: async (login, requirements) => {
+      const { clientId } = requirements;
       const { user, refusal } = await admissionOf(users, login);
       if (refusal !== undefined) {
-        tell('f', login, clientId, { user, description: refusal.error_description });
+        recordEvent('f', login, clientId, { user, description: refusal.error_description });
         return { is: 'refused', refusal };
       }
-      if (!matchesConnection(asked.connection, login.connection) || !mayLogInTo(clientId, login))
+      if (!matchesConnection(requirements.connection, login.connection) || !mayLogInTo(clientId, login))
         return { is: 'refused', refusal: otherConnection() };
-      const outside = await organizations.membershipError(login, asked);
-      if (outside !== undefined) {
-        tell('f', login, clientId, { user, description: outside.error_description });
-        return { is: 'refused', refusal: outside };
+      const membershipError = await organizations.membershipError(login, requirements);
+      if (membershipError !== undefined) {
+        recordEvent('f', login, clientId, { user, description: membershipError.error_description });
+        return { is: 'refused', refusal: membershipError };
       }
-      if (asked.isComplete === true || !(await secondFactor.isRequired(login, { ...asked, user })))
+      if (
+        requirements.isComplete === true ||
+        !(await secondFactor.isRequired(login, { ...requirements, user }))
+      )
         return { is: 'complete', user };
       if (await wouldEnroll(secondFactor, login.transfer, user))
         return { is: 'refused', refusal: new AuthError(403, 'invalid_grant', 'The user has to log in.') };
-      tell('mfar', login, clientId, { user });
+      recordEvent('mfar', login, clientId, { user });
       return { is: 'incomplete' };
     },
     settle: async (login, clientId, { store, remove, execution, isRecorded = false }) => {
@@ -99,17 +107,17 @@ export function createSettlement({
       await store(...(isRecorded || isDelegated ? [] : [users.loginWrite(login.userId, login.ip)]));
       const { user, refusal } = await admissionOf(users, login);
       if (refusal === undefined) {
-        if (!isRecorded) tell(isDelegated ? 'sdel' : 's', login, clientId, { user, execution });
+        if (!isRecorded) recordEvent(isDelegated ? 'sdel' : 's', login, clientId, { user, execution });
         return undefined;
       }
       await remove();
-      tell('f', login, clientId, { user, description: refusal.error_description });
+      recordEvent('f', login, clientId, { user, description: refusal.error_description });
       return refusal;
     },
   };
 }
 
-interface About {
+interface EventDetails {
   user: User | undefined;
   description?: string;
   execution?: string | undefined;

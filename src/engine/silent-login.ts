@@ -6,7 +6,8 @@ import { loginAnswer, throwRefusal } from './browser-login.ts';
 import { loginRequirements } from './login-requirements.ts';
 import { readExtensions } from './request-extensions.ts';
 import type { SecondFactor } from './second-factor.ts';
-import type { TransferredSessions } from './session-transfer-use.ts';
+import type { TransferredSessions } from './session-transfer-checks.ts';
+import type { TransferRedemption } from './session-transfer-redemption.ts';
 import type { Sessions } from './sessions.ts';
 import type { Settlement } from './settle.ts';
 import { transferOf } from './transferred-session.ts';
@@ -16,7 +17,8 @@ interface SilentLoginDependencies {
   settle: Settlement;
   secondFactor: Pick<SecondFactor, 'description'>;
   sessions: Pick<Sessions, 'end'>;
-  transferred: TransferredSessions;
+  transferred: Pick<TransferredSessions, 'holds' | 'restrict'>;
+  transferRedemption: TransferRedemption;
 }
 
 /**
@@ -32,11 +34,11 @@ export async function logInSilently(deps: SilentLoginDependencies, ctx: KoaConte
   const { clientId } = client;
   const leave = () => leaveSession(deps, ctx);
   if (!(await deps.transferred.holds(transferOf(ctx.oidc.session)))) await leave();
-  const handed = await deps.transferred.use(ctx, leave);
-  await deps.transferred.restrict(ctx, handed?.transfer ?? transferOf(ctx.oidc.session));
+  const transferred = await deps.transferRedemption.redeem(ctx, leave);
+  await deps.transferred.restrict(ctx, transferred?.transfer ?? transferOf(ctx.oidc.session));
   const { loginTicket: ticket } = readExtensions(params);
   if (!ctx.oidc.prompts.has('none')) return;
-  const login = handed ?? (ticket && (await deps.tickets.redeem(ctx, ticket, clientId)));
+  const login = transferred ?? (ticket && (await deps.tickets.redeem(ctx, ticket, clientId)));
   if (!login) return;
   const decision = await deps.settle.decide(login, {
     clientId,

@@ -4,15 +4,15 @@ import type { Config } from '../tenant/config.ts';
 import type { UpdatedAt } from '../users/profile.ts';
 import type { ApplicationSettings } from './applications.ts';
 
-type Choice = Pick<ApplicationSettings, 'standardClaims' | 'oidcConformant'> | undefined;
+type ClaimSettings = Pick<ApplicationSettings, 'standardClaims' | 'oidcConformant'> | undefined;
 
 /** Whether an application gets the standard's claims: its own setting, or else the tenant's. */
-export function hasStandardClaims(config: Pick<Config, 'settings'>, application: Choice): boolean {
+export function hasStandardClaims(config: Pick<Config, 'settings'>, application: ClaimSettings): boolean {
   return application?.standardClaims ?? config.settings().tenant.flags.standard_claims === true;
 }
 
 /** Returns the form of `updated_at` for an application (docs/wire/token.md). */
-export function updatedAtFor(config: Config, application: Choice): UpdatedAt {
+export function updatedAtFor(config: Config, application: ClaimSettings): UpdatedAt {
   if (hasStandardClaims(config, application)) return 'number';
   return application?.oidcConformant === true ? 'iso8601' : 'text';
 }

@@ -35,17 +35,17 @@ export function subjectTokenReader(
   return async (presented) => {
     const subject = await subjectFrom(deps, presented);
     const user = subject && (await deps.users.get(subject.userId));
-    if (user === undefined || admissionError(user) !== undefined) throw notGood();
+    if (user === undefined || admissionError(user) !== undefined) throw invalidToken();
     const { organization, connection } = subject ?? {};
     // A token for an organization is valid only while its user is a member.
     if (organization !== undefined && !(await deps.isMember(organization, user.id, connection)))
-      throw notGood();
+      throw invalidToken();
     return user;
   };
 }
 
 /** The user and organization of a token, and the connection of its login, where it is known. */
-interface FoundSubject {
+interface TokenSubject {
   userId: string;
   organization?: string | undefined;
   connection?: string | undefined;
@@ -54,8 +54,8 @@ interface FoundSubject {
 async function subjectFrom(
   deps: ExchangeDependencies & { checkPossession: CheckPossession },
   { ctx, clientId, type, token }: SubjectToken,
-): Promise<FoundSubject | undefined> {
-  if (type === REFRESH_TOKEN) return ofRefreshToken(deps, ctx, clientId, token);
+): Promise<TokenSubject | undefined> {
+  if (type === REFRESH_TOKEN) return subjectOfRefreshToken(deps, ctx, clientId, token);
   if (type !== ACCESS_TOKEN)
     throw new AuthError(400, 'invalid_request', 'The subject_token_type is not supported.');
   return subjectOf(deps, clientId, type, token);
@@ -65,12 +65,12 @@ async function subjectFrom(
  * Verifies a refresh token. One that was used before is refused, but its family is not revoked: otherwise a thief
  * could log the user out.
  */
-async function ofRefreshToken(
+async function subjectOfRefreshToken(
   { checkPossession }: { checkPossession: CheckPossession },
   ctx: Context,
   clientId: string,
   value: string,
-): Promise<FoundSubject | undefined> {
+): Promise<TokenSubject | undefined> {
   const { provider } = (ctx as KoaContextWithOIDC).oidc;
   const token = value === '' ? undefined : await provider.RefreshToken.find(value);
   if (token === undefined || token.clientId !== clientId || token.isExpired || token.consumed)
@@ -88,6 +88,6 @@ async function ofRefreshToken(
 }
 
 /** One error for every invalid token, so that it does not tell which check failed. */
-function notGood(): AuthError {
+function invalidToken(): AuthError {
   return new AuthError(400, 'invalid_grant', 'The subject_token is not good for this client.');
 }

@@ -9,13 +9,13 @@ import type { Measures } from '../runtime/measures.ts';
 import type { Signing } from '../signing/signing.ts';
 import type { Events } from '../tenant/events.ts';
 import { TOKEN_EXCHANGE } from './applications.ts';
-import { namedApi, toResource } from './audience.ts';
+import { requestedApi, toResource } from './audience.ts';
 import type { EnterEngine } from './entrance.ts';
 import { exchangeEventsOf } from './exchange-context.ts';
 import type { EngineFailures } from './failures.ts';
 import { isReuse, vendorError } from './failures.ts';
-import { giveParameters } from './given-parameters.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
+import { setParsedBody } from './parsed-body.ts';
 import type { RefreshTargets } from './refresh-targets.ts';
 import type { SecondFactor } from './second-factor.ts';
 import { isTransferAudience, setTransferAudience } from './session-transfer.ts';
@@ -40,8 +40,8 @@ interface TokenEndpointDependencies {
   events: Events;
   grants: readonly Pick<VendorGrant, 'grantType' | 'events'>[];
   secondFactor: Pick<SecondFactor, 'error'>;
-  machines: Pick<MachineOrganizations, 'ask'>;
-  targets: Pick<RefreshTargets, 'ask'>;
+  machines: Pick<MachineOrganizations, 'remember'>;
+  targets: Pick<RefreshTargets, 'remember'>;
   signing: Pick<Signing, 'ready'>;
   measures?: Pick<Measures, 'tokensIssued'> | undefined;
 }
@@ -53,7 +53,7 @@ const STANDARD_FAILURES: ReadonlyMap<string, EventType> = new Map([
 ]);
 
 /** Errors after which a polling client asks again. They are not logged as failures. */
-const GOES_ON = ['authorization_pending', 'slow_down'];
+const POLLING_ERRORS = ['authorization_pending', 'slow_down'];
 
 /** Makes the endpoints. */
 export function tokenEndpoint({
@@ -67,14 +67,14 @@ export function tokenEndpoint({
   signing,
   measures,
 }: TokenEndpointDependencies): TokenEndpoint {
-  const goesOn = new Set([...GOES_ON, secondFactor.error]);
+  const retryErrors = new Set([...POLLING_ERRORS, secondFactor.error]);
   const failureEvent = (grantType: string | undefined): EventType | undefined =>
     STANDARD_FAILURES.get(grantType ?? '') ??
     grants.find((grant) => grant.grantType === grantType)?.events.failure;
   const answer = async (ctx: Context, fields: Record<string, string>): Promise<AuthError | undefined> => {
     if (fields.grant_type === 'client_credentials' && fields.organization)
-      machines.ask(ctx.req, fields.organization);
-    giveParameters(
+      machines.remember(ctx.req, fields.organization);
+    setParsedBody(
       ctx,
       fields.grant_type === 'refresh_token' ? refreshFields(targets, ctx, fields) : engineFields(ctx, fields),
     );
@@ -95,7 +95,7 @@ export function tokenEndpoint({
       const error = await answer(ctx, fields);
       // An answer of 200 has a registered grant type, so the label has few values.
       if (ctx.status === 200) measures?.tokensIssued(fields.grant_type ?? 'none');
-      if (error === undefined || goesOn.has(error.error)) return;
+      if (error === undefined || retryErrors.has(error.error)) return;
       const type =
         fields.grant_type === 'refresh_token' && isReuse(failures.of(ctx))
           ? 'ferrt'
@@ -142,14 +142,14 @@ function partiesOf(ctx: Context): { client_id?: string; user_id?: string; ip: st
  * engine has verified the token.
  */
 function refreshFields(
-  targets: Pick<RefreshTargets, 'ask'>,
+  targets: Pick<RefreshTargets, 'remember'>,
   ctx: Context,
   { audience, resource, scope, authorization_details: details, ...fields }: Record<string, string>,
 ): Record<string, string> {
-  const api = namedApi({ audience, resource });
+  const api = requestedApi({ audience, resource });
   if ('fault' in api) throw new AuthError(400, 'invalid_target', api.fault);
   const identifier = apiOrTransfer(ctx, api.identifier);
-  targets.ask(ctx.req, { identifier, isResource: Boolean(resource), scope, details });
+  targets.remember(ctx.req, { identifier, isResource: Boolean(resource), scope, details });
   return fields;
 }
 
@@ -164,10 +164,11 @@ function engineFields(
   ctx: Context,
   { audience, resource, ...fields }: Record<string, string>,
 ): Record<string, string> {
-  const api = namedApi({ audience, resource });
+  const api = requestedApi({ audience, resource });
   if ('fault' in api) throw new AuthError(400, 'invalid_target', api.fault);
   // With a code `audience` is ignored; a `resource` must have been granted (RFC 8707 §2.2), which the engine checks.
-  const named = fields.grant_type === TOKEN_EXCHANGE ? apiOrTransfer(ctx, api.identifier) : api.identifier;
-  const wanted = choosesAudience(fields.grant_type) ? named : resource;
-  return wanted ? { ...fields, resource: toResource(wanted) } : fields;
+  const identifier =
+    fields.grant_type === TOKEN_EXCHANGE ? apiOrTransfer(ctx, api.identifier) : api.identifier;
+  const target = choosesAudience(fields.grant_type) ? identifier : resource;
+  return target ? { ...fields, resource: toResource(target) } : fields;
 }

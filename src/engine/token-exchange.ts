@@ -77,7 +77,7 @@ export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {
     const client = await deps.config.client(clientId);
     // An application that may use this grant only for native social logins does not have it in `grant_types`.
     if (client?.grant_types?.includes(TOKEN_EXCHANGE) !== true) return undefined;
-    refuseUnfit(client, params.requested_token_type);
+    checkRequest(client, params.requested_token_type);
     const subject = await subjectOf(deps, clientId, type, token);
     const act = await actorOf(deps, clientId, params, subject);
     const scope = scopeOf(subject, params.scope);
@@ -107,7 +107,7 @@ export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {
  * Checks the application and the requested token type.
  * @throws AuthError 403 for a public client, and 400 for another type than an access token.
  */
-function refuseUnfit(client: Client, requested: string | undefined): void {
+function checkRequest(client: Client, requested: string | undefined): void {
   if (authenticationMethod(client) === 'none')
     throw new AuthError(
       403,
@@ -129,10 +129,13 @@ export async function subjectOf(
   token: string,
 ): Promise<Subject> {
   const found =
-    type === ID_TOKEN ? await ofIdToken(deps, clientId, token) : await ofAccessToken(deps, clientId, token);
+    type === ID_TOKEN
+      ? await subjectOfIdToken(deps, clientId, token)
+      : await subjectOfAccessToken(deps, clientId, token);
   const user = found && (await deps.users.get(found.userId));
-  if (found === undefined || user === undefined || isBeforeReset(user, found.claims)) throw NOT_GOOD();
-  if (!(await isByGoodLogin(deps, found))) throw NOT_GOOD();
+  if (found === undefined || user === undefined || isBeforeReset(user, found.claims))
+    throw invalidTokenError();
+  if (!(await isLoginValid(deps, found))) throw invalidTokenError();
   return found;
 }
 
@@ -151,7 +154,7 @@ function sessionOf(claims: JWTPayload): string | undefined {
 /**
  * Whether the login that a token names still holds: its session is open, and the user's credential is unchanged.
  */
-async function isByGoodLogin(
+async function isLoginValid(
   { users, isOpen }: ExchangeDependencies,
   { userId, claims }: Subject,
 ): Promise<boolean> {
@@ -161,26 +164,26 @@ async function isByGoodLogin(
   return sid === undefined || isOpen(sid);
 }
 
-const NOT_GOOD = (which = 'subject_token') =>
+const invalidTokenError = (which = 'subject_token') =>
   new AuthError(400, 'invalid_request', `The ${which} is not good for this client.`);
 
 /** Verifies an ID token: it was issued to the application itself, and its session has not ended. */
-async function ofIdToken(
+async function subjectOfIdToken(
   deps: ExchangeDependencies,
   clientId: string,
   token: string,
 ): Promise<Subject | undefined> {
-  const read = await verifyIdTokenProof(deps, token);
-  if (read === undefined || read.client.client_id !== clientId) return undefined;
-  const { claims } = read;
+  const hint = await verifyIdTokenProof(deps, token);
+  if (hint === undefined || hint.client.client_id !== clientId) return undefined;
+  const { claims } = hint;
   const amr = Array.isArray(claims.amr) ? claims.amr.map(String) : [];
   const organization = typeof claims.org_id === 'string' ? claims.org_id : undefined;
   const scopes = OIDC_SCOPES.filter((scope) => scope !== 'offline_access');
-  return { userId: read.userId, audience: undefined, scopes, amr, organization, claims };
+  return { userId: hint.userId, audience: undefined, scopes, amr, organization, claims };
 }
 
 /** Verifies a user's access token for an API: it was issued to the application, or the application is that API. */
-async function ofAccessToken(
+async function subjectOfAccessToken(
   { issuer, keys, config, wallClock }: ExchangeDependencies,
   clientId: string,
   token: string,
@@ -220,40 +223,43 @@ async function actorOf(
 ): Promise<Readonly<Record<string, unknown>> | undefined> {
   const before = claims.act === undefined ? {} : { act: claims.act };
   if (token === undefined && type === undefined) return claims.act as Record<string, unknown> | undefined;
-  if (token === undefined || (type !== ID_TOKEN && type !== ACCESS_TOKEN)) throw NOT_GOOD('actor_token');
+  if (token === undefined || (type !== ID_TOKEN && type !== ACCESS_TOKEN))
+    throw invalidTokenError('actor_token');
   const actor =
-    type === ID_TOKEN ? await ofIdToken(deps, clientId, token) : await ofAccessToken(deps, clientId, token);
+    type === ID_TOKEN
+      ? await subjectOfIdToken(deps, clientId, token)
+      : await subjectOfAccessToken(deps, clientId, token);
   const user = actor && (await deps.users.get(actor.userId));
   if (user === undefined || user.blocked === true || isBeforeReset(user, actor?.claims ?? {}))
-    throw NOT_GOOD('actor_token');
+    throw invalidTokenError('actor_token');
   // The token already names an actor, who would be lost if its user were taken for the actor.
-  if (actor?.claims.act !== undefined) throw NOT_GOOD('actor_token');
+  if (actor?.claims.act !== undefined) throw invalidTokenError('actor_token');
   return { sub: user.id, ...before };
 }
 
 /** Returns the scopes that were asked for, or all of the token's. Never `offline_access`: nobody has logged in. */
-function scopeOf({ scopes }: Subject, asked: string | undefined): string {
-  const own = scopes.filter((scope) => scope !== '' && scope !== 'offline_access');
-  if (!asked) return own.join(' ');
-  const wanted = scopeValues(asked);
-  const refused = wanted.filter((scope) => !own.includes(scope));
-  if (refused.length === 0) return wanted.join(' ');
+function scopeOf({ scopes }: Subject, requested: string | undefined): string {
+  const available = scopes.filter((scope) => scope !== '' && scope !== 'offline_access');
+  if (!requested) return available.join(' ');
+  const scopesRequested = scopeValues(requested);
+  const refused = scopesRequested.filter((scope) => !available.includes(scope));
+  if (refused.length === 0) return scopesRequested.join(' ');
   throw new AuthError(400, 'invalid_scope', `The subject_token lacks scopes: ${refused.join(' ')}`);
 }
 
 /**
  * Returns the API of the new token, which is that of the subject token.
- * @param asked a resource indicator.
+ * @param requested a resource indicator.
  * @throws AuthError 400 `invalid_target` for another API.
  */
 function resourceOf(
   { config }: ExchangeDependencies,
   { audience }: Subject,
-  asked: string | undefined,
+  requested: string | undefined,
 ): string | undefined {
-  const own = audience === undefined ? undefined : toResource(audience);
+  const available = audience === undefined ? undefined : toResource(audience);
   // An ID token is for no API, and is not exchanged for a token of the tenant's default one either.
-  const isDefault = own === undefined && config.settings().tenant.default_audience !== undefined;
-  if (!isDefault && (asked === undefined || asked === own)) return own;
+  const isDefault = available === undefined && config.settings().tenant.default_audience !== undefined;
+  if (!isDefault && (requested === undefined || requested === available)) return available;
   throw new AuthError(400, 'invalid_target', 'The subject_token is not for this API.');
 }

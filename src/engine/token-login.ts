@@ -5,22 +5,22 @@ import { AuthError } from '../http/errors.ts';
 import { type Login, methodsOfFirstFactor } from '../users/login.ts';
 import type { User } from '../users/user.ts';
 import { toAudience } from './audience.ts';
-import type { JudgedUsers } from './claims.ts';
+import type { VerifiedUsers } from './claims.ts';
 import { actorOf, exchangeLimitsOf } from './exchange-context.ts';
 import type { GrantDependencies } from './grants.ts';
 import type { LoginActions } from './login-actions.ts';
 import type { SecondFactor } from './second-factor.ts';
 import type { Settlement } from './settle.ts';
 
-export interface JudgeDependencies extends Pick<GrantDependencies, 'organizations'> {
+export interface TokenLoginDependencies extends Pick<GrantDependencies, 'organizations'> {
   secondFactor: Pick<SecondFactor, 'refusal'>;
   settle: Settlement;
-  judged: JudgedUsers;
+  verifiedUsers: VerifiedUsers;
   loginActions: Pick<LoginActions, 'atToken'>;
 }
 
 /** The members of a token request on which the decision depends. */
-export interface AskedOfToken {
+export interface TokenRequest {
   /** The grant type as recorded in the tokens. */
   gty: string;
   /** @see GrantRequest.userAddress */
@@ -34,27 +34,31 @@ export interface AskedOfToken {
 }
 
 /** The same with the application, and the requested API as a resource indicator. */
-type Judged = AskedOfToken & { clientId: string; resource: string | undefined };
+type ApiTokenRequest = TokenRequest & { clientId: string; resource: string | undefined };
 
 /**
  * Verifies a login and runs the tenant's actions. When an action names the user whom this one was linked to, the
  * login becomes one of that user.
- * @throws AuthError as {@link refuseUnfit}.
+ * @throws AuthError as {@link verifyLogin}.
  */
-export async function judgedLogin(
-  deps: JudgeDependencies,
+export async function verifyTokenLogin(
+  deps: TokenLoginDependencies,
   ctx: KoaContextWithOIDC,
   login: Login,
-  asked: Judged & { scopes: ReadonlySet<string> },
+  request: ApiTokenRequest & { scopes: ReadonlySet<string> },
 ): Promise<{ login: Login; user: User }> {
-  const user = await enter(deps, ctx, login, asked);
-  const { clientId, organization, scopes } = asked;
-  const toJudge = { ...login, user, clientId, organization, scopes: [...scopes] };
-  const run = { ...toJudge, protocol: protocolOf(asked.gty), isUncounted: asked.isRecorded !== true };
-  const { lacksFactor, primary, keep } = await deps.loginActions.atToken(ctx, run);
+  const user = await verifyMember(deps, ctx, login, request);
+  const { clientId, organization, scopes } = request;
+  const loginContext = { ...login, user, clientId, organization, scopes: [...scopes] };
+  const run = {
+    ...loginContext,
+    protocol: protocolOf(request.gty),
+    isUncounted: request.isRecorded !== true,
+  };
+  const { lacksFactor, primary, storeMetadata } = await deps.loginActions.atToken(ctx, run);
   if (primary === undefined) {
-    if (lacksFactor) throw await lacksFactorOf(deps, ctx, login, asked);
-    await keep();
+    if (lacksFactor) throw await missingFactorError(deps, ctx, login, request);
+    await storeMetadata();
     return { login, user };
   }
   // That user's login is verified like any other, with the first factor only.
@@ -63,28 +67,28 @@ export async function judgedLogin(
   const other = { ...login, userId, credentialVersion, amr, acr: undefined };
   // Our pages asked the first user for a second factor, not this one, so the login does not count as made at the
   // pages.
-  const judged = await enter(deps, ctx, other, { ...asked, isFromPages: false });
-  if (lacksFactor) throw await lacksFactorOf(deps, ctx, other, asked);
-  await keep();
-  return { login: other, user: judged };
+  const otherUser = await verifyMember(deps, ctx, other, { ...request, isFromPages: false });
+  if (lacksFactor) throw await missingFactorError(deps, ctx, other, request);
+  await storeMetadata();
+  return { login: other, user: otherUser };
 }
 
 /**
  * Verifies a login, and makes its user a member of the organization where the connection allows it.
- * @throws AuthError as {@link refuseUnfit}.
+ * @throws AuthError as {@link verifyLogin}.
  */
-async function enter(
-  deps: JudgeDependencies,
+async function verifyMember(
+  deps: TokenLoginDependencies,
   ctx: KoaContextWithOIDC,
   login: Login,
-  asked: Judged,
+  request: ApiTokenRequest,
 ): Promise<User> {
-  const user = await refuseUnfit(deps, ctx, login, asked);
-  const { clientId, organization } = asked;
+  const user = await verifyLogin(deps, ctx, login, request);
+  const { clientId, organization } = request;
   // Before anything is issued: tokens name an organization only for a member.
-  const outside = await deps.organizations.ensureMembership(login, { clientId, organization });
-  if (outside !== undefined) throw outside;
-  deps.judged.set(ctx.oidc, user);
+  const membershipError = await deps.organizations.ensureMembership(login, { clientId, organization });
+  if (membershipError !== undefined) throw membershipError;
+  deps.verifiedUsers.set(ctx.oidc, user);
   return user;
 }
 
@@ -94,13 +98,13 @@ async function enter(
  * @throws AuthError when the login does not hold any more or its user is not admitted; 403 `mfa_required` when it
  *   lacks a second factor.
  */
-async function refuseUnfit(
-  { settle, secondFactor }: JudgeDependencies,
+async function verifyLogin(
+  { settle, secondFactor }: TokenLoginDependencies,
   ctx: KoaContextWithOIDC,
   login: Login,
-  asked: Judged,
+  request: ApiTokenRequest,
 ): Promise<User> {
-  const { clientId, resource, userAddress, organization, isFromPages } = asked;
+  const { clientId, resource, userAddress, organization, isFromPages } = request;
   const decision = await settle.decide(login, {
     clientId,
     organization,
@@ -113,7 +117,7 @@ async function refuseUnfit(
   });
   if (decision.is === 'refused') throw decision.refusal;
   if (decision.is === 'complete') return decision.user;
-  throw await lacksFactorOf({ secondFactor }, ctx, login, asked);
+  throw await missingFactorError({ secondFactor }, ctx, login, request);
 }
 
 /** Returns the `protocol` of a login at the token endpoint, as the hosted service names it for actions. */
@@ -126,13 +130,13 @@ const protocolOf = (gty: string): string => {
  * Returns the refusal of a login that lacks a second factor. It contains a token for the MFA API, except in a token
  * exchange.
  */
-async function lacksFactorOf(
-  { secondFactor }: Pick<JudgeDependencies, 'secondFactor'>,
+async function missingFactorError(
+  { secondFactor }: Pick<TokenLoginDependencies, 'secondFactor'>,
   ctx: KoaContextWithOIDC,
   login: Login,
-  asked: Judged,
+  request: ApiTokenRequest,
 ): Promise<AuthError> {
-  const { clientId, resource, gty, organization } = asked;
+  const { clientId, resource, gty, organization } = request;
   // The `mfa_token` can enroll factors, so only somebody who has just given the first factor may have it, not
   // everybody who holds a token. Besides, tokens that are issued after it would not name the actor.
   if (exchangeLimitsOf(ctx) !== undefined || actorOf(ctx) !== undefined)

@@ -11,12 +11,12 @@ import type { Commits } from './commit.ts';
 import { buildGrant, type GrantDependencies } from './grants.ts';
 import { issueTokenResponse } from './internals.ts';
 import type { LoginExecutions } from './login-executions.ts';
-import type { ProvedKeys } from './proof-of-possession.ts';
-import { grantableScopes, refuseUnasked, requestedResource } from './requested-api.ts';
+import type { ProvenKeys } from './proof-of-possession.ts';
+import { grantableScopes, refuseConsentRequired, requestedResource } from './requested-api.ts';
 import type { SecondFactor } from './second-factor.ts';
-import { type AskedOfToken, type JudgeDependencies, judgedLogin } from './token-login.ts';
+import { type TokenLoginDependencies, type TokenRequest, verifyTokenLogin } from './token-login.ts';
 
-export interface TokenDependencies extends GrantDependencies, JudgeDependencies {
+export interface TokenDependencies extends GrantDependencies, TokenLoginDependencies {
   events: Events;
   secondFactor: Pick<SecondFactor, 'refusal' | 'factorsOf'>;
   commits: Commits;
@@ -24,11 +24,11 @@ export interface TokenDependencies extends GrantDependencies, JudgeDependencies 
 }
 
 /** What issuing tokens needs besides the parameters of the request. */
-interface AskedTokens extends AskedOfToken {
+interface TokenIssuance extends TokenRequest {
   /** The log event of the exchange, if it has one besides the login's. */
   event: EventType | undefined;
   /** The keys that the tokens are bound to. */
-  keys: ProvedKeys;
+  keys: ProvenKeys;
   /** @see CompletedRequest.authorizationDetails */
   authorizationDetails?: AuthorizationDetail[] | undefined;
 }
@@ -41,13 +41,13 @@ interface AskedTokens extends AskedOfToken {
 export async function respondWithTokens(
   deps: TokenDependencies,
   ctx: KoaContextWithOIDC,
-  given: Login,
-  asked: AskedTokens,
+  firstLogin: Login,
+  request: TokenIssuance,
 ): Promise<void> {
   const { provider, client } = ctx.oidc;
   if (client === undefined) throw new TypeError('a grant is asked for without an application');
   const { clientId } = client;
-  if (!applicationSettings(client).firstParty && asked.isFromPages !== true) {
+  if (!applicationSettings(client).firstParty && request.isFromPages !== true) {
     throw new AuthError(
       403,
       'unauthorized_client',
@@ -56,16 +56,16 @@ export async function respondWithTokens(
   }
   const resource = await requestedResource(deps, ctx);
   const scopes = await grantableScopes(deps, ctx, resource);
-  if (asked.isFromPages !== true) await refuseUnasked(deps, resource);
-  const about = { ...asked, clientId, resource };
+  if (request.isFromPages !== true) await refuseConsentRequired(deps, resource);
+  const about = { ...request, clientId, resource };
   const factorsOf = (userId: string) => deps.secondFactor.factorsOf(userId);
   // Read together, with the login judged meanwhile: if the user's factors change in between, the grant has the
   // older value and is not honoured.
-  const [{ login, user }, known] = await Promise.all([
-    judgedLogin(deps, ctx, given, { ...about, scopes }),
-    factorsOf(given.userId),
+  const [{ login, user }, factorsBefore] = await Promise.all([
+    verifyTokenLogin(deps, ctx, firstLogin, { ...about, scopes }),
+    factorsOf(firstLogin.userId),
   ]);
-  const { organization } = asked;
+  const { organization } = request;
   const grant = await buildGrant(
     deps,
     provider,
@@ -75,18 +75,18 @@ export async function respondWithTokens(
   Object.assign(grant, {
     amr: [...login.amr],
     credentialVersion: login.credentialVersion,
-    factors: login.userId === given.userId ? known : await factorsOf(login.userId),
+    factors: login.userId === firstLogin.userId ? factorsBefore : await factorsOf(login.userId),
     // The one who asks for the tokens of a device code need not be the user who logged in elsewhere, so the grant
     // gets no time of their login.
-    ...(asked.isFromPages !== true && login.isTimeUnproved !== true && { authTime: login.authTime }),
+    ...(request.isFromPages !== true && login.isTimeUnproved !== true && { authTime: login.authTime }),
     ...(organization !== undefined && { organization }),
     ...(login.connection !== '' && { connection: login.connection }),
   });
-  const isRecorded = asked.isRecorded === true && login.userId === given.userId;
+  const isRecorded = request.isRecorded === true && login.userId === firstLogin.userId;
   const refusal = await deps.settle.settle(login, clientId, {
     store: (...loginWrites) =>
-      deps.commits.together(loginWrites, () =>
-        issue(ctx, login, client, { ...asked, ...asked.keys, grant, scopes, resource }),
+      deps.commits.inOneCommit(loginWrites, () =>
+        issue(ctx, login, client, { ...request, ...request.keys, grant, scopes, resource }),
       ),
     remove: () => Promise.all([grant.destroy(), provider.AccessToken.revokeByGrantId(grant.jti)]),
     execution: deps.executions.of(ctx),
@@ -94,7 +94,7 @@ export async function respondWithTokens(
     isRecorded,
   });
   if (refusal !== undefined) throw refusal;
-  recordExchange(deps, ctx, login, { type: asked.event, clientId, isRecorded });
+  recordExchange(deps, ctx, login, { type: request.event, clientId, isRecorded });
 }
 
 /** Logs the exchange, where it has a log event of its own beside the login's. */
@@ -115,13 +115,13 @@ async function issue(
   ctx: KoaContextWithOIDC,
   { userId, amr, acr, authTime }: Login,
   client: Client,
-  what: ProvedKeys & {
+  issuance: ProvenKeys & {
     grant: Grant;
     scopes: ReadonlySet<string>;
     resource: string | undefined;
-  } & Pick<AskedTokens, 'gty' | 'authorizationDetails'>,
+  } & Pick<TokenIssuance, 'gty' | 'authorizationDetails'>,
 ): Promise<void> {
-  const { grant, scopes, resource, gty, dPoP, authorizationDetails: rar } = what;
+  const { grant, scopes, resource, gty, dPoP, authorizationDetails: rar } = issuance;
   const { provider } = ctx.oidc;
   const grantId = await grant.save();
   ctx.oidc.entity('Grant', grant);

@@ -9,15 +9,15 @@ import type { ClientCertificates } from '../tls/client-certificates.ts';
 import type { Login } from '../users/login.ts';
 import { toAudience } from './audience.ts';
 import { certificateConfirmation } from './certificate-binding.ts';
-import { believeUserAddress } from './client-authentication.ts';
+import { applyForwardedAddress } from './client-authentication.ts';
 import { refuseNoncompliant } from './compliance.ts';
 import { type ExchangeLimits, exchangeEventsOf, setExchangeLimits } from './exchange-context.ts';
 import type { EngineFailures } from './failures.ts';
 import { organizationAtToken } from './organization-parameter.ts';
 import {
-  confirmationBy,
+  confirmationOfKeys,
   type ProofOfPossession,
-  type ProvedKeys,
+  type ProvenKeys,
   refuseUnbound,
 } from './proof-of-possession.ts';
 import { requestedResource } from './requested-api.ts';
@@ -92,8 +92,8 @@ export interface GrantDeclaration<D> {
 }
 
 /** Returns the `grant_type` as clients send it. */
-export function grantTypeOf(declared: string, vendorHost: string): string {
-  return declared.startsWith('/') ? `http://${vendorHost}${declared}` : declared;
+export function grantTypeOf(declaredType: string, vendorHost: string): string {
+  return declaredType.startsWith('/') ? `http://${vendorHost}${declaredType}` : declaredType;
 }
 
 /** A declared grant type with its dependencies bound. */
@@ -112,15 +112,15 @@ export interface VendorGrant {
   authenticate(request: GrantRequest): Promise<GrantedLogin | GrantAnswer>;
 }
 
-export interface GrantEndDependencies extends TokenDependencies {
+export interface VendorGrantDependencies extends TokenDependencies {
   failures: EngineFailures;
-  possession: Pick<ProofOfPossession, 'ofTokenRequest'>;
+  possession: Pick<ProofOfPossession, 'readProofs'>;
   certificates: Pick<ClientCertificates, 'of'>;
 }
 
 /** Adds a vendor grant to the token endpoint. */
 export function registerVendorGrant(
-  deps: GrantEndDependencies,
+  deps: VendorGrantDependencies,
   provider: Provider,
   grant: VendorGrant,
 ): void {
@@ -128,13 +128,13 @@ export function registerVendorGrant(
   provider.registerGrantType(
     grant.grantType,
     async (ctx) => {
-      const userAddress = believeUserAddress(ctx, ctx.oidc.client);
+      const userAddress = applyForwardedAddress(ctx, ctx.oidc.client);
       const { params, client } = ctx.oidc;
-      const keys = await deps.possession.ofTokenRequest(ctx);
-      const sent = typeof params?.organization === 'string' ? params.organization : undefined;
+      const keys = await deps.possession.readProofs(ctx);
+      const parameter = typeof params?.organization === 'string' ? params.organization : undefined;
       // Checked before a password is tried or a code is used up. A request that completes an earlier one is checked
       // together with that one.
-      if (!grant.completes) await organizationAtToken(deps.config, client, sent);
+      if (!grant.completes) await organizationAtToken(deps.config, client, parameter);
       const request: GrantRequest = {
         clientId: client.clientId,
         params: params as Record<string, string | undefined>,
@@ -153,9 +153,9 @@ export function registerVendorGrant(
           const { scope, resource } = completes;
           Object.assign(params ?? {}, { scope, resource });
         }
-        const asksFor = granted.organization ?? sent;
-        const organization = await organizationAtToken(deps.config, client, asksFor, completes);
-        const asked = {
+        const organizationParameter = granted.organization ?? parameter;
+        const organization = await organizationAtToken(deps.config, client, organizationParameter, completes);
+        const issuance = {
           gty: completes?.gty ?? grant.gty,
           event: exchangeEventsOf(ctx)?.success ?? grant.events.success,
           userAddress,
@@ -165,7 +165,7 @@ export function registerVendorGrant(
           keys,
           authorizationDetails: completes?.authorizationDetails,
         };
-        await respondWithTokens(deps, ctx, login, asked);
+        await respondWithTokens(deps, ctx, login, issuance);
         // Nobody has logged in here. An ID token would say so, perhaps of a session that has ended, and could be
         // exchanged itself.
         if (exchangeLimits !== undefined) delete (ctx.body as { id_token?: string }).id_token;
@@ -173,7 +173,7 @@ export function registerVendorGrant(
       } catch (thrown) {
         if (!(thrown instanceof AuthError)) throw thrown;
         // oidc-provider only passes on errors of its own. Ours is recorded, and replaces its answer afterwards.
-        deps.failures.keep(ctx, thrown);
+        deps.failures.record(ctx, thrown);
         throw new errors.CustomOIDCProviderError(thrown.error, thrown.error_description, { cause: thrown });
       }
     },
@@ -183,13 +183,13 @@ export function registerVendorGrant(
 
 /** Sends the grant's own answer, and logs it. */
 function sendGrantAnswer(
-  { events }: Pick<GrantEndDependencies, 'events'>,
+  { events }: Pick<VendorGrantDependencies, 'events'>,
   { clientId: client_id, ip, ctx }: GrantRequest,
-  { events: { success: own } }: Pick<VendorGrant, 'events'>,
+  { events: { success: successEvent } }: Pick<VendorGrant, 'events'>,
   { answer, userId: user_id, connection }: GrantAnswer,
 ): void {
   ctx.body = answer;
-  const type = exchangeEventsOf(ctx)?.success ?? own;
+  const type = exchangeEventsOf(ctx)?.success ?? successEvent;
   if (type !== undefined) events.record({ type, client_id, user_id, connection, ip });
 }
 
@@ -197,24 +197,24 @@ function sendGrantAnswer(
  * Refuses a request whose tokens the application's compliance level does not allow, before its code or ticket is
  * used up.
  */
-function refuseWeakRequest(deps: GrantEndDependencies, ctx: KoaContextWithOIDC, keys: ProvedKeys): void {
+function refuseWeakRequest(deps: VendorGrantDependencies, ctx: KoaContextWithOIDC, keys: ProvenKeys): void {
   const { client } = ctx.oidc;
   if (client === undefined) return;
-  const shown = certificateConfirmation(deps, ctx, { client, api: undefined });
-  const boundTo = { dpop: keys.dPoP !== undefined, mtls: shown['x5t#S256'] !== undefined };
+  const confirmation = certificateConfirmation(deps, ctx, { client, api: undefined });
+  const boundTo = { dpop: keys.dPoP !== undefined, mtls: confirmation['x5t#S256'] !== undefined };
   refuseNoncompliant(client, undefined, boundTo);
 }
 
 /** Refuses a request whose tokens have to be bound to a key when it proves none. @throws errors.InvalidDpopProof */
 async function refuseUnboundRequest(
-  deps: GrantEndDependencies,
+  deps: VendorGrantDependencies,
   ctx: KoaContextWithOIDC,
-  keys: ProvedKeys,
+  keys: ProvenKeys,
 ): Promise<void> {
   const resource = await requestedResource(deps, ctx);
   const api = resource === undefined ? undefined : await deps.config.resourceServer(toAudience(resource));
   const { client } = ctx.oidc;
   if (client === undefined) return;
-  const proved = { ...confirmationBy(keys), ...certificateConfirmation(deps, ctx, { client, api }) };
+  const proved = { ...confirmationOfKeys(keys), ...certificateConfirmation(deps, ctx, { client, api }) };
   refuseUnbound(ctx, client, api, proved);
 }

@@ -10,8 +10,8 @@ const DELEGATED_SECONDS = 2 * 3600;
 /**
  * The transfer that a session, or the session of a grant, began with; undefined for one that began with a login.
  */
-export function transferOf(kept: object | undefined): Transfer | undefined {
-  return (kept as { transfer?: Transfer } | undefined)?.transfer;
+export function transferOf(artifact: object | undefined): Transfer | undefined {
+  return (artifact as { transfer?: Transfer } | undefined)?.transfer;
 }
 
 /**
@@ -22,7 +22,7 @@ export function delegationEnd(transfer: Transfer | undefined): number | undefine
 }
 
 /** Returns the members by which a session records its transfer. They replace those of an earlier one. */
-export function keptOfTransfer(session: object, transfer: Transfer | undefined): object {
+export function transferMembers(session: object, transfer: Transfer | undefined): object {
   const expiresAt = delegationEnd(transfer);
   if (expiresAt !== undefined) return { transfer, bounds: { expiresAt }, transient: true };
   const wasDelegated = transferOf(session)?.act !== undefined;

@@ -14,88 +14,88 @@ export interface UsedProofs {
   /** Whether a proof is accepted only with a nonce. @param iat the time in the proof, epoch seconds. */
   needsNonce(iat: number): boolean;
   /** Records a use. @returns true for the first; of simultaneous uses exactly one is the first. */
-  isFirst(clientId: string, jti: string): Promise<boolean>;
+  recordUse(clientId: string, jti: string): Promise<boolean>;
   /** Stores what is in memory for the next process. Called at the stop, when no more requests come. */
   storeUsedProofs(): Promise<void>;
 }
 
 /** How far ahead a proof may be dated, seconds (FAPI 2.0 Security Profile §5.3.2.1: not more than 60). */
-const AHEAD = 60;
+const MAX_AHEAD_SECONDS = 60;
 
 /** How long the engine accepts a proof without a nonce, seconds from its `iat`. */
-const GOOD_FOR = 300;
+const PROOF_SECONDS = 300;
 
 /**
  * How long a use is remembered, seconds: as long as a proof is valid, and a minute more in case the wall clock is
  * behind. Nonces are valid for less.
  */
-const KEPT = AHEAD + GOOD_FOR + 60;
+const REMEMBERED_SECONDS = MAX_AHEAD_SECONDS + PROOF_SECONDS + 60;
 
 /** The most uses that are kept in memory, about 20 MB. Further ones are stored. */
-const MOST = 250_000;
+const MAX_IN_MEMORY = 250_000;
 
 /** How far in advance the time is written up to which uses may be recorded in memory, seconds. */
-const NOTED_AHEAD = 10;
+const WRITTEN_AHEAD_SECONDS = 10;
 
 /** The most that are stored at the stop. With more, nothing is stored, and the next process starts as after a crash. */
-const MOST_HANDED_OVER = 20_000;
+const MAX_STORED_AT_STOP = 20_000;
 
-const NOTED_UNTIL = artifactKey(REPLAY_MODEL, 'noted-until');
+const UNTIL_KEY = artifactKey(REPLAY_MODEL, 'noted-until');
 
 interface UsedProofsDependencies {
   store: Store;
   /** The clock for durations. */
   clock: Clock;
   wallClock: Clock;
-  /** The most uses that are kept in memory; {@link MOST} by default. */
+  /** The most uses that are kept in memory; {@link MAX_IN_MEMORY} by default. */
   most?: number;
 }
 
 /** Makes the record of one tenant's used proofs. */
 export async function usedProofs(deps: UsedProofsDependencies): Promise<UsedProofs> {
   const { store, clock, wallClock } = deps;
-  const before = await store.collection('artifacts').get(NOTED_UNTIL);
+  const stored = await store.collection('artifacts').get(UNTIL_KEY);
   /** The time up to which a crash may have lost uses. */
-  const lostUntil = before === undefined ? Number.NEGATIVE_INFINITY : Number(before.payload.until);
+  const lostUntil = stored === undefined ? Number.NEGATIVE_INFINITY : Number(stored.payload.until);
   const now = () => epochSeconds(clock);
   const needsNonce = (iat: number) =>
-    iat > epochSeconds(wallClock) + AHEAD ||
-    iat <= lostUntil + AHEAD ||
+    iat > epochSeconds(wallClock) + MAX_AHEAD_SECONDS ||
+    iat <= lostUntil + MAX_AHEAD_SECONDS ||
     // The wall clock was set back, so the use may be forgotten already.
-    iat < now() - KEPT + AHEAD;
+    iat < now() - REMEMBERED_SECONDS + MAX_AHEAD_SECONDS;
   const inStore = (clientId: string, jti: string) =>
-    recordUse(store, [clientId, jti], now() + AHEAD + GOOD_FOR);
+    recordUse(store, [clientId, jti], now() + MAX_AHEAD_SECONDS + PROOF_SECONDS);
   if (store.exclusive !== true)
-    return { needsNonce, isFirst: inStore, storeUsedProofs: async () => undefined };
+    return { needsNonce, recordUse: inStore, storeUsedProofs: async () => undefined };
   return { needsNonce, ...inMemory(deps, { now, lostUntil, inStore }) };
 }
 
 function inMemory(
-  { store, most = MOST }: UsedProofsDependencies,
-  { now, lostUntil, inStore }: { now(): number; lostUntil: number; inStore: UsedProofs['isFirst'] },
-): Pick<UsedProofs, 'isFirst' | 'storeUsedProofs'> {
-  const recent = recentKeys(KEPT);
+  { store, most = MAX_IN_MEMORY }: UsedProofsDependencies,
+  { now, lostUntil, inStore }: { now(): number; lostUntil: number; inStore: UsedProofs['recordUse'] },
+): Pick<UsedProofs, 'recordUse' | 'storeUsedProofs'> {
+  const recent = recentKeys(REMEMBERED_SECONDS);
   const artifacts = store.collection('artifacts');
   const beingStored = new Set<string>();
   // An earlier process may have stored some uses.
-  let lookUntil = now() + KEPT + SET_BACK;
-  let notedUntil = Number.NEGATIVE_INFINITY;
-  let noting: Promise<void> | undefined;
-  let isHandedOver = false;
+  let lookUntil = now() + REMEMBERED_SECONDS + SET_BACK;
+  let writtenUntil = Number.NEGATIVE_INFINITY;
+  let extending: Promise<void> | undefined;
+  let isStopping = false;
 
-  const noteUntil = async (until: number): Promise<void> => {
-    const expiresAt = until + KEPT + SET_BACK;
-    await artifacts.put({ id: NOTED_UNTIL, model: REPLAY_MODEL, payload: { until }, expiresAt });
-    notedUntil = until;
+  const writeUntil = async (until: number): Promise<void> => {
+    const expiresAt = until + REMEMBERED_SECONDS + SET_BACK;
+    await artifacts.put({ id: UNTIL_KEY, model: REPLAY_MODEL, payload: { until }, expiresAt });
+    writtenUntil = until;
   };
-  const noted = (at: number): Promise<void> => {
-    noting ??= noteUntil(Math.max(at + NOTED_AHEAD, lostUntil)).finally(() => {
-      noting = undefined;
+  const extendUntil = (at: number): Promise<void> => {
+    extending ??= writeUntil(Math.max(at + WRITTEN_AHEAD_SECONDS, lostUntil)).finally(() => {
+      extending = undefined;
     });
-    return noting;
+    return extending;
   };
   const firstInStore = async (key: string, clientId: string, jti: string): Promise<boolean> => {
-    lookUntil = Math.max(lookUntil, now() + KEPT);
+    lookUntil = Math.max(lookUntil, now() + REMEMBERED_SECONDS);
     beingStored.add(key);
     try {
       return await inStore(clientId, jti);
@@ -105,21 +105,21 @@ function inMemory(
   };
 
   return {
-    isFirst: async (clientId, jti) => {
+    recordUse: async (clientId, jti) => {
       const at = now();
       const key = replayKey([clientId, jti]);
       // No await between this check and the record of the use, so that of simultaneous uses only one passes.
       if (recent.has(key, at) || beingStored.has(key)) return false;
-      if (isHandedOver || recent.size() >= most) return firstInStore(key, clientId, jti);
+      if (isStopping || recent.size() >= most) return firstInStore(key, clientId, jti);
       recent.add(key, at);
-      while (at >= notedUntil) await noted(at);
+      while (at >= writtenUntil) await extendUntil(at);
       return at >= lookUntil || (await artifacts.get(artifactKey(REPLAY_MODEL, key))) === undefined;
     },
     storeUsedProofs: async () => {
-      if (recent.size() > MOST_HANDED_OVER) return;
+      if (recent.size() > MAX_STORED_AT_STOP) return;
       // A request that still arrives is recorded in the store.
-      isHandedOver = true;
-      const expiresAt = now() + KEPT + SET_BACK;
+      isStopping = true;
+      const expiresAt = now() + REMEMBERED_SECONDS + SET_BACK;
       const records = [...recent.keys()].map((key) => ({
         id: artifactKey(REPLAY_MODEL, key),
         model: REPLAY_MODEL,
@@ -129,8 +129,8 @@ function inMemory(
       if (records.length > 0)
         await store.batch(records.map((put) => ({ collection: 'artifacts', put }) as const));
       // Uses that an earlier crash has lost stay lost for as long as their proofs are valid.
-      if (lostUntil + AHEAD + GOOD_FOR > now()) await noteUntil(lostUntil);
-      else await artifacts.delete(NOTED_UNTIL);
+      if (lostUntil + MAX_AHEAD_SECONDS + PROOF_SECONDS > now()) await writeUntil(lostUntil);
+      else await artifacts.delete(UNTIL_KEY);
     },
   };
 }
@@ -143,7 +143,7 @@ export interface Nonces {
 }
 
 /** How long the same nonce is given out, seconds. It is valid for two further such times. */
-const STEP = 60;
+const NONCE_SECONDS = 60;
 
 /**
  * Makes the nonces of one process (RFC 9449 §8). They depend on a clock that never goes back, so that a forgotten
@@ -153,11 +153,11 @@ const STEP = 60;
  */
 export function steadyNonces(secret: Buffer, clock: Clock): Nonces {
   const ofStep = (step: number) => createHmac('sha256', secret).update(String(step)).digest('base64url');
-  let made = { step: Number.NaN, nonces: [''] };
+  let cached = { step: Number.NaN, nonces: [''] };
   const nonces = (): readonly string[] => {
-    const step = Math.floor(epochSeconds(clock) / STEP);
-    if (step !== made.step) made = { step, nonces: [step, step - 1, step - 2].map(ofStep) };
-    return made.nonces;
+    const step = Math.floor(epochSeconds(clock) / NONCE_SECONDS);
+    if (step !== cached.step) cached = { step, nonces: [step, step - 1, step - 2].map(ofStep) };
+    return cached.nonces;
   };
   return {
     nextChallenge: () => nonces()[0] ?? '',

@@ -17,7 +17,7 @@ export interface UserinfoTokenDependencies {
 }
 
 /** A verified access token, opaque or JWT. */
-export interface Presented {
+export interface PresentedAccessToken {
   userId: string;
   clientId: string;
   scopes: string[];
@@ -35,7 +35,7 @@ export interface Presented {
 /** Makes the reader of access tokens for `/userinfo`. It returns undefined for a token that is not valid. */
 export function userinfoTokens({ provider, keys, clock, ahead }: UserinfoTokenDependencies) {
   const audience = userinfoAudience(provider.issuer);
-  const readJwt = async (token: string): Promise<Presented | undefined> => {
+  const readJwt = async (token: string): Promise<PresentedAccessToken | undefined> => {
     const payload = await readOwnToken({ issuer: provider.issuer, keys, clock }, token, { audience });
     if (payload === undefined) return undefined;
     return {
@@ -49,7 +49,7 @@ export function userinfoTokens({ provider, keys, clock, ahead }: UserinfoTokenDe
       cnf: confirmationOf(payload),
     };
   };
-  const readOpaque = async (token: string): Promise<Presented | undefined> => {
+  const readOpaque = async (token: string): Promise<PresentedAccessToken | undefined> => {
     const found = await provider.AccessToken.find(token);
     if (found?.accountId === undefined || found.clientId === undefined) return undefined;
     // The grant may have been revoked while the token was being issued.
@@ -66,12 +66,12 @@ export function userinfoTokens({ provider, keys, clock, ahead }: UserinfoTokenDe
       user: await ahead.user(found.accountId),
     };
   };
-  return (token: string): Promise<Presented | undefined> =>
-    token.split('.').length === 3 ? readJwt(token) : ahead.around(() => readOpaque(token));
+  return (token: string): Promise<PresentedAccessToken | undefined> =>
+    token.split('.').length === 3 ? readJwt(token) : ahead.run(() => readOpaque(token));
 }
 
 /** Returns the individually requested claims that the grant covers; the others have no consent. */
 function allowedClaims(grant: Grant, { claims }: AccessToken): string[] {
-  const asked = Object.keys(claims?.userinfo ?? {});
-  return asked.length === 0 ? [] : grant.getOIDCClaimsFiltered(new Set(asked));
+  const requested = Object.keys(claims?.userinfo ?? {});
+  return requested.length === 0 ? [] : grant.getOIDCClaimsFiltered(new Set(requested));
 }

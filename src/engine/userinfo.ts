@@ -16,7 +16,11 @@ import { dpopChallenge } from './dpop.ts';
 import type { Organizations } from './organizations.ts';
 import { type CheckPossession, presentedToken } from './proof-of-possession.ts';
 import { updatedAtFor } from './standard-claims.ts';
-import { type Presented, type UserinfoTokenDependencies, userinfoTokens } from './userinfo-tokens.ts';
+import {
+  type PresentedAccessToken,
+  type UserinfoTokenDependencies,
+  userinfoTokens,
+} from './userinfo-tokens.ts';
 
 export interface UserinfoDependencies extends UserinfoTokenDependencies {
   config: Config;
@@ -66,9 +70,9 @@ export interface Userinfo {
 
 /** Makes the two steps of `/userinfo`. The rate limit is taken in between. */
 export function userinfo(deps: UserinfoDependencies): Userinfo {
-  const presented = new WeakMap<object, Presented>();
-  const tokenOf = (ctx: Context): Presented => {
-    const token = presented.get(ctx);
+  const tokens = new WeakMap<object, PresentedAccessToken>();
+  const tokenOf = (ctx: Context): PresentedAccessToken => {
+    const token = tokens.get(ctx);
     if (token === undefined) throw new Error('userinfo: authenticate has not run');
     return token;
   };
@@ -80,7 +84,7 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
       if ('status' in found) return void refuse(ctx, found);
       if (!('status' in token)) await deps.checkPossession(ctx, token.value, found);
       if (!found.scopes.includes('openid')) return void refuse(ctx, NO_OPENID);
-      presented.set(ctx, found);
+      tokens.set(ctx, found);
       return found.userId;
     },
     respond: async (ctx) => {
@@ -94,7 +98,7 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
       );
       ctx.set('Cache-Control', 'private, no-store, no-cache, must-revalidate');
       if (client !== undefined && isFapi1(client)) ctx.set(INTERACTION_ID, interactionId(ctx));
-      const then = asAtIssue(user, token.issuedAt);
+      const then = userAtIssue(user, token.issuedAt);
       const all = token.claims.length === 0 ? {} : standardClaims(then, OIDC_SCOPES, { updatedAt });
       const { userId, clientId, organization } = token;
       ctx.body = {
@@ -113,7 +117,7 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
 /** Returns the claims about a token's organization, while the user is a member of it. */
 async function membership(
   organizations: UserinfoDependencies['organizations'],
-  { organization, userId }: Presented,
+  { organization, userId }: PresentedAccessToken,
 ): Promise<object> {
   if (organization === undefined || !(await organizations.isMember(organization, userId))) return {};
   return organizations.claims(organization);
@@ -144,7 +148,7 @@ function accessToken(ctx: Context): { value: string } | Refusal {
  * Returns the user with the e-mail address at the time when the token was issued; all else is current
  * (docs/claims.md).
  */
-function asAtIssue(user: Frozen<UserRecord>, issuedAt: number): Frozen<UserRecord> {
+function userAtIssue(user: Frozen<UserRecord>, issuedAt: number): Frozen<UserRecord> {
   const then = user.email_history?.find(({ until }) => issuedAt < until);
   if (then === undefined) return user;
   const { email: _now, ...rest } = user;

@@ -14,11 +14,11 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import type { Events } from '../tenant/events.ts';
-import { next } from './next.ts';
+import { nextStep } from './next.ts';
 import { type HostedDependencies, openRequestPage, type RequestPage } from './request-page.ts';
 
 /** What a redirect belongs to. */
-interface RedirectFor {
+interface RedirectContext {
   /** The id of the waiting request, or another identifier of what the user was doing. */
   uid: string;
   /**
@@ -38,7 +38,7 @@ export interface ActionRedirects {
    * Records that the user of a request is redirected.
    * @returns the `state` to return with; an earlier one becomes invalid.
    */
-  start(ctx: Context, of: RedirectFor): Promise<string>;
+  start(ctx: Context, of: RedirectContext): Promise<string>;
   /**
    * Accepts the request with which the user of this browser returns. Of any number of concurrent calls exactly one
    * succeeds.
@@ -48,13 +48,13 @@ export interface ActionRedirects {
   /** Accepts a second factor that was given at our own pages. @returns the path where the user continues. */
   finishWithFactor(
     ctx: Context,
-    of: RedirectFor & { path: string },
-    given: { factor: string },
+    of: RedirectContext & { path: string },
+    factor: { factor: string },
   ): Promise<string>;
   /** Returns what the user of a request has returned with, once, and only in its browser. */
-  takeReturned(
+  consumeReturn(
     ctx: Context,
-    of: Pick<RedirectFor, 'uid' | 'step'>,
+    of: Pick<RedirectContext, 'uid' | 'step'>,
     ticket: string,
   ): Promise<ReturnResult | undefined>;
 }
@@ -73,14 +73,14 @@ const RETURNED = 'action_return';
 const TTL = 3600;
 const RETURNED_TTL = 120;
 /** The most characters that a user may return with. */
-const MOST_RETURNED = 16_384;
+const MAX_RETURNED_LENGTH = 16_384;
 /** Limits on the states that wait, because every user can begin many logins. */
-const WAITING = { max: 10_000, maxOfAddress: 600, ttlSeconds: TTL };
+const WAITING_LIMITS = { max: 10_000, maxOfAddress: 600, ttlSeconds: TTL };
 
 /** `None`, because the other site may send the user back by a POST. */
 const BROWSER = browserCookie('__Host-gatehouse_away', { sameSite: 'none' });
 
-interface Kept extends RedirectFor {
+interface StoredRedirect extends RedirectContext {
   /** The hash of {@link BROWSER}'s secret. */
   browser: string;
 }
@@ -92,48 +92,58 @@ export function actionRedirects(deps: {
   random: Random;
 }): ActionRedirects {
   const { challenges, random } = deps;
-  const waiting = createWaitingList(WAITING, deps.clock);
-  const take = async <T>(ctx: Context, purpose: string, ticket: string) => {
-    const kept = (await challenges.peekTicket<T & Kept>(purpose, ticket))?.data;
+  const waiting = createWaitingList(WAITING_LIMITS, deps.clock);
+  const consume = async <T>(ctx: Context, purpose: string, ticket: string) => {
+    const stored = (await challenges.peekTicket<T & StoredRedirect>(purpose, ticket))?.data;
     // Checked before it is used up, so that another browser cannot end a login that is not its own.
-    if (kept === undefined || !BROWSER.matchesHash(ctx, kept.browser)) return undefined;
-    return (await challenges.spendTicket(purpose, ticket)) === undefined ? undefined : kept;
+    if (stored === undefined || !BROWSER.matchesHash(ctx, stored.browser)) return undefined;
+    return (await challenges.spendTicket(purpose, ticket)) === undefined ? undefined : stored;
   };
-  const issue = async (purpose: string, ttlSeconds: number, kept: Kept & { brought?: ReturnResult }) => {
-    const { uid: subject, userId } = kept;
-    const issued = await challenges.issueTicket({ purpose, subject, ttlSeconds, userId, data: { ...kept } });
+  const issue = async (
+    purpose: string,
+    ttlSeconds: number,
+    stored: StoredRedirect & { brought?: ReturnResult },
+  ) => {
+    const { uid: subject, userId } = stored;
+    const issued = await challenges.issueTicket({
+      purpose,
+      subject,
+      ttlSeconds,
+      userId,
+      data: { ...stored },
+    });
     return issued.secret;
   };
   return {
     start: async (ctx, { uid, userId, path, step }) => {
-      const gone = waiting.add(uid, ctx.ip);
-      await Promise.all(gone.map((one) => challenges.discard(REDIRECT, one)));
+      const evicted = waiting.add(uid, ctx.ip);
+      await Promise.all(evicted.map((one) => challenges.discard(REDIRECT, one)));
       const browser = sha256(BROWSER.ensure(ctx, random));
-      const kept = {
+      const stored = {
         uid,
         browser,
         ...(userId !== undefined && { userId }),
         ...(path !== undefined && { path }),
         ...(step !== undefined && { step }),
       };
-      return issue(REDIRECT, TTL, kept);
+      return issue(REDIRECT, TTL, stored);
     },
     finish: async (ctx, state, brought) => {
-      const kept = await take(ctx, REDIRECT, state);
-      if (kept === undefined) return undefined;
-      waiting.done(kept.uid);
-      const ticket = await issue(RETURNED, RETURNED_TTL, { ...kept, brought });
-      return `${kept.path ?? `/u/${kept.uid}/continue`}?ticket=${ticket}`;
+      const stored = await consume(ctx, REDIRECT, state);
+      if (stored === undefined) return undefined;
+      waiting.done(stored.uid);
+      const ticket = await issue(RETURNED, RETURNED_TTL, { ...stored, brought });
+      return `${stored.path ?? `/u/${stored.uid}/continue`}?ticket=${ticket}`;
     },
     finishWithFactor: async (ctx, { userId, ...of }, brought) => {
       const browser = sha256(BROWSER.ensure(ctx, random));
-      const kept = { ...of, browser, brought, ...(userId !== undefined && { userId }) };
-      return `${of.path}?ticket=${await issue(RETURNED, RETURNED_TTL, kept)}`;
+      const stored = { ...of, browser, brought, ...(userId !== undefined && { userId }) };
+      return `${of.path}?ticket=${await issue(RETURNED, RETURNED_TTL, stored)}`;
     },
-    takeReturned: async (ctx, { uid, step }, ticket) => {
-      const verifiedChallenge = await challenges.peekTicket(RETURNED, ticket);
-      if (verifiedChallenge?.data.uid !== uid || verifiedChallenge.data.step !== step) return undefined;
-      return (await take<{ brought: ReturnResult }>(ctx, RETURNED, ticket))?.brought;
+    consumeReturn: async (ctx, { uid, step }, ticket) => {
+      const challenge = await challenges.peekTicket(RETURNED, ticket);
+      if (challenge?.data.uid !== uid || challenge.data.step !== step) return undefined;
+      return (await consume<{ brought: ReturnResult }>(ctx, RETURNED, ticket))?.brought;
     },
   };
 }
@@ -152,21 +162,21 @@ export async function redirectForAction(
 
 /** The routes by which users return. */
 export const actionRedirectRoutes: RouteDeclarations<ActionRedirectDependencies> = {
-  'GET /continue': { ...PAGE, handle: takeReturn },
-  'POST /continue': { ...PAGE, handle: takeReturn },
-  'GET /u/:uid/continue': { ...PAGE, handle: goOn },
+  'GET /continue': { ...PAGE, handle: acceptReturn },
+  'POST /continue': { ...PAGE, handle: acceptReturn },
+  'GET /u/:uid/continue': { ...PAGE, handle: resumeRequest },
 };
 
-async function takeReturn(
+async function acceptReturn(
   { actionRedirects, events }: ActionRedirectDependencies,
   ctx: Context,
 ): Promise<void> {
   ctx.set('Cache-Control', 'no-store');
-  const brought = { method: ctx.method, query: textsOf(ctx.query), body: bodyTexts(ctx) };
-  if (JSON.stringify(brought).length > MOST_RETURNED)
+  const returned = { method: ctx.method, query: textsOf(ctx.query), body: bodyTexts(ctx) };
+  if (JSON.stringify(returned).length > MAX_RETURNED_LENGTH)
     throw new AuthError(400, 'invalid_request', 'What was sent along is too long.');
-  const state = brought.body.state ?? brought.query.state ?? '';
-  const path = state === '' ? undefined : await actionRedirects.finish(ctx, state, brought);
+  const state = returned.body.state ?? returned.query.state ?? '';
+  const path = state === '' ? undefined : await actionRedirects.finish(ctx, state, returned);
   if (path === undefined) {
     events.record({ type: 'f', ip: ctx.ip, description: UNKNOWN_STATE });
     throw requestExpired();
@@ -178,15 +188,15 @@ async function takeReturn(
 
 const UNKNOWN_STATE = 'a state at /continue that no login of this browser waits for';
 
-async function goOn(deps: ActionRedirectDependencies, ctx: Context): Promise<void> {
+async function resumeRequest(deps: ActionRedirectDependencies, ctx: Context): Promise<void> {
   const page = await openRequestPage(deps, ctx);
   const { ticket } = ctx.query;
   const returned =
     typeof ticket === 'string'
-      ? await deps.actionRedirects.takeReturned(ctx, { uid: page.pending.uid }, ticket)
+      ? await deps.actionRedirects.consumeReturn(ctx, { uid: page.pending.uid }, ticket)
       : undefined;
   if (returned === undefined || 'factor' in returned) throw requestExpired();
   // The user was linked to another one meanwhile, and the request now waits for that user's login.
-  if (next(page.pending) !== 'redirect') return ctx.redirect(interactionPath(page.pending.uid));
+  if (nextStep(page.pending) !== 'redirect') return ctx.redirect(interactionPath(page.pending.uid));
   await deps.interactions.answer(ctx, { returned });
 }

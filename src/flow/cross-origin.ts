@@ -69,8 +69,8 @@ async function handle(deps: CrossOriginDependencies, ctx: Context): Promise<void
     await logIn(deps, ctx);
   } catch (thrown) {
     if (thrown instanceof AuthError) {
-      const { client_id: named } = bodyTexts(ctx);
-      const client = named === undefined ? undefined : await deps.config.client(named);
+      const { client_id: clientId } = bodyTexts(ctx);
+      const client = clientId === undefined ? undefined : await deps.config.client(clientId);
       deps.events.record({
         type: 'fcoa',
         ip: ctx.ip,
@@ -86,7 +86,7 @@ async function logIn(deps: CrossOriginDependencies, ctx: Context): Promise<void>
   await deps.rateLimits.takeFrom(ctx, 'coAuthenticate');
   const { client_id: clientId, credential_type: type, ...params } = bodyTexts(ctx);
   const client = clientId === undefined ? undefined : await deps.config.client(clientId);
-  if (client === undefined) throw incomplete();
+  if (client === undefined) throw incompleteRequest();
   checkOrigin(client, ctx.get('Origin'));
   const grant = deps.credentialGrants.find(({ grantType }) => grantType === type);
   if (grant === undefined) throw unsupportedType();
@@ -126,9 +126,9 @@ async function authenticate(
   try {
     // The request comes from the user's browser, at the application's page.
     const browser = browserOf(ctx);
-    const asked = { clientId, params, ip: ctx.ip, userAddress: ctx.ip, browser, ctx };
-    const granted = await grant.authenticate(asked);
-    if ('login' in granted) return granted;
+    const request = { clientId, params, ip: ctx.ip, userAddress: ctx.ip, browser, ctx };
+    const result = await grant.authenticate(request);
+    if ('login' in result) return result;
   } catch (thrown) {
     if (!(thrown instanceof AuthError) || thrown.error !== 'invalid_grant') throw thrown;
     // The endpoint's own error code for wrong credentials.
@@ -150,7 +150,7 @@ function unsupportedType(): AuthError {
   return new AuthError(400, 'unsupported_credential_type', 'Unknown credential type parameter.');
 }
 
-function incomplete(): AuthError {
+function incompleteRequest(): AuthError {
   return new AuthError(
     400,
     'invalid_request',

@@ -51,14 +51,14 @@ function withNonce(html: string, nonce: string): string {
   return html.replace(/<script(?=[\s/>])/gi, (tag) => `${tag} nonce=${nonce}`);
 }
 
-const MOST_ORIGINS = 30;
+const MAX_ORIGINS = 30;
 
 /** Returns the origins of the URLs in a page. */
 function namedOrigins(html: string): string[] {
-  const found = [
+  const origins = [
     ...html.matchAll(/(?:https:)?\/\/((?:[a-z0-9-]+\.)+[a-z0-9-]+(?::\d{1,5})?)(?=[/"'\s?#)<]|$)/gi),
   ];
-  return [...new Set(found.map(([, host = '']) => `https://${host.toLowerCase()}`))].slice(0, MOST_ORIGINS);
+  return [...new Set(origins.map(([, host = '']) => `https://${host.toLowerCase()}`))].slice(0, MAX_ORIGINS);
 }
 
 /** Parameters of the request that the page's SDK continues with. */

@@ -20,7 +20,7 @@ interface NewDelegatedLogin {
   clientId: string;
   /** Parameters of the authorization request: `prompt`, `max_age`, `acr_values`, `login_hint` … */
   params: Readonly<Record<string, string | undefined>>;
-  /** JSON returned with the outcome; at most {@link LARGEST_DATA} characters. */
+  /** JSON returned with the outcome; at most {@link MAX_DATA_LENGTH} characters. */
   data: Record<string, unknown>;
 }
 
@@ -60,16 +60,16 @@ export interface DelegatedLoginDependencies {
 /** How long a login may take, seconds. */
 const TTL = 3600;
 /** Limits on waiting requests, because anybody can start one. */
-const WAITING = { max: 10_000, maxOfAddress: 600, ttlSeconds: TTL };
+const WAITING_LIMITS = { max: 10_000, maxOfAddress: 600, ttlSeconds: TTL };
 /** The most characters of a request's data. */
-const LARGEST_DATA = 8_192;
+const MAX_DATA_LENGTH = 8_192;
 
 // Binds requests to the browser that made them. `None`, because a response may come by a POST from another site.
 // The cookie alone proves nothing: a response also needs the state or the ID of the request.
 const BROWSER = browserCookie('__Host-gatehouse_request', { sameSite: 'none' });
 
 /** A stored request. */
-interface Kept {
+interface StoredRequest {
   clientId: string;
   codeChallenge: string;
   /** The hash of {@link BROWSER}'s secret. */
@@ -82,10 +82,10 @@ interface Kept {
 /** Makes the delegated logins of a tenant. */
 export function delegatedLogins(deps: DelegatedLoginDependencies): DelegatedLogins {
   const { purpose, callbacks, challenges, random } = deps;
-  const waiting = createWaitingList(WAITING, deps.clock);
+  const waiting = createWaitingList(WAITING_LIMITS, deps.clock);
   return {
     start: async (ctx, { clientId, params, data }) => {
-      if (JSON.stringify(data).length > LARGEST_DATA) {
+      if (JSON.stringify(data).length > MAX_DATA_LENGTH) {
         throw new AuthError(400, 'invalid_request', 'The request is too long.');
       }
       // A challenge without a known verifier: the token endpoint refuses this code, even if it is stolen (RFC 7636
@@ -93,13 +93,13 @@ export function delegatedLogins(deps: DelegatedLoginDependencies): DelegatedLogi
       const codeChallenge = random(32).toString('base64url');
       const request = random(16).toString('base64url');
       const browser = sha256(BROWSER.ensure(ctx, random));
-      const kept: Kept = { clientId, codeChallenge, browser, request, data };
-      await Promise.all(waiting.add(request, ctx.ip).map((gone) => challenges.discard(purpose, gone)));
+      const stored: StoredRequest = { clientId, codeChallenge, browser, request, data };
+      await Promise.all(waiting.add(request, ctx.ip).map((evicted) => challenges.discard(purpose, evicted)));
       const { secret: state } = await challenges.issueTicket({
         purpose,
         subject: request,
         ttlSeconds: TTL,
-        data: { ...kept },
+        data: { ...stored },
       });
       const query = new URLSearchParams({
         client_id: clientId,
@@ -117,10 +117,11 @@ export function delegatedLogins(deps: DelegatedLoginDependencies): DelegatedLogi
     check: async ({ redirect_uri, state, code_challenge, response_mode }) => {
       const uris = [redirect_uri ?? []].flat();
       if (!uris.some((uri) => callbacks.has(uri))) return;
-      const verifiedChallenge =
-        typeof state === 'string' ? await challenges.peekTicket<Kept>(purpose, state) : undefined;
-      const kept = verifiedChallenge?.data;
-      if (kept !== undefined && kept.codeChallenge === code_challenge && response_mode === undefined) return;
+      const challenge =
+        typeof state === 'string' ? await challenges.peekTicket<StoredRequest>(purpose, state) : undefined;
+      const stored = challenge?.data;
+      if (stored !== undefined && stored.codeChallenge === code_challenge && response_mode === undefined)
+        return;
       throw new AuthError(400, 'invalid_request', 'This redirect_uri is not for applications to use.');
     },
   };
@@ -133,28 +134,34 @@ async function finish(
   clientId: string,
 ): Promise<DelegatedOutcome> {
   const { state, code, error, error_description } = ctx.query;
-  const peeked =
-    typeof state === 'string' ? await deps.challenges.peekTicket<Kept>(deps.purpose, state) : undefined;
-  const kept = peeked?.data;
+  const challenge =
+    typeof state === 'string'
+      ? await deps.challenges.peekTicket<StoredRequest>(deps.purpose, state)
+      : undefined;
+  const stored = challenge?.data;
   // Checked before it is used up, so that another browser cannot end a login that is not its own.
-  if (typeof state !== 'string' || kept?.clientId !== clientId || !BROWSER.matchesHash(ctx, kept.browser)) {
+  if (
+    typeof state !== 'string' ||
+    stored?.clientId !== clientId ||
+    !BROWSER.matchesHash(ctx, stored.browser)
+  ) {
     throw requestExpired();
   }
   if ((await deps.challenges.spendTicket(deps.purpose, state)) === undefined) throw requestExpired();
-  waiting.done(kept.request);
-  await deps.challenges.discard(deps.purpose, kept.request);
-  const { data } = kept;
+  waiting.done(stored.request);
+  await deps.challenges.discard(deps.purpose, stored.request);
+  const { data } = stored;
   if (typeof error === 'string') {
     const description = typeof error_description === 'string' ? error_description : '';
     return { clientId, data, login: { error, description } };
   }
-  return { clientId, data, login: await redeem(deps, kept, typeof code === 'string' ? code : '') };
+  return { clientId, data, login: await redeemCode(deps, stored, typeof code === 'string' ? code : '') };
 }
 
 /** Redeems the code of a request that has succeeded. */
-async function redeem(
+async function redeemCode(
   { callbacks, redeemOwnCode, users }: DelegatedLoginDependencies,
-  { clientId, codeChallenge }: Kept,
+  { clientId, codeChallenge }: StoredRequest,
   value: string,
 ): Promise<DelegatedOutcome['login']> {
   const redirectUri = callbacks.of(clientId);

@@ -35,7 +35,7 @@ export type AfterLogin = (
 ) => Promise<Answer | { link: PendingLink } | { offer: PendingOffer }>;
 
 /** A second factor verified at its pages. */
-type GivenFactor = Required<Pick<Login, 'userId' | 'amr' | 'acr'>>;
+type VerifiedFactor = Required<Pick<Login, 'userId' | 'amr' | 'acr'>>;
 
 export interface Finish {
   /**
@@ -54,7 +54,7 @@ export interface Finish {
    * longer valid.
    * @throws AuthError 400 when the factor is another user's; 403 as {@link login}.
    */
-  secondFactor(ctx: Context, given: GivenFactor): Promise<void>;
+  secondFactor(ctx: Context, factor: VerifiedFactor): Promise<void>;
 }
 
 interface FinishDependencies {
@@ -117,8 +117,8 @@ export function createFinish({ interactions, settle, afterLogin, wallClock }: Fi
       const { firstFactor } = request;
       if (firstFactor === undefined) return ctx.redirect(interactionPath(request.uid));
       if (firstFactor.userId !== userId) throw requestExpired();
-      const given = { amr, acr, authTime: epochSeconds(wallClock), ip: ctx.ip };
-      const login = withSecondFactor(firstFactor, given);
+      const factor = { amr, acr, authTime: epochSeconds(wallClock), ip: ctx.ip };
+      const login = withSecondFactor(firstFactor, factor);
       const decision = await decide(ctx, request, login);
       if (decision.is === 'refused') return refuse(ctx, decision.refusal);
       if (decision.is === 'incomplete') throw requestExpired();

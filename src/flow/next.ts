@@ -6,7 +6,7 @@ import type { PendingInteraction } from '../engine/pending-interaction.ts';
  * consent, the name of an organization, the choice of one, the redirect of an action, the login of the user whom an
  * action has named.
  */
-type Next =
+type Step =
   | 'login'
   | 'factor'
   | 'link'
@@ -18,10 +18,10 @@ type Next =
   | 'redirect'
   | 'primary';
 
-type Undecided = Pick<PendingInteraction, 'prompt' | 'userId' | 'firstFactor' | 'link' | 'offer'>;
+type RequestState = Pick<PendingInteraction, 'prompt' | 'userId' | 'firstFactor' | 'link' | 'offer'>;
 
 /** Returns the next step of a request. */
-export function next({ prompt, userId, firstFactor, link, offer }: Undecided): Next {
+export function nextStep({ prompt, userId, firstFactor, link, offer }: RequestState): Step {
   if (prompt === 'consent' || prompt === 'organization_name' || prompt === 'organization') return prompt;
   if (prompt === 'redirect') return prompt;
   if (link?.isAccepted === false) return 'link';
@@ -32,11 +32,13 @@ export function next({ prompt, userId, firstFactor, link, offer }: Undecided): N
 }
 
 /** Whether the request accepts a login: also at the account choice, not at consent. */
-export function waitsForLogin({ prompt }: Pick<Undecided, 'prompt'>): boolean {
+export function waitsForLogin({ prompt }: Pick<RequestState, 'prompt'>): boolean {
   return prompt === 'login' || prompt === 'select_account';
 }
 
 /** Whether the user may keep the logged-in account, also after starting to log in to another. */
-export function mayKeepAccount({ prompt, userId }: Undecided): boolean {
-  return next({ prompt, userId, firstFactor: undefined, link: undefined, offer: undefined }) === 'account';
+export function mayKeepAccount({ prompt, userId }: RequestState): boolean {
+  return (
+    nextStep({ prompt, userId, firstFactor: undefined, link: undefined, offer: undefined }) === 'account'
+  );
 }

@@ -17,13 +17,18 @@ type Show = (deps: OrganizationDependencies, ctx: Context, page: RequestPage) =>
  * say.
  */
 export const showName: Show = (deps, ctx, page) =>
-  askName(deps, ctx, page, methodsOf(page).includes('email') ? (page.pending.params.login_hint ?? '') : '');
+  renderNamePage(
+    deps,
+    ctx,
+    page,
+    methodsOf(page).includes('email') ? (page.pending.params.login_hint ?? '') : '',
+  );
 
 function methodsOf({ client }: RequestPage) {
   return client.organization_discovery_methods ?? ['organization_name'];
 }
 
-function askName(
+function renderNamePage(
   deps: OrganizationDependencies,
   ctx: Context,
   page: RequestPage,
@@ -42,27 +47,27 @@ function askName(
 }
 
 /** The longest e-mail address (RFC 5321 §4.5.3.1); names of organizations are shorter. */
-const LONGEST = 254;
+const MAX_NAME_LENGTH = 254;
 
 /**
  * Accepts the typed name or e-mail address. Membership is checked only after the login, and an e-mail address is
  * matched by its domain, so the page does not reveal which accounts exist.
  */
-export const takeName: Show = async (deps, ctx, page) => {
-  const typed = formFields(ctx, 'organization').organization.trim().slice(0, LONGEST);
+export const acceptName: Show = async (deps, ctx, page) => {
+  const typed = formFields(ctx, 'organization').organization.trim().slice(0, MAX_NAME_LENGTH);
   const methods = methodsOf(page);
   const domain = methods.includes('email') ? domainOf(typed) : undefined;
   if (domain !== undefined) {
     const found = await deps.config.organizationOfDomain(domain);
     return found === undefined
-      ? askName(deps, ctx, page, typed, 'organization.unknownEmail')
+      ? renderNamePage(deps, ctx, page, typed, 'organization.unknownEmail')
       : deps.interactions.answer(ctx, { organization: found.id, login_hint: typed });
   }
   const name = typed.toLowerCase();
   const found = methods.includes('organization_name') ? await deps.config.organization(name) : undefined;
   if (found === undefined || found.name !== name) {
     const alert = methods.includes('organization_name') ? 'unknown' : 'unknownEmail';
-    return askName(deps, ctx, page, typed, `organization.${alert}`);
+    return renderNamePage(deps, ctx, page, typed, `organization.${alert}`);
   }
   await deps.interactions.answer(ctx, { organization: found.id });
 };
@@ -93,7 +98,7 @@ export const showChoice: Show = async (deps, ctx, page) => {
 };
 
 /** Accepts the choice, if it is one of the user's organizations. */
-export const takeChoice: Show = async (deps, ctx, page) => {
+export const acceptChoice: Show = async (deps, ctx, page) => {
   const { organization } = formFields(ctx, 'organization');
   const isOwn = (await choicesOf(deps, page)).some(({ id }) => id === organization);
   return isOwn ? deps.interactions.answer(ctx, { organization }) : showChoice(deps, ctx, page);

@@ -74,8 +74,9 @@ export async function shownDetails(
   config: Pick<Config, 'resourceServer' | 'settings'>,
   { audience, all }: MissingConsent['details'],
 ): Promise<ShownDetail[]> {
-  const named = audience ?? config.settings().tenant.default_audience;
-  const api = named === undefined || all.length === 0 ? undefined : await config.resourceServer(named);
+  const identifier = audience ?? config.settings().tenant.default_audience;
+  const api =
+    identifier === undefined || all.length === 0 ? undefined : await config.resourceServer(identifier);
   const liquid = createTenantLiquid();
   return Promise.all(
     all.map(async (detail) => {

@@ -12,8 +12,8 @@ import type { Users } from '../users/users.ts';
 import { type ActionRedirectDependencies, redirectForAction } from './action-redirects.ts';
 import { type CustomPageDependencies, sendCustomPage } from './custom-page.ts';
 import { ACCOUNT_LINK_STEP, FACTOR_STEP, OFFER_STEP } from './finish.ts';
-import { mayKeepAccount, next, waitsForLogin } from './next.ts';
-import { showChoice, showName, takeChoice, takeName } from './organization.ts';
+import { mayKeepAccount, nextStep, waitsForLogin } from './next.ts';
+import { acceptChoice, acceptName, showChoice, showName } from './organization.ts';
 import { accountPage, consentPage } from './pages.ts';
 import {
   type HostedDependencies,
@@ -59,7 +59,7 @@ export function createShowNext(deps: FlowDependencies): ShowNext {
 type Handle = (deps: FlowDependencies, ctx: Context, page: RequestPage) => Promise<void>;
 
 /** Makes a handler that loads the request and verifies the CSRF token of a POST before it builds a page. */
-const opened = (handle: Handle) => ({
+const withRequestPage = (handle: Handle) => ({
   ...PAGE,
   handle: async (deps: FlowDependencies, ctx: Context): Promise<void> => {
     const page = await openRequestPage(deps, ctx);
@@ -70,23 +70,23 @@ const opened = (handle: Handle) => ({
 
 /** The routes of a waiting request. */
 export const requestRoutes: RouteDeclarations<FlowDependencies> = {
-  'GET /u/:uid': opened(async (deps, ctx, page) => {
+  'GET /u/:uid': withRequestPage(async (deps, ctx, page) => {
     if (!(await useTicket(deps, ctx, page))) await show(deps, ctx, page);
   }),
-  'GET /u/:uid/consent': opened((deps, ctx, page) => show(deps, ctx, page)),
-  'GET /u/:uid/account': opened((deps, ctx, page) =>
+  'GET /u/:uid/consent': withRequestPage((deps, ctx, page) => show(deps, ctx, page)),
+  'GET /u/:uid/account': withRequestPage((deps, ctx, page) =>
     mayKeepAccount(page.pending) ? showAccount(deps, ctx, page) : show(deps, ctx, page),
   ),
-  'GET /u/:uid/organization': opened((deps, ctx, page) => show(deps, ctx, page)),
-  'POST /u/:uid/organization': opened((deps, ctx, page) => {
-    const step = next(page.pending);
-    if (step === 'organization_name') return takeName(deps, ctx, page);
-    return step === 'organization' ? takeChoice(deps, ctx, page) : show(deps, ctx, page);
+  'GET /u/:uid/organization': withRequestPage((deps, ctx, page) => show(deps, ctx, page)),
+  'POST /u/:uid/organization': withRequestPage((deps, ctx, page) => {
+    const step = nextStep(page.pending);
+    if (step === 'organization_name') return acceptName(deps, ctx, page);
+    return step === 'organization' ? acceptChoice(deps, ctx, page) : show(deps, ctx, page);
   }),
-  'POST /u/:uid/consent': opened((deps, ctx, page) =>
-    next(page.pending) === 'consent' ? decideConsent(deps, ctx) : show(deps, ctx, page),
+  'POST /u/:uid/consent': withRequestPage((deps, ctx, page) =>
+    nextStep(page.pending) === 'consent' ? decideConsent(deps, ctx) : show(deps, ctx, page),
   ),
-  'POST /u/:uid/account': opened((deps, ctx, page) =>
+  'POST /u/:uid/account': withRequestPage((deps, ctx, page) =>
     mayKeepAccount(page.pending) ? deps.interactions.answer(ctx, 'account') : show(deps, ctx, page),
   ),
 };
@@ -96,8 +96,8 @@ export const requestRoutes: RouteDeclarations<FlowDependencies> = {
  * @returns whether there was a valid one for this browser.
  */
 async function useTicket(deps: FlowDependencies, ctx: Context, { pending }: RequestPage): Promise<boolean> {
-  const { login_ticket: beside } = ctx.query;
-  const ticket = typeof beside === 'string' ? beside : pending.loginTicket;
+  const { login_ticket: queryTicket } = ctx.query;
+  const ticket = typeof queryTicket === 'string' ? queryTicket : pending.loginTicket;
   if (!waitsForLogin(pending)) return false;
   const login =
     pending.transferredLogin ?? (ticket && (await deps.tickets.redeem(ctx, ticket, pending.clientId)));
@@ -115,8 +115,8 @@ async function useTicket(deps: FlowDependencies, ctx: Context, { pending }: Requ
 async function show(deps: FlowDependencies, ctx: Context, page: RequestPage, form?: string): Promise<void> {
   const { pending } = page;
   // Opening a login form starts the login over.
-  const asked = form !== undefined && waitsForLogin(pending) ? 'login' : next(pending);
-  switch (asked) {
+  const step = form !== undefined && waitsForLogin(pending) ? 'login' : nextStep(pending);
+  switch (step) {
     case 'consent':
       return renderPage(
         deps,

@@ -15,11 +15,11 @@ export interface WidgetDependencies {
   describeConnections(clientId: string, organization?: string): Promise<readonly object[]>;
 }
 
-const api = { limit: 'other', cors: 'applications', errors: oauthShape } as const;
+const widgetCall = { limit: 'other', cors: 'applications', errors: oauthShape } as const;
 
 /** The route that asks whether a captcha is required. It never is. */
 const challenge = {
-  ...api,
+  ...widgetCall,
   summary: 'Whether a challenge (captcha) is needed: never',
   answers: { 200: { description: 'None', body: z.object({ required: z.literal(false) }) } },
   handle: (_deps: WidgetDependencies, ctx: Context) => {
@@ -47,13 +47,13 @@ export const widgetRoutes: RouteDeclarations<WidgetDependencies> = {
     handle: sendSettings,
   },
   'GET /user/geoloc/country': {
-    ...api,
+    ...widgetCall,
     summary: 'The country whose phone prefix is preselected in a form, by the language of the browser',
     answers: { 200: { description: 'A code of ISO 3166-1', body: z.object({ countryCode: z.string() }) } },
     handle: (_deps, ctx) => sendCountry(ctx),
   },
   'GET /user/ssodata': {
-    ...api,
+    ...widgetCall,
     cors: 'none',
     summary: 'Whether a login page may offer to continue as the logged-in user: no',
     answers: { 200: { description: 'No', body: z.object({ sso: z.literal(false) }) } },

@@ -5,7 +5,7 @@ import type { Deliveries } from '../delivery/deliveries.ts';
 import type { DeliveryKind } from '../delivery/delivery-kind.ts';
 import { DeliveryRefused } from '../delivery/delivery-refused.ts';
 import type { EndedSession, LogoutChannel, SessionEndReason } from '../engine/logout-channels.ts';
-import { type SignLogoutToken, takesSessionMetadata } from '../engine/logout-token.ts';
+import { includesSessionMetadata, type SignLogoutToken } from '../engine/logout-token.ts';
 import { type SessionMetadata, sessionMetadata } from '../engine/session-metadata.ts';
 import type { Outbound } from '../http/outbound.ts';
 import { OutboundError } from '../http/outbound-error.ts';
@@ -41,25 +41,29 @@ const TIMEOUT = 5_000;
 
 /** Makes the channel to applications with back-channel logout URLs. */
 export function backChannel(deps: BackChannelDependencies): LogoutChannel {
-  const prepare = deps.deliveries.add(logoutTokens(deps));
+  const prepare = deps.deliveries.add(logoutTokenDelivery(deps));
   return {
     name: 'back-channel logout',
     prepare: async ({ sid, userId, clientIds, reason }) => {
       const found = await Promise.all(clientIds.map((id) => deps.config.client(id)));
       const clients = found
         .filter((client) => client !== undefined)
-        .filter((one) => isInitiator(one, reason));
+        .filter((item) => wantsReason(item, reason));
       // Read now, because it is deleted with the session.
-      const metadata = clients.some(takesSessionMetadata) ? await sessionMetadata(deps, sid) : undefined;
+      const metadata = clients.some(includesSessionMetadata) ? await sessionMetadata(deps, sid) : undefined;
       const all = clients
         .flatMap((client) =>
-          noticesOf(client, { sid, userId, ...(takesSessionMetadata(client) && metadata && { metadata }) }),
+          noticesOf(client, {
+            sid,
+            userId,
+            ...(includesSessionMetadata(client) && metadata && { metadata }),
+          }),
         )
         .map(prepare);
       return {
         writes: all.map(({ write }) => write),
         start: () => {
-          for (const one of all) one.start();
+          for (const item of all) item.start();
         },
       };
     },
@@ -67,7 +71,7 @@ export function backChannel(deps: BackChannelDependencies): LogoutChannel {
 }
 
 /** Declares how logout tokens are delivered. */
-function logoutTokens(deps: BackChannelDependencies): DeliveryKind<LogoutNotice> {
+function logoutTokenDelivery(deps: BackChannelDependencies): DeliveryKind<LogoutNotice> {
   return {
     kind: 'logout-token',
     attempt: async (notice) => {
@@ -93,7 +97,7 @@ function noticesOf(client: Client, session: LogoutNotice['session']): LogoutNoti
 }
 
 function addressesOf({ oidc_logout, oidc_backchannel_logout }: Client): string[] {
-  const all = [oidc_logout, oidc_backchannel_logout].flatMap((one) => one?.backchannel_logout_urls ?? []);
+  const all = [oidc_logout, oidc_backchannel_logout].flatMap((item) => item?.backchannel_logout_urls ?? []);
   return [...new Set(all)];
 }
 
@@ -101,7 +105,7 @@ function addressesOf({ oidc_logout, oidc_backchannel_logout }: Client): string[]
  * Whether the application wants logout tokens for this reason; by default only for logouts by the user, as with the
  * hosted service.
  */
-function isInitiator({ oidc_logout }: Client, reason: SessionEndReason): boolean {
+function wantsReason({ oidc_logout }: Client, reason: SessionEndReason): boolean {
   const initiators = oidc_logout?.backchannel_logout_initiators;
   if (initiators === undefined) return reason === 'rp-logout' || reason === 'idp-logout';
   return initiators.mode === 'all' || initiators.selected_initiators.includes(reason);

@@ -13,7 +13,7 @@ export interface FederatedDependencies {
 }
 
 /** Where a provider sends the browser after its logout. */
-interface ProviderLogout {
+interface ProviderReturn {
   /** The URL, with `state` in its query. */
   returnTo: string;
   /** The URL without it, for protocols that have a parameter for a state. */
@@ -25,7 +25,7 @@ interface ProviderLogout {
  * Returns the URL that ends a session at its provider, as the strategy of its connection defines it.
  * @returns undefined when there is none.
  */
-type LogoutAtProvider = (session: UserSession, back: ProviderLogout) => Promise<string | undefined>;
+type LogoutAtProvider = (session: UserSession, providerReturn: ProviderReturn) => Promise<string | undefined>;
 
 /** The path where identity providers send the browser back to; it must be allowed there. */
 export const CALLBACK_PATH = '/logout/callback';
@@ -53,8 +53,8 @@ export async function federatedLogout(
     data: { returnTo },
   });
   const callback = `${deps.baseUrl}${CALLBACK_PATH}`;
-  const back = { callback, state, returnTo: `${callback}?state=${state}` };
-  const address = await deps.logoutAtProvider(session, back);
+  const providerReturn = { callback, state, returnTo: `${callback}?state=${state}` };
+  const address = await deps.logoutAtProvider(session, providerReturn);
   if (address !== undefined && isUsable(address, deps.allowLoopback)) return address;
   await deps.challenges.discard(PURPOSE, session.sid);
   return undefined;
@@ -68,8 +68,8 @@ export async function returnFromProvider(
   { challenges }: FederatedDependencies,
   state: string | undefined,
 ): Promise<string | undefined> {
-  const verifiedChallenge = state === undefined ? undefined : await challenges.spendTicket(PURPOSE, state);
-  return typeof verifiedChallenge?.data?.returnTo === 'string' ? verifiedChallenge.data.returnTo : undefined;
+  const challenge = state === undefined ? undefined : await challenges.spendTicket(PURPOSE, state);
+  return typeof challenge?.data?.returnTo === 'string' ? challenge.data.returnTo : undefined;
 }
 
 function isUsable(address: string, allowLoopback: boolean): boolean {

@@ -18,7 +18,7 @@ export interface PageDependencies {
 export const CONSENT_PATH = '/oidc/logout/consent';
 
 /** Seconds after which the browser leaves the page with frames, whether or not they have loaded. */
-const FRAMES_WAIT = 5;
+const FRAMES_TIMEOUT_SECONDS = 5;
 
 /**
  * Asks the user whether to log out. The form repeats the request and names the session that the question is about.
@@ -31,8 +31,8 @@ export async function askToLogOut(
   session: UserSession,
 ): Promise<void> {
   const user = await users.get(session.userId);
-  const { federated: _flag, ...said } = request;
-  const fields = { ...said, ...(logout.federated ? { federated: 'true' } : {}), session: session.sid };
+  const { federated: _flag, ...parameters } = request;
+  const fields = { ...parameters, ...(logout.federated ? { federated: 'true' } : {}), session: session.sid };
   const { client } = logout;
   await views.page(
     ctx,
@@ -50,7 +50,7 @@ export async function askToLogOut(
 }
 
 /** Tells the user that they are still logged in. */
-export function stillLoggedIn({ views }: PageDependencies, ctx: Context, uiLocales: string | undefined) {
+export function showStillLoggedIn({ views }: PageDependencies, ctx: Context, uiLocales: string | undefined) {
   return views.page(ctx, 'logout/kept', {}, { uiLocales });
 }
 
@@ -61,12 +61,12 @@ export async function finishLogout(
   { to, frames }: LogoutOutcome,
   uiLocales?: string,
 ): Promise<void> {
-  const onward = to?.replace(/[^!-~]/gu, encodeURIComponent);
+  const location = to?.replace(/[^!-~]/gu, encodeURIComponent);
   if (frames.length > 0) {
-    if (onward !== undefined) ctx.set('Refresh', `${FRAMES_WAIT}; url=${onward}`);
-    return views.page(ctx, 'logout/signed-out', { frames, continueUrl: onward }, { uiLocales, frames });
+    if (location !== undefined) ctx.set('Refresh', `${FRAMES_TIMEOUT_SECONDS}; url=${location}`);
+    return views.page(ctx, 'logout/signed-out', { frames, continueUrl: location }, { uiLocales, frames });
   }
-  if (onward !== undefined) return redirect(ctx, onward);
+  if (location !== undefined) return redirect(ctx, location);
   if (ctx.accepts('text', 'html') === 'html') return views.page(ctx, 'logout/signed-out', {}, { uiLocales });
   ctx.set('Cache-Control', 'no-store');
   ctx.type = 'text';

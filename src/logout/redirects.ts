@@ -6,7 +6,7 @@ import { hasForbiddenScheme } from '../http/schemes.ts';
 type Matching = 'whole' | 'without-query';
 
 /** The parts of a URL as it is written; nothing is decoded or normalized. */
-interface Address {
+interface UrlParts {
   scheme: string;
   host: string;
   port: string;
@@ -15,10 +15,10 @@ interface Address {
   fragment: string;
 }
 
-const WEB = /^(https?):\/\/(\*\.)?([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?(\/[^?#]*)?(\?[^#]*)?(#.*)?$/i;
+const WEB_URL = /^(https?):\/\/(\*\.)?([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?(\/[^?#]*)?(\?[^#]*)?(#.*)?$/i;
 
 /** Characters that browsers strip or treat as separators: control characters, white space, backslashes. */
-const SLIPPERY = /[\p{Cc}\p{Cf}\p{Z}\\]/u;
+const UNSAFE_CHARACTERS = /[\p{Cc}\p{Cf}\p{Z}\\]/u;
 
 /**
  * Whether a URL is in an allow-list. Scheme, host, port and path must equal the entry's, scheme and host in any
@@ -27,16 +27,16 @@ const SLIPPERY = /[\p{Cc}\p{Cf}\p{Z}\\]/u;
  * @param matching `whole`: query and fragment must equal the entry's; `without-query`: they are ignored.
  */
 export function isAllowed(address: string, list: readonly string[], matching: Matching): boolean {
-  if (SLIPPERY.test(address)) return false;
+  if (UNSAFE_CHARACTERS.test(address)) return false;
   const parsed = URL.parse(address);
   if (parsed === null || hasForbiddenScheme(parsed)) return false;
-  const web = readWeb(address);
+  const web = parseWebUrl(address);
   if (web === undefined) {
     return parsed.protocol !== 'https:' && parsed.protocol !== 'http:' && list.includes(address);
   }
   // The browser must see the same host that was compared.
   if (parsed.hostname !== web.host || web.host.startsWith('*')) return false;
-  return list.some((entry) => matches(web, readWeb(entry), matching));
+  return list.some((entry) => matches(web, parseWebUrl(entry), matching));
 }
 
 /** Returns the first entry of an allow-list that is a URL and no pattern. */
@@ -44,8 +44,8 @@ export function firstUsable(list: readonly string[]): string | undefined {
   return list.find((entry) => isAllowed(entry, [entry], 'whole'));
 }
 
-function readWeb(address: string): Address | undefined {
-  const found = WEB.exec(address);
+function parseWebUrl(address: string): UrlParts | undefined {
+  const found = WEB_URL.exec(address);
   if (found === null) return undefined;
   const [, scheme = '', wildcard = '', host = '', port = '', path = '', query = '', fragment = ''] = found;
   return {
@@ -58,7 +58,7 @@ function readWeb(address: string): Address | undefined {
   };
 }
 
-function matches(address: Address, entry: Address | undefined, matching: Matching): boolean {
+function matches(address: UrlParts, entry: UrlParts | undefined, matching: Matching): boolean {
   if (entry === undefined) return false;
   return (
     address.scheme === entry.scheme &&
@@ -73,7 +73,7 @@ function matches(address: Address, entry: Address | undefined, matching: Matchin
 const WILDCARD = /^\*(\.[a-z0-9-]+(?:\.[a-z0-9-]+)+)$/;
 const LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
 
-function hostMatches({ host }: Address, entry: Address): boolean {
+function hostMatches({ host }: UrlParts, entry: UrlParts): boolean {
   if (host === entry.host) return true;
   const base = WILDCARD.exec(entry.host)?.[1];
   if (base === undefined || entry.scheme !== 'https' || !host.endsWith(base)) return false;

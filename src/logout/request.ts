@@ -33,14 +33,14 @@ export function postedFields(ctx: Context, names: readonly string[]): Partial<Re
 /** Returns the error for a URL that is on no allow-list; the text is the hosted service's. */
 export function notAllowed(parameter: string, address: string): AuthError {
   return badRequest(
-    `The "${parameter}" querystring parameter "${address.slice(0, LONGEST)}" is not defined as a valid URL in "Allowed Logout URLs".`,
+    `The "${parameter}" querystring parameter "${address.slice(0, MAX_REPEATED_LENGTH)}" is not defined as a valid URL in "Allowed Logout URLs".`,
   );
 }
 
 /** Returns the error for an unknown `client_id`. */
 export function unknownClient(clientId: string): AuthError {
-  return badRequest(`Unknown client: ${clientId.slice(0, LONGEST)}`);
+  return badRequest(`Unknown client: ${clientId.slice(0, MAX_REPEATED_LENGTH)}`);
 }
 
 /** The most characters of a parameter that an error repeats. */
-const LONGEST = 255;
+const MAX_REPEATED_LENGTH = 255;

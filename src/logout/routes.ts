@@ -6,7 +6,13 @@ import { optional } from '../http/parameter-schemas.ts';
 import type { RouteDeclarations } from '../http/routes.ts';
 import { type EndSessionDependencies, endSession, SIGNED_OUT_PATH } from './end-session.ts';
 import { CALLBACK_PATH, returnFromProvider } from './federated.ts';
-import { askToLogOut, CONSENT_PATH, finishLogout, type PageDependencies, stillLoggedIn } from './pages.ts';
+import {
+  askToLogOut,
+  CONSENT_PATH,
+  finishLogout,
+  type PageDependencies,
+  showStillLoggedIn,
+} from './pages.ts';
 import { postedFields, queryFields } from './request.ts';
 import { RP_PARAMETERS, type RpDependencies, type RpRequest, validateRpLogout } from './rp-initiated.ts';
 import { V2_PARAMETERS, validateV2Logout } from './v2.ts';
@@ -48,14 +54,14 @@ export const logoutRoutes: RouteDeclarations<LogoutDependencies> = {
       ),
     } satisfies Record<(typeof V2_PARAMETERS)[number], unknown>),
     answers: LOGGED_OUT,
-    handle: recorded(v2Logout),
+    handle: logRefusals(v2Logout),
   },
   'GET /oidc/logout': {
     ...endpoint,
     summary: 'Log out (OpenID Connect RP-Initiated Logout 1.0)',
     query: rpParameters,
     answers: LOGGED_OUT,
-    handle: recorded((deps, ctx) => rpLogout(deps, ctx, queryFields(ctx, RP_PARAMETERS), 'GET')),
+    handle: logRefusals((deps, ctx) => rpLogout(deps, ctx, queryFields(ctx, RP_PARAMETERS), 'GET')),
   },
   'POST /oidc/logout': {
     ...endpoint,
@@ -63,10 +69,10 @@ export const logoutRoutes: RouteDeclarations<LogoutDependencies> = {
     body: rpParameters,
     bodyTypes: ['form'],
     answers: LOGGED_OUT,
-    handle: recorded((deps, ctx) => rpLogout(deps, ctx, postedFields(ctx, RP_PARAMETERS), 'POST')),
+    handle: logRefusals((deps, ctx) => rpLogout(deps, ctx, postedFields(ctx, RP_PARAMETERS), 'POST')),
   },
-  [`POST ${CONSENT_PATH}` as const]: { ...endpoint, handle: recorded(answer) },
-  [`GET ${CALLBACK_PATH}` as const]: { ...page, limit: 'other', handle: comeBack },
+  [`POST ${CONSENT_PATH}` as const]: { ...endpoint, handle: logRefusals(handleConsent) },
+  [`GET ${CALLBACK_PATH}` as const]: { ...page, limit: 'other', handle: handleProviderReturn },
   [`GET|HEAD ${SIGNED_OUT_PATH}` as const]: {
     ...page,
     limit: 'other',
@@ -80,7 +86,7 @@ async function v2Logout(deps: LogoutDependencies, ctx: Context): Promise<void> {
 }
 
 /** Handles the return from the upstream provider. */
-async function comeBack(deps: LogoutDependencies, ctx: Context): Promise<void> {
+async function handleProviderReturn(deps: LogoutDependencies, ctx: Context): Promise<void> {
   const { state } = queryFields(ctx, ['state']);
   await finishLogout(deps, ctx, { to: await returnFromProvider(deps, state), frames: [] });
 }
@@ -93,7 +99,7 @@ async function rpLogout(
 ): Promise<void> {
   const logout = await validateRpLogout(deps, request, method);
   const session = await deps.sessions.current(ctx);
-  if (session !== undefined && !logout.names(session)) {
+  if (session !== undefined && !logout.identifies(session)) {
     return askToLogOut(deps, ctx, logout, request, session);
   }
   await finishLogout(deps, ctx, await endSession(deps, ctx, logout), request.ui_locales);
@@ -102,22 +108,22 @@ async function rpLogout(
 /**
  * Handles the form of the consent page. The request is validated again, because the form could have been changed.
  */
-async function answer(deps: LogoutDependencies, ctx: Context): Promise<void> {
+async function handleConsent(deps: LogoutDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);
-  const { decision, session: asked } = postedFields(ctx, ['decision', 'session']);
+  const { decision, session: confirmedSid } = postedFields(ctx, ['decision', 'session']);
   const request: RpRequest = postedFields(ctx, RP_PARAMETERS);
   const logout = await validateRpLogout(deps, request, 'POST');
   const session = await deps.sessions.current(ctx);
   // Meanwhile another user has logged in, who was not asked.
-  if (session !== undefined && session.sid !== asked) {
+  if (session !== undefined && session.sid !== confirmedSid) {
     return askToLogOut(deps, ctx, logout, request, session);
   }
-  if (decision !== 'logout' && session !== undefined) return stillLoggedIn(deps, ctx, request.ui_locales);
+  if (decision !== 'logout' && session !== undefined) return showStillLoggedIn(deps, ctx, request.ui_locales);
   await finishLogout(deps, ctx, await endSession(deps, ctx, logout), request.ui_locales);
 }
 
 /** Wraps a handler so that refused logouts are logged. */
-function recorded(handle: (deps: LogoutDependencies, ctx: Context) => Promise<void>) {
+function logRefusals(handle: (deps: LogoutDependencies, ctx: Context) => Promise<void>) {
   return async (deps: LogoutDependencies, ctx: Context): Promise<void> => {
     try {
       await handle(deps, ctx);

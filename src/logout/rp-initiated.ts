@@ -32,7 +32,7 @@ export interface RpLogout extends ValidLogout {
   /** The application that asks, if known. */
   client: Client | undefined;
   /** Whether the request identifies this session; if not, the user is asked. */
-  names(session: UserSession): boolean;
+  identifies(session: UserSession): boolean;
 }
 
 /**
@@ -55,19 +55,19 @@ export async function validateRpLogout(
   if (hint !== undefined && clientId !== '' && hint.client.client_id !== clientId) {
     throw badRequest('client_id does not match the aud of the id_token_hint.');
   }
-  const named = clientId === '' ? undefined : await deps.config.client(clientId);
-  if (clientId !== '' && named === undefined) throw unknownClient(clientId);
+  const namedClient = clientId === '' ? undefined : await deps.config.client(clientId);
+  if (clientId !== '' && namedClient === undefined) throw unknownClient(clientId);
   return {
-    client: named ?? hint?.client,
-    clientId: (named ?? hint?.client)?.client_id,
-    returnTo: redirectTarget(deps.config, request, named, hint),
+    client: namedClient ?? hint?.client,
+    clientId: (namedClient ?? hint?.client)?.client_id,
+    returnTo: redirectTarget(deps.config, request, namedClient, hint),
     federated,
-    names: (session) => (hint === undefined ? logoutHint === session.sid : isOf(hint, session)),
+    identifies: (session) => (hint === undefined ? logoutHint === session.sid : belongsTo(hint, session)),
   };
 }
 
 /** Whether an ID token belongs to this session; one without `sid` has to belong only to its user. */
-function isOf({ userId, sid }: IdTokenHint, session: UserSession): boolean {
+function belongsTo({ userId, sid }: IdTokenHint, session: UserSession): boolean {
   return userId === session.userId && (sid === undefined || sid === session.sid);
 }
 
@@ -89,11 +89,11 @@ async function readHint(
 function redirectTarget(
   config: Config,
   { post_logout_redirect_uri: uri = '', state }: RpRequest,
-  named: Client | undefined,
+  namedClient: Client | undefined,
   hint: IdTokenHint | undefined,
 ): string | undefined {
-  if (uri === '') return named === undefined ? undefined : firstUsable(named.allowed_logout_urls);
-  const list = named?.allowed_logout_urls ?? [
+  if (uri === '') return namedClient === undefined ? undefined : firstUsable(namedClient.allowed_logout_urls);
+  const list = namedClient?.allowed_logout_urls ?? [
     ...config.settings().tenant.allowed_logout_urls,
     ...(hint?.client.allowed_logout_urls ?? []),
   ];

@@ -2,16 +2,16 @@
 // form of JWS.
 
 /** Length of each of the two numbers for P-256, bytes (RFC 7518 §3.4). */
-const SIZE = 32;
+const INTEGER_SIZE = 32;
 
 /**
  * Returns the signature in the form of JWS.
- * @param given a signature in either form.
+ * @param signature a signature in either form.
  * @throws Error for anything else.
  */
-export function joseSignature(given: Uint8Array): Buffer {
-  const bytes = Buffer.from(given);
-  if (bytes.length === 2 * SIZE) return bytes;
+export function joseSignature(signature: Uint8Array): Buffer {
+  const bytes = Buffer.from(signature);
+  if (bytes.length === 2 * INTEGER_SIZE) return bytes;
   if (bytes[0] !== 0x30 || bytes[1] !== bytes.length - 2)
     throw new Error('the ECDSA signature has no known form');
   const first = integerAt(bytes, 2);
@@ -26,8 +26,8 @@ function integerAt(bytes: Buffer, at: number): { number: Buffer; end: number } {
   const digits = bytes.subarray(at + 2, end);
   // A leading zero keeps the number positive.
   const number = digits.subarray(digits.findIndex((byte) => byte !== 0));
-  if (bytes[at] !== 0x02 || length === 0 || end > bytes.length || number.length > SIZE) {
+  if (bytes[at] !== 0x02 || length === 0 || end > bytes.length || number.length > INTEGER_SIZE) {
     throw new Error('the ECDSA signature has no known form');
   }
-  return { number: Buffer.concat([Buffer.alloc(SIZE - number.length), number]), end };
+  return { number: Buffer.concat([Buffer.alloc(INTEGER_SIZE - number.length), number]), end };
 }

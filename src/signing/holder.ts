@@ -32,12 +32,12 @@ export interface KeyHolder {
 }
 
 /** Default time limit of a signature, milliseconds. */
-const TIMEOUT = 5_000;
+const DEFAULT_TIMEOUT_MS = 5_000;
 /** How many signatures are requested at once, and how many requests wait. */
-const AT_ONCE = 8;
-const MOST_WAITING = 512;
+const CONCURRENCY = 8;
+const MAX_QUEUED = 512;
 /** How long after a signature the holder counts as working, milliseconds. */
-const WELL = 5_000;
+const HEALTHY_MS = 5_000;
 
 interface HolderDependencies {
   outbound: Pick<Outbound, 'fetch'>;
@@ -62,10 +62,13 @@ export function openHolder(settings: SigningSettings, deps: HolderDependencies):
 }
 
 /** Makes a key holder of a place: limits concurrency and time, and verifies every signature. */
-function keyHolder(place: KeyPlace, { log, clock, timeout = TIMEOUT }: HolderDependencies): KeyHolder {
-  const queue = new PQueue({ concurrency: AT_ONCE });
-  let wellAt: number | undefined;
-  const signed = async (request: SignRequest, publicKey: KeyObject, until: number) => {
+function keyHolder(
+  place: KeyPlace,
+  { log, clock, timeout = DEFAULT_TIMEOUT_MS }: HolderDependencies,
+): KeyHolder {
+  const queue = new PQueue({ concurrency: CONCURRENCY });
+  let lastSuccessAt: number | undefined;
+  const signAndVerify = async (request: SignRequest, publicKey: KeyObject, until: number) => {
     const { alg, data } = request;
     const left = Math.floor(until - performance.now());
     if (left <= 0) throw new Error('too many signatures were before it');
@@ -76,24 +79,24 @@ function keyHolder(place: KeyPlace, { log, clock, timeout = TIMEOUT }: HolderDep
   };
   const sign: KeyHolder['sign'] = async (request, publicKey) => {
     try {
-      if (queue.size >= MOST_WAITING) throw new Error('too many signatures are waited for');
+      if (queue.size >= MAX_QUEUED) throw new Error('too many signatures are waited for');
       // The wait in the queue counts.
       const until = performance.now() + timeout;
-      const signature = await queue.add(() => signed(request, publicKey, until));
-      wellAt = clock();
+      const signature = await queue.add(() => signAndVerify(request, publicKey, until));
+      lastSuccessAt = clock();
       return signature;
     } catch (cause) {
-      wellAt = undefined;
+      lastSuccessAt = undefined;
       log.error({ err: cause, kid: request.kid, alg: request.alg }, 'the keys outside did not sign');
       throw new AuthError(503, 'temporarily_unavailable', UNAVAILABLE, { cause });
     }
   };
   return {
     sign,
-    isHealthy: () => wellAt !== undefined && clock() - wellAt < WELL,
+    isHealthy: () => lastSuccessAt !== undefined && clock() - lastSuccessAt < HEALTHY_MS,
     keys: async () =>
-      (await place.keys(AbortSignal.timeout(timeout))).flatMap((given) => {
-        const key = usable(given);
+      (await place.keys(AbortSignal.timeout(timeout))).flatMap((jwk) => {
+        const key = parseKey(jwk);
         if (key === undefined) return [];
         const publicKey = createPublicKey({ key: key.jwk as JsonWebKey, format: 'jwk' });
         return [{ ...key, sign: (data) => sign({ alg: key.alg, kid: key.kid, data }, publicKey) }];
@@ -110,23 +113,23 @@ const KID = /^[\w.:/+=@-]{1,255}$/;
  * Returns a key without members that are not public; undefined for a key whose algorithm is not one of ours.
  * @throws Error for a key that is not fit for its algorithm.
  */
-function usable(given: Record<string, unknown>): Omit<ExternalKey, 'sign'> | undefined {
-  const { alg, kid } = given;
+function parseKey(jwk: Record<string, unknown>): Omit<ExternalKey, 'sign'> | undefined {
+  const { alg, kid } = jwk;
   if (!isSigningAlg(alg)) return undefined;
   if (typeof kid !== 'string' || !KID.test(kid))
     throw new Error(`a key for ${alg} has no kid, or one that is no name`);
   let key: KeyObject;
   try {
-    const { kty, n, e, crv, x, y } = given;
+    const { kty, n, e, crv, x, y } = jwk;
     key = createPublicKey({ key: { kty, n, e, crv, x, y } as JsonWebKey, format: 'jwk' });
   } catch (cause) {
     throw new Error(`the key ${kid} is no public key`, { cause });
   }
-  if (!isFor(alg, key)) throw new Error(`the key ${kid} is not for ${alg}`);
+  if (!fitsAlgorithm(alg, key)) throw new Error(`the key ${kid} is not for ${alg}`);
   return { kid, alg, jwk: key.export({ format: 'jwk' }) as Record<string, unknown> };
 }
 
-function isFor(
+function fitsAlgorithm(
   alg: SigningAlg,
   { asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject,
 ): boolean {

@@ -10,7 +10,7 @@ interface Service {
 }
 
 /** Bytes. Key sets and signatures are short. */
-const MOST_ANSWER = 256 * 1024;
+const MAX_RESPONSE_BYTES = 256 * 1024;
 
 /**
  * Makes the key place of a signing service.
@@ -19,20 +19,20 @@ const MOST_ANSWER = 256 * 1024;
  */
 export function signingService({ url, secret }: Service, { fetch }: Pick<Outbound, 'fetch'>): KeyPlace {
   const base = url.replace(/\/+$/, '');
-  const ask = async (path: string, init: RequestInit): Promise<string> => {
+  const request = async (path: string, init: RequestInit): Promise<string> => {
     const response = await fetch(`${base}${path}`, {
       ...init,
       headers: { ...init.headers, authorization: `Bearer ${secret}`, accept: 'application/json' },
       redirect: 'error',
-      maxBytes: MOST_ANSWER,
+      maxBytes: MAX_RESPONSE_BYTES,
     });
     if (!response.ok) throw new Error(`the signing service answered ${response.status}`);
     return response.text();
   };
   return {
-    keys: async (signal) => keySetOf(await ask('/keys', { signal })),
+    keys: async (signal) => keySetOf(await request('/keys', { signal })),
     sign: async ({ alg, kid, data }, signal) => {
-      const answer = await ask('/sign', {
+      const answer = await request('/sign', {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ alg, kid, data: Buffer.from(data).toString('base64') }),

@@ -77,12 +77,12 @@ export async function prepareRotation(
   const collection = 'signingKeys';
   const supply = await keySupply(source, alg, [current, next, ...previous]);
   const isNextFit = isInPlace(next, source.holder);
-  const follows = isNextFit ? next : await supply();
-  if (follows === undefined) {
+  const newCurrent = isNextFit ? next : await supply();
+  if (newCurrent === undefined) {
     throw new AuthError(409, 'conflict', `There is no further ${alg} key: make one where the keys are kept.`);
   }
-  const added = await supply();
-  const to = (from: SigningKey, state: KeyState): Write => ({
+  const newNext = await supply();
+  const changeState = (from: SigningKey, state: KeyState): Write => ({
     collection,
     update: from.id,
     change: (now) => {
@@ -94,11 +94,13 @@ export async function prepareRotation(
     ...[...previous, ...(isNextFit || next === undefined ? [] : [next])].map(
       ({ id }) => ({ collection, delete: id }) as const,
     ),
-    ...(current === undefined ? [] : [to(current, 'previous')]),
+    ...(current === undefined ? [] : [changeState(current, 'previous')]),
     isNextFit && next !== undefined
-      ? to(next, 'current')
-      : { collection, insert: { ...follows, state: 'current' } },
-    ...(added === undefined ? [] : [{ collection, insert: { ...added, state: 'next' as const } } as const]),
+      ? changeState(next, 'current')
+      : { collection, insert: { ...newCurrent, state: 'current' } },
+    ...(newNext === undefined
+      ? []
+      : [{ collection, insert: { ...newNext, state: 'next' as const } } as const]),
   ];
-  return { kid: follows.id, writes };
+  return { kid: newCurrent.id, writes };
 }

@@ -34,12 +34,12 @@ export async function ensureSigningKeys(
   algs: Iterable<SigningAlg> = ['RS256'],
   holder?: KeyHolder,
 ): Promise<void> {
-  const isServed = await isPerhapsServed(store);
+  const isServed = await mayBeServed(store);
   for (const alg of algs) {
     const set = await keySet(store, alg);
     const { current, next, previous } = set;
-    const known = await store.collection('keyChecks').get(signingCheck(alg));
-    if (known !== undefined && current === undefined && next === undefined && previous.length === 0) {
+    const keyCheck = await store.collection('keyChecks').get(signingCheck(alg));
+    if (keyCheck !== undefined && current === undefined && next === undefined && previous.length === 0) {
       throw new Error(
         `the ${alg} keys of signingKeys.json in the store are missing: put it back from the backup; \`gatehouse keys rotate\` makes new keys, and what was issued until now is good no more`,
       );
@@ -51,31 +51,31 @@ export async function ensureSigningKeys(
       );
     }
     const complete = current !== undefined && isInPlace(next, holder);
-    if (known !== undefined && complete) continue;
+    if (keyCheck !== undefined && complete) continue;
     const source = { clock, commonName, holder };
-    const isFirst = known === undefined;
-    if (current === undefined && isServed) await publishFirst(store, alg, { set, source, isFirst });
-    else await makeMissing(store, alg, set, { source, isFirst });
+    const isFirst = keyCheck === undefined;
+    if (current === undefined && isServed) await publishFirstKey(store, alg, { set, source, isFirst });
+    else await makeMissingKeys(store, alg, set, { source, isFirst });
   }
 }
 
 /** Reports whether another process may be serving: then a new key must be published before it signs. */
-async function isPerhapsServed(store: Store): Promise<boolean> {
+async function mayBeServed(store: Store): Promise<boolean> {
   if (store.exclusive === true) return false;
   return (await store.collection('keyChecks').get(signingCheck('RS256'))) !== undefined;
 }
 
 /** Makes the first key of an algorithm, and makes it the current one once every process has published it. */
-async function publishFirst(
+async function publishFirstKey(
   store: Store,
   alg: SigningAlg,
   { set, source, isFirst }: { set: KeySet; source: KeySource; isFirst: boolean },
 ): Promise<void> {
-  if (!isInPlace(set.next, source.holder) && !(await addNext(store, alg, { set, source, isFirst })))
+  if (!isInPlace(set.next, source.holder) && !(await addNextKey(store, alg, { set, source, isFirst })))
     throw new Error(`there is no ${alg} key where SIGNING says that keys are`);
   const { next, current } = await keySet(store, alg);
   if (next === undefined || current !== undefined) return;
-  await published(next, source.clock);
+  await waitUntilPublished(next, source.clock);
   try {
     const { writes } = await prepareRotation(source, alg, await keySet(store, alg));
     await store.batch(writes);
@@ -89,7 +89,7 @@ async function publishFirst(
  * Adds a next key, in place of the present one, if any. Of several processes one does so.
  * @returns false where the holder has no further key.
  */
-async function addNext(
+async function addNextKey(
   store: Store,
   alg: SigningAlg,
   { set: { current, next, previous }, source, isFirst }: { set: KeySet; source: KeySource; isFirst: boolean },
@@ -112,17 +112,17 @@ async function addNext(
 }
 
 /** How long until every process knows a new key and publishes it, milliseconds. */
-const PUBLISHED = 2_000;
+const PUBLICATION_MS = 2_000;
 
 /** Waits until every process publishes a key. */
-async function published({ createdAt }: Pick<SigningKey, 'createdAt'>, clock: Clock): Promise<void> {
+async function waitUntilPublished({ createdAt }: Pick<SigningKey, 'createdAt'>, clock: Clock): Promise<void> {
   // `createdAt` is a whole second. The upper limit is for hosts whose clocks differ widely.
-  const left = Math.min(PUBLISHED + 1_000, (createdAt + 1) * 1000 + PUBLISHED - clock());
+  const left = Math.min(PUBLICATION_MS + 1_000, (createdAt + 1) * 1000 + PUBLICATION_MS - clock());
   if (left > 0) await new Promise((resolve) => setTimeout(resolve, left));
 }
 
 /** Makes the current and the next key where they are missing. Of several processes one does so. */
-async function makeMissing(
+async function makeMissingKeys(
   store: Store,
   alg: SigningAlg,
   { current, next, previous }: KeySet,
@@ -191,18 +191,18 @@ export async function rotateSigningKeys(
       only === undefined ? alg === 'RS256' || set.current !== undefined : alg === only,
     );
   };
-  if (await isPerhapsServed(store)) {
+  if (await mayBeServed(store)) {
     for (const { alg, set } of await setsNow()) {
       // By then the last rotation has reached all processes, too, so none signs with the key that this one removes.
       if (set.current !== undefined && !isInPlace(set.next, holder))
-        await addNext(store, alg, { set, source, isFirst: false });
+        await addNextKey(store, alg, { set, source, isFirst: false });
       const { next } = await keySet(store, alg);
-      if (next !== undefined) await published(next, clock);
+      if (next !== undefined) await waitUntilPublished(next, clock);
     }
   }
   const rotated = await setsNow();
-  const turns = await Promise.all(rotated.map(({ alg, set }) => prepareRotation(source, alg, set)));
+  const rotations = await Promise.all(rotated.map(({ alg, set }) => prepareRotation(source, alg, set)));
   // In one batch: a server that signs meanwhile has either the old keys or the new ones, never none.
-  await store.batch(turns.flatMap(({ writes }) => writes));
-  return turns[0]?.kid ?? '';
+  await store.batch(rotations.flatMap(({ writes }) => writes));
+  return rotations[0]?.kid ?? '';
 }

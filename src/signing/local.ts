@@ -31,7 +31,7 @@ function optionsFor(alg: SignatureAlg, key: KeyObject) {
  * Runs a function outside of any request's async context. A job of the thread pool lives until V8's next major
  * collection, and keeps its context alive, which is a tenth of what a token request allocates.
  */
-const ofNoRequest = AsyncLocalStorage.snapshot();
+const outsideRequest = AsyncLocalStorage.snapshot();
 
 /** Signs. @param key private. */
 export function signLocally(alg: SignatureAlg, key: KeyObject, data: Uint8Array): Promise<Buffer> {
@@ -40,7 +40,7 @@ export function signLocally(alg: SignatureAlg, key: KeyObject, data: Uint8Array)
       if (fault === null) resolve(signature);
       else reject(fault);
     };
-    ofNoRequest(() => sign(DIGEST[alg], data, optionsFor(alg, key), done));
+    outsideRequest(() => sign(DIGEST[alg], data, optionsFor(alg, key), done));
   });
 }
 

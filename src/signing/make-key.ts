@@ -18,7 +18,7 @@ const CERTIFICATE_DAYS = 3650;
 /**
  * The signature algorithm of a certificate, by kind of key. Certificates for SAML applications cannot use RSASSA-PSS.
  */
-const CERTIFIED = {
+const CERTIFICATE_ALGORITHMS = {
   RSA: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
   PSS: { name: 'RSA-PSS', hash: 'SHA-256', saltLength: 32 },
   EC: { name: 'ECDSA', hash: 'SHA-256' },
@@ -40,14 +40,14 @@ function kindOf(alg: string): 'RSA' | 'EC' | 'OKP' {
 export async function makeSigningKey(clock: Clock, commonName: string, alg = 'RS256'): Promise<NewKey> {
   const kind = kindOf(alg);
   // An RSA key is generated for RS256, so that it can sign its certificate. Its `alg` decides what it signs later.
-  const made = kind === 'RSA' ? 'RS256' : alg;
-  const keys = await generateKeyPair(made, { modulusLength: 2048, extractable: true });
+  const madeCertificate = kind === 'RSA' ? 'RS256' : alg;
+  const keys = await generateKeyPair(madeCertificate, { modulusLength: 2048, extractable: true });
   const jwk = await exportJWK(keys.privateKey);
   const kid = await calculateJwkThumbprint(jwk as JWK);
   return {
     id: kid,
     jwk: { ...jwk, kid, use: 'sig', alg },
-    x5c: [await certificate(clock, commonName, { ...keys, signingAlgorithm: CERTIFIED[kind] })],
+    x5c: [await certificate(clock, commonName, { ...keys, signingAlgorithm: CERTIFICATE_ALGORITHMS[kind] })],
     createdAt: epochSeconds(clock),
   };
 }
@@ -68,8 +68,11 @@ export async function externalKeyRecord(clock: Clock, commonName: string, key: E
         : (target[name] as (...args: never[]) => unknown).bind(target),
   });
   const keys = { privateKey: publicKey, publicKey };
-  const signingAlgorithm = alg === 'RS512' ? { ...CERTIFIED.RSA, hash: 'SHA-512' as const } : CERTIFIED[kind];
-  const made = await certificate(
+  const signingAlgorithm =
+    alg === 'RS512'
+      ? { ...CERTIFICATE_ALGORITHMS.RSA, hash: 'SHA-512' as const }
+      : CERTIFICATE_ALGORITHMS[kind];
+  const madeCertificate = await certificate(
     clock,
     commonName,
     { ...keys, signingAlgorithm },
@@ -81,7 +84,7 @@ export async function externalKeyRecord(clock: Clock, commonName: string, key: E
   return {
     id: kid,
     jwk: { ...jwk, kid, use: 'sig', alg },
-    x5c: [made],
+    x5c: [madeCertificate],
     createdAt: epochSeconds(clock),
   };
 }
@@ -99,7 +102,7 @@ async function certificate(
   // Loaded only when a key is made: the library is large and needs its polyfill first.
   await import('reflect-metadata');
   const x509 = await import('@peculiar/x509');
-  const made = await x509.X509CertificateGenerator.createSelfSigned(
+  const madeCertificate = await x509.X509CertificateGenerator.createSelfSigned(
     {
       serialNumber: randomUUID().replaceAll('-', ''),
       name: `CN=${commonName}`,
@@ -110,5 +113,5 @@ async function certificate(
     },
     engine as webcrypto.Crypto,
   );
-  return Buffer.from(made.rawData).toString('base64');
+  return Buffer.from(madeCertificate.rawData).toString('base64');
 }

@@ -17,9 +17,9 @@ interface Token {
 
 /** What the tool reports about a token whose file another program is writing. */
 const HALF_WRITTEN = /No slot with token named|CKR_USER_PIN_NOT_INITIALIZED/;
-const MOST_TRIES = 6;
+const MAX_TRIES = 6;
 /** Pause after the first run, milliseconds; the second pause is twice as long, and so on. */
-const PAUSE = 10;
+const PAUSE_MS = 10;
 
 const hash = (name: string, data: Uint8Array) => createHash(name).update(data).digest();
 
@@ -41,7 +41,7 @@ const MECHANISMS: Record<SignatureAlg, { args: readonly string[]; input?: (data:
  */
 export function hardwareToken({ module, token, pin }: Token): KeyPlace {
   const run = (args: readonly string[], signal: AbortSignal, input?: Uint8Array) =>
-    whenFound(() =>
+    retryUntilFound(() =>
       runProgram({
         program: 'pkcs11-tool',
         // In the environment, where other users of the machine cannot see it.
@@ -82,13 +82,13 @@ export function hardwareToken({ module, token, pin }: Token): KeyPlace {
  * token's file half written, and report no token or one without a PIN. No PIN was tried then.
  * @throws Error of the last run.
  */
-async function whenFound(run: () => Promise<Buffer>): Promise<Buffer> {
+async function retryUntilFound(run: () => Promise<Buffer>): Promise<Buffer> {
   for (let tries = 1; ; tries++) {
     try {
       return await run();
     } catch (thrown) {
-      if (tries === MOST_TRIES || !HALF_WRITTEN.test(String(thrown))) throw thrown;
-      await setTimeout(tries * PAUSE);
+      if (tries === MAX_TRIES || !HALF_WRITTEN.test(String(thrown))) throw thrown;
+      await setTimeout(tries * PAUSE_MS);
     }
   }
 }

@@ -11,11 +11,11 @@ interface ProgramRequest {
 }
 
 /** Limits of what is read of standard output and of standard error, bytes. */
-const MOST_OUTPUT = 1024 * 1024;
-const MOST_COMPLAINT = 500;
+const MAX_OUTPUT_BYTES = 1024 * 1024;
+const MAX_ERROR_OUTPUT = 500;
 
 /** Settings with secrets that the program does not get. */
-const OWN_SECRETS = [
+const SECRET_SETTINGS = [
   'SECRETS_KEY',
   'SECRETS_KEY_BEFORE',
   'SMTP_URL',
@@ -33,37 +33,39 @@ const OWN_SECRETS = [
  * much.
  */
 export function runProgram({ program, args, input, env = {}, signal }: ProgramRequest): Promise<Buffer> {
-  const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !OWN_SECRETS.includes(name)));
+  const environment = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !SECRET_SETTINGS.includes(name)),
+  );
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       shell: false,
       windowsHide: true,
-      env: { ...own, ...env },
+      env: { ...environment, ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
       signal,
       killSignal: 'SIGKILL',
     });
     const output: Buffer[] = [];
     let size = 0;
-    let complaint = '';
-    const fail = (why: string, cause?: unknown) => {
+    let errorOutput = '';
+    const fail = (reason: string, cause?: unknown) => {
       child.kill('SIGKILL');
-      reject(new Error(`${program}: ${why}`, cause === undefined ? undefined : { cause }));
+      reject(new Error(`${program}: ${reason}`, cause === undefined ? undefined : { cause }));
     };
     child.once('error', (cause) => fail(signal.aborted ? 'it took too long' : cause.message, cause));
     // A program that ended before it read its input is reported by its exit.
     child.stdin.on('error', () => undefined);
     child.stdout.on('data', (chunk: Buffer) => {
       size += chunk.length;
-      if (size > MOST_OUTPUT) fail('its answer is too long');
+      if (size > MAX_OUTPUT_BYTES) fail('its answer is too long');
       else output.push(chunk);
     });
     child.stderr.on('data', (chunk: Buffer) => {
-      if (complaint.length < MOST_COMPLAINT) complaint += chunk.toString('utf8', 0, MOST_COMPLAINT);
+      if (errorOutput.length < MAX_ERROR_OUTPUT) errorOutput += chunk.toString('utf8', 0, MAX_ERROR_OUTPUT);
     });
     child.once('close', (code, killed) => {
       if (code === 0) resolve(Buffer.concat(output));
-      else fail(`it ended with ${code ?? killed}: ${complaint.slice(0, MOST_COMPLAINT).trim()}`);
+      else fail(`it ended with ${code ?? killed}: ${errorOutput.slice(0, MAX_ERROR_OUTPUT).trim()}`);
     });
     child.stdin.end(input);
   });

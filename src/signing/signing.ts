@@ -56,8 +56,9 @@ export function createSigning(deps: SigningDependencies): Signing {
   const { isMissing, make } = maker(deps);
   // The configuration and its keys are read together, so `missing` changes with them.
   const missing = derived(config.signingAlgs, (algs) => [...algs].filter(isMissing));
-  const held = () => config.signingKeys().filter((key) => key.state !== 'previous' && isExternal(key));
-  const tried = ({ id, jwk }: SigningKey) => sign(jwk.alg as SigningAlg, id, TRIAL);
+  const externalKeys = () =>
+    config.signingKeys().filter((key) => key.state !== 'previous' && isExternal(key));
+  const trySigning = ({ id, jwk }: SigningKey) => sign(jwk.alg as SigningAlg, id, TRIAL);
   let trial: Promise<void> | undefined;
   return {
     sign,
@@ -69,10 +70,10 @@ export function createSigning(deps: SigningDependencies): Signing {
       return current;
     },
     ready: () => {
-      const [key] = holder === undefined || holder.isHealthy() ? [] : held();
+      const [key] = holder === undefined || holder.isHealthy() ? [] : externalKeys();
       if (key === undefined) return undefined;
       // Concurrent requests share one trial.
-      trial ??= tried(key)
+      trial ??= trySigning(key)
         .then(() => undefined)
         .finally(() => {
           trial = undefined;
@@ -83,7 +84,7 @@ export function createSigning(deps: SigningDependencies): Signing {
       await config.refresh();
       await ensureSigningKeys(deps.store, deps.clock, deps.commonName, config.signingAlgs(), holder);
       await config.refresh();
-      await Promise.all(held().map((key) => tried(key).catch(refuseStart(key))));
+      await Promise.all(externalKeys().map((key) => trySigning(key).catch(refuseStart(key))));
     },
   };
 }
@@ -91,8 +92,8 @@ export function createSigning(deps: SigningDependencies): Signing {
 function refuseStart({ id, jwk }: SigningKey) {
   return (thrown: unknown): never => {
     const cause = thrown instanceof Error && thrown.cause !== undefined ? thrown.cause : thrown;
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(`SIGNING: the ${jwk.alg} key ${id} does not sign: ${why}`, { cause });
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`SIGNING: the ${jwk.alg} key ${id} does not sign: ${reason}`, { cause });
   };
 }
 
@@ -102,9 +103,9 @@ function signer({ config, holder }: SigningDependencies): Sign {
     { id, jwk }: SigningKey,
     create: (input: { key: JsonWebKey; format: 'jwk' }) => KeyObject,
   ) => {
-    const made = keyObjects().get(id) ?? create({ key: jwk as JsonWebKey, format: 'jwk' });
-    keyObjects().set(id, made);
-    return made;
+    const created = keyObjects().get(id) ?? create({ key: jwk as JsonWebKey, format: 'jwk' });
+    keyObjects().set(id, created);
+    return created;
   };
   return async (alg, kid, data) => {
     const key = config.signingKeys().find(({ id }) => id === kid);
@@ -119,16 +120,16 @@ function signer({ config, holder }: SigningDependencies): Sign {
 
 function maker({ store, config, clock, commonName, holder }: SigningDependencies) {
   const isMissing = (alg: SigningAlg) => keysFor(config.signingKeys(), alg)[0]?.state !== 'current';
-  let turn = Promise.resolve();
+  let lastRun = Promise.resolve();
   // One after another: of several requests that find keys missing the first one makes them.
   const make = (algs: readonly SigningAlg[]): Promise<void> => {
-    const mine = turn.then(async () => {
+    const run = lastRun.then(async () => {
       if (!algs.some(isMissing)) return;
       await ensureSigningKeys(store, clock, commonName, algs.filter(isMissing), holder);
       await config.refresh();
     });
-    turn = mine.catch(() => undefined);
-    return mine;
+    lastRun = run.catch(() => undefined);
+    return run;
   };
   return { isMissing, make };
 }

@@ -39,25 +39,25 @@ describe('used DPoP proofs, with one process', () => {
   it('are accepted once, also beyond the number that memory can hold', async () => {
     const used = await open(2);
     const ids = ['a', 'b', 'c', 'd'];
-    for (const jti of ids) expect(await used.isFirst('full', jti), jti).to.equal(true);
-    for (const jti of ids) expect(await used.isFirst('full', jti), jti).to.equal(false);
-    const racing = await Promise.all(Array.from({ length: 50 }, () => used.isFirst('full', 'e')));
+    for (const jti of ids) expect(await used.recordUse('full', jti), jti).to.equal(true);
+    for (const jti of ids) expect(await used.recordUse('full', jti), jti).to.equal(false);
+    const racing = await Promise.all(Array.from({ length: 50 }, () => used.recordUse('full', 'e')));
     expect(racing.filter((first) => first)).to.have.length(1);
     // Memory has room again: proofs that were stored meanwhile still count as used.
     time += 9 * 60_000;
-    expect(await used.isFirst('full', 'f')).to.equal(true);
-    for (const jti of ['c', 'd', 'e', 'f']) expect(await used.isFirst('full', jti), jti).to.equal(false);
+    expect(await used.recordUse('full', 'f')).to.equal(true);
+    for (const jti of ['c', 'd', 'e', 'f']) expect(await used.recordUse('full', jti), jti).to.equal(false);
   });
 
   it('of one application do not count as used for another', async () => {
     const used = await open();
-    expect(await used.isFirst('one', 'same')).to.equal(true);
-    expect(await used.isFirst('other', 'same')).to.equal(true);
+    expect(await used.recordUse('one', 'same')).to.equal(true);
+    expect(await used.recordUse('other', 'same')).to.equal(true);
   });
 
   it('need a nonce after a crash, if they may have been used before it', async () => {
     const crashed = await open();
-    expect(await crashed.isFirst('crash', 'a')).to.equal(true);
+    expect(await crashed.recordUse('crash', 'a')).to.equal(true);
     const next = await open();
     // A proof may be dated a minute ahead of its use, and its use may be ten seconds before the recorded time.
     expect(next.needsNonce(at())).to.equal(true);
@@ -75,20 +75,20 @@ describe('used DPoP proofs, with one process', () => {
 
   it('are known to the next process after an orderly stop', async () => {
     const stopped = await open();
-    expect(await stopped.isFirst('stop', 'a')).to.equal(true);
+    expect(await stopped.recordUse('stop', 'a')).to.equal(true);
     await stopped.storeUsedProofs();
-    expect(await stopped.isFirst('stop', 'b'), 'a late request').to.equal(true);
+    expect(await stopped.recordUse('stop', 'b'), 'a late request').to.equal(true);
     const next = await open();
     expect(next.needsNonce(at())).to.equal(false);
-    for (const jti of ['a', 'b']) expect(await next.isFirst('stop', jti), jti).to.equal(false);
-    expect(await next.isFirst('stop', 'c')).to.equal(true);
+    for (const jti of ['a', 'b']) expect(await next.recordUse('stop', jti), jti).to.equal(false);
+    expect(await next.recordUse('stop', 'c')).to.equal(true);
   });
 
   it('need a nonce when they may be forgotten because the clock was set back', async () => {
     let behind = 0;
     const used = await usedProofs({ store, clock, wallClock: () => time - behind });
     const iat = at();
-    expect(await used.isFirst('set back', 'a')).to.equal(true);
+    expect(await used.recordUse('set back', 'a')).to.equal(true);
     time += 10 * 60_000;
     behind = 10 * 60_000;
     expect(used.needsNonce(iat)).to.equal(true);
@@ -107,7 +107,7 @@ describe('used DPoP proofs, with one process', () => {
     };
     time += 60_000;
     const used = await usedProofs({ store: broken, clock, wallClock: clock });
-    const failed = await used.isFirst('broken', 'a').catch((thrown: Error) => thrown.message);
+    const failed = await used.recordUse('broken', 'a').catch((thrown: Error) => thrown.message);
     expect(failed).to.equal('the disk is full');
   });
 });

@@ -1,6 +1,6 @@
 // The routes of the page at which a new password is set, and helpers that the other account pages share.
 import type { Context } from 'koa';
-import { askerOf } from '../../engine/action-event.ts';
+import { requestContextOf } from '../../engine/action-event.ts';
 import type { HostedDependencies } from '../../flow/request-page.ts';
 import { formFields } from '../../http/body-fields.ts';
 import { nameBrowser } from '../../http/browser.ts';
@@ -106,7 +106,7 @@ async function handleReset(deps: AccountPagesDependencies, ctx: Context): Promis
     password,
     caller: callerOf(deps, ctx),
     languages,
-    asker: { ...askerOf(ctx, undefined), organization: await organizationOf(deps, reset) },
+    asker: { ...requestContextOf(ctx, undefined), organization: await organizationOf(deps, reset) },
   });
   if (refusal !== undefined) recordRefusedReset(deps, reset, { reason: refusal.reason, ip: ctx.ip });
   if (refusal?.reason === 'expired') throw linkExpired();

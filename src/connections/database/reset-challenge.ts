@@ -178,7 +178,7 @@ export async function takeReturned(
   const { ticket: returnTicket } = ctx.query;
   const { step } = actionStateOf(reset);
   if (typeof returnTicket !== 'string' || step === undefined) return undefined;
-  return actionRedirects.takeReturned(ctx, { uid: uidOf(ticket), step }, returnTicket);
+  return actionRedirects.consumeReturn(ctx, { uid: uidOf(ticket), step }, returnTicket);
 }
 
 /** Returns the name of a link among the requests whose users were redirected. */

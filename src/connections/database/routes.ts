@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { askerOf } from '../../engine/action-event.ts';
+import { requestContextOf } from '../../engine/action-event.ts';
 import { languagesOf } from '../../http/languages.ts';
 import { type RouteDeclarations, withBody } from '../../http/routes.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
@@ -66,7 +66,7 @@ async function handleSignUp(deps: DatabaseDependencies, ctx: Context, body: Sign
     username,
     phone_number,
     profile: profileOf(body),
-    asker: askerOf(ctx, body.client_id, body),
+    asker: requestContextOf(ctx, body.client_id, body),
   });
   const details = {
     connection: connection.name,

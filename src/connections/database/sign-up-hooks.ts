@@ -1,6 +1,6 @@
 // What the tenant's own code learns about a sign-up on the hosted page, and what the page shows if that code refuses it.
 import type { Context } from 'koa';
-import { askerOf } from '../../engine/action-event.ts';
+import { requestContextOf } from '../../engine/action-event.ts';
 import { anonymousSessionPart } from '../../engine/anonymous-transfer.ts';
 import { transactionOf } from '../../engine/transaction-event.ts';
 import type { RequestPage } from '../../flow/request-page.ts';
@@ -21,7 +21,7 @@ export function signUpAsker(
   const { clientId, params } = page.pending;
   const request = { protocol: 'oidc-basic-profile', scopes: scopeValues(params.scope) } as const;
   return {
-    ...askerOf(ctx, clientId, typed),
+    ...requestContextOf(ctx, clientId, typed),
     organization: page.organization,
     transaction: transactionOf(config, ctx, { ...request, params }),
     visitor: anonymousSessionPart(params),

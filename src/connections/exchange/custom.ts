@@ -8,7 +8,7 @@ import { apiOf, engineRequestOf, organizationEvent } from '../../engine/action-e
 import { storeMetadata } from '../../engine/action-metadata.ts';
 import { requestedAudience } from '../../engine/audience.ts';
 import { setActor, setExchangeEvents } from '../../engine/exchange-context.ts';
-import { namedOrganization } from '../../engine/organization-parameter.ts';
+import { findOrganization } from '../../engine/organization-parameter.ts';
 import type { SecondFactor } from '../../engine/second-factor.ts';
 import {
   issueTransferToken,
@@ -98,7 +98,7 @@ async function transferAnswer(
     throw new AuthError(400, 'invalid_request', 'A session has one actor, who acts for themselves.');
   const organizationName = actionOrganization ?? params.organization;
   const organization = organizationName
-    ? (await namedOrganization(deps.config, organizationName)).id
+    ? (await findOrganization(deps.config, organizationName)).id
     : undefined;
   const transfer = { ...transferFrom(ctx, { clientId, scope: params.scope }, deps.wallClock), act: actor };
   const answer = await issueTransferToken(deps, { login: { ...login, transfer }, organization });

@@ -1,7 +1,7 @@
 // Finds the user that an action of `custom-token-exchange` names: by user id, or as a user of a connection, who may be created
 // or updated.
 import type { UserOfConnection } from '../../actions/exchange-asked.ts';
-import { askerOf } from '../../engine/action-event.ts';
+import { requestContextOf } from '../../engine/action-event.ts';
 import type { GrantRequest } from '../../engine/tokens.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
@@ -196,7 +196,7 @@ async function createUser(
         unique: uniqueIn(databaseOptions(connection)),
       },
       profile: { ...profileOf(attributes), email_verified: attributes.email_verified === true },
-      asker: askerOf(ctx, clientId, request.params),
+      asker: requestContextOf(ctx, clientId, request.params),
     })
     .catch((thrown: unknown) => {
       if (thrown instanceof UniqueKeyError) return undefined;

@@ -1,6 +1,6 @@
 // The passkey grant (docs/wire/passkeys.md): completes a login or a sign-up that an application began.
 import { z } from 'zod';
-import { askerOf } from '../../engine/action-event.ts';
+import { requestContextOf } from '../../engine/action-event.ts';
 import type { GrantDeclaration, GrantRequest } from '../../engine/tokens.ts';
 import { requiredField } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -134,7 +134,7 @@ async function signUp(
   const result = await deps.users.create({
     identity: identityOfNew(connection, typed),
     profile,
-    asker: askerOf(ctx, clientId, typed),
+    asker: requestContextOf(ctx, clientId, typed),
   });
   if (!('user' in result)) throw refuse('taken');
   const { user } = result;

@@ -1,6 +1,6 @@
 // The passwordless grant (docs/wire/passwordless.md): a code exchanged at the token endpoint.
 import { z } from 'zod';
-import { askerOf } from '../../engine/action-event.ts';
+import { requestContextOf } from '../../engine/action-event.ts';
 import type { GrantDeclaration, GrantRequest } from '../../engine/tokens.ts';
 import { requiredField } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -41,7 +41,7 @@ export const passwordlessGrant: GrantDeclaration<PasswordlessGrantDependencies> 
     await checkRedirectUri(config, request);
     const connection = await connectionOf(config, clientId, realm);
     const address = connection.strategy.normalize(username);
-    const asker = askerOf(request.ctx, clientId, request.params);
+    const asker = requestContextOf(request.ctx, clientId, request.params);
     const proof = { clientId, connection, address, secret, caller: { ip, browser }, asker };
     return { login: await redeem(deps, proof) };
   },

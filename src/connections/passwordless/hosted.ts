@@ -1,6 +1,6 @@
 // The routes of the passwordless pages: address, then code.
 import type { Context } from 'koa';
-import { askerOf } from '../../engine/action-event.ts';
+import { requestContextOf } from '../../engine/action-event.ts';
 import { anonymousSessionPart } from '../../engine/anonymous-transfer.ts';
 import { waitsForLogin } from '../../flow/next.ts';
 import {
@@ -171,7 +171,7 @@ async function handleCode(
     const clientId = page.client.client_id;
     const caller = { ip: ctx.ip, ...nameBrowser(ctx, deps.random) };
     const visitor = anonymousSessionPart(page.pending.params);
-    const asker = { ...askerOf(ctx, clientId), visitor };
+    const asker = { ...requestContextOf(ctx, clientId), visitor };
     const { codeSession } = page.pending.remembered;
     const session = typeof codeSession === 'string' ? codeSession : '';
     const login =

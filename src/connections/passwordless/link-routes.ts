@@ -1,6 +1,6 @@
 // The routes of the link in a passwordless mail (docs/wire/passwordless.md).
 import type { Context } from 'koa';
-import { askerOf } from '../../engine/action-event.ts';
+import { requestContextOf } from '../../engine/action-event.ts';
 import type { AuthorizationEndpoint } from '../../engine/authorize.ts';
 import { bodyObject, type Fields, requiredField, textField, textsOf } from '../../http/body-fields.ts';
 import { nameBrowser } from '../../http/browser.ts';
@@ -95,7 +95,7 @@ async function follow(
     await deps.rateLimits.takeFrom(ctx, 'passwordlessVerify');
     const caller = { ip: ctx.ip, ...nameBrowser(ctx, deps.random) };
     const { client_id: clientId } = client;
-    const asker = askerOf(ctx, clientId, params);
+    const asker = requestContextOf(ctx, clientId, params);
     const login = await redeem(deps, { clientId, connection, address, secret, caller, asker });
     const ticket = await deps.tickets.issue(ctx, login, client.client_id);
     ctx.redirect(authorizationUrl(client, connection, params, ticket));

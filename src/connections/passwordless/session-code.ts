@@ -1,6 +1,6 @@
 // A code by e-mail or SMS in place of the password of a database connection. It is valid once, together with the
 // `auth_session` that its request returned, until three wrong tries.
-import { askerOf } from '../../engine/action-event.ts';
+import { requestContextOf } from '../../engine/action-event.ts';
 import type { GrantRequest } from '../../engine/tokens.ts';
 import { type RequestPage, stepPath } from '../../flow/request-page.ts';
 import { requiredField } from '../../http/body-fields.ts';
@@ -191,7 +191,7 @@ export async function redeemSession(
     session: requiredField(params, 'auth_session'),
     code: requiredField(params, 'otp'),
     caller: { ip, browser },
-    askerFor: (typed) => askerOf(ctx, clientId, typed),
+    askerFor: (typed) => requestContextOf(ctx, clientId, typed),
   });
 }
 

@@ -19,7 +19,7 @@ interface Access {
 /**
  * Returns the API and scope of a request.
  * @param audience the API's identifier.
- * @param asked the requested scopes; without any, all that are granted.
+ * @param requestedScope the requested scopes; without any, all that are granted.
  * @throws AuthError 400 `invalid_target` for an API that does not accept anonymous sessions of this application;
  *   `invalid_scope` for scopes that are not granted.
  */
@@ -27,19 +27,19 @@ export async function accessOf(
   config: Config,
   clientId: string,
   audience: string | undefined,
-  asked: string | undefined,
+  requestedScope: string | undefined,
 ): Promise<Access> {
   const api = audience === undefined ? undefined : await config.resourceServer(audience);
   const granted = audience === undefined ? [] : await grantedScopes(config, clientId, api);
-  const wanted = scopeValues(asked);
-  const refused = wanted.filter((scope) => !granted.includes(scope));
+  const requestedScopes = scopeValues(requestedScope);
+  const refused = requestedScopes.filter((scope) => !granted.includes(scope));
   if (refused.length > 0)
     throw new AuthError(
       400,
       'invalid_scope',
       `Scopes are not granted to anonymous users: ${refused.join(' ')}`,
     );
-  return { api, scope: (wanted.length > 0 ? [...new Set(wanted)] : granted).join(' ') };
+  return { api, scope: (requestedScopes.length > 0 ? [...new Set(requestedScopes)] : granted).join(' ') };
 }
 
 /** Returns the scopes of the client grant, as far as the API still has them. */
@@ -57,7 +57,7 @@ async function grantedScopes(
 }
 
 /** Lifetime of a token that is for no API, seconds. */
-const FOR_NOTHING = 3600;
+const NO_API_SECONDS = 3600;
 
 /**
  * Makes an access token. It cannot be revoked, so it has the API's shorter lifetime for browsers, and ends with the
@@ -71,7 +71,8 @@ export async function accessToken(
   { api, scope }: Access,
 ): Promise<{ token: string; seconds: number }> {
   const now = epochSeconds(wallClock);
-  const lifetime = api === undefined ? FOR_NOTHING : Math.min(api.token_lifetime, api.token_lifetime_for_web);
+  const lifetime =
+    api === undefined ? NO_API_SECONDS : Math.min(api.token_lifetime, api.token_lifetime_for_web);
   const seconds = Math.max(1, Math.min(lifetime, expiresAt - now));
   const alg = api?.signing_alg ?? 'RS256';
   // The tenant file is checked for it; with a store that was edited by hand this fails instead of signing with

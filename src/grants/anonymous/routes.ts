@@ -21,11 +21,11 @@ export interface AnonymousDependencies extends SessionDependencies {
 /**
  * The most bytes of the metadata as JSON, which is in every request that the application sends with the session.
  */
-const LARGEST_METADATA = 1024;
+const MAX_METADATA_BYTES = 1024;
 
 const metadata = z
   .record(z.string(), z.unknown())
-  .refine((given) => Buffer.byteLength(JSON.stringify(given)) <= LARGEST_METADATA)
+  .refine((given) => Buffer.byteLength(JSON.stringify(given)) <= MAX_METADATA_BYTES)
   .optional()
   .describe(
     'Metadata of the visitor, stored in the session token: a JSON object of at most 1 KiB. Only for a new session.',
@@ -72,7 +72,7 @@ export const anonymousRoutes: RouteDeclarations<AnonymousDependencies> = {
         body: z.union([tokenAnswer, transferAnswer]),
       },
     },
-    ...withBody(tokenBody, giveTokens),
+    ...withBody(tokenBody, issueTokens),
   },
   'POST /anonymous/logout': {
     ...api,
@@ -83,28 +83,28 @@ export const anonymousRoutes: RouteDeclarations<AnonymousDependencies> = {
   },
 };
 
-async function giveTokens(
+async function issueTokens(
   deps: AnonymousDependencies,
   ctx: Context,
-  { session_token: given, audience, scope, metadata: noted }: z.output<typeof tokenBody>,
+  { session_token: sessionToken, audience, scope, metadata: newMetadata }: z.output<typeof tokenBody>,
 ): Promise<void> {
   ctx.set('Cache-Control', 'no-store');
   const clientId = await deps.authenticateClient(ctx);
   const { config, events, wallClock } = deps;
   if ((await config.client(clientId))?.anonymous_sessions?.active !== true)
     throw new AuthError(403, 'unauthorized_client', 'The client has no anonymous sessions.');
-  if (given && noted !== undefined)
+  if (sessionToken && newMetadata !== undefined)
     throw new AuthError(400, 'invalid_request', 'metadata cannot be provided when session_token is present');
-  if (given && audience === ANONYMOUS_TRANSFER) {
-    ctx.body = await transferOf(deps, clientId, given);
+  if (sessionToken && audience === ANONYMOUS_TRANSFER) {
+    ctx.body = await issueTransferTicket(deps, clientId, sessionToken);
     return;
   }
   // Before the session begins: a request that is refused must not begin one.
   const access = await accessOf(config, clientId, audience || undefined, scope);
-  const begun = given ? undefined : await startSession(deps, clientId, noted);
-  const session = begun?.session ?? (await readSession(deps, clientId, given ?? ''));
+  const started = sessionToken ? undefined : await startSession(deps, clientId, newMetadata);
+  const session = started?.session ?? (await readSession(deps, clientId, sessionToken ?? ''));
   const { token, seconds } = await accessToken(deps, clientId, session, access);
-  if (begun !== undefined) {
+  if (started !== undefined) {
     const description = `A session of ${session.subject} began.`;
     events.record({ type: 'anonymous_session', client_id: clientId, ip: ctx.ip, description });
   }
@@ -113,20 +113,23 @@ async function giveTokens(
     token_type: 'Bearer',
     expires_in: seconds,
     ...(access.scope !== '' && { scope: access.scope }),
-    ...(begun !== undefined && { session_token: begun.token }),
+    ...(started !== undefined && { session_token: started.token }),
     session_expires_in: session.expiresAt - epochSeconds(wallClock),
   };
 }
 
 /** Issues a ticket that carries the session's metadata into a login. */
-async function transferOf(
+async function issueTransferTicket(
   deps: AnonymousDependencies,
   clientId: string,
   token: string,
 ): Promise<z.output<typeof transferAnswer>> {
-  const { subject, metadata: noted } = await readSession(deps, clientId, token);
+  const { subject, metadata: newMetadata } = await readSession(deps, clientId, token);
   return {
-    anon_transfer_token: await issueTransfer(deps, clientId, { subject, ...(noted && { metadata: noted }) }),
+    anon_transfer_token: await issueTransfer(deps, clientId, {
+      subject,
+      ...(newMetadata && { metadata: newMetadata }),
+    }),
     token_type: 'N_A',
     expires_in: TRANSFER_SECONDS,
   };

@@ -79,18 +79,18 @@ export async function readSession(
   clientId: string,
   token: string,
 ): Promise<AnonymousSession> {
-  const { sub, iat, exp, azp, metadata } = await verified(deps, token);
-  if (sub === undefined || iat === undefined || exp === undefined || azp !== clientId) throw INVALID();
+  const { sub, iat, exp, azp, metadata } = await verifyToken(deps, token);
+  if (sub === undefined || iat === undefined || exp === undefined || azp !== clientId) throw invalidToken();
   // A lifetime that was shortened applies to existing sessions, too, because nothing else can end one.
   const expiresAt = Math.min(exp, iat + anonymousSessionSeconds(deps.config.settings().tenant));
-  if (expiresAt <= epochSeconds(deps.wallClock)) throw EXPIRED();
+  if (expiresAt <= epochSeconds(deps.wallClock)) throw sessionExpired();
   return { subject: sub, expiresAt, metadata: metadata as Metadata | undefined };
 }
 
-const INVALID = () => new AuthError(400, 'invalid_session_token', 'The session token is not valid.');
-const EXPIRED = () => new AuthError(400, 'session_expired', 'The session has expired.');
+const invalidToken = () => new AuthError(400, 'invalid_session_token', 'The session token is not valid.');
+const sessionExpired = () => new AuthError(400, 'session_expired', 'The session has expired.');
 
-async function verified(
+async function verifyToken(
   { issuer, keys, wallClock }: SessionDependencies,
   token: string,
 ): Promise<JWTPayload> {
@@ -105,8 +105,8 @@ async function verified(
     });
     return payload;
   } catch (thrown) {
-    if (thrown instanceof joseErrors.JWTExpired) throw EXPIRED();
-    if (thrown instanceof joseErrors.JOSEError) throw INVALID();
+    if (thrown instanceof joseErrors.JWTExpired) throw sessionExpired();
+    if (thrown instanceof joseErrors.JOSEError) throw invalidToken();
     throw thrown;
   }
 }

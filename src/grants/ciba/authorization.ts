@@ -1,10 +1,10 @@
 // POST /bc-authorize (OpenID Connect CIBA Core 1.0 §7): an application asks a user to approve a login, without a browser.
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { detailsAskedFor } from '../../engine/authorization-details.ts';
+import { requestedDetails } from '../../engine/authorization-details.ts';
 import { type BackchannelParameters, backchannelParameters } from '../../engine/backchannel-parameters.ts';
 import { BACKCHANNEL_INTERVAL, issueBackchannelRequest } from '../../engine/backchannel-requests.ts';
-import { allowsOrganizationNames } from '../../engine/organization-parameter.ts';
+import { requestedOrganization } from '../../engine/organization-parameter.ts';
 import { bodyFields, requiredField } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { CLIENT_FIELDS, optional, required } from '../../http/parameter-schemas.ts';
@@ -68,15 +68,15 @@ export const authorizationAnswer = z.object({
 });
 
 const FIELDS = Object.keys(PARAMETERS);
-const NOT_TAKEN = ['id_token_hint', 'login_hint_token'];
+const UNSUPPORTED = ['id_token_hint', 'login_hint_token'];
 
 /**
  * How long a request waits for a device, and the longest time that it waits for an answer to an e-mail; seconds.
  */
 const DEVICE_SECONDS = 300;
-const LONGEST_SECONDS = 259_200;
+const MAX_EXPIRY_SECONDS = 259_200;
 /** The most characters of a scope, which is stored while the request waits. */
-const LONGEST_SCOPE = 2_000;
+const MAX_SCOPE_LENGTH = 2_000;
 
 /** Plain characters only, which cannot disguise what the message says (CIBA Core 1.0 §7.1). */
 const BINDING_MESSAGE = /^[\p{L}\p{N} +_.,:#-]{1,64}$/u;
@@ -92,21 +92,24 @@ export async function authorizeBackchannel(
 ): Promise<z.output<typeof authorizationAnswer>> {
   const client = await allowedClient(deps, await deps.authenticateClient(ctx));
   const fields = await backchannelParameters(deps, client, bodyFields(ctx, FIELDS));
-  const { scope, expiry, bindingMessage } = checked(fields);
+  const { scope, expiry, bindingMessage } = checkParameters(fields);
   const audience = await audienceOf(deps, fields.audience);
   const organization = await organizationOf(deps, client, fields.organization);
   const authorizationDetails =
     fields.authorization_details &&
-    (await detailsAskedFor(deps.config, audience, fields.authorization_details));
+    (await requestedDetails(deps.config, audience, fields.authorization_details));
   const acrValues = deps.acrValues.filter((one) => fields.acr_values?.split(' ').includes(one));
   const { user, connection } = await hintedUser(deps, client.client_id, requiredField(fields, 'login_hint'));
   // One limit for each user, whichever application asks: users who are asked again and again agree in the end.
   if (!(await deps.rateLimits.spend('approvals', user.id)))
     throw new AuthError(429, 'too_many_requests', 'Too many requests to this user. Try again later.');
-  const asks = audience !== undefined && asksEachTime(await deps.config.resourceServer(audience));
-  const byPage = { only: asks || Boolean(authorizationDetails), rather: acrValues.length > 0 };
-  const wake = await devicesFor(deps, client, user, { expiry, byPage });
-  const ttlSeconds = wake === undefined ? expiry : Math.min(expiry, DEVICE_SECONDS);
+  const requiresConsent = audience !== undefined && asksEachTime(await deps.config.resourceServer(audience));
+  const pageApproval = {
+    isRequired: requiresConsent || Boolean(authorizationDetails),
+    isPreferred: acrValues.length > 0,
+  };
+  const notifyDevices = await devicesFor(deps, client, user, { expiry, pageApproval });
+  const ttlSeconds = notifyDevices === undefined ? expiry : Math.min(expiry, DEVICE_SECONDS);
   const request = {
     clientId: client.client_id,
     scope,
@@ -116,12 +119,12 @@ export async function authorizeBackchannel(
     ...(organization !== undefined && { organization }),
     ...(bindingMessage !== undefined && { bindingMessage }),
     ...(authorizationDetails && { authorizationDetails }),
-    ...(asks && { asksEachTime: true }),
+    ...(requiresConsent && { asksEachTime: true }),
     ...(acrValues.length > 0 && { acrValues }),
   };
   const ticket = await issueBackchannelRequest(deps, user.id, request, ttlSeconds);
   const expiresAt = epochSeconds(deps.clock) + ttlSeconds;
-  if (wake !== undefined) await wake();
+  if (notifyDevices !== undefined) await notifyDevices();
   else await mailApproval(deps, { client, user, ip: ctx.ip, ttlSeconds });
   return {
     auth_req_id: requestId(client, ticket, expiresAt),
@@ -138,81 +141,77 @@ async function allowedClient({ config }: AuthorizationDependencies, clientId: st
   const client = await config.client(clientId);
   const isAllowed = client?.grant_types?.includes(CIBA_GRANT) === true;
   if (client === undefined || !isAllowed || authenticationMethod(client) === 'none')
-    throw refused('unauthorized_client', `Grant type '${CIBA_GRANT}' not allowed for the client.`, 403);
+    throw refusal('unauthorized_client', `Grant type '${CIBA_GRANT}' not allowed for the client.`, 403);
   if (!client.is_first_party)
-    throw refused('unauthorized_client', 'Third-party applications must send the user to /authorize.', 403);
+    throw refusal('unauthorized_client', 'Third-party applications must send the user to /authorize.', 403);
   return client;
 }
 
-function checked(fields: Record<string, string>) {
+function checkParameters(fields: Record<string, string>) {
   const { scope = '', binding_message: bindingMessage, requested_expiry: requested } = fields;
-  for (const name of NOT_TAKEN)
-    if (fields[name]) throw refused('invalid_request', `${name} is not supported`);
+  for (const name of UNSUPPORTED)
+    if (fields[name]) throw refusal('invalid_request', `${name} is not supported`);
   if (!scope.split(' ').includes('openid'))
-    throw refused('invalid_request', 'openid scope must be requested');
-  if (scope.length > LONGEST_SCOPE) throw refused('invalid_scope', 'The scope is too long');
+    throw refusal('invalid_request', 'openid scope must be requested');
+  if (scope.length > MAX_SCOPE_LENGTH) throw refusal('invalid_scope', 'The scope is too long');
   if (bindingMessage !== undefined && !BINDING_MESSAGE.test(bindingMessage))
-    throw refused(
+    throw refusal(
       'invalid_binding_message',
       'binding_message must have 1 to 64 letters, digits, spaces, and + - _ . , : #',
     );
   const expiry = requested === undefined ? DEVICE_SECONDS : Number(requested);
-  if (!/^\d+$/.test(requested ?? '300') || expiry < 1 || expiry > LONGEST_SECONDS)
-    throw refused('invalid_request', `requested_expiry must be from 1 to ${LONGEST_SECONDS}`);
+  if (!/^\d+$/.test(requested ?? '300') || expiry < 1 || expiry > MAX_EXPIRY_SECONDS)
+    throw refusal('invalid_request', `requested_expiry must be from 1 to ${MAX_EXPIRY_SECONDS}`);
   return { scope, expiry, bindingMessage };
 }
 
 async function audienceOf(
   { config }: AuthorizationDependencies,
-  sent: string | undefined,
+  parameter: string | undefined,
 ): Promise<string | undefined> {
-  const audience = sent || config.settings().tenant.default_audience;
+  const audience = parameter || config.settings().tenant.default_audience;
   if (audience === undefined || (await config.resourceServer(audience)) !== undefined) return audience;
-  throw refused('access_denied', `Service not found: ${audience}`, 403);
+  throw refusal('access_denied', `Service not found: ${audience}`, 403);
 }
 
 async function organizationOf(
   { config }: AuthorizationDependencies,
   { organization_usage: usage = 'deny' }: Client,
-  sent: string | undefined,
+  parameter: string | undefined,
 ): Promise<string | undefined> {
-  if (!sent) {
-    if (usage === 'require') throw refused('invalid_request', 'parameter organization is required');
+  if (!parameter) {
+    if (usage === 'require') throw refusal('invalid_request', 'parameter organization is required');
     return undefined;
   }
-  if (usage === 'deny')
-    throw refused('invalid_request', 'parameter organization is not allowed for this client');
-  const found = await config.organization(sent);
-  if (found === undefined || (found.id !== sent && !allowsOrganizationNames(config)))
-    throw refused('invalid_request', 'the organization was not found');
-  return found.id;
+  const organization = await requestedOrganization(config, usage, parameter);
+  if ('fault' in organization) throw refusal('invalid_request', organization.fault);
+  return organization.id;
 }
 
 /**
  * Decides how a user is notified: on their devices if they have some and the request does not wait too long, or
  * else by e-mail.
- * @param byPage whether the request needs the page that the e-mail leads to (`only`), or is better answered there
- *   (`rather`).
+ * @param pageApproval whether the request needs the page that the e-mail leads to, or is better answered there.
  * @returns a function that notifies the devices; undefined for e-mail.
  */
 async function devicesFor(
   deps: AuthorizationDependencies,
   { async_approval_notification_channels: channels }: Client,
   { id, email, email_verified: isVerified }: User,
-  { expiry, byPage }: { expiry: number; byPage: { only: boolean; rather: boolean } },
+  { expiry, pageApproval }: { expiry: number; pageApproval: { isRequired: boolean; isPreferred: boolean } },
 ): Promise<(() => Promise<void>) | undefined> {
   const allowed = channels ?? ['guardian-push'];
   const byMail = allowed.includes('email') && email !== undefined && isVerified === true;
-  const isBetterByMail = byMail && (expiry > DEVICE_SECONDS || byPage.rather);
-  const isForDevices = allowed.includes('guardian-push') && !byPage.only && !isBetterByMail;
-  const wake = isForDevices ? await deps.devicesOf(id) : undefined;
-  if (wake !== undefined || byMail) return wake;
-  throw refused(
+  const prefersMail = byMail && (expiry > DEVICE_SECONDS || pageApproval.isPreferred);
+  const isForDevices = allowed.includes('guardian-push') && !pageApproval.isRequired && !prefersMail;
+  const notifyDevices = isForDevices ? await deps.devicesOf(id) : undefined;
+  if (notifyDevices !== undefined || byMail) return notifyDevices;
+  throw refusal(
     'invalid_request',
     'The user has no way to approve: no device, and no verified e-mail address.',
   );
 }
 
-function refused(error: string, description: string, status = 400): AuthError {
+function refusal(error: string, description: string, status = 400): AuthError {
   return new AuthError(status, error, description);
 }

@@ -37,7 +37,7 @@ declare module '../../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-const begin = {
+const authenticationRoute = {
   summary: 'Ask a user to approve a login (CIBA)',
   security: ['client'],
   body: authorizationBody,
@@ -58,8 +58,8 @@ export const ciba = feature<CibaDependencies, CibaGrantDependencies>({
   events,
   grants: [cibaGrant],
   routes: {
-    'POST /bc-authorize': begin,
-    'POST /oauth/bc-authorize': begin,
+    'POST /bc-authorize': authenticationRoute,
+    'POST /oauth/bc-authorize': authenticationRoute,
     ...approvalPageRoutes,
   },
   pages: ['approval/allowed', 'approval/ask', 'approval/denied', 'approval/none'],

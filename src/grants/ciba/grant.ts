@@ -24,25 +24,25 @@ export interface CibaGrantDependencies {
 }
 
 /** The interval that a client gets when it polls too often, seconds. */
-const SLOWER = 10;
+const SLOW_DOWN_SECONDS = 10;
 
 /**
  * The errors for a client that has to poll again, or will not get tokens. `isHeld`: whether a compliance level
  * applies to the application.
  */
 const REFUSALS: Readonly<
-  Record<Exclude<BackchannelPollResult['is'], 'approved'> | 'expired', (isHeld: boolean) => AuthError>
+  Record<Exclude<BackchannelPollResult['is'], 'approved'> | 'expired', (hasProfile: boolean) => AuthError>
 > = {
   pending: () => new AuthError(400, 'authorization_pending', 'The end-user authorization is pending'),
   // The standard's status (RFC 6749 §5.2) for applications with a compliance level; the hosted service's for
   // others.
-  'too-fast': (isHeld) =>
+  'too-fast': (hasProfile) =>
     new AuthError(
-      isHeld ? 400 : 429,
+      hasProfile ? 400 : 429,
       'slow_down',
-      `You are polling faster than allowed. Try again in ${SLOWER} seconds.`,
+      `You are polling faster than allowed. Try again in ${SLOW_DOWN_SECONDS} seconds.`,
       {
-        extra: { interval: SLOWER },
+        extra: { interval: SLOW_DOWN_SECONDS },
       },
     ),
   rejected: () =>
@@ -73,15 +73,15 @@ export const cibaGrant: GrantDeclaration<CibaGrantDependencies> = {
       );
     const { ticket, expiresAt } = readRequestId(client, requiredField(params, 'auth_req_id'));
     const polled = await pollBackchannelRequest(deps, ticket, clientId);
-    const isOver = polled.is === 'unknown' && epochSeconds(deps.clock) >= expiresAt;
-    if (polled.is === 'too-fast') ctx.set('retry-after', String(SLOWER));
-    const isHeld = profileOf(client) !== undefined;
-    if (polled.is !== 'approved') throw REFUSALS[isOver ? 'expired' : polled.is](isHeld);
+    const isExpired = polled.is === 'unknown' && epochSeconds(deps.clock) >= expiresAt;
+    if (polled.is === 'too-fast') ctx.set('retry-after', String(SLOW_DOWN_SECONDS));
+    const hasProfile = profileOf(client) !== undefined;
+    if (polled.is !== 'approved') throw REFUSALS[isExpired ? 'expired' : polled.is](hasProfile);
     const { scope, audience, organization, authorizationDetails } = polled.request;
     const { login, isRecorded } = polled;
     const api = audience === undefined ? undefined : await deps.config.resourceServer(audience);
     // The API has come to require consent each time only after this user approved, who was not shown what for.
-    if (asksEachTime(api) && polled.request.asksEachTime !== true) throw REFUSALS.unknown(isHeld);
+    if (asksEachTime(api) && polled.request.asksEachTime !== true) throw REFUSALS.unknown(hasProfile);
     return {
       login,
       isFromPages: true,

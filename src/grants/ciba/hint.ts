@@ -28,9 +28,9 @@ export async function hintedUser(
   clientId: string,
   hint: string,
 ): Promise<{ user: User; connection: string }> {
-  const read = subject.safeParse(jsonOf(hint));
-  const isOurs = read.success && read.data.iss.replace(/\/$/, '') === issuer.replace(/\/$/, '');
-  const user = isOurs ? await users.get(read.data.sub) : undefined;
+  const parsed = subject.safeParse(jsonOf(hint));
+  const isOurs = parsed.success && parsed.data.iss.replace(/\/$/, '') === issuer.replace(/\/$/, '');
+  const user = isOurs ? await users.get(parsed.data.sub) : undefined;
   for (const { connection } of user === undefined ? [] : await users.identitiesOf(user.id)) {
     if (user !== undefined && (await hasRealm(clientId, connection))) return { user, connection };
   }

@@ -5,7 +5,7 @@ import {
   type WaitingBackchannelRequest,
   waitingBackchannelRequests,
 } from '../../engine/backchannel-requests.ts';
-import { isOidc } from '../../engine/missing-consent.ts';
+import { isOidcScope } from '../../engine/claims.ts';
 import { requestExpired } from '../../engine/pending-interaction.ts';
 import type { DelegatedLogins } from '../../flow/delegated-login.ts';
 import { shownDetails, shownScopes } from '../../flow/pages.ts';
@@ -42,12 +42,12 @@ interface Approver {
 
 /** The routes of the pages. */
 export const approvalPageRoutes: RouteDeclarations<ApprovalPageDependencies> = {
-  [`GET ${APPROVAL_PATH}`]: { ...PAGE, handle: beginLogin },
-  [`POST ${APPROVAL_PATH}`]: { ...PAGE, handle: takeAnswer },
+  [`GET ${APPROVAL_PATH}`]: { ...PAGE, handle: startLogin },
+  [`POST ${APPROVAL_PATH}`]: { ...PAGE, handle: acceptAnswer },
   [`GET ${APPROVAL_PATH}/callback/:client`]: { ...PAGE, handle: finishLogin },
 };
 
-async function beginLogin({ approvalLogins, config }: ApprovalPageDependencies, ctx: Context): Promise<void> {
+async function startLogin({ approvalLogins, config }: ApprovalPageDependencies, ctx: Context): Promise<void> {
   const { client_id: clientId = '' } = ctx.query;
   const client = typeof clientId === 'string' ? await config.client(clientId) : undefined;
   if (client?.grant_types?.includes(CIBA_GRANT) !== true)
@@ -112,7 +112,9 @@ async function scopesOf(
   if (asksEachTime !== true || audience === undefined) return [];
   const all = scopeValues(scope);
   const known = (await config.resourceServer(audience))?.scopes.map(({ value }) => value) ?? [];
-  return shownScopes(config, all.filter(isOidc), { [audience]: all.filter((one) => known.includes(one)) });
+  return shownScopes(config, all.filter(isOidcScope), {
+    [audience]: all.filter((one) => known.includes(one)),
+  });
 }
 
 async function waitingFor(
@@ -122,16 +124,16 @@ async function waitingFor(
   return (await waitingBackchannelRequests(deps, login.userId)).filter((one) => one.clientId === clientId);
 }
 
-async function takeAnswer(deps: ApprovalPageDependencies, ctx: Context): Promise<void> {
+async function acceptAnswer(deps: ApprovalPageDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);
   const { ticket, request, decision } = formFields(ctx, 'ticket', 'request', 'decision');
-  const verifiedChallenge = await deps.challenges.spendTicket<Approver>(PURPOSE, ticket);
-  if (verifiedChallenge === undefined) throw requestExpired();
-  const approver = verifiedChallenge.data;
+  const challenge = await deps.challenges.spendTicket<Approver>(PURPOSE, ticket);
+  if (challenge === undefined) throw requestExpired();
+  const approver = challenge.data;
   const found = (await waitingFor(deps, approver)).find(({ id }) => id === request);
   const isAllowed = decision === 'accept';
-  const worth = isAllowed ? approver.login : undefined;
-  if (found === undefined || !(await answerBackchannelRequest(deps, found, worth, true)))
+  const approvingLogin = isAllowed ? approver.login : undefined;
+  if (found === undefined || !(await answerBackchannelRequest(deps, found, approvingLogin, true)))
     return deps.views.page(ctx, 'approval/none', {});
   const { clientId, login } = approver;
   if (!isAllowed)

@@ -34,7 +34,7 @@ export const authorizationAnswer = z.object({
 const FIELDS = [...Object.keys(CLIENT_FIELDS), 'scope', 'audience', 'resource', 'organization'];
 
 /** The most characters of a scope or an identifier, which are stored while the code waits. */
-const LONGEST = 2_000;
+const MAX_LENGTH = 2_000;
 
 /**
  * Handles a request: issues the codes for a device.
@@ -46,7 +46,7 @@ export async function authorizeDevice(
   ctx: Context,
 ): Promise<z.output<typeof authorizationAnswer>> {
   const clientId = await deps.authenticateClient(ctx);
-  const { scope = '', organization, ...named } = bodyFields(ctx, FIELDS);
+  const { scope = '', organization, ...target } = bodyFields(ctx, FIELDS);
   const { config, baseUrl } = deps;
   const client = await config.client(clientId);
   if (client?.grant_types?.includes(DEVICE_GRANT) !== true)
@@ -55,10 +55,10 @@ export async function authorizeDevice(
       'unauthorized_client',
       `Grant type '${DEVICE_GRANT}' not allowed for the client.`,
     );
-  const audience = named.audience || named.resource || config.settings().tenant.default_audience;
-  if (named.audience && named.resource && named.audience !== named.resource)
+  const audience = target.audience || target.resource || config.settings().tenant.default_audience;
+  if (target.audience && target.resource && target.audience !== target.resource)
     throw new AuthError(400, 'invalid_target', 'audience and resource must name the same API.');
-  if ([scope, audience, organization].some((text) => (text?.length ?? 0) > LONGEST))
+  if ([scope, audience, organization].some((text) => (text?.length ?? 0) > MAX_LENGTH))
     throw new AuthError(400, 'invalid_request', 'The request is too long.');
   if (audience !== undefined && (await config.resourceServer(audience)) === undefined)
     throw new AuthError(403, 'access_denied', `Service not found: ${audience}`);

@@ -7,14 +7,14 @@ import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Login } from '../../users/login.ts';
-import { newUserCode, normalized } from './user-code.ts';
+import { newUserCode, normalizeUserCode } from './user-code.ts';
 
 const PURPOSE = 'device_code';
 
 /** How long a user code is valid, seconds. */
 export const CODE_SECONDS = 900;
 /** How long after that a polling device still gets `expired_token`, seconds. */
-const TOLD_SECONDS = 900;
+const EXPIRED_ANSWER_SECONDS = 900;
 /** Seconds between two polls. */
 export const INTERVAL = 5;
 /**
@@ -26,7 +26,7 @@ const PAUSE = INTERVAL * 1000 - 500;
  * How many user codes are tried until a free one is found. Several taken ones in a row happen only if far too many
  * requests wait.
  */
-const DRAWS = 5;
+const MAX_DRAWS = 5;
 
 export interface CodeDependencies {
   challenges: Challenges;
@@ -91,15 +91,15 @@ export async function issueCodes(
 ): Promise<{ deviceCode: string; userCode: string }> {
   const { challenges, config, clock, random } = deps;
   const settings = config.settings().tenant.device_flow;
-  for (let draw = 0; draw < DRAWS; draw++) {
+  for (let draw = 0; draw < MAX_DRAWS; draw++) {
     const userCode = newUserCode(settings, random);
-    const subject = normalized(userCode);
+    const subject = normalizeUserCode(userCode);
     if ((await challenges.waitingFor(PURPOSE, subject)).length > 0) continue;
     const data: StoredDeviceRequest = { ...request, userCode, until: epochSeconds(clock) + CODE_SECONDS };
     const { secret: deviceCode } = await challenges.issueForApproval({
       purpose: PURPOSE,
       subject,
-      ttlSeconds: CODE_SECONDS + TOLD_SECONDS,
+      ttlSeconds: CODE_SECONDS + EXPIRED_ANSWER_SECONDS,
       data: { ...data },
       maxWaiting: 1,
       pause: PAUSE,
@@ -111,27 +111,33 @@ export async function issueCodes(
 
 /** Returns the request of a typed user code; undefined when none waits with it any more. */
 export async function findWaiting(deps: CodeDependencies, typed: string): Promise<WaitingDevice | undefined> {
-  const subject = normalized(typed);
+  const subject = normalizeUserCode(typed);
   if (subject === '') return undefined;
   const [found] = await deps.challenges.waitingFor<StoredDeviceRequest>(PURPOSE, subject);
-  const kept = found?.data;
-  if (found === undefined || kept === undefined || isOver(deps, kept)) return undefined;
-  return { ...kept, id: found.id };
+  const stored = found?.data;
+  if (found === undefined || stored === undefined || isExpired(deps, stored)) return undefined;
+  return { ...stored, id: found.id };
 }
 
 /**
  * Records the user's decision on a request, once.
- * @param allowed the login that allows it; undefined when the user refuses.
+ * @param approval the login that allows it; undefined when the user refuses.
  * @returns false when the request does not wait any more.
  */
-export async function decide(
+export async function decideRequest(
   deps: CodeDependencies,
   { id, userCode }: Pick<WaitingDevice, 'id' | 'userCode'>,
-  allowed: Approval | undefined,
+  approval: Approval | undefined,
 ): Promise<boolean> {
   if ((await findWaiting(deps, userCode))?.id !== id) return false;
-  const state = allowed === undefined ? 'rejected' : 'accepted';
-  return deps.challenges.recordDecision(PURPOSE, normalized(userCode), id, state, allowed && { allowed });
+  const state = approval === undefined ? 'rejected' : 'accepted';
+  return deps.challenges.recordDecision(
+    PURPOSE,
+    normalizeUserCode(userCode),
+    id,
+    state,
+    approval && { allowed: approval },
+  );
 }
 
 /** The result of a poll. */
@@ -150,19 +156,19 @@ export async function pollDeviceCode(
 ): Promise<PollResult> {
   const { challenges } = deps;
   const found = await challenges.find<StoredDeviceRequest>(PURPOSE, deviceCode);
-  const kept = found?.data;
-  if (kept === undefined || kept.clientId !== clientId) return { is: 'unknown' };
+  const stored = found?.data;
+  if (stored === undefined || stored.clientId !== clientId) return { is: 'unknown' };
   // A request that was allowed in time yields tokens as long as the ticket exists.
-  if (isOver(deps, kept) && found?.state === 'pending')
+  if (isExpired(deps, stored) && found?.state === 'pending')
     return (await challenges.deleteTicket(PURPOSE, deviceCode)) ? { is: 'expired' } : { is: 'unknown' };
   const outcome = await challenges.use(PURPOSE, deviceCode, undefined);
   if (outcome !== 'accepted') return { is: outcome === 'wrong' ? 'unknown' : outcome };
   // Read again: the approval may have come after the first read.
   const used = await challenges.find<StoredDeviceRequest>(PURPOSE, deviceCode);
   const allowed = used?.data.allowed;
-  return allowed === undefined ? { is: 'unknown' } : { is: 'allowed', request: kept, allowed };
+  return allowed === undefined ? { is: 'unknown' } : { is: 'allowed', request: stored, allowed };
 }
 
-function isOver({ clock }: CodeDependencies, { until }: StoredDeviceRequest): boolean {
+function isExpired({ clock }: CodeDependencies, { until }: StoredDeviceRequest): boolean {
   return epochSeconds(clock) >= until;
 }

@@ -13,7 +13,13 @@ import type { RateLimits } from '../../protection/rate-limit.ts';
 import { scopeValues } from '../../records/scope.ts';
 import type { Events } from '../../tenant/events.ts';
 import { ACTIVATION_PATH } from './callbacks.ts';
-import { type CodeDependencies, decide, findWaiting, needsConsent, type WaitingDevice } from './codes.ts';
+import {
+  type CodeDependencies,
+  decideRequest,
+  findWaiting,
+  needsConsent,
+  type WaitingDevice,
+} from './codes.ts';
 
 export interface DevicePageDependencies extends CodeDependencies {
   /** Our public origin. */
@@ -31,16 +37,16 @@ const LONGEST_CODE = 50;
 /** The routes of the pages. */
 export const devicePageRoutes: RouteDeclarations<DevicePageDependencies> = {
   [`GET ${ACTIVATION_PATH}`]: { ...PAGE, handle: showActivation },
-  [`POST ${ACTIVATION_PATH}`]: { ...PAGE, handle: takeCode },
-  [`POST ${ACTIVATION_PATH}/confirm`]: { ...PAGE, handle: takeDecision },
+  [`POST ${ACTIVATION_PATH}`]: { ...PAGE, handle: acceptCode },
+  [`POST ${ACTIVATION_PATH}/confirm`]: { ...PAGE, handle: acceptDecision },
   [`GET ${ACTIVATION_PATH}/callback/:client`]: { ...PAGE, handle: finishLogin },
 };
 
 async function showActivation(deps: DevicePageDependencies, ctx: Context): Promise<void> {
-  const { user_code: given } = ctx.query;
-  if (typeof given !== 'string' || given === '') return askForCode(deps, ctx);
-  const found = await lookUp(deps, ctx, given);
-  if ('alert' in found) return askForCode(deps, ctx, given, found);
+  const { user_code: typed } = ctx.query;
+  if (typeof typed !== 'string' || typed === '') return askForCode(deps, ctx);
+  const found = await findRequest(deps, ctx, typed);
+  if ('alert' in found) return askForCode(deps, ctx, typed, found);
   const { clientId, userCode, ip } = found;
   const client = await deps.config.client(clientId);
   await deps.views.page(
@@ -60,19 +66,19 @@ async function showActivation(deps: DevicePageDependencies, ctx: Context): Promi
   );
 }
 
-async function takeCode(deps: DevicePageDependencies, ctx: Context): Promise<void> {
+async function acceptCode(deps: DevicePageDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);
   const { user_code: typed } = formFields(ctx, 'user_code');
-  const found = await lookUp(deps, ctx, typed);
+  const found = await findRequest(deps, ctx, typed);
   if ('alert' in found) return askForCode(deps, ctx, typed, found);
   ctx.status = 303;
   ctx.redirect(`${ACTIVATION_PATH}?user_code=${encodeURIComponent(found.userCode)}`);
 }
 
-async function takeDecision(deps: DevicePageDependencies, ctx: Context): Promise<void> {
+async function acceptDecision(deps: DevicePageDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);
   const { user_code: typed, decision } = formFields(ctx, 'user_code', 'decision');
-  const found = await lookUp(deps, ctx, typed);
+  const found = await findRequest(deps, ctx, typed);
   if ('alert' in found) return askForCode(deps, ctx, typed, found);
   const { clientId, scope, audience, organization, id, userCode } = found;
   if (decision !== 'accept') return refuse(deps, ctx, found, undefined);
@@ -94,19 +100,19 @@ async function finishLogin(deps: DevicePageDependencies, ctx: Context): Promise<
   const { clientId, data, login } = await deps.deviceLogins.finish(ctx, String(ctx.params.client));
   const { id, userCode } = data.device as Pick<WaitingDevice, 'id' | 'userCode'>;
   const waiting = await findWaiting(deps, userCode);
-  if (waiting?.id !== id || waiting.clientId !== clientId) return askForCode(deps, ctx, '', GONE);
+  if (waiting?.id !== id || waiting.clientId !== clientId) return askForCode(deps, ctx, '', WRONG_CODE);
   if ('error' in login) return refuse(deps, ctx, waiting, login);
-  if (!(await isAsAsked(deps, waiting, login))) return refuse(deps, ctx, waiting, undefined);
+  if (!(await matchesRequest(deps, waiting, login))) return refuse(deps, ctx, waiting, undefined);
   const { userId, connection, credentialVersion, amr, acr, authTime, organization, sessionUid } = login;
   const proved = { userId, connection, credentialVersion, amr, authTime, ip: ctx.ip, ...(acr && { acr }) };
   const hasConsent = await needsConsent(deps, waiting);
-  const allowed = {
+  const approval = {
     login: proved,
     sessionUid,
     hasConsent,
     ...(organization !== undefined && { organization }),
   };
-  if (!(await decide(deps, waiting, allowed))) return askForCode(deps, ctx, '', GONE);
+  if (!(await decideRequest(deps, waiting, approval))) return askForCode(deps, ctx, '', WRONG_CODE);
   await deps.views.page(ctx, 'device/allowed', {});
 }
 
@@ -114,7 +120,7 @@ async function finishLogin(deps: DevicePageDependencies, ctx: Context): Promise<
  * Whether a login was for the API and the organization that the device asks for. The login request passed through
  * the browser, where it can be changed, and a login for another API or organization may have required less.
  */
-async function isAsAsked(
+async function matchesRequest(
   { config }: DevicePageDependencies,
   { audience, organization }: WaitingDevice,
   login: Exclude<DelegatedOutcome['login'], { error: string }>,
@@ -129,7 +135,7 @@ async function refuse(
   waiting: WaitingDevice,
   fault: { error: string; description: string } | undefined,
 ): Promise<void> {
-  if (!(await decide(deps, waiting, undefined))) return askForCode(deps, ctx, '', GONE);
+  if (!(await decideRequest(deps, waiting, undefined))) return askForCode(deps, ctx, '', WRONG_CODE);
   const { clientId } = waiting;
   const type = fault === undefined ? 'fdecc' : 'fdeac';
   deps.events.record({ type, client_id: clientId, ip: ctx.ip, description: fault?.description ?? '' });
@@ -137,22 +143,22 @@ async function refuse(
 }
 
 /** The error for a typed code: a message key, and the status of the answer. */
-interface Fault {
+interface CodeError {
   alert: string;
   status: number;
 }
 
-const GONE: Fault = { alert: 'device.wrong', status: 400 };
+const WRONG_CODE: CodeError = { alert: 'device.wrong', status: 400 };
 
 /**
  * Returns the request of a typed code. Wrong codes are counted by address, by network and overall, because codes
  * are short enough to be guessed (RFC 8628 §5.1).
  */
-async function lookUp(
+async function findRequest(
   { rateLimits, ...deps }: DevicePageDependencies,
   ctx: Context,
   typed: string,
-): Promise<WaitingDevice | Fault> {
+): Promise<WaitingDevice | CodeError> {
   if (typed.trim() === '') return { alert: 'device.missing', status: 400 };
   // The narrowest limit first, so that a refused try takes nothing from limits that others share.
   const budgets = [
@@ -163,7 +169,7 @@ async function lookUp(
   for (const [name, key] of budgets)
     if (!(await rateLimits.spend(name, key))) return { alert: 'device.tooMany', status: 429 };
   const found = typed.length > LONGEST_CODE ? undefined : await findWaiting(deps, typed);
-  if (found === undefined) return GONE;
+  if (found === undefined) return WRONG_CODE;
   await Promise.all(budgets.map(([name, key]) => rateLimits.giveBack(name, key)));
   return found;
 }

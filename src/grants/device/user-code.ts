@@ -26,6 +26,6 @@ function randomOf(characters: string, random: Random): string {
 }
 
 /** Normalizes a typed code: upper case, without the characters between its letters and digits. */
-export function normalized(typed: string): string {
+export function normalizeUserCode(typed: string): string {
   return typed.toUpperCase().replaceAll(/[^A-Z0-9]/g, '');
 }

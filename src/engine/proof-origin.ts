@@ -8,11 +8,11 @@ import type { Context } from 'koa';
  * names one, and otherwise ours.
  * @param address the URL of the endpoint at our own origin.
  */
-export function atOriginOfProof(ctx: Context, customOrigins: readonly string[], address: string): string {
+export function urlAtProofOrigin(ctx: Context, customOrigins: readonly string[], address: string): string {
   const proof = customOrigins.length === 0 ? '' : ctx.get('DPoP');
   if (proof === '') return address;
-  const named = customOrigins.find((origin) => origin === originOf(proof));
-  return named === undefined ? address : `${named}${new URL(address).pathname}`;
+  const proofOrigin = customOrigins.find((origin) => origin === originOf(proof));
+  return proofOrigin === undefined ? address : `${proofOrigin}${new URL(address).pathname}`;
 }
 
 /**

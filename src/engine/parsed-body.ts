@@ -4,36 +4,36 @@ import type { ParsedUrlQuery } from 'node:querystring';
 import type { Context } from 'koa';
 
 /** The engine's request class. */
-export interface BodyOwner {
+export interface RequestClass {
   prototype: object;
 }
 
-const given = Symbol('given parameters');
+const parsedBody = Symbol('given parameters');
 const body = Symbol('body');
 
-interface Given {
-  state: { [given]?: ParsedUrlQuery };
+interface ParsedBodyContext {
+  state: { [parsedBody]?: ParsedUrlQuery };
 }
 
 /**
  * Gives the engine these parameters in place of those of the body.
  * @param fields in the form of a parsed form: strings, and lists of strings.
  */
-export function giveParameters(ctx: Context, fields: ParsedUrlQuery): void {
+export function setParsedBody(ctx: Context, fields: ParsedUrlQuery): void {
   // Like the result of a form parser: without a prototype, and a copy that the engine may change.
-  (ctx as Given).state[given] = Object.assign(Object.create(null), fields);
+  (ctx as ParsedBodyContext).state[parsedBody] = Object.assign(Object.create(null), fields);
   // Without a content type the engine does not try to read the body.
   ctx.req.headers['content-type'] = '';
 }
 
 /** Makes the engine read the parameters that it was given. @param model its request class. */
-export function takeGivenParameters({ prototype }: BodyOwner): void {
+export function useParsedBody({ prototype }: RequestClass): void {
   Object.defineProperty(prototype, 'body', {
     get(this: { [body]?: unknown }) {
       return this[body];
     },
-    set(this: { ctx: Given; [body]?: unknown }, read: unknown) {
-      this[body] = this.ctx.state[given] ?? read;
+    set(this: { ctx: ParsedBodyContext; [body]?: unknown }, read: unknown) {
+      this[body] = this.ctx.state[parsedBody] ?? read;
     },
   });
 }
