@@ -71,7 +71,10 @@ export function consolePage<D extends ConsolePageDependencies>(
   });
 }
 
-/** Runs a handler; a 403 or 404 is shown inside the console's layout, so that its navigation stays available. */
+/**
+ * Runs a handler; a refusal is shown inside the console's layout, so that its navigation stays available. A 400 with a
+ * reason of its own, such as an expired form, has a page of its own.
+ */
 async function orRefused(
   deps: ConsolePageDependencies,
   ctx: Context,
@@ -81,11 +84,18 @@ async function orRefused(
   try {
     await work();
   } catch (thrown) {
-    const isSaidHere = thrown instanceof AuthError && [403, 404].includes(thrown.status) && isPage(ctx);
-    if (!isSaidHere) throw thrown;
+    if (!(thrown instanceof AuthError) || !isPage(ctx)) throw thrown;
+    const isInvalid = thrown.status === 400 && thrown.extra.reason === undefined;
+    if (!isInvalid && ![403, 404].includes(thrown.status)) throw thrown;
     await showRefusal(deps, ctx, session, thrown);
   }
 }
+
+/** Headings of refusals by status; others say that nothing is there. */
+const REFUSALS: Readonly<Record<number, `t:${string}`>> = {
+  400: 't:console.refused.invalid',
+  403: 't:console.refused.role',
+};
 
 async function showRefusal(
   deps: RenderDependencies,
@@ -95,7 +105,7 @@ async function showRefusal(
 ): Promise<void> {
   await renderConsole(deps, ctx, session, {
     template: 'console/refused',
-    title: status === 403 ? 't:console.refused.role' : 't:console.refused.missing',
+    title: REFUSALS[status] ?? 't:console.refused.missing',
     status,
     model: { description, requestId: ctx.state.requestId },
   });

@@ -238,6 +238,28 @@ describe('resources in the console', () => {
     expect(apis.text).to.contain('Nothing matches');
   });
 
+  it('that were never made are linked to, and say so', async () => {
+    for (const path of ['/branding/themes/default', '/keys/custom-signing']) {
+      const { status, text } = await owner.get(`/console/resources${path}`);
+      expect(status, path).to.equal(200);
+      expect(text, path).to.contain('There are none yet');
+    }
+  });
+
+  it('are refused within the console when the API refuses to read them', async () => {
+    const [users] = await server.store.collection('connections').findBy('name', 'users');
+    const path = `/console/resources/connections/${users?.id}/scim-configuration/default-mapping`;
+    for (const [language, heading] of [
+      ['en', 'This cannot be shown'],
+      ['de', 'Das lässt sich nicht anzeigen'],
+      ['ar', 'لا يمكن عرض هذا'],
+    ] as const) {
+      const { status, text } = await owner.get(path, { 'accept-language': language });
+      expect(status).to.equal(400);
+      expect(text).to.contain(`<h1>${heading}</h1>`).and.to.contain('href="/console/users"');
+    }
+  });
+
   it('answer a place that no link has led to in the reader’s language, with a link to the beginning', async () => {
     const path = '/console/resources/roles';
     for (const [language, said] of [

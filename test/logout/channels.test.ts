@@ -206,6 +206,20 @@ describe('back-channel logout', () => {
     expect(failed.map(({ description }) => description?.slice(-3)).sort()).to.deep.equal(['302', '400']);
   });
 
+  it('does not repeat it to an address that was removed from the application, and the log says so', async () => {
+    server = await startServer({ tenant: logoutTenant({ web: webApp }) });
+    app.answer((_request, response) => {
+      const removed = server.store
+        .collection('clients')
+        .update('web', (client) => ({ ...client, oidc_logout: undefined }));
+      void removed.then(() => response.writeHead(500).end());
+    });
+    await logOut('oidc_backchannel_logout_failed');
+    expect(app.received).to.have.length(1);
+    const [failed] = await eventsOf(server, 'oidc_backchannel_logout_failed');
+    expect(failed?.description).to.contain('the address is no longer registered');
+  });
+
   it('does not wait for an endless answer', async () => {
     server = await startServer({ tenant: logoutTenant({ web: webApp }) });
     app.answer((_request, response) => {

@@ -114,18 +114,19 @@ export const labelOf = (record: unknown, fallback: string): string =>
   (typeof record === 'object' && record !== null ? nameOf(record as Item) : undefined) ?? fallback;
 
 /**
- * Returns the answer at a place; undefined when nothing exists there yet and it can be created.
+ * Returns the answer at a place; undefined when nothing exists there yet: it can be created, or the place is linked
+ * to whether or not anything is there, because its path has no id.
  * @throws AuthError as the call answers
  */
 export async function readAt(
   deps: ResourcesDependencies,
   ctx: Context,
   session: ConsoleSession,
-  { read, create, replace }: Place,
+  { path, read, create, replace }: Place,
 ): Promise<unknown> {
   if (read === undefined) return undefined;
-  const canBeMade = create !== undefined || replace !== undefined;
-  const asking = canBeMade ? askIfThere : ask;
+  const mayBeAbsent = create !== undefined || replace !== undefined || parametersOf(path).length === 0;
+  const asking = mayBeAbsent ? askIfThere : ask;
   return (await asking(deps, ctx, session, nameOfCall(read), { params: paramsOf(ctx) }))?.body;
 }
 
