@@ -43,7 +43,10 @@ export interface Resource<N extends ConfigurationName, D extends ResourceDepende
   ): Promise<((record: Stored<N>) => boolean) | undefined>;
   /** Records that the server itself defines and the store does not hold; a list includes them. */
   builtIn?(deps: D): Promise<readonly Stored<N>[]> | readonly Stored<N>[];
-  /** Changes a record that the server itself defines. @returns undefined for a record of the store. */
+  /**
+   * Changes a record that the server itself defines. Returns the record itself if the body changes nothing, and undefined
+   * for a record that is treated like those of the store.
+   */
   changeBuiltIn?(deps: D, record: Stored<N>, body: Record<string, unknown>): Promise<Stored<N> | undefined>;
   /** Returns further members of an item of a list, if the query asks for them. */
   listMembers?(record: Stored<N>, query: Readonly<Record<string, unknown>>): object;

@@ -113,7 +113,8 @@ function recordCalls<N extends ConfigurationName, D extends ResourceDependencies
         const after = own ?? (await patch(deps, resource, before, asked));
         const view = (record: Stored<N>) => resource.view(deps, record, caller);
         const shown = await viewOf(deps, resource, after, caller);
-        return ok(shown, { before: view(before), after: view(after) });
+        const log = { before: view(before), after: view(after) };
+        return ok(shown, own === before ? { ...log, isUnchanged: true } : log);
       },
     }),
     call({

@@ -149,6 +149,35 @@ describe('/keys/signing and other settings of deploy tools', () => {
     expect((await ask('PATCH', `/resource-servers/${made.body.id}`, none)).status).to.equal(200);
   });
 
+  it('accepts settings of the My Account API that are in force, which the deploy tool sends back, and no others', async () => {
+    const list = async () => {
+      const apis = await (await callApi(server, 'GET', '/resource-servers')).json();
+      return apis as { id: string; name: string; token_lifetime: number; is_system?: boolean }[];
+    };
+    const before = await list();
+    const api = before.find(({ name }) => name === 'Auth0 My Account API');
+    expect(api).to.include({ is_system: true });
+    const patch = (body: object) =>
+      callApi(server, 'PATCH', `/resource-servers/${encodeURIComponent(api?.id ?? '')}`, body);
+    const exported = {
+      token_lifetime: api?.token_lifetime,
+      skip_consent_for_verifiable_first_party_clients: true,
+    };
+    const changes = async () =>
+      (await listAll(server.store.collection('logs'))).filter(({ type }) => type === 'sapi').length;
+    const recorded = await changes();
+    const same = await patch(exported);
+    expect([same.status, await same.json()]).to.deep.equal([200, api]);
+    expect(await changes()).to.equal(recorded);
+    for (const other of [
+      { token_lifetime: 86_400 },
+      { ...exported, signing_alg: 'HS256' },
+      { skip_consent_for_verifiable_first_party_clients: null },
+    ])
+      expect((await patch(other)).status, JSON.stringify(other)).to.equal(400);
+    expect(await list()).to.deep.equal(before);
+  });
+
   describe('SCIM configurations', () => {
     const connection = async () => {
       const made = await management.connections.create({

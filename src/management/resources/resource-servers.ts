@@ -1,4 +1,5 @@
 // `/resource-servers`: APIs. A path names one by its id or identifier, which SDKs encode once or twice.
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { resourceServerSchema, TRANSACTIONAL } from '../../records/apis.ts';
 import type { ResourceServer } from '../../records/collections.ts';
@@ -82,6 +83,9 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
   filters: { identifiers: texts.refine((all) => all.length <= 10, 'At most 10').optional() },
   matches: (api, { identifiers }) => !Array.isArray(identifiers) || identifiers.includes(api.identifier),
   builtIn: ({ systemApis }) => systemApis(),
+  // The deploy tool sends the settings of the My Account API that it has exported with every import.
+  changeBuiltIn: async ({ systemApis }, api, body) =>
+    isSystemApi(systemApis(), api) && isDeepStrictEqual(merged(api, body), api) ? api : undefined,
   orderOf: (api) => `${api.name}\n${api.id}`,
   createBody,
   patchBody: settable,
@@ -117,13 +121,17 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
   missing: notFound('The resource server does not exist', 'inexistent_resource_server'),
   taken,
   guard: ({ systemApis }, api) => {
-    if (systemApis().some(({ id }) => id === api.id)) {
+    if (isSystemApi(systemApis(), api)) {
       throw apiError(400, 'System resource servers cannot be patched');
     }
   },
   beforeRemoval: (deps, { identifier }) => announcePermissionRemoval(deps, identifier),
   afterRemoval: (deps, { identifier }) => removePermissionsOf(deps, identifier),
 };
+
+function isSystemApi(systemApis: readonly ResourceServer[], { id }: { id: string }): boolean {
+  return systemApis.some((one) => one.id === id);
+}
 
 /** Adds a secret to an API that signs its tokens with one, if the body has none. */
 function withSecret(random: Random, api: Record<string, unknown>): Record<string, unknown> {
