@@ -23,7 +23,7 @@ export function allowedClaims(
   { trigger, to, about }: { trigger: Trigger; to: ClaimTarget; about: ActionsAbout },
   claims: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
-  const refuse = (why: string) => actions.refused(trigger, `a claim: ${why}`, about);
+  const refuse = (reason: string) => actions.refused(trigger, `a claim: ${reason}`, about);
   const allowed = Object.entries(claims).filter(([claim]) => {
     const fault = claimFault(claim, [to]);
     if (fault !== undefined) refuse(fault);

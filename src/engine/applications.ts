@@ -146,7 +146,7 @@ export function clientMetadata(
 }
 
 /**
- * Returns the callbacks of our ownCallbacks requests on the application's behalf. With a compliance level only those for
+ * Returns the callbacks of our own requests on the application's behalf. With a compliance level only those for
  * grants that the level allows. The codes of these requests yield no tokens.
  */
 function internalCallbacksOf(client: Client, allowed: string[], ownCallbacks: OwnCallbacks): string[] {

@@ -45,12 +45,12 @@ const NONE: readonly never[] = [];
 
 /** Makes the reader of a tenant's declared claims. It reads nothing when none is declared for the place. */
 export function createCustomClaims(deps: CustomClaimsDependencies): CustomClaims {
-  const wantedBy = (about: ClaimsAbout) => claimsFor(deps.config.settings().customClaims ?? NONE, about);
+  const declaredFor = (about: ClaimsAbout) => claimsFor(deps.config.settings().customClaims ?? NONE, about);
   const list: CustomClaims['list'] = async (about) => {
-    const wanted = wantedBy(about);
-    if (wanted.length === 0) return [];
+    const declaredClaims = declaredFor(about);
+    if (declaredClaims.length === 0) return [];
     const sources = await sourcesOf(deps, about);
-    const found = wanted
+    const found = declaredClaims
       .map((declared) => ({ declared, value: claimValue(declared, sources) }))
       .filter(({ value }) => value !== undefined);
     return withinLimit(
@@ -70,7 +70,7 @@ export function createCustomClaims(deps: CustomClaimsDependencies): CustomClaims
   return {
     list,
     of: async (about) =>
-      wantedBy(about).length === 0
+      declaredFor(about).length === 0
         ? {}
         : Object.fromEntries((await list(about)).map(({ declared, value }) => [declared.claim, value])),
   };

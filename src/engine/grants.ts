@@ -86,8 +86,8 @@ export async function buildGrant(
   for (const [index, resource] of requested.resources.entries()) {
     const api = apis[index];
     if (api === undefined) continue;
-    const wanted = new Set<string>([...oidcScopes, ...api.scopes.map(({ value }) => value)]);
-    const scopes = [...requested.scopes].filter((scope) => wanted.has(scope));
+    const known = new Set<string>([...oidcScopes, ...api.scopes.map(({ value }) => value)]);
+    const scopes = [...requested.scopes].filter((scope) => known.has(scope));
     const permitted = await permittedScopes(deps, api, user, grantee.organization);
     const refused = scopes.filter((scope) => !isOidcScope(scope) && !permitted.includes(scope));
     grant.addResourceScope(

@@ -27,8 +27,8 @@ export const INTERACTION_SECONDS = HOUR;
 export function lifetimes(config: Config, clock: Clock): NonNullable<Configuration['ttl']> {
   return {
     AccessToken: (ctx, token) => {
-      const own = token.gty === 'implicit' ? OPAQUE_FRONT_CHANNEL_SECONDS : OPAQUE_SECONDS;
-      return limitedLifetime(ctx, clock, token.resourceServer?.accessTokenTTL ?? own);
+      const opaqueSeconds = token.gty === 'implicit' ? OPAQUE_FRONT_CHANNEL_SECONDS : OPAQUE_SECONDS;
+      return limitedLifetime(ctx, clock, token.resourceServer?.accessTokenTTL ?? opaqueSeconds);
     },
     ClientCredentials: (_ctx, token) => token.resourceServer?.accessTokenTTL ?? OPAQUE_SECONDS,
     AuthorizationCode: () => 60,

@@ -56,6 +56,6 @@ async function belongTo(
   ids: readonly string[],
   userId: string,
 ): Promise<boolean> {
-  const own = new Set((await users.identitiesOf(userId)).map(({ id }) => id));
-  return ids.every((id) => own.has(id));
+  const ownIds = new Set((await users.identitiesOf(userId)).map(({ id }) => id));
+  return ids.every((id) => ownIds.has(id));
 }

@@ -108,10 +108,10 @@ export function refreshTokenDirectory(deps: {
       if (typeof found.payload.grantId === 'string') await revokeGrant(artifacts, found.payload.grantId);
     },
     endAllOf: async (userId, clientId) => {
-      const own = (await artifacts.findBy('account', userId)).filter(
+      const userArtifacts = (await artifacts.findBy('account', userId)).filter(
         ({ model, payload }) => model !== 'Session' && payload.clientId === clientId,
       );
-      await Promise.all(own.map(({ id }) => artifacts.delete(id)));
+      await Promise.all(userArtifacts.map(({ id }) => artifacts.delete(id)));
       await endBackchannelRequests(deps, userId, { clientId });
     },
     endUnredeemedOf: async (userId, clientId, audience) => {

@@ -219,9 +219,12 @@ export function withExpiry(
 }
 
 function changeToken(family: Artifact, id: string, to: (token: LiveToken) => LiveToken): Artifact {
-  const own = sha256(id);
+  const tokenHash = sha256(id);
   const tokens = liveTokens(family);
-  if (!tokens.some(({ hash }) => hash === own)) throw new errors.InvalidGrant(ALREADY_USED);
-  const payload = { ...family.payload, tokens: tokens.map((one) => (one.hash === own ? to(one) : one)) };
+  if (!tokens.some(({ hash }) => hash === tokenHash)) throw new errors.InvalidGrant(ALREADY_USED);
+  const payload = {
+    ...family.payload,
+    tokens: tokens.map((one) => (one.hash === tokenHash ? to(one) : one)),
+  };
   return { ...family, payload };
 }

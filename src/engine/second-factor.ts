@@ -55,24 +55,24 @@ interface RequestedAccess {
 /** Decides whether a login needs a second factor, and how it is asked for. */
 export interface SecondFactor {
   /** Whether a second factor is needed that the login has not had. */
-  isRequired(login: AuthenticatedLogin, asked: LoginRequirements): Promise<boolean>;
+  isRequired(login: AuthenticatedLogin, requirements: LoginRequirements): Promise<boolean>;
   /** Returns a text that changes whenever the second factors of a user change. */
   factorsOf(userId: string): Promise<string>;
   /**
    * Whether the login pages can ask a user for one of these factors.
    * @param amr the methods of the login so far.
    */
-  availabilityOf(user: User, asked: FactorsAsked, amr: readonly string[]): Promise<FactorAvailability>;
+  availabilityOf(user: User, factors: FactorsAsked, amr: readonly string[]): Promise<FactorAvailability>;
   /** Whether the user has chosen to skip the second factor in this browser. */
   isRemembered(ctx: Context, login: AuthenticatedLogin): Promise<boolean>;
   /** Whether the methods of a login include one of these factors. */
-  includesFactor(asked: FactorsAsked, amr: readonly string[]): boolean;
+  includesFactor(factors: FactorsAsked, amr: readonly string[]): boolean;
   /**
    * Starts a challenge for one of these factors outside a login. It can be answered once, in this browser.
    * @returns the URL of its page, which sends the browser on to `back.path` with a ticket for the factor that was
    *   given.
    */
-  challenge(ctx: Context, asked: FactorChallenge): Promise<string>;
+  challenge(ctx: Context, challenge: FactorChallenge): Promise<string>;
   /** Returns the types of the second factors that a user has enrolled. */
   enrolledFactors(user: User): Promise<{ type: string }[]>;
   /** Returns the claims that access tokens for this API have in addition to those of all APIs. */

@@ -135,10 +135,12 @@ function accessToken(ctx: Context): { value: string } | Refusal {
   }
   const inBody = ctx.method === 'POST' ? bodyFields(ctx).access_token : undefined;
   const inQuery = ctx.query.access_token;
-  const given = [inHeader?.value, inBody, ...(Array.isArray(inQuery) ? inQuery : [inQuery])].filter(Boolean);
-  const [token] = given;
+  const sentTokens = [inHeader?.value, inBody, ...(Array.isArray(inQuery) ? inQuery : [inQuery])].filter(
+    Boolean,
+  );
+  const [token] = sentTokens;
   if (token === undefined) return { status: 401 };
-  if (given.length > 1) {
+  if (sentTokens.length > 1) {
     return { status: 400, error: 'invalid_request', description: 'The access token must be given once' };
   }
   return { value: token };
@@ -183,6 +185,6 @@ const isFapi1 = (client: Parameters<typeof profileOf>[0]) =>
   profileOf(client)?.standards.includes('fapi1') === true;
 
 function interactionId(ctx: Context): string {
-  const given = ctx.get(INTERACTION_ID);
-  return UUID.test(given) ? given : randomUUID();
+  const sentId = ctx.get(INTERACTION_ID);
+  return UUID.test(sentId) ? sentId : randomUUID();
 }

@@ -45,10 +45,10 @@ export async function keySupply(
   present: readonly (SigningKey | undefined)[],
 ): Promise<() => Promise<NewKey | undefined>> {
   if (holder === undefined) return () => makeSigningKey(clock, commonName, alg);
-  const taken = new Set(present.map((key) => key?.id));
+  const knownIds = new Set(present.map((key) => key?.id));
   const keys = (await holder.keys()).filter((key) => key.alg === alg);
   // Only keys after the last one that was taken: a key that was removed here is not taken again.
-  const fresh = keys.slice(keys.findLastIndex(({ kid }) => taken.has(kid)) + 1);
+  const fresh = keys.slice(keys.findLastIndex(({ kid }) => knownIds.has(kid)) + 1);
   return async () => {
     const key = fresh.shift();
     return key && externalKeyRecord(clock, commonName, key);

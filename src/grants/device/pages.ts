@@ -32,7 +32,7 @@ export interface DevicePageDependencies extends CodeDependencies {
 }
 
 /** The most characters of a typed code that are read. */
-const LONGEST_CODE = 50;
+const MAX_CODE_LENGTH = 50;
 
 /** The routes of the pages. */
 export const devicePageRoutes: RouteDeclarations<DevicePageDependencies> = {
@@ -168,7 +168,7 @@ async function findRequest(
   ] as const;
   for (const [name, key] of budgets)
     if (!(await rateLimits.spend(name, key))) return { alert: 'device.tooMany', status: 429 };
-  const found = typed.length > LONGEST_CODE ? undefined : await findWaiting(deps, typed);
+  const found = typed.length > MAX_CODE_LENGTH ? undefined : await findWaiting(deps, typed);
   if (found === undefined) return WRONG_CODE;
   await Promise.all(budgets.map(([name, key]) => rateLimits.giveBack(name, key)));
   return found;
@@ -187,7 +187,7 @@ async function askForCode(
     {
       action: ACTIVATION_PATH,
       csrf: csrf.token(ctx),
-      typed: typed.slice(0, LONGEST_CODE),
+      typed: typed.slice(0, MAX_CODE_LENGTH),
       shape: mask.replaceAll('*', charset === 'digits' ? '0' : 'X'),
       isDigits: charset === 'digits',
       ...(alert !== undefined && { alert }),
