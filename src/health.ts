@@ -36,7 +36,7 @@ export const health = feature<HealthDependencies>({
 });
 
 /** The paths that a load balancer asks. They are answered over plain HTTP even where everything else requires HTTPS. */
-export const PROBES = ['/healthz', '/readyz'];
+export const PROBE_PATHS = ['/healthz', '/readyz'];
 
 function answerAlive(_deps: HealthDependencies, ctx: Context): void {
   ctx.body = { status: 'ok' };

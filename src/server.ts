@@ -26,7 +26,7 @@ import { createShowNext } from './flow/routes.ts';
 import { anonymous } from './grants/anonymous/feature.ts';
 import { ciba } from './grants/ciba/feature.ts';
 import { device } from './grants/device/feature.ts';
-import { health, PROBES } from './health.ts';
+import { health, PROBE_PATHS } from './health.ts';
 import { createApplication } from './http/application.ts';
 import { securityHeaders } from './http/headers.ts';
 import { watchRequests } from './http/request-log.ts';
@@ -83,7 +83,7 @@ export async function createTenant(dependencies: TenantDependencies): Promise<Te
   const app = createApplication(log);
   app.use(securityHeaders({ hsts: new URL(settings.baseUrl).hostname !== 'localhost' }));
   app.use(closeUnread(MAX_BODY_BYTES));
-  for (const one of trustedHeaders({ ...capabilities, tls: settings.tls, probes: PROBES })) app.use(one);
+  for (const one of trustedHeaders({ ...capabilities, tls: settings.tls, probes: PROBE_PATHS })) app.use(one);
   for (const middleware of watchRequests(deps, trustedBy(settings.tls))) app.use(middleware);
   app.use((ctx, next) => correlation.run(ctx.state.requestId, next));
   for (const middleware of [waitForEarlyProofs(deps), engine.reuseAfterLimit]) app.use(middleware);
@@ -121,7 +121,7 @@ function routesOf(
   const { delegatedLogins, deviceLogins } = tenantEngine;
   const { interactions, organizations, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
   const page = { actionRedirects, baseUrl, config, csrf, finish, interactions, secondFactor, views };
-  const managing = managementOf(deps, capabilities, tenantEngine, { ...endings, ending });
+  const managementDependencies = managementOf(deps, capabilities, tenantEngine, { ...endings, ending });
   const signedOutPage = `${baseUrl}${SIGNED_OUT_PATH}`;
   const atProviders = { ...tenantEngine.upstream, ...page, challenges, events, log };
   const pages = {
@@ -132,7 +132,7 @@ function routesOf(
     tickets,
     users,
   };
-  const own = { ...accountDependencies(deps, capabilities, tenantEngine), ...endings };
+  const accountFeatures = { ...accountDependencies(deps, capabilities, tenantEngine), ...endings };
   const firstFactor = {
     ...page,
     attempts,
@@ -186,7 +186,7 @@ function routesOf(
     }),
     ...bind(passkeys, { ...firstFactor, authenticateClient, showNext: createShowNext(pages), store }),
     ...bind(linking, { ...page, events, users }),
-    ...bind(accountPage, { ...page, ...own }),
+    ...bind(accountPage, { ...page, ...accountFeatures }),
     ...bind(identifier, { ...atProviders, issuer, showNext: createShowNext(pages) }),
     ...bind(upstream, { ...atProviders, sessions, tickets, testUrl: testUrl(settings), users }),
     ...bind(revocation, { ...atProviders, sessions, users }),
@@ -199,7 +199,7 @@ function routesOf(
       log,
       readApiToken,
     }),
-    ...bind(account, { ...own, issuer, readApiToken }),
+    ...bind(account, { ...accountFeatures, issuer, readApiToken }),
     ...bind(anonymous, { ...firstFactor, authenticateClient, issuer, keys: engine.keys, signing }),
     ...bind(device, { ...firstFactor, authenticateClient, clock, deviceLogins }),
     ...bind(ciba, { ...firstFactor, ...tenantEngine.approving, authenticateClient, issuer }),
@@ -235,8 +235,8 @@ function routesOf(
       views,
       wallClock,
     }),
-    ...bind(management, managing),
-    ...consoleRoutesOf(deps, capabilities, tenantEngine, { management: managing, ending }),
+    ...bind(management, managementDependencies),
+    ...consoleRoutesOf(deps, capabilities, tenantEngine, { management: managementDependencies, ending }),
     ...metricsRoutes(deps.metrics, settings.metrics),
     ...(isForThisMachine(settings)
       ? bind(development, {

@@ -13,7 +13,7 @@ import { usersReadAhead } from './console/users/read-ahead.ts';
 import { timerPause } from './delivery/queue.ts';
 import { bind } from './engine/feature.ts';
 import { EVENTS } from './features.ts';
-import { PROBES } from './health.ts';
+import { PROBE_PATHS } from './health.ts';
 import { createCsrf } from './http/csrf.ts';
 import type { ErrorShape } from './http/errors.ts';
 import { parseRouteKey, type Route } from './http/routes.ts';
@@ -180,7 +180,7 @@ export function consoleAtItsHost(
   const consolePaths = new Set(
     Object.keys(consoleFeature.routes ?? {}).map((key) => parseRouteKey(key).path),
   );
-  const isShared = ({ path }: Route) => path.startsWith('/assets/') || PROBES.includes(path);
+  const isShared = ({ path }: Route) => path.startsWith('/assets/') || PROBE_PATHS.includes(path);
   const own = router(routes.filter((one) => consolePaths.has(one.path) || isShared(one)));
   const others = router(routes.filter(({ path }) => !consolePaths.has(path)));
   const { host } = new URL(consoleUrl);

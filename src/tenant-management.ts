@@ -157,8 +157,8 @@ function resumedJobs(
   resume();
   // Other processes, commands among them, may have recorded removals and ended before doing them.
   if (store.exclusive !== true) {
-    const look = setInterval(resume, RESUME_INTERVAL).unref();
-    own.ending.addEventListener('abort', () => clearInterval(look));
+    const timer = setInterval(resume, RESUME_INTERVAL).unref();
+    own.ending.addEventListener('abort', () => clearInterval(timer));
   }
   const jobs = createUserJobs({ store, clock, random, log, ...own });
   jobs.resume();

@@ -22,7 +22,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * worker has lived for `LIVES`.
  */
 const FIRST_PAUSE = 200;
-const LONGEST_PAUSE = 30_000;
+const MAX_PAUSE = 30_000;
 const RESET_AFTER = 60_000;
 /** How long a worker may take beyond its own budget to end, milliseconds. */
 const KILL_GRACE = 2_000;
@@ -109,7 +109,7 @@ async function start(workers: Workers, slot: Slot): Promise<Ready | undefined> {
 async function replace(workers: Workers, slot: Slot): Promise<void> {
   while (!workers.isStopping && slot.worker === undefined) {
     await new Promise((resolve) => setTimeout(resolve, slot.pause));
-    slot.pause = Math.min(LONGEST_PAUSE, slot.pause * 2);
+    slot.pause = Math.min(MAX_PAUSE, slot.pause * 2);
     if (!workers.isStopping && (await start(workers, slot)) === undefined)
       workers.log.error({ slot: slot.number }, 'a worker could not be started');
   }

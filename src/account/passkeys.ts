@@ -49,12 +49,12 @@ export async function startPasskey(
   await requireFreshLogin(deps, actor);
   const { user, clientId, login, origin } = actor;
   const connection = await connectionFor(deps, user.id, selection);
-  const own = await passkeysOf(deps, user.id);
-  if (own.length >= MOST_PASSKEYS)
+  const existing = await passkeysOf(deps, user.id);
+  if (existing.length >= MOST_PASSKEYS)
     throw invalidField('type', 'There are too many passkeys: one must be removed.');
   const owner = { userId: user.id, login: login.id };
   const { authSession, challenge } = await beginSession(deps, { clientId, connection, at: origin, owner });
-  const registration = passkeyRegistration(challenge, user.id, accountNameOf(user), own);
+  const registration = passkeyRegistration(challenge, user.id, accountNameOf(user), existing);
   return {
     authSession,
     options: creationOptions(await relyingPartyOf(deps, clientId, origin), registration),

@@ -57,7 +57,7 @@ export async function startPasswordChange(
   const { user, clientId, login } = actor;
   const { identity, connection } = await identityFor(deps, actor, selection);
   const { id: identityId } = identity;
-  const kept: StoredPasswordChange = { login: login.id, clientId, identityId };
+  const change: StoredPasswordChange = { login: login.id, clientId, identityId };
   const { secret } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
     // One for each login. The next one replaces it.
@@ -70,7 +70,7 @@ export async function startPasswordChange(
       clientId,
       credentialVersion: login.credentialVersion,
       ticket: { includeEmail: false, marksVerified: false },
-      kept,
+      kept: change,
     },
   });
   return {

@@ -6,7 +6,7 @@ import { clientSchema } from '../records/clients.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Settings } from '../settings.ts';
 import type { Store } from '../store/contract.ts';
-import { defaultGrantTypes } from '../tenant/wanted.ts';
+import { defaultGrantTypes } from '../tenant/declared-records.ts';
 
 export interface Admin {
   /** The host with its port, unless the port is 443. */

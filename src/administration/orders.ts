@@ -17,12 +17,12 @@ import { rotateSigningKeys } from '../signing/keys.ts';
 import type { Store } from '../store/contract.ts';
 import { type ApplyDependencies, applyTenant, planTenant } from '../tenant/apply.ts';
 import { type Change, subjectOf } from '../tenant/changes.ts';
+import type { AppliedCollection } from '../tenant/declared-records.ts';
 import type { Events } from '../tenant/events.ts';
 import { productionFaults } from '../tenant/examples.ts';
 import { exportTenant } from '../tenant/export.ts';
 import { readTenant, TenantFault } from '../tenant/load.ts';
 import { keysFor } from '../tenant/snapshot.ts';
-import type { Applied } from '../tenant/wanted.ts';
 import type { Users } from '../users/users.ts';
 import { storedAction } from './action-test.ts';
 import { createAdmin } from './admin.ts';
@@ -130,7 +130,7 @@ async function applyOrPlan(
     users,
     random,
     managementAudience: managementAudience(settings.issuer),
-    beforeRemoval: (collection: Applied, record: object) =>
+    beforeRemoval: (collection: AppliedCollection, record: object) =>
       announceRemovals({ store, now: () => new Date(clock()).toISOString() }, collection, record),
     onChange: (change: Change) =>
       recordOrder(deps.events, 'apply', `Apply the tenant file: ${subjectOf(change)}`, change),

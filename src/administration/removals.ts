@@ -4,7 +4,7 @@ import { announcePermissionRemoval } from '../management/permission-removal.ts';
 import { removeConnectionParts } from '../management/resources/connections.ts';
 import type { Records } from '../records/collections.ts';
 import type { Store } from '../store/contract.ts';
-import type { Applied } from '../tenant/wanted.ts';
+import type { AppliedCollection } from '../tenant/declared-records.ts';
 
 /**
  * Deletes what belongs to a record alone, and announces removals that take longer: of a connection's users, of an
@@ -12,7 +12,7 @@ import type { Applied } from '../tenant/wanted.ts';
  */
 export async function announceRemovals(
   { store, now }: { store: Store; now(): string },
-  collection: Applied,
+  collection: AppliedCollection,
   record: object,
 ): Promise<void> {
   if (collection === 'connections') {

@@ -34,7 +34,7 @@ export interface Claim {
 
 export interface Claims {
   /** Makes a new delivery, claimed by this process, and the write that stores it. */
-  create(kind: string, content: string, longest: number): { claim: Claim; write: Write };
+  create(kind: string, content: string, maxDuration: number): { claim: Claim; write: Write };
   /**
    * Returns deliveries of some kinds that no process is working on, those that are due longest first.
    * @param isFirst whether this process has just started.
@@ -72,9 +72,9 @@ export function createClaims(
     return now?.holder === holder ? now : undefined;
   };
   return {
-    create: (kind, content, longest) => {
+    create: (kind, content, maxDuration) => {
       const id = random(16).toString('hex');
-      const until = clock() + longest + MARGIN;
+      const until = clock() + maxDuration + MARGIN;
       const record = { id, kind, content, dueAt: dateOf(until), holder, tries: 0 };
       return { claim: { id, content, tries: 0, until }, write: { collection: COLLECTION, insert: record } };
     },
@@ -90,8 +90,8 @@ export function createClaims(
       const ours = far.filter((one) => kinds.includes(one.kind));
       return ours.length > 0 ? ours : find({ all: [{ field: 'dueAt', to: dateOf(clock()) }, kind] });
     },
-    take: async ({ id, dueAt }, longest) => {
-      const until = clock() + longest + MARGIN;
+    take: async ({ id, dueAt }, maxDuration) => {
+      const until = clock() + maxDuration + MARGIN;
       const claimed = await updateWithResult(records, id, (current) =>
         current.dueAt === dueAt
           ? { result: current, next: { ...current, holder, dueAt: dateOf(until) } }
@@ -99,8 +99,8 @@ export function createClaims(
       );
       return claimed && { id, content: claimed.content, tries: claimed.tries, until };
     },
-    renew: async (id, longest) => {
-      const until = clock() + longest + MARGIN;
+    renew: async (id, maxDuration) => {
+      const until = clock() + maxDuration + MARGIN;
       return (await updateOwn(id, (current) => ({ ...current, dueAt: dateOf(until) }))) && until;
     },
     release: async (id, ms, failed) => {

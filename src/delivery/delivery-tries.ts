@@ -53,7 +53,7 @@ export function startTries(work: Work, kind: QueuedKind, claim: Claim, watch?: D
   };
   const isAwaited = () => watch?.isAwaited() === true;
   const isQueued = kind.queue.add({
-    run: attemptOf(work, { claim, longest: kind.maxDuration, progress, attempt, ended, forget }),
+    run: attemptOf(work, { claim, maxDuration: kind.maxDuration, progress, attempt, ended, forget }),
     isTemporary: (error, tries) =>
       (progress.isStoreFault || kind.isTemporary(error)) && !(isAwaited() && tries >= (watch?.maxTries ?? 0)),
     onGiveUp: giveUp,
@@ -70,20 +70,21 @@ function attemptOf(
   { claims, clock }: Work,
   delivery: {
     claim: Claim;
-    longest: number;
+    maxDuration: number;
     progress: Progress;
     attempt(): Promise<void>;
     ended(): void;
     forget(): void;
   },
 ): () => Promise<void> {
-  const { claim, longest, progress, attempt, ended, forget } = delivery;
+  const { claim, maxDuration, progress, attempt, ended, forget } = delivery;
   let until: number | undefined = claim.until;
   return async () => {
     progress.isStoreFault = true;
     if (!progress.isSent) {
       // A whole try must fit into the lease, so that no other process begins one meanwhile.
-      if (until === undefined || until - clock() < longest) until = await claims.renew(claim.id, longest);
+      if (until === undefined || until - clock() < maxDuration)
+        until = await claims.renew(claim.id, maxDuration);
       if (until === undefined) {
         forget();
         return ended();

@@ -122,9 +122,9 @@ function smsRenderer({ directory, locales, settings, baseUrl }: TemplatesOptions
     const lead = locale.text(`sms.${kind}`, { code, application: name });
     const all = variablesOf(tenant, notice, { locale: locale.tag });
     const variables = kind === 'mfa_sms' ? { ...all, tenant: tenantOf(tenant) } : all;
-    const own = await renderPart(template, 'text', template.body, variables);
+    const rendered = await renderPart(template, 'text', template.body, variables);
     // A message without its code is of no use.
-    const body = kind === 'mfa_sms' && own?.includes(code) !== true ? undefined : own;
+    const body = kind === 'mfa_sms' && rendered?.includes(code) !== true ? undefined : rendered;
     const { from } = template;
     return {
       channel: 'sms',

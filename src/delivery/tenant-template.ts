@@ -78,9 +78,9 @@ export function smsTemplate(
   if (kind === 'mfa_sms') {
     const settings = (guardianSettings ?? {}) as Record<string, Record<string, unknown> | undefined>;
     const name = FACTOR_TEMPLATES.find((one) => settings[one] !== undefined) ?? '';
-    const own = settings[name] ?? {};
+    const templates = settings[name] ?? {};
     const member = isEnrollment === true ? 'enrollment_message' : 'verification_message';
-    return { name: `guardian ${name}`, body: textOf(own[member]) };
+    return { name: `guardian ${name}`, body: textOf(templates[member]) };
   }
   const { template, from } = connection?.options ?? {};
   return { name: `connection ${connection?.name ?? ''}`, body: textOf(template), from: textOf(from) };

@@ -103,8 +103,8 @@ async function challenge(
   const active = await activeAuthenticators(deps, page.claimant.user);
   const authenticator = active.find(({ kind }) => kind === selection.factor.kind);
   try {
-    const wanted = { authenticatorId: authenticator?.id };
-    const started = await startChallenge(deps, requestOf(page), wanted);
+    const selectedAuthenticator = { authenticatorId: authenticator?.id };
+    const started = await startChallenge(deps, requestOf(page), selectedAuthenticator);
     const state: PageState = {
       factor: selection.factor.type,
       oobCode: started.oobCode,

@@ -78,8 +78,8 @@ export async function policyFor(
 ): Promise<MfaPolicy> {
   if (enrollable(deps).length === 0) return 'never';
   if ((user.multifactor ?? []).length > 0) return 'always';
-  const own = client?.client_metadata?.mfa_policy;
-  if (own === 'always' || own === 'never') return own;
+  const clientPolicy = client?.client_metadata?.mfa_policy;
+  if (clientPolicy === 'always' || clientPolicy === 'never') return clientPolicy;
   const { guardianPolicies = [], tenant } = deps.config.settings();
   const isExempt = tenant.flags.mfa_for_passwordless === false;
   if (isExempt && isByAddress(await deps.users.identitiesOf(user.id))) return 'never';

@@ -21,10 +21,10 @@ export function createSecondFactor(deps: FactorDependencies, ownApis: readonly s
     availabilityOf: async (user, { mode, types }, amr) => {
       const active = await activeAuthenticators(deps, user);
       const has = ({ kind }: Factor) => active.some((one) => one.kind === kind);
-      const wanted = deps.factors.filter(({ type }) => types.includes(type));
-      if (mode === 'challenge') return wanted.some(has) ? 'available' : 'unavailable';
-      if (!enrollable(deps).some((factor) => wanted.includes(factor) && !has(factor)))
-        return wanted.some(has) ? 'enrolled' : 'unavailable';
+      const requested = deps.factors.filter(({ type }) => types.includes(type));
+      if (mode === 'challenge') return requested.some(has) ? 'available' : 'unavailable';
+      if (!enrollable(deps).some((factor) => requested.includes(factor) && !has(factor)))
+        return requested.some(has) ? 'enrolled' : 'unavailable';
       return active.length === 0 || amr.includes('mfa') ? 'available' : 'needs-other-factor';
     },
     isRemembered: (ctx, login) => deps.browsers.isRemembered(ctx, login),

@@ -197,10 +197,10 @@ export function withCustomTexts(locale: Locale, texts: CustomTexts, page: PageFa
   return {
     ...locale,
     text: (message, values = {}) => {
-      const own = customText(texts, known[message], locale.tag);
-      return own === undefined
+      const customized = customText(texts, known[message], locale.tag);
+      return customized === undefined
         ? locale.text(message, values)
-        : filledIn(own, { ...values, client: values.client ?? model.client?.name, tenant: company });
+        : filledIn(customized, { ...values, client: values.client ?? model.client?.name, tenant: company });
     },
   };
 }
@@ -227,8 +227,8 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
 /** Fills in placeholders. The values are not escaped here: the template escapes the whole text. */
 function filledIn(text: string, values: MessageValues): string {
   return text.replace(/\$\{(\w+)\}/g, (_place, name: string) => {
-    const own = Object.hasOwn(VALUES, name) ? VALUES[name] : undefined;
-    const value = own?.map((one) => values[one]).find((one) => one !== undefined);
+    const valueNames = Object.hasOwn(VALUES, name) ? VALUES[name] : undefined;
+    const value = valueNames?.map((one) => values[one]).find((one) => one !== undefined);
     return value === undefined ? '' : String(value);
   });
 }

@@ -131,8 +131,8 @@ function withOrganizationBranding(
   organization: Rendering['organization'],
 ): Settings & { own: OrganizationColors } {
   if (organization === undefined) return { ...look, own: {} };
-  const own = organizationBranding.safeParse(organization.branding);
-  const { logo_url: logo, colors } = own.success ? own.data : {};
+  const parsed = organizationBranding.safeParse(organization.branding);
+  const { logo_url: logo, colors } = parsed.success ? parsed.data : {};
   const { tenant, branding } = look;
   return {
     tenant: { ...tenant, friendly_name: organization.display_name ?? organization.name },

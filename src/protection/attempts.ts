@@ -106,7 +106,7 @@ function createCounting({ callers, clock, store, maxCounts }: AttemptsDependenci
     {
       counts,
       release,
-      seen,
+      seen: lookup,
     }: { counts: readonly Count[]; release: () => void; seen: CallerLookup | undefined },
   ): Promise<void> => {
     const { userId, step } = attempt;
@@ -114,7 +114,7 @@ function createCounting({ callers, clock, store, maxCounts }: AttemptsDependenci
     try {
       await Promise.all([
         ...counts.map(({ id, account }) => account !== undefined && failures.forget(id)),
-        isFirst && callers.remember(userId, attempt, seen),
+        isFirst && callers.remember(userId, attempt, lookup),
       ]);
     } finally {
       release();

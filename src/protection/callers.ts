@@ -42,9 +42,9 @@ export interface KnownCallers {
   lookUp(userId: string | undefined, caller: Caller): Promise<CallerLookup>;
   /**
    * Remembers a caller that has logged in.
-   * @param seen the result of {@link lookUp} in this login.
+   * @param lookup the result of {@link lookUp} in this login.
    */
-  remember(userId: string, caller: Caller, seen?: CallerLookup): Promise<void>;
+  remember(userId: string, caller: Caller, lookup?: CallerLookup): Promise<void>;
   /** Forgets all callers of an account, for example after a password reset. */
   forgetAllOf(userId: string): Promise<void>;
 }
@@ -98,8 +98,8 @@ export function createKnownCallers(store: Store, clock: Clock): KnownCallers {
   return {
     recognize: async (userId, caller) => (await lookUp(userId, caller)).known,
     lookUp,
-    remember: async (userId, caller, seen) => {
-      const { keysToWrite, isNew } = seen ?? (await lookUp(userId, caller));
+    remember: async (userId, caller, lookup) => {
+      const { keysToWrite, isNew } = lookup ?? (await lookUp(userId, caller));
       const expiresAt = epochSeconds(clock) + KNOWN_SECONDS;
       await Promise.all([
         ...keysToWrite.map((key) => callers.put({ id: idOf(userId, key), user_id: userId, expiresAt })),

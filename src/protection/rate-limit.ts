@@ -84,8 +84,8 @@ export function createRateLimits({
 /** Returns the bucket of a limit: the tenant's if it sets one, otherwise the default. */
 function tenantBucket(config: Config, name: string, limit: Limit): Bucket {
   const { rateLimits, suspiciousIpThrottling } = protectionSettings(config);
-  const own = rateLimits[name];
-  if (own !== undefined || limit.stage === undefined) return own ?? limit;
+  const configured = rateLimits[name];
+  if (configured !== undefined || limit.stage === undefined) return configured ?? limit;
   const { max_attempts: capacity, rate } = suspiciousIpThrottling.stage[limit.stage];
   return { capacity, perMinute: 60_000 / rate };
 }

@@ -61,9 +61,9 @@ export function createWaitingList(limits: WaitingLimits, clock: Clock): WaitingL
       removeExpired(now);
       const address = ip === undefined ? undefined : addressKey(ip);
       entries.set(id, { address, endsAt: now + limits.ttlSeconds * 1000 });
-      const [all, own] = queues.of(address);
+      const [all, ofAddress] = queues.of(address);
       for (const queue of queues.of(address)) queue.unanswered.add(id);
-      return [...evict(own, limits.maxOfAddress), ...evict(all, limits.max)];
+      return [...evict(ofAddress, limits.maxOfAddress), ...evict(all, limits.max)];
     },
     answered: (id) => {
       for (const queue of queues.of(entries.get(id)?.address)) {
@@ -91,8 +91,8 @@ function createQueues() {
         queue.unanswered.delete(id);
         queue.answered.delete(id);
       }
-      const own = address === undefined ? undefined : ofAddress.get(address);
-      if (address !== undefined && own !== undefined && sizeOf(own) === 0) ofAddress.delete(address);
+      const queue = address === undefined ? undefined : ofAddress.get(address);
+      if (address !== undefined && queue !== undefined && sizeOf(queue) === 0) ofAddress.delete(address);
     },
   };
 }

@@ -14,11 +14,11 @@ export function createBackground(log: Logger): Background {
   const open = new Set<Promise<void>>();
   return {
     run: (what, work) => {
-      const done = new Promise<void>((resolve) => setImmediate(resolve))
+      const running = new Promise<void>((resolve) => setImmediate(resolve))
         .then(work)
         .catch((error: unknown) => log.error({ err: error }, `${what} failed`))
-        .finally(() => open.delete(done));
-      open.add(done);
+        .finally(() => open.delete(running));
+      open.add(running);
     },
     flush: async () => {
       while (open.size > 0) await Promise.all(open);

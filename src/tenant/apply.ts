@@ -11,8 +11,14 @@ import { collectionByName } from '../store/collection-by-name.ts';
 import type { Store } from '../store/contract.ts';
 import { type Change, changesOf, linesOf } from './changes.ts';
 import { declaredEarlier, storeDeclared } from './declared.ts';
+import {
+  APPLIED_COLLECTIONS,
+  type AppliedCollection,
+  declaredRecords,
+  storedRecords,
+  type TenantRecords,
+} from './declared-records.ts';
 import { directoryOf } from './names.ts';
-import { APPLIED, type Applied, storedRecords, type TenantRecords, wantedRecords } from './wanted.ts';
 
 /**
  * `create-missing` changes no existing record. It does not recreate one that the file declared the last time and
@@ -41,7 +47,7 @@ export interface ApplyDependencies {
    * Called before a record is removed, to store what has to be removed with it, even if the process ends in
    * between.
    */
-  beforeRemoval?(collection: Applied, record: object): Promise<void>;
+  beforeRemoval?(collection: AppliedCollection, record: object): Promise<void>;
   /** Called after each record that was written or removed. */
   onChange?(change: Change): void;
 }
@@ -65,7 +71,7 @@ export async function applyTenant(
     mode === 'match'
       ? changes
       : missing(stored, changes).filter(({ collection, after }) => isNew(namesOf(collection, after ?? {})));
-  for (const name of APPLIED) {
+  for (const name of APPLIED_COLLECTIONS) {
     const changesHere = selected.filter(({ collection }) => collection === name);
     // Removed and renamed records first, so that their names are free.
     for (const change of changesHere) await removeOld(deps, change);
@@ -78,7 +84,7 @@ export async function applyTenant(
   const newUsers = created.filter((user) => isNew([userName(file, user)]));
   for (const user of newUsers) await createDevelopmentUser(deps, file, user);
   // Last: what an interrupted run did not write is still missing at the next start.
-  const declared = APPLIED.filter((name) => name !== 'roles' || file.roles !== undefined);
+  const declared = APPLIED_COLLECTIONS.filter((name) => name !== 'roles' || file.roles !== undefined);
   const records = declared.flatMap((name) => wanted[name].flatMap((record) => namesOf(name, record)));
   const names = [...records, ...(users ? file.users : []).map((user) => userName(file, user))];
   await storeDeclared(store, names);
@@ -101,14 +107,20 @@ const userLine = ({ email }: DevelopmentUser) => `+ users.${email}`;
 
 async function compare({ store, random, managementAudience }: ApplyDependencies, file: TenantFile) {
   const stored = await storedRecords(store);
-  const wanted = wantedRecords(file, stored, { random, managementAudience, now: new Date().toISOString() });
-  return { stored, wanted, changes: changesOf(file, stored, wanted) };
+  const declared = declaredRecords(file, stored, {
+    random,
+    managementAudience,
+    now: new Date().toISOString(),
+  });
+  return { stored, wanted: declared, changes: changesOf(file, stored, declared) };
 }
 
 /** Returns the changes that create missing records. */
 function missing(stored: TenantRecords, changes: readonly Change[]): Change[] {
   // Also matched by name: adding an id to a record in the file must not create a second one.
-  const taken = new Set(APPLIED.flatMap((name) => stored[name].flatMap((record) => keysOf(name, record))));
+  const taken = new Set(
+    APPLIED_COLLECTIONS.flatMap((name) => stored[name].flatMap((record) => keysOf(name, record))),
+  );
   return changes.filter(
     ({ collection, before, after }) =>
       before === undefined && after !== undefined && !keysOf(collection, after).some((key) => taken.has(key)),
@@ -129,7 +141,7 @@ async function removeOld(deps: ApplyDependencies, { collection, id, before, afte
  * Removes references to a deleted record. Its id is made from its name, so a new record of that name would get
  * them.
  */
-async function removeReferences(store: Store, collection: Applied, id: string): Promise<void> {
+async function removeReferences(store: Store, collection: AppliedCollection, id: string): Promise<void> {
   if (collection === 'organizations') {
     await store.collection('memberships').deleteBy('organization', id);
     await store.collection('invitations').deleteBy('organization', id);
@@ -150,7 +162,7 @@ async function removeReferences(store: Store, collection: Applied, id: string): 
 }
 
 /** Returns the id and the unique keys of a record. */
-function keysOf(name: Applied, record: object): string[] {
+function keysOf(name: AppliedCollection, record: object): string[] {
   const unique = Object.entries(collections[name].unique as Record<string, Key<object>>).flatMap(
     ([key, of]) => [of(record) ?? []].flat().map((value) => `${name} ${key} ${value}`),
   );
@@ -161,7 +173,7 @@ function keysOf(name: Applied, record: object): string[] {
  * Returns the keys that identify a record of the file. Domains are excluded, because another organization may get
  * them.
  */
-function namesOf(name: Applied, record: object): string[] {
+function namesOf(name: AppliedCollection, record: object): string[] {
   return keysOf(name, record).filter((key) => !key.startsWith('organizations domain '));
 }
 

@@ -2,12 +2,12 @@
 import { collections } from '../records/collections.ts';
 import type { DocumentRecord } from '../records/documents.ts';
 import type { TenantFile } from '../records/tenant.ts';
+import { APPLIED_COLLECTIONS, type AppliedCollection, type TenantRecords } from './declared-records.ts';
 import { declaredPart, declares, documentLabel } from './documents.ts';
-import { APPLIED, type Applied, type TenantRecords } from './wanted.ts';
 
 /** A record that is written or removed. */
 export interface Change {
-  collection: Applied;
+  collection: AppliedCollection;
   id: string;
   before: object | undefined;
   after: object | undefined;
@@ -17,10 +17,10 @@ export interface Change {
  * Returns the changes that make the store equal to a file. In each collection removals come first, so that names
  * are free.
  */
-export function changesOf(file: TenantFile, stored: TenantRecords, wanted: TenantRecords): Change[] {
-  return APPLIED.flatMap((collection) => {
+export function changesOf(file: TenantFile, stored: TenantRecords, declared: TenantRecords): Change[] {
+  return APPLIED_COLLECTIONS.flatMap((collection) => {
     const before = new Map<string, object>(stored[collection].map((one) => [one.id, one]));
-    const after = new Map<string, object>(wanted[collection].map((one) => [one.id, one]));
+    const after = new Map<string, object>(declared[collection].map((one) => [one.id, one]));
     const stays = (record: object) =>
       collection === 'documents' && !declares(file, (record as DocumentRecord).kind);
     const removed = [...before]
@@ -34,11 +34,11 @@ export function changesOf(file: TenantFile, stored: TenantRecords, wanted: Tenan
 }
 
 /** Returns the part of a record that is compared and shown. */
-function comparedPart(collection: Applied, record: object): unknown {
+function comparedPart(collection: AppliedCollection, record: object): unknown {
   return collection === 'documents' ? declaredPart(record as DocumentRecord) : record;
 }
 
-function isSame(collection: Applied, before: object | undefined, after: object): boolean {
+function isSame(collection: AppliedCollection, before: object | undefined, after: object): boolean {
   if (before === undefined) return false;
   return canonical(comparedPart(collection, before)) === canonical(comparedPart(collection, after));
 }
@@ -71,9 +71,9 @@ export function subjectOf({ collection, before, after }: Change): string {
   return `${before === undefined ? '+' : after === undefined ? '-' : '~'} ${label || collection}`;
 }
 
-function labelOf(collection: Applied, record: Readonly<Record<string, unknown>>): string {
+function labelOf(collection: AppliedCollection, record: Readonly<Record<string, unknown>>): string {
   if (collection === 'tenant') return '';
-  // The label of a document begins with its own section.
+  // Records of this collection are documents, whose labels begin with their own sections.
   if (collection === 'documents') return documentLabel(record as unknown as DocumentRecord);
   const name =
     collection === 'clients'
@@ -115,7 +115,7 @@ function lineOf(label: string, one: Difference, isSecret: (path: readonly string
 const SECRET = /secret|password|passphrase|^(private_?key|auth_?token|api_?key|smtp_pass|code)$/i;
 
 /** Returns a function that tells whether a member is stored encrypted, or has the name of a secret. */
-function secretsOf(collection: Applied): (path: readonly string[]) => boolean {
+function secretsOf(collection: AppliedCollection): (path: readonly string[]) => boolean {
   const patterns = (collections[collection].sealed ?? []).map((path) => path.split('.'));
   return (path) =>
     SECRET.test(path.at(-1) ?? '') ||

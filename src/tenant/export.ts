@@ -3,9 +3,9 @@ import { stringify } from 'yaml';
 import { strategyRecord } from '../records/connections.ts';
 import { tenantFileSchema } from '../records/tenant.ts';
 import type { Store } from '../store/contract.ts';
+import { storedRecords, type TenantRecords } from './declared-records.ts';
 import { documentSectionsOf, isDeclarable } from './documents.ts';
 import { escapeVariables } from './variables.ts';
-import { storedRecords, type TenantRecords } from './wanted.ts';
 
 const HEADER = `# A tenant of Gatehouse, as exported. It holds the applications' secrets: keep it as you keep them.
 # Users are not in it.

@@ -49,7 +49,7 @@ export function createHasher(
   const parameters = { ...cost, algorithm: 2, parallelism: 1 } as const;
   const current = `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=1$`;
   // For unknown users, at the same cost as for others: salt and hash are all zero bytes, which no password has.
-  const nobody = `${current}${'A'.repeat(22)}$${'A'.repeat(43)}`;
+  const dummyHash = `${current}${'A'.repeat(22)}$${'A'.repeat(43)}`;
   const { enqueue, waiting, measure } = boundedQueue(concurrency, maxQueued);
   const verify = (hash: string, password: string): Promise<boolean> => {
     const normal = normalizePassword(password);
@@ -57,7 +57,7 @@ export function createHasher(
     if (hash.startsWith('$argon2id$')) return enqueue(() => argon2Verify(hash, normal));
     return enqueue(async () => {
       // A cheap hash also takes the time of one of ours: a faster response would reveal that the user exists.
-      const [ok] = await Promise.all([verifyForeign(hash, normal), argon2Verify(nobody, normal)]);
+      const [ok] = await Promise.all([verifyForeign(hash, normal), argon2Verify(dummyHash, normal)]);
       return ok;
     });
   };
@@ -68,7 +68,7 @@ export function createHasher(
       stale: !hash.startsWith(current),
     }),
     verifyNothing: async (password) => {
-      await verify(nobody, password);
+      await verify(dummyHash, password);
     },
     waiting,
     measure,

@@ -96,10 +96,10 @@ export async function updateLinked(
 ): Promise<boolean> {
   const at = new Date(deps.clock()).toISOString();
   const { email_verified: _1, phone_verified: _2, ...names } = patch;
-  let isTheirs = false;
+  let isOfUser = false;
   const change = (identity: Identity): Identity => {
-    isTheirs = identity.user_id === userId && isLinked(identity);
-    if (!isTheirs) return identity;
+    isOfUser = identity.user_id === userId && isLinked(identity);
+    if (!isOfUser) return identity;
     const unique = 'phone_number' in names ? (['phone_number'] as const) : [];
     return {
       ...identity,
@@ -109,7 +109,7 @@ export async function updateLinked(
     };
   };
   const write = () => [{ collection: 'identities', update: identityId, change } as const];
-  return (await batchIfUserExists(deps, userId, at, write)) && isTheirs;
+  return (await batchIfUserExists(deps, userId, at, write)) && isOfUser;
 }
 
 /**

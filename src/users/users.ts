@@ -122,7 +122,7 @@ export interface Users {
    * Removes an address from a user who never verified it, because somebody else has just proved it.
    * @returns whether there was such a user.
    */
-  releaseUnproved(held: ConnectionAddress): Promise<boolean>;
+  releaseUnproved(address: ConnectionAddress): Promise<boolean>;
   /** Changes the addresses of a linked identity; see {@link updateLinked}. */
   updateLinked(
     userId: string,

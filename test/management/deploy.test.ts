@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { listAll } from '../../src/store/list-all.ts';
-import { APPLIED } from '../../src/tenant/wanted.ts';
+import { APPLIED_COLLECTIONS } from '../../src/tenant/declared-records.ts';
 import type { TestServer } from '../support/server.ts';
 import { EVENT_STREAM, KEY_HOLDER, LEFT_OUT, MAPPINGS, SECRETS, writeSample } from './sample-tenant.ts';
 import { ADMIN, callApi, startManaged } from './support.ts';
@@ -208,7 +208,9 @@ function movable(body: unknown): unknown {
 
 /** Reads all records of the configuration, and the logged changes, oldest first. */
 async function stateOf({ store }: TestServer) {
-  const records = await Promise.all(APPLIED.map((name) => listAll(store.collection(name) as never)));
+  const records = await Promise.all(
+    APPLIED_COLLECTIONS.map((name) => listAll(store.collection(name) as never)),
+  );
   const logs = await listAll(store.collection('logs'));
   const changes = logs.filter(({ type }) => type === 'sapi' || type === 'fapi');
   return { records, changes: changes.map(({ details }) => JSON.stringify(details?.request)) };

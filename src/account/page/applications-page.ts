@@ -90,14 +90,16 @@ async function applicationsOf(deps: ApplicationsDependencies, ctx: Context, user
     [...ids].map(async (id) => {
       const client = await config.client(id);
       const consent = consents.find(({ client_id }) => client_id === id);
-      const own = tokens.filter(({ client_id }) => client_id === id);
-      const used = own.map((one) => one.last_exchanged_at ?? one.created_at).filter((one) => one !== null);
+      const clientTokens = tokens.filter(({ client_id }) => client_id === id);
+      const used = clientTokens
+        .map((one) => one.last_exchanged_at ?? one.created_at)
+        .filter((one) => one !== null);
       return {
         id,
         name: client?.name ?? id,
         logo: client?.logo_uri,
         scopes: [...new Set(Object.values(consent?.scopes ?? {}).flat())].join(', '),
-        staysLoggedIn: own.length > 0,
+        staysLoggedIn: clientTokens.length > 0,
         used: time(used.sort().at(-1)),
       };
     }),

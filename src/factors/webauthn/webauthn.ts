@@ -73,10 +73,10 @@ function factor(kind: WebAuthnKind): Factor {
         model: async (deps, ctx, page) => {
           const at = customOrigin(ctx, deps);
           const challenge = await newChallenge(deps, page, { at });
-          const own = await credentialsOf(deps, page.claimant, name);
+          const credentials = await credentialsOf(deps, page.claimant, name);
           return modelOf(
             kind,
-            requestOptions(ownRelyingParty(deps, at), challenge, kind.userVerification, own),
+            requestOptions(ownRelyingParty(deps, at), challenge, kind.userVerification, credentials),
           );
         },
       },

@@ -7,7 +7,7 @@ import type { ClientRecord } from '../../records/tenant.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
-import { defaultGrantTypes } from '../../tenant/wanted.ts';
+import { defaultGrantTypes } from '../../tenant/declared-records.ts';
 import { type Call, type Caller, callsWith, ok } from '../call.ts';
 import { requestKeys } from '../client-keys.ts';
 import { apiError } from '../errors.ts';

@@ -39,7 +39,7 @@ export async function* exportUsers(
       .list({ limit: PAGE, ...(after === undefined ? {} : { after }) });
     const users = await Promise.all(
       page.records.map(async (user) => {
-        if (connection !== undefined && !(await isOf(store, user.id, connection))) return [];
+        if (connection !== undefined && !(await belongsTo(store, user.id, connection))) return [];
         return [{ ...profileOf(user), ...(withHashes ? await proofsOf(store, user.id) : {}) }];
       }),
     );
@@ -49,15 +49,15 @@ export async function* exportUsers(
   }
 }
 
-async function isOf(store: Store, userId: string, connection: string): Promise<boolean> {
+async function belongsTo(store: Store, userId: string, connection: string): Promise<boolean> {
   const identities = await store.collection('identities').findBy('user', userId);
   return identities.some((one) => one.connection === connection);
 }
 
 function profileOf(user: Frozen<UserRecord>): Record<string, unknown> {
-  const shown = Object.fromEntries(Object.entries(user).filter(([name]) => !SERVER_SET.has(name)));
+  const members = Object.fromEntries(Object.entries(user).filter(([name]) => !SERVER_SET.has(name)));
   // Imports add the prefix again.
-  return { user_id: user.id.slice(user.id.indexOf('|') + 1), ...shown };
+  return { user_id: user.id.slice(user.id.indexOf('|') + 1), ...members };
 }
 
 async function proofsOf(store: Store, userId: string): Promise<Record<string, unknown>> {

@@ -113,7 +113,8 @@ async function planOf(
     const foreign = Object.entries(found).find(([, id]) => id !== undefined && id !== match.id);
     if (foreign !== undefined) return { failed: failure(entry, conflictOf(foreign[0])) };
     // The members of an entry, such as `email_verified`, are not those of the user whom its identity was linked to.
-    if (await isOfLinked(deps, connection, entry)) return { failed: failure(entry, conflictOf('email')) };
+    if (await isLinkedAddress(deps, connection, entry))
+      return { failed: failure(entry, conflictOf('email')) };
     return { update: match, entry };
   }
   if (other !== undefined) return { failed: failure(entry, upsert ? conflictOf(other[0]) : ALREADY_EXISTS) };
@@ -142,7 +143,7 @@ async function sameAs(
 }
 
 /** Returns whether the identity that has the entry's e-mail address was linked to another user. */
-async function isOfLinked(
+async function isLinkedAddress(
   { store }: ImportDependencies,
   connection: string,
   { addresses: { email = '' } }: Entry,

@@ -103,8 +103,8 @@ export async function databaseOf(
   const { records } = await store.collection('connections').list({ limit: 1000 });
   const databases = records.filter((one) => one.strategy === DATABASE && customDatabase(one) !== 'elsewhere');
   const isOnly = databases.length === 1;
-  const chosen = databases.find((one) => (name === undefined ? isOnly : one.name === name));
-  if (chosen !== undefined) return chosen;
+  const connection = databases.find((one) => (name === undefined ? isOnly : one.name === name));
+  if (connection !== undefined) return connection;
   throw new FileFault(
     `${name === undefined ? 'name the connection with --connection' : `there is no database connection ${name}`}: ${databases.map((one) => one.name).join(', ')}`,
   );

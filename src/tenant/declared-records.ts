@@ -18,7 +18,7 @@ import { documentsOf } from './documents.ts';
 import { clientIdOf } from './names.ts';
 
 /** The collections of a tenant file, in the order in which they are written. */
-export const APPLIED = [
+export const APPLIED_COLLECTIONS = [
   'tenant',
   'clients',
   'resourceServers',
@@ -28,18 +28,18 @@ export const APPLIED = [
   'roles',
   'documents',
 ] as const;
-export type Applied = (typeof APPLIED)[number];
+export type AppliedCollection = (typeof APPLIED_COLLECTIONS)[number];
 
 /** The records of each collection. */
-export type TenantRecords = { [N in Applied]: Frozen<Records[N]>[] };
+export type TenantRecords = { [N in AppliedCollection]: Frozen<Records[N]>[] };
 
 /** Returns the stored records of all collections that a file can be applied to. */
 export async function storedRecords(store: Store): Promise<TenantRecords> {
-  const lists = await Promise.all(APPLIED.map((name) => listAll(collectionByName(store, name))));
-  return Object.fromEntries(APPLIED.map((name, index) => [name, lists[index]])) as TenantRecords;
+  const lists = await Promise.all(APPLIED_COLLECTIONS.map((name) => listAll(collectionByName(store, name))));
+  return Object.fromEntries(APPLIED_COLLECTIONS.map((name, index) => [name, lists[index]])) as TenantRecords;
 }
 
-interface WantedOptions {
+interface DeclaredOptions {
   random: Random;
   /** The identifier of this server's Management API. */
   managementAudience: string;
@@ -52,10 +52,10 @@ interface WantedOptions {
  * @param stored the stored records. A record without an id or secret in the file keeps the stored one, and so do
  *   sections that the file does not have.
  */
-export function wantedRecords(
+export function declaredRecords(
   file: TenantFile,
   stored: TenantRecords,
-  { random, managementAudience, now }: WantedOptions,
+  { random, managementAudience, now }: DeclaredOptions,
 ): TenantRecords {
   const connections = connectionsOf(file, stored);
   const documents = documentsOf(file, stored.documents, now);
@@ -161,8 +161,8 @@ function clientsOf(file: TenantFile, stored: TenantRecords, random: Random): Rec
     record.token_endpoint_auth_method = method;
     if (method === 'none' || client.client_secret !== undefined) return record;
     // A generated secret is kept, because the application uses it.
-    const kept = secrets.get(client.client_id);
-    return { ...record, client_secret: kept ?? random(48).toString('base64url') };
+    const storedSecret = secrets.get(client.client_id);
+    return { ...record, client_secret: storedSecret ?? random(48).toString('base64url') };
   });
 }
 
