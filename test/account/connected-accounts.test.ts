@@ -123,9 +123,9 @@ describe('connected accounts', () => {
       ...more,
     });
   const connected = async (bearer: string, more: object = {}) => {
-    const begun = await connect(bearer, more);
-    const code = (await browse(begun)).get('connect_code');
-    const answer = await complete(bearer, begun, code);
+    const started = await connect(bearer, more);
+    const code = (await browse(started)).get('connect_code');
+    const answer = await complete(bearer, started, code);
     if (answer.status !== 201) throw new Error(answer.text);
     return answer.json();
   };
@@ -135,29 +135,29 @@ describe('connected accounts', () => {
   it('can be begun, connected in the browser, completed, listed and removed', async () => {
     const email = someone();
     const bearer = await tokenOf(email);
-    const begun = await connect(bearer, {
+    const started = await connect(bearer, {
       authorization_params: { login_hint: 'grace@upstream.test', hd: 'x' },
     });
-    expect(begun.connect_uri).to.equal(`${server.issuer}connected-accounts/connect`);
-    expect(begun.expires_in).to.equal(300);
-    const brought = await browse(begun);
-    expect(brought.get('state')).to.equal('of the application');
-    const asked = provider.last('/authorize').query;
-    expect(asked).to.include({
+    expect(started.connect_uri).to.equal(`${server.issuer}connected-accounts/connect`);
+    expect(started.expires_in).to.equal(300);
+    const returned = await browse(started);
+    expect(returned.get('state')).to.equal('of the application');
+    const authorizeQuery = provider.last('/authorize').query;
+    expect(authorizeQuery).to.include({
       login_hint: 'grace@upstream.test',
       hd: 'x',
       scope: 'profile email files.read',
     });
-    expect(asked.redirect_uri).to.equal(`${server.url}/login/callback`);
-    const answer = await complete(bearer, begun, brought.get('connect_code'));
+    expect(authorizeQuery.redirect_uri).to.equal(`${server.url}/login/callback`);
+    const answer = await complete(bearer, started, returned.get('connect_code'));
     expect(answer.status, answer.text).to.equal(201);
-    const made = answer.json();
-    expect(made).to.include({ connection: 'drive', access_type: 'offline' });
-    expect(made.scopes).to.deep.equal(['files.read']);
-    expect(made).to.not.have.any.keys('access_token', 'refresh_token', 'grant', 'expires_at');
-    expect(await list(bearer)).to.deep.equal({ accounts: [made] });
+    const created = answer.json();
+    expect(created).to.include({ connection: 'drive', access_type: 'offline' });
+    expect(created.scopes).to.deep.equal(['files.read']);
+    expect(created).to.not.have.any.keys('access_token', 'refresh_token', 'grant', 'expires_at');
+    expect(await list(bearer)).to.deep.equal({ accounts: [created] });
     expect(await list(bearer, '?connection=calendar')).to.deep.equal({ accounts: [] });
-    const removed = await calls.me(bearer, `connected-accounts/accounts/${made.id}`, undefined, 'DELETE');
+    const removed = await calls.me(bearer, `connected-accounts/accounts/${created.id}`, undefined, 'DELETE');
     expect(removed.status).to.equal(204);
     expect(await list(bearer)).to.deep.equal({ accounts: [] });
     const [user] = await server.users.withEmail(email);
@@ -186,12 +186,12 @@ describe('connected accounts', () => {
     expect(again.id).to.equal(first.id);
     expect(again.scopes).to.deep.equal(['files.read', 'files.write']);
     expect((await list(bearer)).accounts).to.have.length(1);
-    const kept = await server.store.collection('connectedAccounts').get(first.id);
-    expect(kept?.grant.access_token).to.match(/^token-/);
-    expect(kept?.grant.refresh_token).to.match(/^refresh-/);
+    const stored = await server.store.collection('connectedAccounts').get(first.id);
+    expect(stored?.grant.access_token).to.match(/^token-/);
+    expect(stored?.grant.refresh_token).to.match(/^refresh-/);
     // The data that waits for the application is encrypted, too.
-    const begun = await connect(bearer);
-    await browse(begun);
+    const started = await connect(bearer);
+    await browse(started);
     const { records } = await server.store.collection('challenges').list({ limit: 500 });
     const waiting = JSON.stringify(records);
     expect(waiting).to.include('connect_code');
@@ -254,9 +254,9 @@ describe('connected accounts', () => {
 
   it('are completed once by concurrent requests', async () => {
     const bearer = await tokenOf(someone());
-    const begun = await connect(bearer);
-    const code = (await browse(begun)).get('connect_code');
-    const answers = await Promise.all(Array.from({ length: 5 }, () => complete(bearer, begun, code)));
+    const started = await connect(bearer);
+    const code = (await browse(started)).get('connect_code');
+    const answers = await Promise.all(Array.from({ length: 5 }, () => complete(bearer, started, code)));
     expect(answers.map(({ status }) => status).sort()).to.deep.equal([201, 400, 400, 400, 400]);
     expect((await list(bearer)).accounts).to.have.length(1);
   });
@@ -264,18 +264,18 @@ describe('connected accounts', () => {
   it('are only completed for the user, login and application that began, with their code and verifier', async () => {
     const [victim, thief] = [someone(), someone()];
     const mine = await tokenOf(victim);
-    const begun = await connect(mine);
-    const code = (await browse(begun)).get('connect_code');
+    const started = await connect(mine);
+    const code = (await browse(started)).get('connect_code');
     const theirs = await tokenOf(thief);
     const other = await connect(theirs);
     const failures = [
-      await complete(theirs, begun, code),
+      await complete(theirs, started, code),
       // A planted code: it was issued for another session.
       await complete(theirs, other, code),
-      await complete(await tokenOf(victim), begun, code),
-      await complete(await tokenOf(victim, 'leeway'), begun, code),
-      await complete(mine, begun, code, { redirect_uri: 'https://evil.example.test/' }),
-      await complete(mine, begun, 'x'.repeat(43)),
+      await complete(await tokenOf(victim), started, code),
+      await complete(await tokenOf(victim, 'leeway'), started, code),
+      await complete(mine, started, code, { redirect_uri: 'https://evil.example.test/' }),
+      await complete(mine, started, 'x'.repeat(43)),
       await complete(mine, { auth_session: 'x'.repeat(43) }, code),
     ];
     for (const [index, answer] of failures.entries()) {
@@ -283,8 +283,8 @@ describe('connected accounts', () => {
       expect(answer.json().type, `${index}`).to.equal('urn:gatehouse:error:invalid_grant');
     }
     // A wrong verifier uses the code up.
-    expect((await complete(mine, begun, code, { code_verifier: 'w'.repeat(43) })).status).to.equal(400);
-    expect((await complete(mine, begun, code)).status).to.equal(400);
+    expect((await complete(mine, started, code, { code_verifier: 'w'.repeat(43) })).status).to.equal(400);
+    expect((await complete(mine, started, code)).status).to.equal(400);
     expect((await list(mine)).accounts).to.deep.equal([]);
     expect((await list(theirs)).accounts).to.deep.equal([]);
   });
@@ -341,42 +341,42 @@ describe('connected accounts', () => {
   });
 
   it("are not connected in another user's browser, nor by an answer to a request of another browser", async () => {
-    const begun = await connect(await tokenOf(someone()));
+    const started = await connect(await tokenOf(someone()));
     const browser = createAgent(server);
     await logIn(browser, server, webRequest(), { email: someone(), password: USER.password });
-    const { answer } = await leave(begun, browser);
+    const { answer } = await leave(started, browser);
     const refused = new URL(answer.location).searchParams;
     expect(refused.get('error')).to.equal('access_denied');
     expect(refused.get('state')).to.equal('of the application');
     const next = await connect(await tokenOf(someone()));
     const { answer: away } = await leave(next);
     const gone = await fetch(away.location, { redirect: 'manual' });
-    const planted = await createAgent(server).get(gone.headers.get('location') ?? '');
-    expect(planted.status).to.equal(400);
+    const strangersCallback = await createAgent(server).get(gone.headers.get('location') ?? '');
+    expect(strangersCallback.status).to.equal(400);
   });
 
   it('reports to the application that the provider issued no token', async () => {
     const bearer = await tokenOf(someone());
     provider.token = (response) =>
       void response.writeHead(200, { 'content-type': 'application/json' }).end('{"error":"access_denied"}');
-    const brought = await browse(await connect(bearer));
+    const returned = await browse(await connect(bearer));
     provider.token = undefined;
-    expect(brought.get('error')).to.be.a('string');
-    expect(brought.get('connect_code')).to.equal(null);
-    expect(brought.get('state')).to.equal('of the application');
+    expect(returned.get('error')).to.be.a('string');
+    expect(returned.get('connect_code')).to.equal(null);
+    expect(returned.get('state')).to.equal('of the application');
   });
 
   it('are not completed when the connection no longer connects accounts', async () => {
     const bearer = await tokenOf(someone());
-    const begun = await connect(bearer, { connection: 'calendar' });
-    const code = (await browse(begun)).get('connect_code');
+    const started = await connect(bearer, { connection: 'calendar' });
+    const code = (await browse(started)).get('connect_code');
     const [connection] = await server.store.collection('connections').findBy('name', 'calendar');
     const set = (active: boolean) =>
       server.store
         .collection('connections')
         .update(connection?.id ?? '', (now) => ({ ...now, connected_accounts: { active } }));
     await set(false);
-    expect((await complete(bearer, begun, code)).status).to.equal(400);
+    expect((await complete(bearer, started, code)).status).to.equal(400);
     await set(true);
     expect((await list(bearer)).accounts).to.deep.equal([]);
   });
@@ -388,13 +388,13 @@ describe('connected accounts', () => {
     const id = 'con_removed';
     await connections.insert({ ...calendar, id, name: 'removed' });
     const bearer = await tokenOf(someone());
-    const begun = await connect(bearer, { connection: 'removed' });
-    const code = (await browse(begun)).get('connect_code');
+    const started = await connect(bearer, { connection: 'removed' });
+    const code = (await browse(started)).get('connect_code');
     beforeKept = async () => {
       await connections.delete(id);
       await removeConnectionParts(server.store, id);
     };
-    const answer = await complete(bearer, begun, code);
+    const answer = await complete(bearer, started, code);
     beforeKept = undefined;
     expect(answer.status, answer.text).to.equal(400);
     expect(await server.store.collection('connectedAccounts').findBy('connection', id)).to.deep.equal([]);
@@ -403,14 +403,14 @@ describe('connected accounts', () => {
   it('appear on the account page and in the copy of the data, and are deleted with the account', async () => {
     const email = someone();
     const bearer = await tokenOf(email);
-    const made = await connected(bearer);
+    const created = await connected(bearer);
     const browser = createAgent(server);
     const user = { email, password: USER.password };
     await openAccount(browser, server, '/account?client_id=web', user);
     const page = await browser.get('/account/applications');
     expect(page.text).to.include('drive').and.to.include('files.read');
     const copy = (await send(browser, await browser.get('/account/data'), '/account/data/copy')).json();
-    expect(copy.connected_accounts).to.deep.equal([made]);
+    expect(copy.connected_accounts).to.deep.equal([created]);
     expect(JSON.stringify(copy)).to.not.match(/token-\d|refresh-\d/);
     const gone = await send(browser, page, '/account/applications/connected');
     expect(gone.location).to.match(/\/account\/applications\?said=disconnected$/);

@@ -64,16 +64,24 @@ describe('the token of a connected account', () => {
   });
   beforeEach(async () => {
     email = `vault-${++people}@example.test`;
-    const made = await server.users.create(databaseUser({ connection: 'users', email, password: PASSWORD }));
-    if (!('user' in made)) throw new Error('the address is taken');
-    userId = made.user.id;
+    const created = await server.users.create(
+      databaseUser({ connection: 'users', email, password: PASSWORD }),
+    );
+    if (!('user' in created)) throw new Error('the address is taken');
+    userId = created.user.id;
   });
 
   const agent = () => createAgent(server);
   const web = { client_id: 'web', client_secret: 'web-secret' };
   const tokens = async (client: object = web, more: object = {}) => {
-    const asked = { grant_type: 'password', username: email, password: PASSWORD, audience: API, ...more };
-    const answer = await token(agent(), { ...client, ...asked, scope: 'openid offline_access' });
+    const parameters = {
+      grant_type: 'password',
+      username: email,
+      password: PASSWORD,
+      audience: API,
+      ...more,
+    };
+    const answer = await token(agent(), { ...client, ...parameters, scope: 'openid offline_access' });
     if (answer.status !== 200) throw new Error(answer.text);
     return answer.json() as { access_token: string; refresh_token: string };
   };
@@ -82,12 +90,12 @@ describe('the token of a connected account', () => {
     const [connection] = await server.store.collection('connections').findBy('name', 'drive');
     if (connection === undefined) throw new Error('there is no such connection');
     const expires_at = Math.floor(Date.now() / 1000) + seconds;
-    const given = { access_token: `of-${upstreamId}`, scope: 'files.read', expires_at, ...grant };
+    const response = { access_token: `of-${upstreamId}`, scope: 'files.read', expires_at, ...grant };
     // One after the other, with a clock that shows the order.
     const deps = { store: server.store, wallClock: () => Date.now() + ++connected };
     return storeConnectedAccount(deps, userId, connection as never, {
       upstreamId,
-      grant: given,
+      grant: response,
       requestedScopes: [],
     });
   };
@@ -136,10 +144,10 @@ describe('the token of a connected account', () => {
       return answer.json().refresh_token as string;
     };
     provider.user = { id: `sharing-${people}` };
-    const given = await exchange(await loggedIn('shared'), { connection: 'shared' });
-    expect(given.status, given.text).to.equal(200);
+    const response = await exchange(await loggedIn('shared'), { connection: 'shared' });
+    expect(response.status, response.text).to.equal(200);
     const [identity] = await server.users.identitiesOf(`oauth2|shared|sharing-${people}`);
-    expect(given.json().access_token).to.equal(identity?.upstream?.access_token);
+    expect(response.json().access_token).to.equal(identity?.upstream?.access_token);
     // Another connection does not share its tokens, and this one does not share those of other users.
     const other = await loggedIn('login-only');
     expect((await exchange(other, { connection: 'login-only' })).status).to.equal(400);
@@ -152,9 +160,9 @@ describe('the token of a connected account', () => {
     await connect('ada', { refresh_token: 'of-ada-1' }, -5);
     const before = provider.seen.length;
     const all = await Promise.all([1, 2, 3].map(() => exchange(own.refresh_token)));
-    const given = new Set(all.map((one) => one.json().access_token));
-    expect(given.size, all[0]?.text).to.equal(1);
-    expect([...given][0]).to.match(/^renewed-/);
+    const issued = new Set(all.map((one) => one.json().access_token));
+    expect(issued.size, all[0]?.text).to.equal(1);
+    expect([...issued][0]).to.match(/^renewed-/);
     expect(provider.seen.length - before).to.equal(1);
   });
 
@@ -241,11 +249,11 @@ describe('the token of a connected account', () => {
     await exchange(own.refresh_token);
     await server.tick(0);
     const { records } = await server.store.collection('logs').list({ limit: 500 });
-    const told = records.filter(({ type }) => type.startsWith('connected_token_'));
-    expect(told.some(({ type, user_id }) => type === 'connected_token_given' && user_id === userId)).to.equal(
-      true,
-    );
-    expect(told.some(({ type }) => type === 'connected_token_refused')).to.equal(true);
-    expect(JSON.stringify(told)).not.to.contain('of-ada');
+    const tokenEvents = records.filter(({ type }) => type.startsWith('connected_token_'));
+    expect(
+      tokenEvents.some(({ type, user_id }) => type === 'connected_token_given' && user_id === userId),
+    ).to.equal(true);
+    expect(tokenEvents.some(({ type }) => type === 'connected_token_refused')).to.equal(true);
+    expect(JSON.stringify(tokenEvents)).not.to.contain('of-ada');
   });
 });

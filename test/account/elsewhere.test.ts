@@ -35,7 +35,7 @@ describe('an access token for the My Account API without a proof of presence', (
   });
   after(() => server.stop());
   const { begin, poll, connect } = deviceCallsOf(() => server);
-  const asked = () => ({ audience: `${server.issuer}me/`, scope: `openid ${SCOPES.join(' ')}` });
+  const parameters = () => ({ audience: `${server.issuer}me/`, scope: `openid ${SCOPES.join(' ')}` });
   const me = (bearer: string, json?: object) =>
     createAgent(server).request('/me/v1/authentication-methods', {
       ...(json && { json }),
@@ -43,7 +43,7 @@ describe('an access token for the My Account API without a proof of presence', (
     });
 
   it('allows reading and no changes when it was issued for a device code', async () => {
-    const codes = (await begin(asked())).json();
+    const codes = (await begin(parameters())).json();
     await connect(codes);
     const bearer = (await poll(codes.device_code)).json().access_token;
     expect(payload(bearer)).to.include({ gty: DEVICE_GRANT }).and.not.to.have.property('auth_time');
@@ -62,7 +62,7 @@ describe('an access token for the My Account API without a proof of presence', (
     });
   const byPassword = async ({ email, password } = USER): Promise<string> => {
     const login = { grant_type: 'password', username: email, password };
-    return (await token(createAgent(server), { ...client, ...asked(), ...login })).json().access_token;
+    return (await token(createAgent(server), { ...client, ...parameters(), ...login })).json().access_token;
   };
 
   it('allows reading and no changes when it was issued by a token exchange', async () => {
@@ -80,7 +80,7 @@ describe('an access token for the My Account API without a proof of presence', (
     const browser = createAgent(server);
     const subject = await accessTokenOf(
       browser,
-      responseOf(await logIn(browser, server, webRequest(asked()))),
+      responseOf(await logIn(browser, server, webRequest(parameters()))),
     );
     const bearer = (await exchange(subject)).json().access_token;
     expect((await me(bearer)).status).to.equal(200);
@@ -91,11 +91,11 @@ describe('an access token for the My Account API without a proof of presence', (
 
   it('is not issued for a login that has ended', async () => {
     const make = async (email: string) => {
-      const made = await server.users.create(
+      const created = await server.users.create(
         databaseUser({ connection: 'users', email, password: USER.password }),
       );
-      if (!('user' in made)) throw new Error('the address is taken');
-      return made.user.id;
+      if (!('user' in created)) throw new Error('the address is taken');
+      return created.user.id;
     };
     const [first, second] = [await make('first@example.test'), await make('second@example.test')];
     await server.users.link(first, second);

@@ -28,9 +28,11 @@ describe('linking accounts at the account page', () => {
   });
   after(() => server.stop());
   const make = async (email: string) => {
-    const made = await server.users.create(databaseUser({ connection: 'users', email, password: PASSWORD }));
-    if (!('user' in made)) throw new Error('the address is taken');
-    await server.users.update(made.user.id, { email_verified: true });
+    const created = await server.users.create(
+      databaseUser({ connection: 'users', email, password: PASSWORD }),
+    );
+    if (!('user' in created)) throw new Error('the address is taken');
+    await server.users.update(created.user.id, { email_verified: true });
     return { email, password: PASSWORD };
   };
   beforeEach(async () => {

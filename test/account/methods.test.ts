@@ -45,10 +45,10 @@ describe('the My Account API', () => {
     const { path, begun, verify, authn_response } = await calls.beginPasskey(bearer);
     expect(path).to.equal('authentication-methods/passkey%7Cnew');
     expect(begun.authn_params_public_key.authenticatorSelection).to.include({ userVerification: 'required' });
-    const made = await verify({ authn_response });
-    expect(made.status, made.text).to.equal(201);
-    const { id } = made.json();
-    expect(made.json()).to.include({ type: 'passkey', credential_backed_up: false });
+    const created = await verify({ authn_response });
+    expect(created.status, created.text).to.equal(201);
+    const { id } = created.json();
+    expect(created.json()).to.include({ type: 'passkey', credential_backed_up: false });
     expect((await nextMessageTo(server, user)).subject).to.equal('New way to log in: passkey');
     expect(await typesOf(bearer)).to.deep.equal(['password', 'passkey']);
     const at = `authentication-methods/${encodeURIComponent(id)}`;
@@ -92,8 +92,8 @@ describe('the My Account API', () => {
       const answered = softwareKey('ES256', aaguid).create(begun.authn_params_public_key, server.url, {
         flags,
       });
-      const made = await verify({ authn_response: answered });
-      expect(made.status, made.text).to.equal(201);
+      const created = await verify({ authn_response: answered });
+      expect(created.status, created.text).to.equal(201);
     }
     const path = 'authentication-methods?type=passkey';
     const { authentication_methods: listed } = (await calls.me(bearer, path)).json();
@@ -113,8 +113,8 @@ describe('the My Account API', () => {
     for (let i = 0; i < 6; i++) {
       const { verify, authn_response } = await calls.beginPasskey(bearer);
       expect((await verify({ authn_response })).status).to.equal(201);
-      const made = (await calls.methods(bearer)).find(({ type }) => type === 'passkey');
-      const gone = await calls.me(bearer, `authentication-methods/${made?.id}`, undefined, 'DELETE');
+      const created = (await calls.methods(bearer)).find(({ type }) => type === 'passkey');
+      const gone = await calls.me(bearer, `authentication-methods/${created?.id}`, undefined, 'DELETE');
       expect(gone.status, gone.text).to.equal(204);
     }
     await nextMessageTo(server, user, 10);
@@ -158,9 +158,12 @@ describe('the My Account API', () => {
     expect(refused.json().error).to.equal('mfa_required');
     server.tick(31_000);
     const mfa_token = refused.json().mfa_token;
-    const given = await calls.verify('otp', { mfa_token, otp: codeOf(begun.manual_input_code, Date.now()) });
-    expect(given.status, given.text).to.equal(200);
-    const strong = given.json().access_token;
+    const verified = await calls.verify('otp', {
+      mfa_token,
+      otp: codeOf(begun.manual_input_code, Date.now()),
+    });
+    expect(verified.status, verified.text).to.equal(200);
+    const strong = verified.json().access_token;
     expect(payload(strong)).to.include.keys('auth_time', 'amr', 'credential_version');
     expect(await typesOf(strong)).to.include.members(['password', 'totp', 'recovery-code']);
   });
@@ -170,9 +173,9 @@ describe('the My Account API', () => {
     const number = '+14155550123';
     const phone = await calls.begin(bearer, { type: 'phone', phone_number: number });
     const { code } = await nextMessageTo(server, number);
-    const made = await phone.verify({ otp_code: code });
-    expect(made.status, made.text).to.equal(201);
-    expect(made.json()).to.include({ type: 'phone', phone_number: number, confirmed: true });
+    const created = await phone.verify({ otp_code: code });
+    expect(created.status, created.text).to.equal(201);
+    expect(created.json()).to.include({ type: 'phone', phone_number: number, confirmed: true });
     const other = await calls.accountToken(someone());
     const email = await calls.begin(other, { type: 'email', email: 'second@example.test' });
     const mailed = await nextMessageTo(server, 'second@example.test');

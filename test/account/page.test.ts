@@ -84,9 +84,9 @@ describe('the account page', () => {
   });
 
   it('rejects a code or a state of another browser', async () => {
-    const begun = await agent.get('/account');
-    const page = await follow(agent, begun, server.url);
-    const { state } = Object.fromEntries(new URL(begun.location).searchParams);
+    const started = await agent.get('/account');
+    const page = await follow(agent, started, server.url);
+    const { state } = Object.fromEntries(new URL(started.location).searchParams);
     expect(page.text).to.contain('name="password"');
     const thief = createAgent(server);
     for (const code of ['', '&code=x']) {
@@ -215,14 +215,14 @@ describe('the account page', () => {
     it('can all be ended but this one, with their offline refresh tokens', async () => {
       const phone = createAgent(server);
       const login = { client_id: 'web', client_secret: 'web-secret', grant_type: 'password' };
-      const given = await token(phone, {
+      const response = await token(phone, {
         ...login,
         audience: API,
         scope: 'openid offline_access',
         username: USER.email,
         password: USER.password,
       });
-      const { refresh_token } = given.json();
+      const { refresh_token } = response.json();
       await openAccount(phone, server);
       const page = await openAccount(agent, server, '/account/sessions');
       const done = await see(await send(agent, page, '/account/sessions/others'));
@@ -236,14 +236,14 @@ describe('the account page', () => {
   describe('applications', () => {
     it('lose their tokens when the user withdraws the consent', async () => {
       const login = { client_id: 'web', client_secret: 'web-secret', grant_type: 'password' };
-      const given = await token(agent, {
+      const response = await token(agent, {
         ...login,
         audience: API,
         scope: 'openid offline_access',
         username: USER.email,
         password: USER.password,
       });
-      const { refresh_token } = given.json();
+      const { refresh_token } = response.json();
       const page = await openAccount(agent, server, '/account/applications');
       expect(page.text).to.contain('Web app').and.contain('Stays logged in');
       const done = await see(await send(agent, page, '/account/applications', { application: 'web' }));
@@ -277,9 +277,9 @@ describe('the account page', () => {
     expect(await server.users.link(user.id, other.id)).to.equal(true);
     const login = { client_id: 'web', client_secret: 'web-secret' };
     const by = { username: OTHER.email, password: OTHER.password, scope: 'openid offline_access' };
-    const given = await token(agent, { ...login, ...by, grant_type: 'password' });
-    const refresh = { ...login, grant_type: 'refresh_token', refresh_token: given.json().refresh_token };
-    expect(payload(given.json().id_token).sub).to.equal(user.id);
+    const response = await token(agent, { ...login, ...by, grant_type: 'password' });
+    const refresh = { ...login, grant_type: 'refresh_token', refresh_token: response.json().refresh_token };
+    expect(payload(response.json().id_token).sub).to.equal(user.id);
     const identities = await server.users.identitiesOf(user.id);
     const idOf = (email: string) => String(identities.find((one) => one.email === email)?.id);
     const page = await openAccount(agent, server, '/account/applications');
@@ -332,8 +332,8 @@ describe('the account page', () => {
       expect((await userOf(USER.email)).email).to.equal(USER.email);
       expect((await press(await linkTo(NEW), anywhere)).text).to.contain('Your address is changed');
       expect(await userOf(NEW)).to.include({ email: NEW, email_verified: true });
-      const told = await nextMessageTo(server, USER.email, 2);
-      expect(told.text).to.contain('new email address');
+      const notice = await nextMessageTo(server, USER.email, 2);
+      expect(notice.text).to.contain('new email address');
       expect((await anywhere.get(allow.pathname + allow.search)).status).to.equal(400);
     });
 

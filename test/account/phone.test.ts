@@ -62,7 +62,7 @@ describe('the phone number at the account page', () => {
   });
 
   it('is not set when another account has it, which is only told after the number was proved', async () => {
-    const made = await server.users.create(
+    const created = await server.users.create(
       databaseUser({
         connection: 'users',
         email: 'first@example.test',
@@ -70,7 +70,7 @@ describe('the phone number at the account page', () => {
         password: USER.password,
       }),
     );
-    expect(made).to.have.property('user');
+    expect(created).to.have.property('user');
     const page = await ask();
     expect(page.text).to.not.include('another account');
     const code = await codeTo();

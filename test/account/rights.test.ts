@@ -66,9 +66,9 @@ describe('access to the My Account API', () => {
   });
 
   it('is limited to applications with a client grant, and to the granted scopes', async () => {
-    const asked = { audience: calls.audience, scope: SCOPES.join(' ') };
+    const request = { audience: calls.audience, scope: SCOPES.join(' ') };
     const browser = createAgent(server);
-    const refused = await authorize(browser, { ...webRequest(asked), client_id: 'code-only' });
+    const refused = await authorize(browser, { ...webRequest(request), client_id: 'code-only' });
     expect(responseOf(refused)).to.include({ error: 'access_denied' });
     const machine = await calls.token({ grant_type: 'client_credentials', audience: calls.audience });
     expect(machine.json().error).to.equal('access_denied');
@@ -84,7 +84,7 @@ describe('access to the My Account API', () => {
       ...now,
       scope: ['read:me:factors'],
     }));
-    const less = await calls.login(user, asked);
+    const less = await calls.login(user, request);
     expect(less.json().scope).to.equal('read:me:factors');
     await server.store
       .collection('clientGrants')
@@ -171,8 +171,8 @@ describe('access to the My Account API', () => {
       expect(answer.headers['www-authenticate']).to.include('error="insufficient_user_authentication"');
       expect(answer.headers['www-authenticate']).to.include('max_age="600"');
     }
-    const asked = { ...wanted(), max_age: '600' };
-    const again = await logIn(browser, server, asked, { email, password: USER.password });
+    const request = { ...wanted(), max_age: '600' };
+    const again = await logIn(browser, server, request, { email, password: USER.password });
     const fresh = await accessTokenOf(browser, responseOf(again));
     expect((await calls.me(fresh, METHODS, { type: 'totp' })).status).to.equal(201);
   });
@@ -184,9 +184,9 @@ describe('access to the My Account API', () => {
     expect(await statusOf(bearer), 'logged out').to.equal(401);
     const email = someone();
     const [one, two] = [await calls.accountToken(email), await ofLogin(email)];
-    const begun = await calls.beginPasskey(one);
+    const started = await calls.beginPasskey(one);
     await server.users.setPassword(await idOf(email), 'Entirely-New-Words-7');
-    expect((await begun.verify({ authn_response: begun.authn_response })).status).to.equal(401);
+    expect((await started.verify({ authn_response: started.authn_response })).status).to.equal(401);
     expect(await statusOf(one), 'another password').to.equal(401);
     expect(await statusOf(two.bearer)).to.equal(401);
     const blocked = someone();

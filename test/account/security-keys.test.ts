@@ -31,8 +31,8 @@ describe('WebAuthn second factors in the My Account API', () => {
   const begin = async (type: (typeof KINDS)[number] = 'webauthn-roaming') => {
     const email = `mfa-${people++}@example.test`;
     const bearer = await calls.accountToken(email);
-    const begun = await calls.begin(bearer, { type });
-    return { email, bearer, ...begun, asked: begun.begun.authn_params_public_key };
+    const started = await calls.begin(bearer, { type });
+    return { email, bearer, ...started, asked: started.begun.authn_params_public_key };
   };
   const refusal = (answer: { status: number; json(): Record<string, unknown> }) =>
     `${answer.status} ${String(answer.json().type).replace('urn:gatehouse:error:', '')}`;
@@ -50,9 +50,9 @@ describe('WebAuthn second factors in the My Account API', () => {
         residentKey: 'discouraged',
       });
       const key = softwareKey();
-      const made = await verify({ authn_response: key.create(asked, ORIGIN) });
-      expect(made.status, made.text).to.equal(201);
-      expect(made.json()).to.include({ id: begun.id, type, confirmed: true });
+      const creation = await verify({ authn_response: key.create(asked, ORIGIN) });
+      expect(creation.status, creation.text).to.equal(201);
+      expect(creation.json()).to.include({ id: begun.id, type, confirmed: true });
 
       const agent = createAgent(server);
       const page = await logIn(agent, server, webRequest({ acr_values: POLICY }), { ...USER, email });

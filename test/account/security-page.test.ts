@@ -122,7 +122,7 @@ describe('the security page', () => {
   });
 
   it('leads a user who has only a username to a new password, and keeps their consents', async () => {
-    const made = await server.users.create({
+    const created = await server.users.create({
       identity: {
         connection: 'users',
         provider: 'auth0',
@@ -133,8 +133,8 @@ describe('the security page', () => {
       profile: {},
       password: USER.password,
     });
-    if (!('user' in made)) throw new Error('the name is taken');
-    await rememberConsent(server.store, made.user.id, 'web', { '': ['openid'] });
+    if (!('user' in created)) throw new Error('the name is taken');
+    await rememberConsent(server.store, created.user.id, 'web', { '': ['openid'] });
     const agent = createAgent(server);
     const user = { email: 'by.name', password: USER.password };
     const security = await openAccount(agent, server, SECURITY, user);
@@ -148,17 +148,17 @@ describe('the security page', () => {
       form: { ...fields, password: 'Other-New-Horse-9', repeat: 'Other-New-Horse-9' },
     });
     expect(again.status).to.equal(400);
-    expect(await server.users.verifyPassword(made.user.id, password)).to.be.a('number');
-    expect(await server.users.verifyPassword(made.user.id, USER.password)).to.equal(undefined);
-    expect(await server.store.collection('consents').findBy('user', made.user.id)).to.have.length(1);
+    expect(await server.users.verifyPassword(created.user.id, password)).to.be.a('number');
+    expect(await server.users.verifyPassword(created.user.id, USER.password)).to.equal(undefined);
+    expect(await server.store.collection('consents').findBy('user', created.user.id)).to.have.length(1);
   });
 
   it('keeps the second factors when a user with an unverified address sets a new password', async () => {
     await open();
     await addApp();
     const id = String((await server.users.withEmail(USER.email))[0]?.id);
-    const kept = () => server.store.collection('authenticators').findBy('user', id);
-    const before = await kept();
+    const stored = () => server.store.collection('authenticators').findBy('user', id);
+    const before = await stored();
     expect(before.length).to.be.above(0);
     await server.users.update(id, { email_verified: false });
     await page.getByRole('button', { name: 'Set a new password' }).click();
@@ -167,7 +167,7 @@ describe('the security page', () => {
     await page.locator('form button.primary').click();
     await page.getByLabel('Email address').waitFor();
     expect(await server.users.verifyPassword(id, 'Brand-New-Horse-9')).to.be.a('number');
-    expect(await kept()).to.have.length(before.length);
+    expect(await stored()).to.have.length(before.length);
     expect((await server.users.get(id))?.email_verified).to.equal(false);
   });
 
@@ -219,17 +219,17 @@ describe('the security page', () => {
         expect(answer.status, path).to.equal(303);
         expect(new URL(answer.location).pathname, path).to.equal('/authorize');
       }
-      const begun = await agent.request(`${SECURITY}/add/otp`, { form: { ...fields, code: '123456' } });
-      expect(new URL(begun.location).pathname).to.equal('/authorize');
+      const started = await agent.request(`${SECURITY}/add/otp`, { form: { ...fields, code: '123456' } });
+      expect(new URL(started.location).pathname).to.equal('/authorize');
     });
 
     it('it requires the second factor and not only the password', async () => {
       await logIn(agent, server, spaRequest(pkce().challenge));
       await open();
       await addApp();
-      const asked = await follow(agent, await agent.get(SECURITY), server.url);
-      expect(asked.text).not.to.contain('How you log in');
-      expect(asked.text).to.match(/name="(code|password)"/);
+      const loginPage = await follow(agent, await agent.get(SECURITY), server.url);
+      expect(loginPage.text).not.to.contain('How you log in');
+      expect(loginPage.text).to.match(/name="(code|password)"/);
     });
 
     it('it ends the session when a second factor is added elsewhere', async () => {

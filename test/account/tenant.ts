@@ -73,13 +73,13 @@ export function callsOf(server: TestServer) {
   const begin = async (bearer: string, json: object) => {
     const answer = await me(bearer, 'authentication-methods', json);
     if (answer.status !== 201) throw new Error(answer.text);
-    const begun = answer.json();
+    const started = answer.json();
     const path = new URL(String(answer.headers.location)).pathname.replace('/me/v1/', '');
     return {
       path,
-      begun,
+      begun: started,
       verify: (proof: object, by = bearer) =>
-        me(by, `${path}/verify`, { auth_session: begun.auth_session, ...proof }),
+        me(by, `${path}/verify`, { auth_session: started.auth_session, ...proof }),
     };
   };
   const beginPasskey = async (bearer: string) => {

@@ -77,9 +77,9 @@ describe('a login by a provider that does not report when its user authenticated
 
   it('requires a code sent to the verified address before a sensitive change, which then continues', async () => {
     const page = await open();
-    const asked = await login(await copy(page));
-    expect(asked.text).to.contain('acme does not say when').and.contain(email);
-    const sent = await send(agent, asked, '/account/confirm/send');
+    const confirmPage = await login(await copy(page));
+    expect(confirmPage.text).to.contain('acme does not say when').and.contain(email);
+    const sent = await send(agent, confirmPage, '/account/confirm/send');
     expect(sent.text).to.contain('name="code"');
     const wrong = await send(agent, sent, '/account/confirm', { code: '000000' });
     expect(wrong.status).to.equal(400);
@@ -107,10 +107,10 @@ describe('a login by a provider that does not report when its user authenticated
 
   it('accepts a code only in the session that asked for it', async () => {
     await send(agent, await login(await copy(await open())), '/account/confirm/send');
-    const given = await code();
+    const confirmCode = await code();
     agent = createAgent(server);
-    const asked = await login(await copy(await open()));
-    const form = { ...formOf(asked, '/account/confirm/send'), code: given };
+    const confirmPage = await login(await copy(await open()));
+    const form = { ...formOf(confirmPage, '/account/confirm/send'), code: confirmCode };
     const taken = await agent.request('/account/confirm', { form });
     expect(taken.status).to.equal(400);
     expect(taken.text).to.contain('name="code"');
@@ -118,22 +118,22 @@ describe('a login by a provider that does not report when its user authenticated
 
   it('is rejected with an explanation when the account has no verified address', async () => {
     provider.user = { ...provider.user, email_verified: false };
-    const asked = await login(await copy(await open()));
-    expect(asked.status).to.equal(403);
-    expect(asked.text).to.contain('This cannot be done here');
-    expect(asked.text).not.to.contain('<form');
+    const confirmPage = await login(await copy(await open()));
+    expect(confirmPage.status).to.equal(403);
+    expect(confirmPage.text).to.contain('This cannot be done here');
+    expect(confirmPage.text).not.to.contain('<form');
   });
 
   it('does not prove an account to be linked before its own code', async () => {
     const stays = { email: `stays-${people}@example.test`, password: 'Another-Horse-2' };
-    const made = await server.users.create(databaseUser({ connection: 'users', ...stays }));
-    if (!('user' in made)) throw new Error('the address is taken');
-    await server.users.update(made.user.id, { email_verified: true });
+    const created = await server.users.create(databaseUser({ connection: 'users', ...stays }));
+    if (!('user' in created)) throw new Error('the address is taken');
+    await server.users.update(created.user.id, { email_verified: true });
     const page = await openAccount(agent, server, '/account/applications', stays);
     const choice = await follow(agent, await send(agent, page, '/account/applications/link'), server.url);
-    const asked = await byProvider(choice);
-    expect(asked.text).to.contain('Is it you?').and.contain(email);
-    const sent = await send(agent, asked, '/account/confirm/send');
+    const confirmPage = await byProvider(choice);
+    expect(confirmPage.text).to.contain('Is it you?').and.contain(email);
+    const sent = await send(agent, confirmPage, '/account/confirm/send');
     const pair = await send(agent, sent, '/account/confirm', { code: await code() });
     expect(pair.text).to.contain('Make one account of two').and.contain(stays.email);
     const done = await send(agent, pair, '/account/applications/link/confirm');
@@ -142,8 +142,8 @@ describe('a login by a provider that does not report when its user authenticated
   });
 
   it('issues an access token for the account that allows reading and no changes', async () => {
-    const asked = { connection: 'acme', audience: `${server.issuer}me/`, scope: `openid ${METHODS}` };
-    const { code: given } = await logInUpstream(server, asked, agent);
+    const parameters = { connection: 'acme', audience: `${server.issuer}me/`, scope: `openid ${METHODS}` };
+    const { code: given } = await logInUpstream(server, parameters, agent);
     const client = { client_id: 'web', client_secret: 'web-secret', redirect_uri: WEB_CALLBACK };
     const answer = await token(agent, { ...client, grant_type: 'authorization_code', code: given });
     const bearer = answer.json().access_token;

@@ -25,12 +25,12 @@ describe('the session of the account page', () => {
   it('requires a new login after a passkey was added elsewhere', async () => {
     await openAccount(agent, server);
     const calls = callsOf(server);
-    const begun = await calls.beginPasskey(await calls.accountToken(USER.email));
-    expect((await begun.verify({ authn_response: begun.authn_response })).status).to.equal(201);
-    const asked = await follow(agent, await agent.get('/account'), server.url);
-    expect(asked.status).to.equal(200);
-    expect(asked.text).to.contain('name="password"');
-    const page = await submitLogin(agent, server, asked);
+    const started = await calls.beginPasskey(await calls.accountToken(USER.email));
+    expect((await started.verify({ authn_response: started.authn_response })).status).to.equal(201);
+    const loginPage = await follow(agent, await agent.get('/account'), server.url);
+    expect(loginPage.status).to.equal(200);
+    expect(loginPage.text).to.contain('name="password"');
+    const page = await submitLogin(agent, server, loginPage);
     expect(page.status).to.equal(200);
     expect(page.text).to.contain('action="/account/profile/email"');
   });

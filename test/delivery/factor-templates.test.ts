@@ -26,17 +26,20 @@ describe('templates of text messages for a second factor', () => {
       return { code, text: text.replace(code, 'CODE') };
     };
     const mfa_token = await calls.mfaToken(email);
-    const begun = await calls.associate(mfa_token, {
+    const started = await calls.associate(mfa_token, {
       authenticator_types: ['oob'],
       oob_channels: ['sms'],
       phone_number,
     });
     const first = await sent(1);
-    const { oob_code } = begun.json();
+    const { oob_code } = started.json();
     const done = await calls.verify('oob', { mfa_token, oob_code, binding_code: first.code });
     expect(done.status, done.text).to.equal(200);
-    const asked = await calls.challenge({ mfa_token: await calls.mfaToken(email), challenge_type: 'oob' });
-    expect(asked.status, asked.text).to.equal(200);
+    const challenged = await calls.challenge({
+      mfa_token: await calls.mfaToken(email),
+      challenge_type: 'oob',
+    });
+    expect(challenged.status, challenged.text).to.equal(200);
     return [first.text, (await sent(2)).text];
   };
 

@@ -3,8 +3,8 @@ import { once } from '../../src/delivery/once.ts';
 
 describe('once()', () => {
   it('creates a value at the first call, for all concurrent callers', async () => {
-    let made = 0;
-    const get = once(async () => ++made);
+    let created = 0;
+    const get = once(async () => ++created);
     expect(get.isCreated()).to.equal(false);
     expect(await Promise.all([get(), get()])).to.deep.equal([1, 1]);
     expect(await get()).to.equal(1);

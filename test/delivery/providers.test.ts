@@ -115,10 +115,10 @@ describe('with real providers', () => {
     mail.behave({ code: 550 });
     const unspent = async () => (await challenges()).filter(({ spent }) => !spent).length;
     const before = await unspent();
-    const told = await agent.request(action, { form: { ...fields, address } });
-    expect(told.status).to.equal(503);
-    expect(readForm(told, 'address').fields).to.include({ address });
-    expect(told.text).to.match(/role="alert"[\s\S]*could not be sent/);
+    const codePage = await agent.request(action, { form: { ...fields, address } });
+    expect(codePage.status).to.equal(503);
+    expect(readForm(codePage, 'address').fields).to.include({ address });
+    expect(codePage.text).to.match(/role="alert"[\s\S]*could not be sent/);
     expect(await unspent()).to.equal(before);
     // Requested again once mail can be sent, the code works.
     mail.behave('accept');
@@ -144,21 +144,21 @@ describe('with real providers', () => {
 
   it("a phone number that the provider rejects is an error of the caller, with the provider's code", async () => {
     twilio.behave({ status: 400, code: 21211, message: "The 'To' number is not a valid phone number." });
-    const asked = twilio.asked();
+    const twilioRequest = twilio.asked();
     const answer = await start({ connection: 'sms', phone_number: '+15005550001' });
     expect(answer.status).to.equal(400);
     expect(answer.json()).to.deep.equal({
       error: 'sms_provider_error',
       error_description: "The 'To' number is not a valid phone number. (Code: 21211)",
     });
-    expect(twilio.asked() - asked).to.equal(1);
+    expect(twilio.asked() - twilioRequest).to.equal(1);
   });
 
   it('a provider that answers 429 is tried again later', async () => {
     twilio.behave({ status: 429, code: 20429, times: 2 });
-    const asked = twilio.asked();
+    const twilioRequest = twilio.asked();
     expect((await start({ connection: 'sms', phone_number: '+16505550177' })).status).to.equal(200);
-    expect(twilio.asked() - asked).to.equal(3);
+    expect(twilio.asked() - twilioRequest).to.equal(3);
   });
 
   it('a reset is answered the same when the mail server is down, and its link does not work', async () => {

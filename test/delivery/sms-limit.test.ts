@@ -43,8 +43,8 @@ describe('text messages to a number', () => {
       password: USER.password,
     };
     const { mfa_token } = (await post('/oauth/token', login)).json();
-    const asked = { authenticator_types: ['oob'], oob_channels: ['sms'], phone_number };
-    return (await post('/mfa/associate', asked, { authorization: `Bearer ${mfa_token}` })).status;
+    const parameters = { authenticator_types: ['oob'], oob_channels: ['sms'], phone_number };
+    return (await post('/mfa/associate', parameters, { authorization: `Bearer ${mfa_token}` })).status;
   };
 
   it('are limited for logins and second factors together', async () => {

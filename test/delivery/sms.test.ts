@@ -76,18 +76,18 @@ describe('an SMS', () => {
   it('is given up after the time limit', async () => {
     twilio.behave('silence');
     expect(await deliver(MESSAGE, { from: '+1' }, 200)).to.include({ code: 'unavailable' });
-    const asked = checkSmsAccount({ ...TWILIO, apiUrl: twilio.url }, outbound, 200);
-    expect(await asked.catch((error: unknown) => error)).to.include({ failure: 'timeout' });
+    const check = checkSmsAccount({ ...TWILIO, apiUrl: twilio.url }, outbound, 200);
+    expect(await check.catch((error: unknown) => error)).to.include({ failure: 'timeout' });
   });
 
   it('is not sent to an address that the operator does not allow', async () => {
     const closed = createOutbound({ rules: outboundRules([]) });
-    const asked = twilio.asked();
+    const twilioRequest = twilio.asked();
     const error = await createSmsTransport({ ...TWILIO, apiUrl: twilio.url, from: '+1' }, closed)
       .deliver(MESSAGE, 'an-id')
       .catch((thrown: unknown) => thrown);
     expect(error).to.include({ code: 'unavailable' });
-    expect(twilio.asked()).to.equal(asked);
+    expect(twilio.asked()).to.equal(twilioRequest);
   });
 
   it('fails where nobody listens', async () => {

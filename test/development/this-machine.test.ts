@@ -62,11 +62,11 @@ describe('the development pages', () => {
         }
         const outbox = join(server.dataDir, 'outbox');
         expect(await readdir(outbox)).to.have.length(1);
-        const said = server
+        const reported = server
           .logged()
           .split('\n')
           .find((line) => line.includes('development pages'));
-        expect(JSON.parse(said ?? '{}')).to.include({ level: 40, baseUrl: BASE_URL, outbox });
+        expect(JSON.parse(reported ?? '{}')).to.include({ level: 40, baseUrl: BASE_URL, outbox });
         expect(server.logged()).to.contain('NODE_ENV=production would refuse this: users: development users');
       });
     }
@@ -138,14 +138,14 @@ describe('the development pages', () => {
     it('are not served to clients of a trusted proxy on this machine', async () => {
       const env = { TLS: 'proxy', TRUSTED_PROXIES: '127.0.0.1', BASE_URL: 'https://localhost:8443' };
       server = await startServer({ tenant, env });
-      const asked = (client: string) =>
+      const requestAs = (client: string) =>
         ask(server.settings.port, '/dev/inbox.json', {
           host: 'localhost:8443',
           'x-forwarded-proto': 'https',
           'x-forwarded-for': client,
         });
-      expect((await asked('127.0.0.1')).status).to.equal(200);
-      expect((await asked('198.51.100.9')).status).to.equal(404);
+      expect((await requestAs('127.0.0.1')).status).to.equal(200);
+      expect((await requestAs('198.51.100.9')).status).to.equal(404);
     });
   });
 });

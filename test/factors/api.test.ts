@@ -131,8 +131,8 @@ describe('the MFA API', () => {
 
     it('stores the secret encrypted', async () => {
       const { secret } = await calls.enrollOtp(someone());
-      const kept = await keptBy(server);
-      const isSomewhere = (text: string) => kept.some((one) => one.includes(text));
+      const stored = await keptBy(server);
+      const isSomewhere = (text: string) => stored.some((one) => one.includes(text));
       const [authenticator] = (await server.store.collection('authenticators').list()).records.slice(-1);
       expect(isSomewhere(authenticator?.user_id ?? 'nobody')).to.equal(true);
       expect(isSomewhere(secret)).to.equal(false);
@@ -326,14 +326,14 @@ describe('the MFA API', () => {
     it('confirms one of two authenticators that are enrolled at once', async () => {
       const user = someone();
       const tokens = await Promise.all([1, 2, 3, 4].map(() => calls.mfaToken(user)));
-      const begun = await Promise.all(
+      const started = await Promise.all(
         tokens.map(async (mfa_token) => ({
           mfa_token,
           secret: (await calls.associate(mfa_token, { authenticator_types: ['otp'] })).json().secret,
         })),
       );
       const answers = await Promise.all(
-        begun.map(({ mfa_token, secret }) => calls.verify('otp', { mfa_token, otp: codeOf(secret) })),
+        started.map(({ mfa_token, secret }) => calls.verify('otp', { mfa_token, otp: codeOf(secret) })),
       );
       expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
     });
@@ -473,9 +473,9 @@ describe('the MFA API', () => {
     it('tells users by mail of what was added, and shows when it was last used', async () => {
       const user = someone();
       const { secret } = await calls.enrollOtp(user);
-      const said = (what: string) => (message: { subject?: string }) =>
+      const hasSubject = (what: string) => (message: { subject?: string }) =>
         message.subject?.includes(what) === true;
-      expect((await nextMessageTo(server, user, 1, said('New way to log in'))).text).to.include(
+      expect((await nextMessageTo(server, user, 1, hasSubject('New way to log in'))).text).to.include(
         'authenticator app',
       );
       const [record] = await server.users.withEmail(user);

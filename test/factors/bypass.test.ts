@@ -217,9 +217,9 @@ describe('with a second factor required', () => {
     await server.users.setPassword(record?.id ?? '', 'Another-New-Word-9');
     const { action, fields } = readForm(page, 'code');
     const answer = await browser.request(action, { form: { ...fields, code: codeOf(secret) } });
-    const asked = await follow(browser, answer, server.url);
-    expect(asked.text).to.contain('name="password"').and.not.match(NO_TOKENS);
-    const wrong = await submitLogin(browser, server, asked, user);
+    const loginPage = await follow(browser, answer, server.url);
+    expect(loginPage.text).to.contain('name="password"').and.not.match(NO_TOKENS);
+    const wrong = await submitLogin(browser, server, loginPage, user);
     expect(wrong.status).to.equal(400);
   });
 

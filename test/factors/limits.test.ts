@@ -25,8 +25,8 @@ describe('the number of authentication methods of a user', () => {
 
   const someone = async () => {
     const email = `limits-${people++}@example.test`;
-    const made = await call('POST', '/users', { connection: 'users', email, password: USER.password });
-    const id = String(made.json().user_id);
+    const created = await call('POST', '/users', { connection: 'users', email, password: USER.password });
+    const id = String(created.json().user_id);
     return { id, path: `/users/${encodeURIComponent(id)}/authentication-methods` };
   };
   const times = <T>(count: number, make: (n: number) => T): T[] =>
@@ -40,16 +40,16 @@ describe('the number of authentication methods of a user', () => {
 
   it('is at most 20 when an administrator creates 50 at once', async () => {
     const { id, path } = await someone();
-    const made = await Promise.all(times(AT_ONCE, (n) => call('POST', path, phone(n))));
-    const of = (status: number) => made.filter((one) => one.status === status).length;
+    const created = await Promise.all(times(AT_ONCE, (n) => call('POST', path, phone(n))));
+    const of = (status: number) => created.filter((one) => one.status === status).length;
     expect([of(201), of(400)]).to.deep.equal([MOST, AT_ONCE - MOST]);
     expect(await authenticators().of(id)).to.have.length(MOST);
   });
 
   it('is one when an administrator creates the same phone number 10 times at once', async () => {
     const { id, path } = await someone();
-    const made = await Promise.all(times(10, () => call('POST', path, phone(0))));
-    expect(made.filter(({ status }) => status === 409)).to.have.length(9);
+    const created = await Promise.all(times(10, () => call('POST', path, phone(0))));
+    expect(created.filter(({ status }) => status === 409)).to.have.length(9);
     expect(await authenticators().of(id)).to.have.length(1);
   });
 
@@ -69,10 +69,10 @@ describe('the number of authentication methods of a user', () => {
       times(15, (n) => ({ kind: 'sms' as const, fields: phone(n) })),
     );
     const by = { userId: id, credentialVersion: 0 };
-    const begun = await Promise.all(
+    const started = await Promise.all(
       times(10, () => all.startEnrollment(by, { kind: 'otp', prefix: 'totp' })),
     );
-    await Promise.all(begun.map((one) => all.confirm(one, options)));
+    await Promise.all(started.map((one) => all.confirm(one, options)));
     expect((await all.of(id)).filter(({ active }) => active).length).to.be.within(16, MOST);
     expect(
       await all.confirm(await all.startEnrollment(by, { kind: 'otp', prefix: 'totp' }), options),
@@ -93,8 +93,8 @@ describe('the number of authentication methods of a user', () => {
     const registration = { user: { handle: 'handle' } } as never;
     const owner = { user_id, connection: 'users', userAgent: '', registration, party: { id: 'localhost' } };
     const deps = { store: server.store, wallClock: Date.now };
-    const kept = await Promise.all(times(AT_ONCE, (n) => storePasskey(deps, credential(n), owner)));
-    expect(kept.filter(Boolean)).to.have.length(MOST);
+    const stored = await Promise.all(times(AT_ONCE, (n) => storePasskey(deps, credential(n), owner)));
+    expect(stored.filter(Boolean)).to.have.length(MOST);
     expect(await server.store.collection('passkeys').findBy('user', user_id)).to.have.length(MOST);
   });
 });

@@ -108,8 +108,8 @@ describe('a second factor that is asked for again at its page', () => {
     const number = /<strong dir="ltr">(\d\d)</.exec(resent.text)?.[1];
     const waiting = await devices.waiting(device);
     expect(waiting).to.have.length(2);
-    const asked = waiting.find((one) => one.number === number);
-    await devices.answerWith(device, asked?.id ?? '', 'allow');
+    const deviceRequest = waiting.find((one) => one.number === number);
+    await devices.answerWith(device, deviceRequest?.id ?? '', 'allow');
     const { action, fields } = readForm(resent);
     const done = await follow(browser, await browser.request(action, { form: fields }), server.url);
     expect(responseOf(done).code).to.be.a('string');
@@ -138,8 +138,8 @@ describe('a second factor that is asked for again at its page', () => {
     const done = await browser.request(saved.action, { form: { ...saved.fields, saved: 'yes' } });
     expect(responseOf(await follow(browser, done, server.url)).code).to.be.a('string');
     const user = await server.users.findInConnection({ name: 'users' }, email);
-    const kept = await server.store.collection('authenticators').findBy('user', user?.id ?? '');
-    expect(kept.flatMap(({ phone_number: number }) => number ?? [])).to.deep.equal(['+16505550392']);
+    const stored = await server.store.collection('authenticators').findBy('user', user?.id ?? '');
+    expect(stored.flatMap(({ phone_number: number }) => number ?? [])).to.deep.equal(['+16505550392']);
   });
 
   it('is rejected for a factor that the user does not have', async () => {

@@ -52,11 +52,11 @@ describe('the risk policy', () => {
       const { secret } = await callsOf({ url: server.url, ca: server.ca }).enrollOtp(email);
       server.tick(31_000);
       const context = await browser.newContext();
-      const asked = await logInAt(context, email);
-      await asked.getByText('Open your authenticator app').waitFor();
-      await asked.getByLabel('Code', { exact: true }).fill(codeOf(secret));
-      await asked.getByRole('button', { name: 'Continue' }).click();
-      expect(await arrived(asked)).to.deep.include({ email, amr: ['mfa'] });
+      const loginPage = await logInAt(context, email);
+      await loginPage.getByText('Open your authenticator app').waitFor();
+      await loginPage.getByLabel('Code', { exact: true }).fill(codeOf(secret));
+      await loginPage.getByRole('button', { name: 'Continue' }).click();
+      expect(await arrived(loginPage)).to.deep.include({ email, amr: ['mfa'] });
       // The user has not ticked "do not ask again": having given it here is enough.
       const known = await arrived(await logInAt(context, email));
       expect(known).to.deep.include({ email }).and.not.to.have.property('amr');
@@ -108,8 +108,8 @@ describe('the risk policy', () => {
       const enrolling = await agent.get(`${path}/otp`);
       const secret = /<code dir="ltr">([A-Z2-7]{32})</.exec(enrolling.text)?.[1] ?? '';
       const { action, fields } = readForm(enrolling, 'code');
-      const given = await agent.request(action, { form: { ...fields, code: codeOf(secret) } });
-      const saved = readForm(given, 'saved');
+      const response = await agent.request(action, { form: { ...fields, code: codeOf(secret) } });
+      const saved = readForm(response, 'saved');
       const end = await agent.request(saved.action, { form: { ...saved.fields, saved: 'yes' } });
       expect(responseOf(await follow(agent, end, ORIGIN)).code).to.be.a('string');
       return { email, at, agent, secret };
@@ -119,14 +119,14 @@ describe('the risk policy', () => {
       const { email, at, agent, secret } = await known();
       expect(responseOf(await open(agent, email)).code, 'from where it was').to.be.a('string');
       at.ip = '203.0.113.9';
-      const asked = await open(agent, email);
-      expect(asked.text).to.contain('Open your authenticator app');
+      const loginPage = await open(agent, email);
+      expect(loginPage.text).to.contain('Open your authenticator app');
       server.tick(31_000);
-      const { action, fields } = readForm(asked, 'code');
+      const { action, fields } = readForm(loginPage, 'code');
       // Without "do not ask again", which applies at all addresses.
       const form = { ...fields, remember: '', code: codeOf(secret) };
-      const given = await agent.request(action, { form });
-      expect(responseOf(await follow(agent, given, ORIGIN)).code).to.be.a('string');
+      const response = await agent.request(action, { form });
+      expect(responseOf(await follow(agent, response, ORIGIN)).code).to.be.a('string');
       expect(responseOf(await open(agent, email)).code, 'known there').to.be.a('string');
       at.ip = '198.51.100.1';
       expect((await open(agent, email)).text, 'and no more where it was').to.contain('authenticator app');

@@ -39,12 +39,12 @@ describe('a code of a second factor that cannot be sent', () => {
   const codeIn = (text: string | undefined) => /\b\d{6}\b/.exec(text ?? '')?.[0] ?? '';
   const bySms = (mfa_token: string, phone_number: string) =>
     calls.associate(mfa_token, { authenticator_types: ['oob'], oob_channels: ['sms'], phone_number });
-  const kept = async <N extends 'authenticators' | 'challenges'>(name: N, email: string) => {
+  const stored = async <N extends 'authenticators' | 'challenges'>(name: N, email: string) => {
     const user = await server.users.findInConnection({ name: 'users' }, email);
     return server.store.collection(name).findBy('user', user?.id ?? '');
   };
   const openCodes = async (email: string) =>
-    (await kept('challenges', email)).filter(({ boundCode, spent }) => boundCode !== undefined && !spent);
+    (await stored('challenges', email)).filter(({ boundCode, spent }) => boundCode !== undefined && !spent);
   /** Returns a user with a phone number. */
   const withPhone = async () => {
     const email = someone();
@@ -70,7 +70,7 @@ describe('a code of a second factor that cannot be sent', () => {
       });
       expect([answer.status, answer.json()], channel).to.deep.equal([503, NOT_SENT]);
       expect(await openCodes(email)).to.deep.equal([]);
-      expect(await kept('authenticators', email)).to.deep.equal([]);
+      expect(await stored('authenticators', email)).to.deep.equal([]);
       twilio.behave('accept');
       expect((await bySms(mfa_token, '+16505550602')).status, 'the token is still good').to.equal(200);
     }

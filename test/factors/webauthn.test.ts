@@ -248,10 +248,10 @@ describe('WebAuthn as a second factor', () => {
     const { error, mfa_token, mfa_requirements } = refused.json();
     expect(error).to.equal('mfa_required');
     expect(mfa_requirements.challenge).to.deep.include({ type: 'webauthn-roaming' });
-    const asked = await agent.request('/mfa/challenge', {
+    const challenged = await agent.request('/mfa/challenge', {
       json: { client_id: 'web', client_secret: 'web-secret', mfa_token, challenge_type: 'otp oob' },
     });
-    expect([asked.status, asked.json().error]).to.deep.equal([401, 'unsupported_challenge_type']);
+    expect([challenged.status, challenged.json().error]).to.deep.equal([401, 'unsupported_challenge_type']);
   });
 
   it('offers users without JavaScript another factor', async () => {

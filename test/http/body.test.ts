@@ -123,14 +123,14 @@ describe('request bodies', () => {
   });
 
   it('rejects a body whose sender disconnects', async () => {
-    const told = new Promise<number>((resolve) => {
+    const status = new Promise<number>((resolve) => {
       refused = resolve;
     });
     const headers = { 'content-type': JSON_TYPE, 'content-length': '100' };
     const request = http.request(url, { method: 'POST', headers });
     request.on('error', () => undefined);
     request.write('{"a":', () => request.destroy());
-    expect(await told).to.equal(400);
+    expect(await status).to.equal(400);
   });
 
   it('ignores a body where none is expected', async () => {

@@ -143,17 +143,17 @@ describe('requests to addresses that others name', () => {
 
   describe('the address connected to', () => {
     it('is the one that was checked, even if the name resolves to another one afterwards', async () => {
-      let asked = 0;
+      let page = 0;
       const other = await listen((_request, response) => response.end('other'), '127.0.0.2', site.port);
       handle = (_request, response) => response.end('inner');
       const outbound = createOutbound({
         rules: outboundRules(['127.0.0.2']),
-        lookup: async () => [{ address: asked++ === 0 ? '127.0.0.2' : '127.0.0.1', family: 4 }],
+        lookup: async () => [{ address: page++ === 0 ? '127.0.0.2' : '127.0.0.1', family: 4 }],
       });
       try {
         const response = await outbound.fetch(`http://rebinding.example:${site.port}/`);
         expect(await response.text()).to.equal('other');
-        expect(asked).to.equal(1);
+        expect(page).to.equal(1);
         expect(await failure(outbound.fetch(`http://rebinding.example:${site.port}/`))).to.equal('refused');
       } finally {
         await other.stop();

@@ -113,8 +113,8 @@ describe('the router', () => {
     ]);
     const refused = await preflight('/api', 'https://evil.example');
     expect([refused.status, refused.headers.get('access-control-allow-origin')]).to.deep.equal([204, null]);
-    const asked = await ask('/api', { method: 'OPTIONS' });
-    expect([asked.status, asked.headers.get('allow')]).to.deep.equal([204, 'POST, OPTIONS']);
+    const options = await ask('/api', { method: 'OPTIONS' });
+    expect([options.status, options.headers.get('allow')]).to.deep.equal([204, 'POST, OPTIONS']);
     const page = await preflight('/page', 'https://app.example');
     expect([page.status, page.headers.get('allow')]).to.deep.equal([405, 'GET, HEAD']);
   });
@@ -302,10 +302,10 @@ describe('the router', () => {
       ),
     );
     // All requests at once over one connection, which ends with the last response.
-    const asked = [...requests].map((request) => `${request} HTTP/1.1\r\nHost: x\r\n`).join('\r\n');
+    const pipelined = [...requests].map((request) => `${request} HTTP/1.1\r\nHost: x\r\n`).join('\r\n');
     const answers = async (routes: Route[]) => {
       const socket = connect(await listening(routes, requests.size), '127.0.0.1');
-      socket.write(`${asked}Connection: close\r\n\r\n`);
+      socket.write(`${pipelined}Connection: close\r\n\r\n`);
       const all = (await text(socket)).split(/(?=HTTP\/1\.1 )/);
       expect(all.length).to.equal(requests.size);
       // Keeps the status and the body.

@@ -58,15 +58,15 @@ describe('the pages', () => {
     const faults: string[] = [];
     const judged: Judged = { light: new Set(), dark: new Set() };
     const sideways: Record<string, number> = {};
-    const said: string[] = [];
+    const reported: string[] = [];
     const origins = new Set<string>();
 
     before(async function visits() {
       // Colours must not be in transition to the other scheme while they are checked.
       await undrawnIn({ locale: 'de', colorScheme: 'light', reducedMotion: 'reduce' }, async (page) => {
         await injectAxe(page);
-        page.on('console', (message) => said.push(message.text()));
-        page.on('pageerror', (error) => said.push(String(error)));
+        page.on('console', (message) => reported.push(message.text()));
+        page.on('pageerror', (error) => reported.push(String(error)));
         page.on('request', (request) => origins.add(new URL(request.url()).origin));
         for (const path of Object.keys(PAGES)) {
           await page.setViewportSize(WIDE);
@@ -89,7 +89,7 @@ describe('the pages', () => {
 
     it('log nothing to the console: no resource is missing and no policy is violated', () => {
       // The browser logs this for every page with an error status.
-      const ofPages = said.filter(
+      const ofPages = reported.filter(
         (text) => !text.startsWith('Failed to load resource: the server responded'),
       );
       expect(ofPages).to.deep.equal([]);

@@ -68,8 +68,8 @@ describe('the mail about a blocked account', () => {
   });
 
   it('is sent when accounts are not blocked but owners are notified', async () => {
-    const told = { bruteForceProtection: { max_attempts: 3, shields: ['user_notification'] } };
-    await served(told, async (server, from) => {
+    const protection = { bruteForceProtection: { max_attempts: 3, shields: ['user_notification'] } };
+    await served(protection, async (server, from) => {
       await lock(from, '203.0.113.1');
       expect((await from('203.0.113.1')({ password: USER.password })).status).to.equal(200);
       expect(await mails(server)).to.equal(1);

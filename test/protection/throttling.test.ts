@@ -31,8 +31,8 @@ describe('an address with failures for many accounts', () => {
       expect((await guess(7)).status).to.equal(429);
       await server.tenant.close();
       const { records } = await server.store.collection('logs').list({ limit: 100 });
-      const told = records.filter(({ type }) => type === 'limit_mu');
-      expect(told.map(({ ip }) => ip)).to.deep.equal(['203.0.113.1', '203.0.113.1']);
+      const throttled = records.filter(({ type }) => type === 'limit_mu');
+      expect(throttled.map(({ ip }) => ip)).to.deep.equal(['203.0.113.1', '203.0.113.1']);
     });
   });
 

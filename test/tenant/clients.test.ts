@@ -334,13 +334,13 @@ describe('the server', () => {
       await change('web', { client_secret: 'kürz-und-gut' });
       await change('hs256', { client_secret: 'too-short-for-hs256' });
       await before.stop();
-      const said = await refusalToStart(dataDir);
-      expect(said)
+      const refusal = await refusalToStart(dataDir);
+      expect(refusal)
         .to.contain(dataDir)
         .and.contain('gatehouse apply')
         .and.match(/clients web: client_secret: .*ASCII/)
         .and.match(/clients hs256: client_secret: .*32 characters/);
-      expect(said).not.to.match(/kürz|too-short-for/);
+      expect(refusal).not.to.match(/kürz|too-short-for/);
     } finally {
       rmSync(dataDir, { recursive: true, force: true });
     }
@@ -354,8 +354,8 @@ describe('the server', () => {
         .collection('clients')
         .update('m2m', ({ client_secret: _lost, ...record }) => structuredClone(record) as never);
       await before.stop();
-      const said = await refusalToStart(dataDir);
-      expect(said).to.match(/cannot be served:\n {2}- m2m: client_secret is mandatory/);
+      const text = await refusalToStart(dataDir);
+      expect(text).to.match(/cannot be served:\n {2}- m2m: client_secret is mandatory/);
     } finally {
       rmSync(dataDir, { recursive: true, force: true });
     }

@@ -41,7 +41,7 @@ describe('config/examples/conformance.yaml', () => {
   after(() => server.stop());
 
   const claims = async (scope: string): Promise<Record<string, unknown>> => {
-    const asked = await logIn(
+    const end = await logIn(
       createAgent(server),
       server,
       { client_id: 'suite', response_type: 'code', redirect_uri: CALLBACK, scope, state: 's' },
@@ -51,7 +51,7 @@ describe('config/examples/conformance.yaml', () => {
       grant_type: 'authorization_code',
       client_id: 'suite',
       client_secret: SECRET,
-      code: responseOf(asked).code,
+      code: responseOf(end).code,
       redirect_uri: CALLBACK,
     });
     const { access_token } = (await issued.json()) as { access_token: string };
@@ -59,11 +59,11 @@ describe('config/examples/conformance.yaml', () => {
   };
 
   it('has a user whose profile contains each claim of each scope', async () => {
-    const given = await claims('openid profile email address phone');
-    expect(given).to.include({ given_name: 'Ada', gender: 'female', phone_number_verified: true });
-    expect(given.address).to.include({ locality: 'London' });
-    expect(given.updated_at).to.be.a('number');
-    expect(Object.keys(given)).to.have.lengthOf(20);
+    const response = await claims('openid profile email address phone');
+    expect(response).to.include({ given_name: 'Ada', gender: 'female', phone_number_verified: true });
+    expect(response.address).to.include({ locality: 'London' });
+    expect(response.updated_at).to.be.a('number');
+    expect(Object.keys(response)).to.have.lengthOf(20);
   });
 
   it("omits the hosted service's own metadata: the global token revocation endpoint, which is not a URL, and the MFA endpoint", async () => {

@@ -286,16 +286,16 @@ describe('a file that is applied while the server runs', () => {
       responseOf(await authorize(browser, webRequest({ prompt: 'none', ...over })));
     expect(await silently()).to.have.property('code');
     const machine = { client_id: 'another', client_secret: 'the-secret-of-another' };
-    const asked = () =>
+    const request = () =>
       token(createAgent(server), { grant_type: 'client_credentials', ...machine, audience: API });
-    expect((await asked()).status).to.equal(401);
+    expect((await request()).status).to.equal(401);
     const added = {
       ...tenant,
       clients: [...tenant.clients, { ...machine, name: 'Another', app_type: 'non_interactive' }],
       clientGrants: [...tenant.clientGrants, { client_id: 'another', audience: API, scope: ['read:things'] }],
     };
     await applied(added);
-    expect((await asked()).status).to.equal(200);
+    expect((await request()).status).to.equal(200);
     expect(await silently()).to.have.property('code');
     // The database is no longer a connection of the application, so nobody can log in with it.
     const password = () =>
@@ -314,7 +314,7 @@ describe('a file that is applied while the server runs', () => {
     });
     expect((await password()).status).to.be.within(400, 403);
     await applied(tenant);
-    expect((await asked()).status).to.equal(401);
+    expect((await request()).status).to.equal(401);
     expect((await password()).status).to.equal(200);
     expect(await silently()).to.have.property('code');
   });

@@ -45,11 +45,11 @@ describe('the tenant file', () => {
     };
     const file = readTenant({ connections: [{ name: 'acme', strategy: 'oauth2', options }] }).tenant;
     const faults = (outboundAllow?: string[]) => productionFaults(file, { mail: {}, outboundAllow });
-    const told = [
+    const notAllowed = [
       'connections[0].options.tokenURL: localhost is not called in production without OUTBOUND_ALLOW',
     ];
-    expect(faults()).to.deep.equal(told);
-    expect(faults(['10.0.0.0/8'])).to.deep.equal(told);
+    expect(faults()).to.deep.equal(notAllowed);
+    expect(faults(['10.0.0.0/8'])).to.deep.equal(notAllowed);
     expect(faults(['127.0.0.1'])).to.deep.equal([]);
     expect(faults(['localhost'])).to.deep.equal([]);
   });

@@ -105,12 +105,12 @@ describe('the next request sees a change of', () => {
 
   it("an application's callbacks", async () => {
     const redirect_uri = 'https://new.example.test/callback';
-    const asked = () => authorize(agent(), webRequest({ redirect_uri }));
-    expect((await asked()).status).to.equal(400);
+    const request = () => authorize(agent(), webRequest({ redirect_uri }));
+    expect((await request()).status).to.equal(400);
     await update('clients', 'web', () => ({ callbacks: [WEB_CALLBACK, redirect_uri] }));
-    expect((await asked()).status).to.equal(302);
+    expect((await request()).status).to.equal(302);
     await update('clients', 'web', () => ({ callbacks: [WEB_CALLBACK] }));
-    expect((await asked()).status).to.equal(400);
+    expect((await request()).status).to.equal(400);
   });
 
   it("an application's secret", async () => {
@@ -168,13 +168,13 @@ describe('the next request sees a change of', () => {
   });
 
   it('an organization', async () => {
-    const asked = () => authorize(agent(), webRequest({ organization: 'org_new', prompt: 'none' }));
+    const parameters = () => authorize(agent(), webRequest({ organization: 'org_new', prompt: 'none' }));
     await update('clients', 'web', () => ({ organization_usage: 'allow' }));
-    expect(responseOf(await asked()).error).to.equal('invalid_request');
+    expect(responseOf(await parameters()).error).to.equal('invalid_request');
     await server.store
       .collection('organizations')
       .insert({ id: 'org_new', name: 'new', display_name: 'New' } as Records['organizations']);
-    expect(responseOf(await asked()).error).to.equal('login_required');
+    expect(responseOf(await parameters()).error).to.equal('login_required');
   });
 
   it('the limits', async () => {

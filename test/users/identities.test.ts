@@ -158,19 +158,19 @@ describe('identities', () => {
     it('are removed with their user, which frees the address', async () => {
       const user = { connection: 'users', email: 'gone@example.test', password: 'Gone-Words-1' };
       const before = await counts();
-      const made = await server.users.create(databaseUser(user));
-      if (!('user' in made)) throw new Error('the user was not made');
-      await server.users.remove(made.user.id);
+      const creation = await server.users.create(databaseUser(user));
+      if (!('user' in creation)) throw new Error('the user was not made');
+      await server.users.remove(creation.user.id);
       expect(await counts()).to.deep.equal(before);
       expect(await server.users.create(databaseUser(user))).to.have.property('user');
     });
 
     it("follow a change of their user's address, and reject one of another user", async () => {
       const create = async (email: string) => {
-        const made = await server.users.create(
+        const creation = await server.users.create(
           databaseUser({ connection: 'users', email, password: 'Move-Words-1' }),
         );
-        return 'user' in made ? made.user.id : '';
+        return 'user' in creation ? creation.user.id : '';
       };
       const find = async (address: string) =>
         (await server.users.findByAddress({ connection: 'users', kind: 'email', address }))?.id;
@@ -185,8 +185,8 @@ describe('identities', () => {
 
     it('of a user who was lost do not keep the address', async () => {
       const user = { connection: 'users', email: 'lost@example.test', password: 'Lost-Words-1' };
-      const made = await server.users.create(databaseUser(user));
-      await server.store.collection('users').delete('user' in made ? made.user.id : '');
+      const creation = await server.users.create(databaseUser(user));
+      await server.store.collection('users').delete('user' in creation ? creation.user.id : '');
       expect(await server.users.create(databaseUser(user))).to.have.property('user');
     });
   });

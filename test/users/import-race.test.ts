@@ -31,12 +31,12 @@ describe('an import that updates existing users', () => {
 
   const someone = async (connection = 'users') => {
     const email = `import-race-${count++}@example.test`;
-    const made = await server.users.create({
+    const created = await server.users.create({
       ...databaseUser({ connection, email }),
       password: 'First-Horse-0',
     });
-    if (!('user' in made)) throw new Error('not created');
-    return { email, id: made.user.id };
+    if (!('user' in created)) throw new Error('not created');
+    return { email, id: created.user.id };
   };
   const importing = (store: Store, email: string, more: object = {}) => {
     const custom_password_hash = { algorithm: 'bcrypt', hash: { value: hash } };

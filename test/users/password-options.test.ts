@@ -58,7 +58,7 @@ describe('password_options of a database connection', () => {
     const failed = (description?.rules ?? []).filter((rule: { verified: boolean }) => !rule.verified);
     return answer.status === 200 ? 'made' : failed.map(({ code }: { code: string }) => code).join() || name;
   };
-  const made = async (connection: Name, password: string, over: object = {}) => {
+  const created = async (connection: Name, password: string, over: object = {}) => {
     const { body } = await api('POST', '/users', { connection, email: address(), password, ...over });
     return String(body.user_id);
   };
@@ -129,9 +129,9 @@ describe('password_options of a database connection', () => {
       ...named,
     });
     expect(body).to.include({ statusCode: 400 });
-    const user = await made('own', 'something-else', named);
+    const user = await created('own', 'something-else', named);
     expect((await api('PATCH', `/users/${user}`, { password: 'of-grace-1' })).status).to.equal(400);
-    const other = await made('again', 'first-one');
+    const other = await created('again', 'first-one');
     const set = async (password: string) => (await api('PATCH', `/users/${other}`, { password })).status;
     expect([await set('first-one'), await set('second-one'), await set('first-one')]).to.deep.equal([
       400, 200, 400,
@@ -140,7 +140,7 @@ describe('password_options of a database connection', () => {
   });
 
   it('apply to a reset link, whose page shows the rules', async () => {
-    const user = await made('runs', 'made-with-this', { user_metadata: {} });
+    const user = await created('runs', 'made-with-this', { user_metadata: {} });
     const { body } = await api('POST', '/tickets/password-change', { user_id: user });
     const browser = createAgent(server);
     const { pathname, search } = new URL(String(body.ticket));
