@@ -118,7 +118,7 @@ function routesOf(
   const { tenantConfig, config, events, challenges, rateLimits, limitLogin, callers } = capabilities;
   const { attempts, outbox, messages, tickets, views, csrf, signing, streams } = capabilities;
   const { actionRedirects, engine, finish, secondFactor, credentialGrants, readApiToken, idp } = tenantEngine;
-  const { delegatedLogins, deviceLogins } = tenantEngine;
+  const { delegatedLogins, deviceLogins, factorDependencies } = tenantEngine;
   const { interactions, organizations, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
   const page = { actionRedirects, baseUrl, config, csrf, finish, interactions, secondFactor, views };
   const managementDependencies = managementOf(deps, capabilities, tenantEngine, { ...endings, ending });
@@ -191,19 +191,12 @@ function routesOf(
     ...bind(upstream, { ...atProviders, sessions, tickets, testUrl: testUrl(settings), users }),
     ...bind(revocation, { ...atProviders, sessions, users }),
     ...bind(samlUpstream, { ...atProviders, challenges, sessions, signedOutPage, users }),
-    ...bind(mfa, {
-      ...page,
-      ...tenantEngine.factorDependencies,
-      authenticateClient,
-      issuer,
-      log,
-      readApiToken,
-    }),
+    ...bind(mfa, { ...page, ...factorDependencies, authenticateClient, issuer, log, readApiToken }),
     ...bind(account, { ...accountFeatures, issuer, readApiToken }),
     ...bind(anonymous, { ...firstFactor, authenticateClient, issuer, keys: engine.keys, signing }),
     ...bind(device, { ...firstFactor, authenticateClient, clock, deviceLogins }),
     ...bind(ciba, { ...firstFactor, ...tenantEngine.approving, authenticateClient, issuer }),
-    ...bind(authenticator, { ...tenantEngine.factorDependencies, ending, log, streams, views }),
+    ...bind(authenticator, { ...factorDependencies, ending, log, streams, views }),
     ...bind(logout, {
       logoutAtProvider: (session, back) => logoutAtProvider({ ...atProviders, users }, session, back),
       allowLoopback: isForThisMachine(settings),

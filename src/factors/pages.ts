@@ -3,10 +3,9 @@ import type { Context } from 'koa';
 import { requestExpired } from '../engine/pending-interaction.ts';
 import { formFields } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
-import { startChallenge } from './challenge.ts';
-import { enroll, hasRecoveryCodes } from './enroll.ts';
-import type { Factor, FactorPage, FactorPagesDependencies, PageState, Verification } from './factor.ts';
-import { alertOf, choiceOf, requestOf } from './mfa-page.ts';
+import { hasRecoveryCodes } from './enroll.ts';
+import type { FactorPage, FactorPagesDependencies, PageState, Verification } from './factor.ts';
+import { alertOf, choiceOf } from './mfa-page.ts';
 import { findChallenge } from './out-of-band.ts';
 import {
   type FactorSelection,
@@ -15,7 +14,7 @@ import {
   showEnrollment,
   showNewRecoveryCode,
 } from './page-views.ts';
-import { activeAuthenticators } from './policy.ts';
+import { challengeOnPage, hasOpenChallenge, startEnrollmentOnPage } from './start-on-page.ts';
 
 /** Answers a request to an opened page. */
 export type Handler = (deps: FactorPagesDependencies, ctx: Context, page: FactorPage) => Promise<void>;
@@ -74,74 +73,14 @@ export async function showFactor(
   if (choice.enrolling) {
     const isBegun = state.factor === factor.type && state.authenticatorId !== undefined;
     const isReady = isBegun || factor.pages.addressOf !== undefined;
-    return isReady ? showEnrollment(deps, ctx, page, selection) : startEnrollment(deps, ctx, page, selection);
+    return isReady
+      ? showEnrollment(deps, ctx, page, selection)
+      : startEnrollmentOnPage(deps, ctx, page, selection);
   }
   // A reload sends nothing again.
   if (factor.channel === undefined || (await hasOpenChallenge(deps, state, factor)))
     return showChallenge(deps, ctx, page, selection);
-  await challenge(deps, ctx, page, selection);
-}
-
-/** Returns whether a code was sent, or a device asked, and the challenge is still open. */
-async function hasOpenChallenge(
-  deps: FactorPagesDependencies,
-  state: PageState,
-  factor: Factor,
-): Promise<boolean> {
-  if (state.factor !== factor.type || state.oobCode === undefined) return false;
-  const found = await findChallenge(deps, state.oobCode);
-  return found !== undefined && found.state !== 'spent';
-}
-
-/** Sends a code, or asks a device, and shows the page that takes the answer. */
-async function challenge(
-  deps: FactorPagesDependencies,
-  ctx: Context,
-  page: FactorPage,
-  selection: FactorSelection,
-): Promise<void> {
-  const active = await activeAuthenticators(deps, page.claimant.user);
-  const authenticator = active.find(({ kind }) => kind === selection.factor.kind);
-  try {
-    const selectedAuthenticator = { authenticatorId: authenticator?.id };
-    const started = await startChallenge(deps, requestOf(page), selectedAuthenticator);
-    const state: PageState = {
-      factor: selection.factor.type,
-      oobCode: started.oobCode,
-      authenticatorId: started.authenticator.id,
-      number: started.number,
-    };
-    await page.saveState(state);
-    await showChallenge(deps, ctx, { ...page, state }, selection);
-  } catch (thrown) {
-    await showChoice(deps, page, selection.choice, alertOf(thrown));
-  }
-}
-
-/** Begins an enrolment, with the address that was typed if the factor has one. */
-async function startEnrollment(
-  deps: FactorPagesDependencies,
-  ctx: Context,
-  page: FactorPage,
-  selection: FactorSelection,
-): Promise<void> {
-  const { factor } = selection;
-  const { address, country } = formFields(ctx, 'address', 'country');
-  try {
-    const target = { factor, address: factor.pages.addressOf?.(address, country) };
-    const { authenticator, barcodeUri, oobCode, secret } = await enroll(deps, requestOf(page), target);
-    const state: PageState = {
-      factor: factor.type,
-      authenticatorId: authenticator.id,
-      oobCode,
-      // The URI of an authenticator app contains its secret, which is stored only in the authenticator, encrypted.
-      barcodeUri: secret === undefined ? barcodeUri : undefined,
-    };
-    await page.saveState(state);
-    await showEnrollment(deps, ctx, { ...page, state }, selection);
-  } catch (thrown) {
-    await showEnrollment(deps, ctx, page, selection, { ...alertOf(thrown), address });
-  }
+  await challengeOnPage(deps, ctx, page, selection);
 }
 
 /**
@@ -157,7 +96,7 @@ export async function postFactor(
   const { factor, choice } = selection;
   const { code } = formFields(ctx, 'code');
   if (choice.enrolling && factor.pages.addressOf !== undefined && code === '') {
-    return startEnrollment(deps, ctx, page, selection);
+    return startEnrollmentOnPage(deps, ctx, page, selection);
   }
   const show = choice.enrolling ? showEnrollment : showChallenge;
   const showAgain = (alert: string, status: number) => show(deps, ctx, page, selection, { alert, status });
@@ -239,7 +178,7 @@ export async function postResend(
   if (!(await deps.rateLimits.spend('passwordlessResend', `mfa\n${page.claimant.user.id}`))) {
     return showChallenge(deps, ctx, page, selection, { alert: 'passwordless.tooSoon', status: 429 });
   }
-  await challenge(deps, ctx, page, selection);
+  await challengeOnPage(deps, ctx, page, selection);
 }
 
 /** Answers with the state of the challenge, which the page polls: it goes on once the device has answered. */
