@@ -137,7 +137,7 @@ describe('trying a connection in the console', () => {
     await toIdp('published');
     const { id, RelayState } = await toIdp('published');
     const { text } = await bringBack({ SAMLResponse: answerOf(id, { name: 'published' }), RelayState });
-    expect(text).to.contain('The login is good').and.contain(published.url);
+    expect(text).to.contain('The login succeeded').and.contain(published.url);
   });
 
   it('shows why a SAML response is rejected: another key, another request', async () => {
