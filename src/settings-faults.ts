@@ -151,11 +151,13 @@ function isOrigin(text: string): boolean {
 
 /**
  * Reports whether a text is the address of a DNS server: `192.0.2.1`, `192.0.2.1:5353`, `2001:db8::1` or
- * `[2001:db8::1]:5353`.
+ * `[2001:db8::1]:5353`. One with a zone (`fe80::1%eth0`) is none: Node's resolver drops the zone, and then reaches
+ * nothing.
  */
 function isServerAddress(text: string): boolean {
   const [, inBrackets, plain = '', port = '53'] =
     /^(?:\[([^\]]+)\]|([\d.]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
+  if (text.includes('%')) return false;
   const isPort = Number(port) >= 1 && Number(port) <= 65_535;
   return (isIP(inBrackets ?? plain) !== 0 && isPort) || isIP(text) === 6;
 }

@@ -1,4 +1,5 @@
 // The settings: their defaults, and the faults, which are all reported in one message.
+import { Resolver } from 'node:dns/promises';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -158,11 +159,38 @@ describe('settings', () => {
   }
 
   it('accept addresses of DNS servers, with and without a port', () => {
-    const servers = ['192.0.2.1', '192.0.2.1:5353', '2001:db8::1', '[2001:db8::1]:65535'];
+    const servers = [
+      '192.0.2.1',
+      '192.0.2.1:5353',
+      '[192.0.2.1]:53',
+      '2001:db8::1',
+      '[2001:db8::1]',
+      '[2001:db8::1]:65535',
+      '[::ffff:192.0.2.1]:00053',
+    ];
+    expect(() => new Resolver().setServers(servers)).to.not.throw();
     expect(readSettings({ DNS_SERVERS: servers.join() }).dnsServers).to.deep.equal(servers);
   });
 
-  for (const server of ['dns.example', '192.0.2', '192.0.2.1:0', '192.0.2.1:65536', '[2001:db8::1]:99999']) {
+  const noServers = [
+    'dns.example',
+    '192.0.2',
+    '192.0.2.1:',
+    '192.0.2.1:0',
+    '192.0.2.1:65536',
+    '192.0.2.1:5e3',
+  ];
+  noServers.push(
+    '[2001:db8::1]:99999',
+    '[2001:db8::1',
+    '2001:db8::1]:53',
+    '[]',
+    'https://192.0.2.1',
+    '0x7f.1',
+  );
+  // The resolver drops the zone: every question failed, although the setting had been accepted.
+  noServers.push('fe80::1%eth0', '[fe80::1%eth0]:53', '[fe80::1%25eth0]', '::1%');
+  for (const server of noServers) {
     it(`refuse ${server} as a DNS server`, () => {
       expect(faultsOf({ DNS_SERVERS: server })).to.deep.equal([
         `DNS_SERVERS: ${server} is no IP address, with or without a port`,
