@@ -1,4 +1,4 @@
-// The environment variables that are settings: form, default and meaning of each.
+// The environment variables that are settings: form, default and meaning of each, and which are secret.
 import { z } from 'zod';
 import { parseKey } from './store/sealing/key.ts';
 
@@ -40,13 +40,14 @@ export const environment = z.object({
     .default('./data')
     .meta({ description: 'directory of the embedded store, the keys and the local TLS files' }),
   SECRETS_KEY: secretsKey.optional().meta({
+    isSecret: true,
     description:
       'the key that encrypts secrets in the store: 32 random bytes in base64 or hex (`openssl rand -base64 32`)',
     fallback: 'a key file, `$DATA_DIR/keys/secrets.key`',
   }),
   SECRETS_KEY_BEFORE: secretsKey
     .optional()
-    .meta({ description: 'the previous key, while you change the key (see below)' }),
+    .meta({ isSecret: true, description: 'the previous key, while you change the key (see below)' }),
   TLS: z.enum(['auto', 'files', 'proxy']).default('auto').meta({
     description:
       '`auto`: a local CA and certificate in `$DATA_DIR/tls`; `files`: `TLS_CERT` and `TLS_KEY`; `proxy`: plain HTTP behind a TLS proxy',
@@ -94,18 +95,21 @@ export const environment = z.object({
     .string()
     .optional()
     .meta({ description: 'with `SIGNING=http`: the address of the signing service' }),
-  SIGNING_SECRET: z
-    .string()
-    .min(22)
-    .optional()
-    .meta({ description: 'with `SIGNING=http`: the bearer token for the service, at least 22 characters' }),
+  SIGNING_SECRET: z.string().min(22).optional().meta({
+    isSecret: true,
+    description: 'with `SIGNING=http`: the bearer token for the service, at least 22 characters',
+  }),
   PKCS11_MODULE: z
     .string()
     .optional()
     .meta({ description: "with `SIGNING=pkcs11`: the path of the vendor's library" }),
   PKCS11_TOKEN: z.string().optional().meta({ description: 'with `SIGNING=pkcs11`: the label of the token' }),
-  PKCS11_PIN: z.string().optional().meta({ description: 'with `SIGNING=pkcs11`: the user PIN of the token' }),
+  PKCS11_PIN: z
+    .string()
+    .optional()
+    .meta({ isSecret: true, description: 'with `SIGNING=pkcs11`: the user PIN of the token' }),
   DATABASE_URL: z.string().optional().meta({
+    isSecret: true,
     description:
       'stores everything in PostgreSQL, for any number of processes: `postgres://user:password@host/database?sslmode=verify-full` (see below)',
     fallback: 'the embedded store',
@@ -122,6 +126,7 @@ export const environment = z.object({
       fallback: 'this process serves',
     }),
   SMTP_URL: z.string().optional().meta({
+    isSecret: true,
     description:
       'the mail server: `smtps://user:password@host` or `smtp://user:password@host` (STARTTLS); without it, and without a provider in the tenant file, mail goes to the development inbox',
   }),
@@ -130,7 +135,10 @@ export const environment = z.object({
     .string()
     .optional()
     .meta({ description: 'the Twilio account for SMS; required with `TWILIO_AUTH_TOKEN`' }),
-  TWILIO_AUTH_TOKEN: z.string().optional().meta({ description: 'the token of the Twilio account' }),
+  TWILIO_AUTH_TOKEN: z
+    .string()
+    .optional()
+    .meta({ isSecret: true, description: 'the token of the Twilio account' }),
   TWILIO_FROM: z
     .string()
     .optional()
@@ -148,6 +156,7 @@ export const environment = z.object({
     fallback: '`127.0.0.1`',
   }),
   METRICS_TOKEN: z.string().min(22).optional().meta({
+    isSecret: true,
     description:
       'the bearer token that reads metrics (`Authorization: Bearer …`), at least 22 characters; without `METRICS_PORT` they are at `/metrics` of `BASE_URL`',
   }),
@@ -174,6 +183,11 @@ export const environment = z.object({
 
 /** The variables after validation. */
 export type Environment = z.output<typeof environment>;
+
+/** The variables that are, or may contain, a secret. No other program gets them. */
+export const SECRET_SETTINGS: readonly string[] = Object.entries(environment.shape)
+  .filter(([, schema]) => schema.meta()?.isSecret === true)
+  .map(([name]) => name);
 
 /** Returns the variables, each with its default and its meaning, for the documents. */
 export function describedSettings(): { name: string; fallback: string; meaning: string }[] {

@@ -8,7 +8,7 @@ import { isLoopback } from './http/loopback.ts';
 import { LOOPBACK_RANGES } from './http/outbound-rules.ts';
 import type { MetricsSettings } from './metrics/serve.ts';
 import { crossFaults, list } from './settings-faults.ts';
-import { type Environment, environment } from './settings-schema.ts';
+import { type Environment, environment, SECRET_SETTINGS } from './settings-schema.ts';
 import type { SigningSettings } from './signing/place.ts';
 import type { TlsSettings } from './tls/options.ts';
 
@@ -211,12 +211,13 @@ function signingOf(variables: Environment): SigningSettings {
       return {
         kind: 'command',
         command: (variables.SIGNING_COMMAND ?? '').split(' ').filter((part) => part !== ''),
+        hidden: SECRET_SETTINGS,
       };
     case 'http':
       return { kind: 'http', url: variables.SIGNING_URL ?? '', secret: variables.SIGNING_SECRET ?? '' };
     case 'pkcs11': {
       const { PKCS11_MODULE: module = '', PKCS11_TOKEN: token = '', PKCS11_PIN: pin = '' } = variables;
-      return { kind: 'pkcs11', module, token, pin };
+      return { kind: 'pkcs11', module, token, pin, hidden: SECRET_SETTINGS };
     }
   }
 }

@@ -1,19 +1,25 @@
 // SIGNING=command: signs with a program of the operator (docs/keys.md "A program").
-import type { KeyPlace } from './place.ts';
+import type { HiddenSettings, KeyPlace } from './place.ts';
 import { runProgram } from './program.ts';
 
-/** Makes the key place of a program. @param command the program and its first arguments. */
-export function signingCommand([program = '', ...first]: readonly string[]): KeyPlace {
+interface CommandSettings extends HiddenSettings {
+  /** The program and its first arguments. */
+  command: readonly string[];
+}
+
+/** Makes the key place of a program. */
+export function signingCommand({ command, hidden }: CommandSettings): KeyPlace {
+  const [program = '', ...first] = command;
   return {
     keys: async (signal) => {
-      const keys = keySetOf(await runProgram({ program, args: [...first, 'keys'], signal }));
+      const keys = keySetOf(await runProgram({ program, args: [...first, 'keys'], hidden, signal }));
       // The kid becomes an argument of the program, which would take it for an option.
       const option = keys.find(({ kid }) => typeof kid === 'string' && kid.startsWith('-'));
       if (option !== undefined) throw new Error(`the kid ${String(option.kid)} begins with a hyphen`);
       return keys;
     },
     sign: ({ alg, kid, data }, signal) =>
-      runProgram({ program, args: [...first, 'sign', alg, kid], input: data, signal }),
+      runProgram({ program, args: [...first, 'sign', alg, kid], input: data, hidden, signal }),
   };
 }
 

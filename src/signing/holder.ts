@@ -53,7 +53,7 @@ export function openHolder(settings: SigningSettings, deps: HolderDependencies):
     case 'local':
       return undefined;
     case 'command':
-      return keyHolder(signingCommand(settings.command), deps);
+      return keyHolder(signingCommand(settings), deps);
     case 'http':
       return keyHolder(signingService(settings, deps.outbound), deps);
     case 'pkcs11':

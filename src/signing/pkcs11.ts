@@ -4,10 +4,10 @@ import { setTimeout } from 'node:timers/promises';
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import { isSigningAlg } from '../records/signing-algs.ts';
 import type { SignatureAlg } from './local.ts';
-import type { KeyPlace } from './place.ts';
+import type { HiddenSettings, KeyPlace } from './place.ts';
 import { runProgram } from './program.ts';
 
-interface Token {
+interface Token extends HiddenSettings {
   /** Path of the library of the token's vendor. */
   module: string;
   /** The token's label. */
@@ -39,7 +39,7 @@ const MECHANISMS: Record<SignatureAlg, { args: readonly string[]; input?: (data:
 /**
  * Makes the key place of a token. Its keys for us have a label that begins with an algorithm: `RS256`, `ES256-2026-11`.
  */
-export function hardwareToken({ module, token, pin }: Token): KeyPlace {
+export function hardwareToken({ module, token, pin, hidden }: Token): KeyPlace {
   const run = (args: readonly string[], signal: AbortSignal, input?: Uint8Array) =>
     retryUntilFound(() =>
       runProgram({
@@ -47,6 +47,7 @@ export function hardwareToken({ module, token, pin }: Token): KeyPlace {
         // In the environment, where other users of the machine cannot see it.
         args: ['--module', module, '--token-label', token, '--login', '--pin', 'env:GATEHOUSE_PIN', ...args],
         env: { GATEHOUSE_PIN: pin },
+        hidden,
         signal,
         ...(input !== undefined && { input }),
       }),

@@ -4,9 +4,15 @@ import type { SignatureAlg } from './local.ts';
 /** Where the signing keys are. */
 export type SigningSettings =
   | { kind: 'local' }
-  | { kind: 'command'; command: readonly string[] }
+  | ({ kind: 'command'; command: readonly string[] } & HiddenSettings)
   | { kind: 'http'; url: string; secret: string }
-  | { kind: 'pkcs11'; module: string; token: string; pin: string };
+  | ({ kind: 'pkcs11'; module: string; token: string; pin: string } & HiddenSettings);
+
+/** What a program that signs does not get of the environment. */
+export interface HiddenSettings {
+  /** Names of variables. */
+  hidden: readonly string[];
+}
 
 /** A place that keeps signing keys. */
 export interface KeyPlace {

@@ -1,11 +1,12 @@
 // Runs a program that signs, without a shell, so that its arguments are never read as a command.
 import { spawn } from 'node:child_process';
+import type { HiddenSettings } from './place.ts';
 
-interface ProgramRequest {
+interface ProgramRequest extends HiddenSettings {
   program: string;
   args: readonly string[];
   input?: Uint8Array;
-  /** Additional environment. The program also gets that of this process, without our secrets. */
+  /** Additional environment. The program also gets that of this process, without what is hidden. */
   env?: Readonly<Record<string, string>>;
   signal: AbortSignal;
 }
@@ -14,28 +15,21 @@ interface ProgramRequest {
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 const MAX_ERROR_OUTPUT = 500;
 
-/** Settings with secrets that the program does not get. */
-const SECRET_SETTINGS = [
-  'SECRETS_KEY',
-  'SECRETS_KEY_BEFORE',
-  'SMTP_URL',
-  'TWILIO_AUTH_TOKEN',
-  'DATABASE_URL',
-  'SIGNING_SECRET',
-  'PKCS11_PIN',
-  'METRICS_TOKEN',
-];
-
 /**
  * Runs a program to its end.
  * @returns what it wrote to standard output.
  * @throws Error with its name and the beginning of its standard error, when it fails, takes too long or writes too
  * much.
  */
-export function runProgram({ program, args, input, env = {}, signal }: ProgramRequest): Promise<Buffer> {
-  const environment = Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !SECRET_SETTINGS.includes(name)),
-  );
+export function runProgram({
+  program,
+  args,
+  input,
+  env = {},
+  hidden,
+  signal,
+}: ProgramRequest): Promise<Buffer> {
+  const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !hidden.includes(name)));
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       shell: false,

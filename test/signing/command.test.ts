@@ -9,6 +9,7 @@ import { identityProvider } from '../../src/saml/identity-provider.ts';
 import { signQuery, verifyQuery } from '../../src/saml-messages/query-signature.ts';
 import { signElement, verifyEnveloped } from '../../src/saml-messages/signature.ts';
 import { parseXml } from '../../src/saml-messages/xml.ts';
+import { describedSettings } from '../../src/settings-schema.ts';
 import { openHolder } from '../../src/signing/holder.ts';
 import { rotateSigningKeys } from '../../src/signing/keys.ts';
 import { createSigning } from '../../src/signing/signing.ts';
@@ -27,16 +28,11 @@ const withES256 = {
   ),
 };
 
-const SECRET_SETTINGS = [
-  'SECRETS_KEY',
-  'SECRETS_KEY_BEFORE',
-  'SMTP_URL',
-  'TWILIO_AUTH_TOKEN',
-  'DATABASE_URL',
-  'SIGNING_SECRET',
-  'PKCS11_PIN',
-  'METRICS_TOKEN',
-];
+/** The settings whose names say that they may be secret, except a path and a label. */
+const SECRET_SETTINGS = describedSettings()
+  .map(({ name }) => name)
+  .filter((name) => /SECRET|TOKEN|KEY|PIN|PASSWORD|(DATABASE|SMTP)_URL/.test(name))
+  .filter((name) => !['TLS_KEY', 'PKCS11_TOKEN'].includes(name));
 
 const login = (agent: Agent, client: string, over: Record<string, string> = {}) =>
   token(agent, {
@@ -106,7 +102,9 @@ describe('keys that a program keeps', () => {
     }
     const { arguments: given, environment } = outside.seen();
     expect(given.at(-3)).to.equal('sign');
+    expect(SECRET_SETTINGS).to.include.members(['SECRETS_KEY_BEFORE', 'DATABASE_URL', 'PKCS11_PIN']);
     expect(environment).not.to.include.any.keys(...SECRET_SETTINGS);
+    expect(environment).to.include.keys('PATH');
   });
 
   it('may return ECDSA signatures as DER', async () => {

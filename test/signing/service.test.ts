@@ -147,7 +147,7 @@ describe('a place that keeps keys', () => {
   const logged: unknown[] = [];
   const holderOf = (timeout?: number) =>
     openHolder(
-      { kind: 'command', command: outside.command.split(' ') },
+      { kind: 'command', command: outside.command.split(' '), hidden: [] },
       {
         outbound: { fetch },
         log: { error: (entry: object) => void logged.push(entry) } as never,
@@ -194,7 +194,7 @@ describe('a place that keeps keys', () => {
       const program = `${outside.directory}/set.mjs`;
       writeFileSync(program, `process.stdout.write(${JSON.stringify(set)})`);
       const holder = openHolder(
-        { kind: 'command', command: [process.execPath, program] },
+        { kind: 'command', command: [process.execPath, program], hidden: [] },
         { outbound: { fetch }, log: { error: () => undefined }, clock: Date.now, timeout: PATIENCE },
       );
       const refused = await holder?.keys().then(
