@@ -97,7 +97,7 @@ export async function releaseUnproved(
 
 /** @see Users.confirmEmail */
 export async function confirmEmail(
-  deps: UsersDependencies,
+  deps: Pick<UsersDependencies, 'store' | 'clock'>,
   userId: string,
   email: string,
 ): Promise<User | undefined> {

@@ -118,4 +118,60 @@ describe('an import that updates existing users', () => {
       .and.not.have.property('given_name');
     expect((await server.store.collection('credentials').get(main.id))?.passwordHash).to.match(/^\$argon2/);
   });
+
+  describe('with a verified address', () => {
+    const PRE = 'Hijackers-Horse-3';
+    const signUp = async () => {
+      const email = `import-race-${count++}@example.test`;
+      const json = { client_id: client.client_id, connection: 'users', email, password: PRE };
+      const made = await createAgent(server).request('/dbconnections/signup', { json });
+      expect(made.status, made.text).to.equal(200);
+      return { email, id: `auth0|${made.json()._id}` };
+    };
+    const stored = (id: string) => server.users.get(id);
+    const verified = { email_verified: true, given_name: 'Ada' };
+    const noHash = { custom_password_hash: undefined };
+
+    it('does not verify an account that a stranger signed up for and uses', async () => {
+      const { email, id } = await signUp();
+      expect(await logIn(email, PRE)).to.equal(200);
+      expect(await importing(server.store, email, verified)).to.include({ updated: 1 });
+      expect(await stored(id)).to.include({ given_name: 'Ada', email_verified: false });
+    });
+
+    it('does not verify an account whose password a stranger has set and keeps', async () => {
+      const { email, id } = await signUp();
+      expect(await importing(server.store, email, { ...verified, ...noHash })).to.include({ updated: 1 });
+      expect(await stored(id)).to.include({ given_name: 'Ada', email_verified: false });
+    });
+
+    it('does not verify an account that a stranger logs in to while the import runs', async () => {
+      const { email, id } = await signUp();
+      const store = afterRead(() => logIn(email, PRE));
+      expect(await importing(store, email, verified)).to.include({ updated: 1 });
+      expect(await stored(id)).to.include({ email_verified: false });
+    });
+
+    it('verifies an account whose unused password it replaces, and one without a password', async () => {
+      const [replaced, without] = [await signUp(), await signUp()];
+      expect(await importing(server.store, replaced.email, verified)).to.include({ updated: 1 });
+      expect(await logIn(replaced.email, PRE)).to.equal(403);
+      expect(await logIn(replaced.email, IMPORTED)).to.equal(200);
+      await server.store.collection('credentials').delete(without.id);
+      expect(await importing(server.store, without.email, { ...verified, ...noHash })).to.include({
+        updated: 1,
+      });
+      for (const { id } of [replaced, without]) expect(await stored(id)).to.include({ email_verified: true });
+    });
+
+    it('does not verify the address that the user has got while the import runs', async () => {
+      const { email, id } = await signUp();
+      await server.users.confirmEmail(id, email);
+      const patch = { email: `other-${email}`, email_verified: false };
+      const store = afterRead(() => server.users.update(id, patch));
+      const outcome = await importing(store, email, verified);
+      expect(outcome.failed[0]?.errors[0]?.code).to.equal('CONFLICT_EMAIL');
+      expect(await stored(id)).to.include(patch);
+    });
+  });
 });

@@ -2,7 +2,7 @@
 import { DATABASE } from '../../records/connections.ts';
 import { type AddressKind, addressKey } from '../../records/identities.ts';
 import { UniqueKeyError, type Write } from '../../store/contract.ts';
-import { updateUser } from '../changes.ts';
+import { confirmEmail, updateUser } from '../changes.ts';
 import { newUserWrites } from '../create.ts';
 import { idByAddress, isLinked } from '../identities.ts';
 import { factorWrites } from '../imported-factors.ts';
@@ -10,7 +10,7 @@ import type { User, UsersDependencies } from '../user.ts';
 import { type Entry, withoutSecrets } from './entry.ts';
 import type { EntryError } from './entry-error.ts';
 import type { FailedUser, ImportFile } from './file.ts';
-import { replaceUnused } from './unused-password.ts';
+import { isOpenToNobody, replaceUnused } from './unused-password.ts';
 
 /** The options of an import. */
 export interface ImportOptions {
@@ -198,7 +198,13 @@ function insertOf(deps: ImportDependencies, { connection, unique }: ImportOption
   return [...writes, ...factorWrites(deps, user.id, entry.factors)];
 }
 
-/** Updates an existing user. Metadata is replaced, and the password only if it is unused ({@link replaceUnused}). */
+/**
+ * Updates an existing user. Metadata is replaced, the password only if it is unused ({@link replaceUnused}).
+ *
+ * The record is about the owner of the address, and anybody may have signed up with it. So an unverified address is
+ * verified only if nobody can log in with what the account's creator had set: otherwise the creator would have a verified
+ * account in the owner's name.
+ */
 async function update(deps: ImportDependencies, user: User, entry: Entry): Promise<EntryError | undefined> {
   const { store } = deps;
   const has = entry.factors.length > 0 && (await store.collection('authenticators').findBy('user', user.id));
@@ -210,15 +216,24 @@ async function update(deps: ImportDependencies, user: User, entry: Entry): Promi
       fault: { name: 'factors' },
     };
   }
+  const { email_verified: isVerified, ...profile } = entry.profile;
+  const isNewlyVerified = isVerified === true && !user.email_verified;
   try {
     const { email: _, ...addresses } = entry.addresses;
-    await updateUser(deps, user.id, { ...entry.profile, ...addresses });
+    const patch = { ...(isNewlyVerified ? profile : entry.profile), ...addresses };
+    // The user may have another address by now.
+    const applies = (current: User) => current.email === user.email;
+    if ((await updateUser(deps, user.id, patch, undefined, applies)) === undefined)
+      return conflictOf('email');
   } catch (thrown) {
     if (thrown instanceof UniqueKeyError) return conflictOf(thrown.key);
     throw thrown;
   }
   const { passwordHash } = entry;
-  if (passwordHash !== undefined && entry.isCustomHash) await replaceUnused(store, user.id, passwordHash);
+  const isReplaced =
+    passwordHash !== undefined && entry.isCustomHash && (await replaceUnused(store, user.id, passwordHash));
+  if (isNewlyVerified && (isReplaced || (await isOpenToNobody(store, user))))
+    await confirmEmail(deps, user.id, entry.addresses.email ?? '');
   const factors = factorWrites(deps, user.id, entry.factors);
   if (factors.length > 0) await store.batch(factors);
   if (entry.profile.blocked === true) await deps.endSessions(user.id);

@@ -1,6 +1,8 @@
-// Replaces the password of an existing user by an imported hash, unless the user relies on the present one.
+// Replaces the password of an existing user by an imported hash, unless the user relies on the present one; and decides
+// whether an import may verify the address of an existing user.
 import type { Store } from '../../store/contract.ts';
-import { emptyCredential, versionOf } from '../credentials.ts';
+import { emptyCredential, NO_PASSWORD, versionOf } from '../credentials.ts';
+import type { User } from '../user.ts';
 
 /** Thrown within a batch, which then changes nothing, if the password is in use. */
 const IN_USE = new Error('the password is in use');
@@ -8,8 +10,9 @@ const IN_USE = new Error('the password is in use');
 /**
  * Replaces the password of a user who has never logged in and has never set a new one; of any other it stays. This is
  * decided with the write: the user may log in or reset the password while the import runs.
+ * @returns whether the password was replaced.
  */
-export async function replaceUnused(store: Store, userId: string, passwordHash: string): Promise<void> {
+export async function replaceUnused(store: Store, userId: string, passwordHash: string): Promise<boolean> {
   await store.collection('credentials').upsert(userId, (current) => current ?? emptyCredential(userId));
   try {
     await store.batch([
@@ -17,7 +20,7 @@ export async function replaceUnused(store: Store, userId: string, passwordHash: 
         collection: 'users',
         update: userId,
         change: (current) => {
-          if (current.logins_count > 0 || current.last_password_reset !== undefined) throw IN_USE;
+          if (isUsed(current)) throw IN_USE;
           return current;
         },
       },
@@ -31,7 +34,29 @@ export async function replaceUnused(store: Store, userId: string, passwordHash: 
         }),
       },
     ]);
+    return true;
   } catch (thrown) {
     if (thrown !== IN_USE) throw thrown;
+    return false;
   }
+}
+
+/**
+ * Returns whether nobody can log in to a user's account with anything that whoever created it had set: there is no
+ * password, and nobody has ever logged in, so that there are no sessions, passkeys or linked identities either.
+ */
+export async function isOpenToNobody(store: Store, { id }: Pick<User, 'id'>): Promise<boolean> {
+  const [user, credential] = await Promise.all([
+    store.collection('users').get(id),
+    store.collection('credentials').get(id),
+  ]);
+  return user !== undefined && !isUsed(user) && (credential?.passwordHash ?? NO_PASSWORD) === NO_PASSWORD;
+}
+
+/** Returns whether somebody has logged in to an account, or has set a new password. */
+function isUsed({
+  logins_count: logins,
+  last_password_reset: reset,
+}: Pick<User, 'logins_count' | 'last_password_reset'>) {
+  return logins > 0 || reset !== undefined;
 }
