@@ -249,6 +249,33 @@ describe('actions of custom-token-exchange', () => {
     expect(payload(plain.id_token)).to.have.property('act');
   });
 
+  it('give an ID token of an actor, which links no account (`link_with`)', async () => {
+    const actor = `if (event.request.body['ext-acting'] === 'yes') api.authentication.setActor({ sub: 'agent-7' });`;
+    await profile(judge(`api.authentication.setUserById(id); ${actor}`));
+    const someone = async (email: string) => {
+      const { body } = await managed(server, 'POST', '/users', {
+        connection: 'users',
+        email,
+        password: USER.password,
+        email_verified: true,
+      });
+      return body.user_id as string;
+    };
+    const [first, second] = [await someone('first@link.test'), await someone('second@link.test')];
+    const idToken = async (acting: string) =>
+      (await exchange(`good:${second}`, { scope: 'openid', 'ext-acting': acting })).body.id_token as string;
+    const link = async (link_with: string) =>
+      managed(server, 'POST', `/users/${encodeURIComponent(first)}/identities`, { link_with });
+    const acted = await idToken('yes');
+    expect(payload(acted).act).to.deep.equal({ sub: 'agent-7' });
+    const refused = await link(acted);
+    expect([refused.status, refused.body.message]).to.deep.equal([
+      400,
+      'Invalid id token on link_with property',
+    ]);
+    expect((await link(await idToken('no'))).status, 'of the user alone').to.equal(201);
+  });
+
   it('that name an invalid actor, or a chain that is too long, give no token', async () => {
     const chain = (levels: number): object => ({
       sub: `a${levels}`,
