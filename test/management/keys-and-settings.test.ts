@@ -127,9 +127,17 @@ describe('/keys/signing and other settings of deploy tools', () => {
       name: 'smtp',
       credentials: changed,
     });
+    // Whoever may change the provider cannot read its password, and must not get it by its delivery elsewhere.
+    const moved = { ...changed, smtp_host: 'mail.attacker.test' };
+    const refused = await ask('PATCH', { credentials: moved });
+    expect(refused).to.include({ statusCode: 400, errorCode: 'invalid_body' });
+    const stored = await server.store.collection('tenant').get('tenant');
+    expect(JSON.stringify(stored)).to.not.contain('attacker');
+    const own = { ...moved, smtp_pass: 'another secret' };
+    expect(await ask('PATCH', { credentials: own })).to.deep.include({ credentials: moved });
     expect(await ask('PATCH', { name: 'custom', credentials: {} })).to.deep.include({ credentials: {} });
     const logged = JSON.stringify(await listAll(server.store.collection('logs')));
-    expect(logged).not.to.contain('a secret');
+    expect(logged).not.to.contain('a secret').and.not.contain('another secret');
     await callApi(server, 'DELETE', '/emails/provider');
   });
 

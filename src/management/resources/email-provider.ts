@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { emailProviderSchema } from '../../records/delivery.ts';
 import { type Call, callsWith, created, noContent, ok } from '../call.ts';
+import { apiError } from '../errors.ts';
 import { fieldsQuery, selectFields } from '../fields.ts';
 import { conflict, merged, notFound } from '../resource.ts';
 import { type SectionDependencies, section } from '../section.ts';
@@ -60,20 +61,30 @@ const SECRETS = new Set([
   'clientSecret',
 ]);
 
-function members(value: object | undefined, isChosen: (name: string) => boolean): object {
+function members(
+  value: object | undefined,
+  isChosen: (name: string) => boolean,
+): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(value ?? {}).filter(([name]) => isChosen(name)));
 }
 
-type Provider = { name?: string; credentials?: object };
+type Provider = { name?: string; credentials?: Readonly<Record<string, unknown>> };
 
 /**
  * Returns the provider after a change. Secrets that the new credentials leave out are kept, because no response
- * contains them.
+ * contains them; but the password is not sent to another mail server than it was set for.
+ * @throws AuthError 400 for another mail server without the password.
  */
 function changed(before: Provider, asked: Provider): object {
   const after = merged(before, asked as Record<string, unknown>) as Provider;
   if (asked.credentials === undefined || after.name !== before.name) return after;
   const kept = members(before.credentials, (name) => SECRETS.has(name));
+  const isMoved = asked.credentials.smtp_host !== before.credentials?.smtp_host;
+  if (isMoved && kept.smtp_pass !== undefined && asked.credentials.smtp_pass === undefined) {
+    const message =
+      "Payload validation error: 'Missing required property: smtp_pass' on property credentials.";
+    throw apiError(400, `${message} Another smtp_host needs the password again.`, 'invalid_body');
+  }
   return { ...after, credentials: { ...kept, ...asked.credentials } };
 }
 
