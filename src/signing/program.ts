@@ -29,7 +29,9 @@ export function runProgram({
   hidden,
   signal,
 }: ProgramRequest): Promise<Buffer> {
-  const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !hidden.includes(name)));
+  const environment = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !hidden.includes(name)),
+  );
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       shell: false,
