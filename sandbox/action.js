@@ -97,10 +97,10 @@
     throw new Error('groups: there are none here; roles and organizations say who may do what');
   };
 
-  let kept;
+  let cached;
   const entries = () => {
-    kept ??= new Map(Object.entries(given.kept));
-    return kept;
+    cached ??= new Map(Object.entries(given.cacheEntries));
+    return cached;
   };
   const cache = () => ({
     get: (key) => entries().get(String(key)),
@@ -183,7 +183,7 @@
 
   return async (told, code, entry, methods, known) => {
     event = told;
-    given = { rules: [], userRoles: [], modules: [], kept: {}, ...known };
+    given = { rules: [], userRoles: [], modules: [], cacheEntries: {}, ...known };
     const module = { exports: {} };
     const make = (0, eval)(`(function (module, exports, require) {${code}\n})`);
     make.call(module.exports, module, module.exports, requireHere);

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { accountApi } from './account/api.ts';
 import type { accountEndings } from './account-endings.ts';
-import { warnOfPackages } from './actions/warn-of-packages.ts';
+import { warnOfMissingPackages } from './actions/warn-of-packages.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import type { DatabaseRequest } from './connections/database/custom-run.ts';
 import { findInCustomDatabase } from './connections/database/custom-user.ts';
@@ -116,7 +116,7 @@ const codeTools = ({ packages, tryAction, customDatabases, users }: Capabilities
 /** Starts the background work of the Management API. */
 function startWork(deps: TenantDependencies, capabilities: Capabilities, ending: AbortSignal): void {
   sendLogStreams(deps, capabilities, ending);
-  const check = () => warnOfPackages({ ...deps, ...capabilities });
+  const check = () => warnOfMissingPackages({ ...deps, ...capabilities });
   capabilities.background.run('a look at the packages of actions', check);
 }
 

@@ -3,7 +3,7 @@ import type { RunnableAction } from '../records/actions.ts';
 import type { Requiring } from '../scripts/packages/packages.ts';
 
 /** Returns an action together with its modules, as far as packages go. */
-export function requiringOf({ name, code, dependencies, modules }: RunnableAction): Requiring {
+export function packageRequirement({ name, code, dependencies, modules }: RunnableAction): Requiring {
   const found = modules.flatMap((one) => one.found ?? []);
   return {
     name,

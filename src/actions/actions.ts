@@ -9,17 +9,17 @@ import type { Scripts } from '../scripts/scripts.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
 import { type ActionCache, createActionCache } from './cache.ts';
-import { type ActionOutcome, type Command, METHODS, takeCommand } from './commands.ts';
-import { type ActionEvent, eventNow, eventOfRules } from './event-now.ts';
+import { type ActionOutcome, applyCommand, type Command, TRIGGER_METHODS } from './commands.ts';
+import { type ActionEvent, currentEvent, ruleEvent } from './current-event.ts';
 import type { Execution, Executions } from './executions.ts';
-import type { FactorsAsked } from './factors-asked.ts';
-import { runInTurn, type Time } from './in-turn.ts';
-import { type ActionRun, type Progress, runThrough } from './progress.ts';
+import type { RequiredFactors } from './factor-methods.ts';
+import { type ActionRun, createRun, type Progress } from './progress.ts';
 import { runRules } from './rules.ts';
-import type { ActionAnswer, Call, UserRole } from './run-action.ts';
+import type { ActionCall, UserRole } from './run-action.ts';
+import { type RunInTurnOptions, runInTurn } from './run-in-turn.ts';
 
 /** The user and the client of a run, for the log. */
-export interface ActionsAbout {
+export interface ActionLogFields {
   client_id?: string | undefined;
   user_id?: string | undefined;
   user_name?: string | undefined;
@@ -30,7 +30,7 @@ export interface ActionsAbout {
 }
 
 /** The longest time of a single action including its wait for a thread, milliseconds. */
-export const LONGEST_OF_ONE = 30_000;
+export const LONGEST_ACTION = 30_000;
 
 interface RunOptions {
   /** Where an earlier run was suspended; this one continues there. */
@@ -48,7 +48,7 @@ interface RunOptions {
   /** What `api.roles` returns. */
   userRoles?: readonly UserRole[];
   /** Reports whether the user has already given one of the second factors that an action asks for. */
-  isGiven?: (factors: FactorsAsked) => Promise<boolean>;
+  isVerified?: (factors: RequiredFactors) => Promise<boolean>;
 }
 
 export interface Actions {
@@ -62,11 +62,11 @@ export interface Actions {
    * @returns what they asked for together. No action runs after one that denied access or redirected the user.
    * @throws AuthError 403 `access_denied` when one fails, or takes too long.
    */
-  run(trigger: Trigger, event: ActionEvent, about: ActionsAbout, options?: RunOptions): Promise<ActionRun>;
+  run(trigger: Trigger, event: ActionEvent, about: ActionLogFields, options?: RunOptions): Promise<ActionRun>;
   /** Records that an action asked for something that it may not have. */
-  refused(trigger: Trigger, what: string, about: ActionsAbout): void;
-  /** Records that actions were not run. @param why the reason, in words for the log. */
-  dropped(trigger: Trigger, why: string, about: ActionsAbout): void;
+  recordRefusal(trigger: Trigger, what: string, about: ActionLogFields): void;
+  /** Records that actions were not run. @param reason the reason, in words for the log. */
+  recordDropped(trigger: Trigger, reason: string, about: ActionLogFields): void;
 }
 
 interface ActionsDependencies {
@@ -85,12 +85,12 @@ interface ActionsDependencies {
 export function createActions(deps: ActionsDependencies): Actions {
   const { config, events, executions, wallClock } = deps;
   const cache = createActionCache(wallClock);
-  const note = (description: string, { execution, ...about }: ActionsAbout) => {
-    const known = Object.entries(about).filter(([, value]) => value !== undefined);
+  const recordFailure = (description: string, { execution, ...about }: ActionLogFields) => {
+    const setFields = Object.entries(about).filter(([, value]) => value !== undefined);
     events.record({
       type: 'actions_execution_failed',
       description,
-      ...Object.fromEntries(known),
+      ...Object.fromEntries(setFields),
       ...executionDetails(execution),
     });
   };
@@ -98,23 +98,25 @@ export function createActions(deps: ActionsDependencies): Actions {
    * Adds commands to the outcome.
    * @returns the outcome; or a fault, where a command with wrong arguments must not be ignored.
    */
-  const take: TakeAll = (trigger, { commands, methods, of, about }, outcome) => {
+  const applyCommands: ApplyCommands = (trigger, { commands, methods, of, about }, outcome) => {
     // A copy, so that a fault in the middle leaves nothing behind.
-    const asked = commands.length === 0 ? outcome : structuredClone(outcome);
+    const next = commands.length === 0 ? outcome : structuredClone(outcome);
     for (const command of commands) {
-      const taken = cache.take(trigger, command) || takeCommand(methods, asked, command);
-      if (taken === 'failed') return { fault: `${command.method} was called with what it does not take` };
-      if (!taken) note(`${of} was refused ${command.method}.`, about);
+      const applied = cache.apply(trigger, command) || applyCommand(methods, next, command);
+      if (applied === 'failed') return { fault: `${command.method} was called with what it does not take` };
+      if (!applied) recordFailure(`${of} was refused ${command.method}.`, about);
     }
-    return { asked };
+    return { outcome: next };
   };
   return {
     isBound: (trigger) => config.actions(trigger).length > 0 || rulesAt(config, trigger) !== undefined,
     newExecution: executions.newId,
-    dropped: (trigger, why, about) => note(`The actions of ${trigger} were not run: ${why}.`, about),
-    refused: (trigger, what, about) => note(`An action of ${trigger} was refused ${what}.`, about),
+    recordDropped: (trigger, reason, about) =>
+      recordFailure(`The actions of ${trigger} were not run: ${reason}.`, about),
+    recordRefusal: (trigger, what, about) =>
+      recordFailure(`An action of ${trigger} was refused ${what}.`, about),
     run: (trigger, event, about, options = {}) =>
-      runBound({ ...deps, cache, note, take }, { trigger, event, about, ...options }),
+      runBound({ ...deps, cache, recordFailure, applyCommands }, { trigger, event, about, ...options }),
   };
 }
 
@@ -124,90 +126,96 @@ function rulesAt(config: Pick<Config, 'rules'>, trigger: Trigger): Rules | undef
 }
 
 /** How many actions one call of the sandbox gets: preparing those that do not run is wasted work. */
-const MOST_AT_ONCE = 4;
+const MOST_IN_BATCH = 4;
 
 interface RunDependencies extends ActionsDependencies {
   cache: ActionCache;
-  note(description: string, about: ActionsAbout): void;
-  take: TakeAll;
+  recordFailure(description: string, about: ActionLogFields): void;
+  applyCommands: ApplyCommands;
 }
 
 /** @see Actions.run */
 async function runBound(
   deps: RunDependencies,
-  { trigger, event, about: who, ...options }: RunOptions & RunSubject,
+  { trigger, event, about: subject, ...options }: RunOptions & RunSubject,
 ): Promise<ActionRun> {
-  const { config, executions, cache, note, take, wallClock } = deps;
-  const { progress: before, canRedirect = false, hidden = [], userRoles = [] } = options;
-  const execution = executions.begin(trigger, options.execution);
-  const about = { ...who, execution: execution.id };
+  const { config, executions, cache, recordFailure, applyCommands, wallClock } = deps;
+  const { progress: earlier, canRedirect = false, hidden = [], userRoles = [] } = options;
+  const execution = executions.start(trigger, options.execution);
+  const about = { ...subject, execution: execution.id };
   const bound = options.bound ?? config.actions(trigger);
   const rules = rulesAt(config, trigger);
-  const run = runThrough(trigger, { bound, rules }, before);
-  const fail = (what: string) => {
-    note(what, about);
+  const run = createRun(trigger, { bound, rules }, earlier);
+  const failure = (what: string) => {
+    recordFailure(what, about);
     execution.end(false);
     // The reason is for the log only.
     return new AuthError(403, 'access_denied', 'The request could not be completed.');
   };
-  if (run.isForRules && rules !== undefined) {
-    const told = eventOfRules(event, run.returnedToRules);
-    const ran = await applyRules(deps, take, { event: told, about, outcome: run.outcome(), execution });
-    if ('fault' in ran) throw fail(ran.fault);
-    run.begin(ran.asked);
+  if (run.runsRules && rules !== undefined) {
+    const seen = { event: ruleEvent(event, run.ruleRequest), about, outcome: run.outcome(), execution };
+    const applied = await applyRules(deps, applyCommands, seen);
+    if ('fault' in applied) throw failure(applied.fault);
+    run.rulesDone(applied.outcome);
   }
-  const callOf = (action: BoundAction, index: number): Call => {
-    const { request, how } = run.step(index, canRedirect);
-    const told = eventNow(event, run.outcome(), new Date(wallClock()).toISOString());
-    const input = {
-      event: request === undefined ? told : { ...told, request },
-      how: { ...how, rules: rules?.enabled.map(({ id }) => id) ?? [], userRoles },
-      kept: cache.of(trigger),
-      hidden,
-    };
-    return { action, input };
+  const ruleIds = rules?.enabled.map(({ id }) => id) ?? [];
+  const callOf = (action: BoundAction, index: number): ActionCall => {
+    const { request, options: callOptions } = run.callOf(index, canRedirect);
+    const visible = currentEvent(event, run.outcome(), new Date(wallClock()).toISOString());
+    const seen = request === undefined ? visible : { ...visible, request };
+    const calledWith = { ...callOptions, rules: ruleIds, userRoles };
+    const cacheEntries = cache.entries(trigger);
+    return { action, input: { event: seen, options: calledWith, cacheEntries, hidden } };
   };
-  /** Handles the answer of an action. @returns whether no further action runs now. */
-  const taken = async (index: number, { action, input }: Call, answer: ActionAnswer, time: Time) => {
+  const onAnswer: RunInTurnOptions['onAnswer'] = async (index, { action, input }, answer, time) => {
     const of = `The action ${action.name} (${trigger})`;
-    const ran =
-      'fault' in answer ? answer : take(trigger, { ...answer, ...input.how, of, about }, run.outcome());
-    execution.runs(action.name, time.began)('fault' in ran ? ran.fault : undefined, time.ended);
+    const commands = { ...answer, ...input.options, of, about };
+    const applied = 'fault' in commands ? commands : applyCommands(trigger, commands, run.outcome());
+    execution.startRun(action.name, time.began)('fault' in applied ? applied.fault : undefined, time.ended);
     const isOptional = bound[index]?.isOptional === true && !NEEDED_TRIGGERS.has(trigger);
-    if ('fault' in ran && !isOptional) throw fail(`${of} failed: ${ran.fault}`);
-    if ('fault' in ran) note(`${of} failed: ${ran.fault}`, about);
-    return run.done(index, await withoutGiven('fault' in ran ? run.outcome() : ran.asked, options.isGiven));
+    if ('fault' in applied && !isOptional) throw failure(`${of} failed: ${applied.fault}`);
+    if ('fault' in applied) recordFailure(`${of} failed: ${applied.fault}`, about);
+    const outcome = 'fault' in applied ? run.outcome() : applied.outcome;
+    return run.actionDone(index, await withoutVerified(outcome, options.isVerified));
   };
   const mayRun = ({ name }: BoundAction): boolean => {
     if (options.until !== undefined && wallClock() > options.until)
-      throw fail(`The action ${name} (${trigger}) was not run: those before it took too long`);
+      throw failure(`The action ${name} (${trigger}) was not run: those before it took too long`);
     return !isOver(run.outcome());
   };
-  const atOnce = options.until === undefined ? MOST_AT_ONCE : 1;
-  await runInTurn(deps, bound, { from: run.next, atOnce, mayRun, callOf, taken });
+  const batchSize = options.until === undefined ? MOST_IN_BATCH : 1;
+  await runInTurn(deps, bound, { from: run.next, batchSize, mayRun, callOf, onAnswer });
   const outcome = run.outcome();
   execution.end(outcome.login.redirect !== undefined || outcome.login.factors !== undefined);
-  return { ...outcome, progress: run.progress(), again: run.again(), execution: execution.id };
+  return {
+    ...outcome,
+    progress: run.progress(),
+    progressForPrimaryUser: run.progressForPrimaryUser(),
+    execution: execution.id,
+  };
 }
 
 /** Removes the request for a second factor that the user has given already. */
-async function withoutGiven(asked: ActionOutcome, isGiven: RunOptions['isGiven']): Promise<ActionOutcome> {
-  const { factors, ...login } = asked.login;
-  return factors !== undefined && (await isGiven?.(factors)) === true ? { ...asked, login } : asked;
+async function withoutVerified(
+  outcome: ActionOutcome,
+  isVerified: RunOptions['isVerified'],
+): Promise<ActionOutcome> {
+  const { factors, ...login } = outcome.login;
+  return factors !== undefined && (await isVerified?.(factors)) === true ? { ...outcome, login } : outcome;
 }
 
 /** The subject of a run. */
 interface RunSubject {
   trigger: Trigger;
   event: ActionEvent;
-  about: ActionsAbout;
+  about: ActionLogFields;
 }
 
-type TakeAll = (
+type ApplyCommands = (
   trigger: Trigger,
-  given: { commands: readonly Command[]; methods: readonly string[]; of: string; about: ActionsAbout },
+  given: { commands: readonly Command[]; methods: readonly string[]; of: string; about: ActionLogFields },
   outcome: ActionOutcome,
-) => { asked: ActionOutcome } | { fault: string };
+) => { outcome: ActionOutcome } | { fault: string };
 
 /** Reports whether no further action runs now. */
 const isOver = ({ denied, login }: ActionOutcome) => denied !== undefined || login.redirect !== undefined;
@@ -215,20 +223,24 @@ const isOver = ({ denied, login }: ActionOutcome) => denied !== undefined || log
 /** Runs the rules of a tenant, and adds what they asked for to the outcome. */
 async function applyRules(
   deps: ActionsDependencies,
-  take: TakeAll,
+  applyCommands: ApplyCommands,
   {
     event,
     about,
     outcome,
     execution,
-  }: { event: ActionEvent; about: ActionsAbout; outcome: ActionOutcome; execution: Execution },
-): Promise<ReturnType<TakeAll>> {
+  }: { event: ActionEvent; about: ActionLogFields; outcome: ActionOutcome; execution: Execution },
+): Promise<ReturnType<ApplyCommands>> {
   const { commands, refused, fault } = await runRules(deps, event, execution);
   if (fault !== undefined) return { fault };
-  const ran = take('post-login', { commands, methods: METHODS['post-login'], of: 'A rule', about }, outcome);
-  if ('fault' in ran) return { fault: `A rule failed: ${ran.fault}` };
-  if (refused !== undefined) ran.asked.denied = { error: 'unauthorized', reason: refused };
-  return ran;
+  const applied = applyCommands(
+    'post-login',
+    { commands, methods: TRIGGER_METHODS['post-login'], of: 'A rule', about },
+    outcome,
+  );
+  if ('fault' in applied) return { fault: `A rule failed: ${applied.fault}` };
+  if (refused !== undefined) applied.outcome.denied = { error: 'unauthorized', reason: refused };
+  return applied;
 }
 
 /** Returns the details of a log event that name an execution. */

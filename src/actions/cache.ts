@@ -10,13 +10,13 @@ interface Entry {
 
 export interface ActionCache {
   /** Returns the entries of a trigger, by key. */
-  of(trigger: string): Record<string, Entry>;
+  entries(trigger: string): Record<string, Entry>;
   /** Applies `cache.set` and `cache.delete`. @returns false for another command. */
-  take(trigger: string, command: Command): boolean;
+  apply(trigger: string, command: Command): boolean;
 }
 
 /** Limits of a trigger's cache: entries, characters of a key and of a value, age in milliseconds. */
-const MOST = { entries: 20, key: 64, value: 4096, age: 24 * 3600 * 1000 };
+const LIMITS = { entries: 20, key: 64, value: 4096, age: 24 * 3600 * 1000 };
 
 /** Makes the cache. @param clock returns epoch milliseconds. */
 export function createActionCache(clock: Clock): ActionCache {
@@ -28,18 +28,18 @@ export function createActionCache(clock: Clock): ActionCache {
     return entries;
   };
   return {
-    of: (trigger) => Object.fromEntries(entriesOf(trigger)),
-    take: (trigger, { method, args }) => {
+    entries: (trigger) => Object.fromEntries(entriesOf(trigger)),
+    apply: (trigger, { method, args }) => {
       const [key, value, until] = args;
       if (!method.startsWith('cache.') || typeof key !== 'string') return false;
       const entries = entriesOf(trigger);
       entries.delete(key);
       if (method === 'cache.delete') return true;
       if (typeof value !== 'string' || typeof until !== 'number') return false;
-      if (key.length > MOST.key || value.length > MOST.value) return true;
+      if (key.length > LIMITS.key || value.length > LIMITS.value) return true;
       const [oldest] = entries.keys();
-      if (entries.size >= MOST.entries && oldest !== undefined) entries.delete(oldest);
-      entries.set(key, { value, expires_at: Math.min(until, clock() + MOST.age) });
+      if (entries.size >= LIMITS.entries && oldest !== undefined) entries.delete(oldest);
+      entries.set(key, { value, expires_at: Math.min(until, clock() + LIMITS.age) });
       return true;
     },
   };

@@ -1,18 +1,18 @@
 // What actions may ask for: the methods of `api` by trigger, and the effect of each recorded call.
 import { z } from 'zod';
 import type { Trigger } from '../records/actions.ts';
-import { ASSERTION_TAKE } from './assertion-asked.ts';
-import { EXCHANGE_TAKE, type ExchangeAsked } from './exchange-asked.ts';
-import { FACTORS_TAKE } from './factors-asked.ts';
+import { type ApiMethod, apiMethod, nameAndValue, scopeToken, setMember, text } from './api-method.ts';
+import { ASSERTION_METHODS } from './assertion-methods.ts';
+import { EXCHANGE_METHODS, type ExchangeOutcome } from './exchange-methods.ts';
+import { FACTOR_METHODS } from './factor-methods.ts';
 import {
   CONTINUING_METHODS,
-  LOGIN_TAKE,
-  type LoginAsked,
-  nothingOfLogin,
-  RESET_TAKE,
-} from './login-asked.ts';
-import { NOTIFICATION_TAKE, type NotificationAsked } from './notification-asked.ts';
-import { pair, scopeToken, setMember, type Take, taking, text } from './taking.ts';
+  LOGIN_METHODS,
+  type LoginChanges,
+  noLoginChanges,
+  RESET_METHODS,
+} from './login-methods.ts';
+import { NOTIFICATION_METHODS, type NotificationFailure } from './notification-methods.ts';
 
 /** What all actions of a trigger asked for together. */
 export interface ActionOutcome {
@@ -28,21 +28,21 @@ export interface ActionOutcome {
   multifactor: boolean;
   /** The scopes that the token of an application is to have, as far as the client may have them. */
   targetScopes?: string[];
-  login: LoginAsked;
-  exchange: ExchangeAsked;
+  login: LoginChanges;
+  exchange: ExchangeOutcome;
   /** Set where the message was not delivered. */
-  notification?: NotificationAsked;
+  notification?: NotificationFailure;
 }
 
 /** Returns the empty outcome. */
-export function nothingAsked(): ActionOutcome {
+export function emptyOutcome(): ActionOutcome {
   return {
     idToken: {},
     accessToken: {},
     userMetadata: {},
     appMetadata: {},
     multifactor: false,
-    login: nothingOfLogin(),
+    login: noLoginChanges(),
     exchange: { users: [] },
   };
 }
@@ -58,7 +58,7 @@ const TARGET_SCOPES = [
 ] as const;
 
 /** The methods of `api`, by trigger. `cache` is available to all. */
-export const METHODS: Record<Trigger, readonly string[]> = {
+export const TRIGGER_METHODS: Record<Trigger, readonly string[]> = {
   'post-login': [
     'access.deny',
     'idToken.setCustomClaim',
@@ -66,78 +66,86 @@ export const METHODS: Record<Trigger, readonly string[]> = {
     'multifactor.enable',
     'validation.error',
     ...METADATA,
-    ...Object.keys(LOGIN_TAKE),
+    ...Object.keys(LOGIN_METHODS),
   ],
   'credentials-exchange': ['access.deny', 'accessToken.setCustomClaim', ...TARGET_SCOPES],
   'pre-user-registration': ['access.deny', 'validation.error', ...METADATA],
   'post-user-registration': [],
   'post-change-password': [],
   'send-phone-message': [],
-  'custom-phone-provider': Object.keys(NOTIFICATION_TAKE),
-  'custom-email-provider': Object.keys(NOTIFICATION_TAKE),
+  'custom-phone-provider': Object.keys(NOTIFICATION_METHODS),
+  'custom-email-provider': Object.keys(NOTIFICATION_METHODS),
   'password-reset-post-challenge': [
     'access.deny',
     'redirect.sendUserTo',
     'transaction.setMetadata',
-    ...(Object.keys(RESET_TAKE) as (keyof typeof RESET_TAKE)[]),
+    ...(Object.keys(RESET_METHODS) as (keyof typeof RESET_METHODS)[]),
   ],
   'custom-token-exchange': [
     'access.deny',
     ...METADATA,
-    ...(Object.keys(EXCHANGE_TAKE) as (keyof typeof EXCHANGE_TAKE)[]),
+    ...(Object.keys(EXCHANGE_METHODS) as (keyof typeof EXCHANGE_METHODS)[]),
   ],
 };
 
 /** Returns the methods that an action has; `isContinued`: it continues after its redirect. */
 export const methodsOf = (trigger: Trigger, isContinued: boolean): readonly string[] =>
-  METHODS[trigger].filter((method) => isContinued || !CONTINUING_METHODS.has(method));
+  TRIGGER_METHODS[trigger].filter((method) => isContinued || !CONTINUING_METHODS.has(method));
 
 /** Every list of methods that an action may have, in the form that the sandbox gets it. */
 export const METHOD_LISTS: readonly string[] = [
   ...new Set(
-    (Object.keys(METHODS) as Trigger[]).flatMap((trigger) =>
+    (Object.keys(TRIGGER_METHODS) as Trigger[]).flatMap((trigger) =>
       [false, true].map((isContinued) => methodsOf(trigger, isContinued).join(' ')),
     ),
   ),
 ];
 
-const member = (of: 'idToken' | 'accessToken' | 'userMetadata' | 'appMetadata') =>
-  taking<ActionOutcome, typeof pair>(pair, (outcome, [key, given]) => setMember(outcome[of], key, given));
+const setMemberOf = (of: 'idToken' | 'accessToken' | 'userMetadata' | 'appMetadata') =>
+  apiMethod<ActionOutcome, typeof nameAndValue>(nameAndValue, (outcome, [key, value]) =>
+    setMember(outcome[of], key, value),
+  );
 
-const reasons = z.tuple([text]).rest(z.unknown());
-const anything = z.array(z.unknown());
-const scopes = z.tuple([z.array(scopeToken).max(1000)]).rest(z.unknown());
+const denyArguments = z.tuple([text]).rest(z.unknown());
+const anyArguments = z.array(z.unknown());
+const scopeArguments = z.tuple([z.array(scopeToken).max(1000)]).rest(z.unknown());
 
 /** The effect of each method; it returns false for wrong arguments. */
-const TAKE: Record<string, Take<ActionOutcome>> = {
-  ...LOGIN_TAKE,
-  ...RESET_TAKE,
-  ...EXCHANGE_TAKE,
-  ...NOTIFICATION_TAKE,
+const METHOD_EFFECTS: Record<string, ApiMethod<ActionOutcome>> = {
+  ...LOGIN_METHODS,
+  ...RESET_METHODS,
+  ...EXCHANGE_METHODS,
+  ...NOTIFICATION_METHODS,
   // `deny(reason)`, or `deny(code, message)` where the user is shown the message.
-  'access.deny': taking<ActionOutcome, typeof reasons>(reasons, (outcome, [first, second]) => {
+  'access.deny': apiMethod<ActionOutcome, typeof denyArguments>(denyArguments, (outcome, [first, second]) => {
     outcome.denied ??=
       typeof second === 'string'
         ? { code: first, reason: second.slice(0, 1000), userMessage: second.slice(0, 1000) }
         : { reason: first };
   }),
-  'validation.error': taking(z.tuple([text, text]).rest(z.unknown()), (outcome, [code, userMessage]) => {
+  'validation.error': apiMethod(z.tuple([text, text]).rest(z.unknown()), (outcome, [code, userMessage]) => {
     outcome.denied ??= { code, reason: userMessage, userMessage };
   }),
-  'transaction.setTargetScopes': taking<ActionOutcome, typeof scopes>(scopes, (outcome, [wanted]) => {
-    outcome.targetScopes = wanted;
-  }),
-  'idToken.setCustomClaim': member('idToken'),
-  'accessToken.setCustomClaim': member('accessToken'),
-  'user.setUserMetadata': member('userMetadata'),
-  'user.setAppMetadata': member('appMetadata'),
-  'multifactor.enable': taking<ActionOutcome, typeof anything>(anything, (outcome, [asked, options]) => {
-    if (asked === 'none') return;
-    const { allowRememberBrowser } = (options ?? {}) as { allowRememberBrowser?: unknown };
-    const mayRemember = allowRememberBrowser === true;
-    outcome.login.mayRemember = mayRemember && (!outcome.multifactor || outcome.login.mayRemember === true);
-    outcome.multifactor = true;
-  }),
+  'transaction.setTargetScopes': apiMethod<ActionOutcome, typeof scopeArguments>(
+    scopeArguments,
+    (outcome, [scopes]) => {
+      outcome.targetScopes = scopes;
+    },
+  ),
+  'idToken.setCustomClaim': setMemberOf('idToken'),
+  'accessToken.setCustomClaim': setMemberOf('accessToken'),
+  'user.setUserMetadata': setMemberOf('userMetadata'),
+  'user.setAppMetadata': setMemberOf('appMetadata'),
+  'multifactor.enable': apiMethod<ActionOutcome, typeof anyArguments>(
+    anyArguments,
+    (outcome, [provider, options]) => {
+      if (provider === 'none') return;
+      const { allowRememberBrowser } = (options ?? {}) as { allowRememberBrowser?: unknown };
+      const mayRemember = allowRememberBrowser === true;
+      outcome.login.mayRemember = mayRemember && (!outcome.multifactor || outcome.login.mayRemember === true);
+      outcome.multifactor = true;
+    },
+  ),
 };
 
 /** How many calls an action may record. */
@@ -168,19 +176,19 @@ const MUST_BE_VALID: ReadonlySet<string> = new Set([
   ]),
   'session.setCookieMode',
   // The user of the token must be exactly the one that the action names.
-  ...Object.keys(EXCHANGE_TAKE),
+  ...Object.keys(EXCHANGE_METHODS),
   'authentication.setPrimaryUser',
-  ...Object.keys(FACTORS_TAKE),
-  ...Object.keys(ASSERTION_TAKE),
+  ...Object.keys(FACTOR_METHODS),
+  ...Object.keys(ASSERTION_METHODS),
   // Otherwise a message that was not delivered would count as delivered.
-  ...Object.keys(NOTIFICATION_TAKE),
+  ...Object.keys(NOTIFICATION_METHODS),
 ]);
 
 /**
  * Methods after whose calls the sandbox may run the next action at once: they change neither its event nor whether
  * it runs, and calls with wrong arguments are ignored. An action with more than `most` calls fails.
  */
-export const PASSING = {
+export const CONTINUE_CONDITION = {
   methods: ['idToken.setCustomClaim', 'accessToken.setCustomClaim', 'accessToken.addScope'],
   most: MOST_COMMANDS,
 };
@@ -190,11 +198,11 @@ export const PASSING = {
  * @param methods the methods that the action has.
  * @returns false for another method and for wrong arguments; `failed` where that must not be ignored.
  */
-export function takeCommand(
+export function applyCommand(
   methods: readonly string[],
   outcome: ActionOutcome,
   { method, args }: Command,
 ): boolean | 'failed' {
-  const isTaken = methods.includes(method) && TAKE[method]?.(outcome, args) === true;
-  return isTaken || (MUST_BE_VALID.has(method) ? 'failed' : false);
+  const isApplied = methods.includes(method) && METHOD_EFFECTS[method]?.(outcome, args) === true;
+  return isApplied || (MUST_BE_VALID.has(method) ? 'failed' : false);
 }

@@ -4,11 +4,11 @@ import { DeliveryError } from '../delivery/messages.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Trigger } from '../records/actions.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { type Actions, type ActionsAbout, LONGEST_OF_ONE } from './actions.ts';
-import type { ActionEvent } from './event-now.ts';
+import { type ActionLogFields, type Actions, LONGEST_ACTION } from './actions.ts';
+import type { ActionEvent } from './current-event.ts';
 
 /** Longest reason, characters, as published; the rest of a longer one is cut off. */
-const LONGEST = 1024;
+const LONGEST_REASON = 1024;
 
 /** What the delivery by actions needs. */
 export interface ActionDeliveryDependencies {
@@ -18,7 +18,7 @@ export interface ActionDeliveryDependencies {
 
 interface ActionMessage {
   event: ActionEvent;
-  about: ActionsAbout;
+  about: ActionLogFields;
   /** Values that must not appear in the log: a code, or the secret part of a link. */
   hidden: readonly string[];
 }
@@ -33,7 +33,7 @@ export async function deliverByActions(
   { event, about, hidden }: ActionMessage,
 ): Promise<void> {
   // None begins so late that another process could try the message before it has ended.
-  const until = wallClock() + MAX_ATTEMPT_MS - LONGEST_OF_ONE;
+  const until = wallClock() + MAX_ATTEMPT_MS - LONGEST_ACTION;
   const { notification } = await actions
     .run(trigger, event, about, { hidden, until })
     .catch((thrown: unknown) => {
@@ -44,5 +44,5 @@ export async function deliverByActions(
   if (notification === undefined) return;
   const { isFinal, reason } = notification;
   // Codes and links were removed before the cut: part of one at the end of the text would not be found.
-  throw new DeliveryError(isFinal ? 'rejected' : 'unavailable', reason.slice(0, LONGEST));
+  throw new DeliveryError(isFinal ? 'rejected' : 'unavailable', reason.slice(0, LONGEST_REASON));
 }

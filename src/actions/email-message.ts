@@ -7,13 +7,13 @@ import { clientOf, connectionOf, organizationOf, userOf } from './facts.ts';
 const TRIGGER = 'custom-email-provider';
 
 /** Published names of messages that have another name here. Messages without a published name keep ours. */
-const TYPES: Partial<Record<EmailKind, string>> = {
+const MESSAGE_TYPES: Partial<Record<EmailKind, string>> = {
   user_invitation: 'organization_invitation',
   passwordless_email: 'verification_code',
 };
 
 /** The message that an administrator sends to test the provider. */
-const TRIED = 'try_provider_configuration_email';
+const TEST_MESSAGE_TYPE = 'try_provider_configuration_email';
 
 /**
  * Returns the transport of a tenant's e-mails.
@@ -32,7 +32,7 @@ export function emailActions(
       const { kind, notice, locale } = message.source ?? {};
       const { application, connection, organization, user, ip, userAgent } = notice ?? {};
       const { from, to, subject, html, text } = message;
-      const message_type = kind === undefined ? TRIED : (TYPES[kind] ?? kind);
+      const message_type = kind === undefined ? TEST_MESSAGE_TYPE : (MESSAGE_TYPES[kind] ?? kind);
       const event = {
         ...(application && { client: clientOf(application, application.client_id) }),
         ...(connection && { connection: connectionOf(connection) }),
@@ -43,18 +43,18 @@ export function emailActions(
         notification: { from, to, subject, html, text, locale, message_type },
       };
       const about = { client_id: application?.client_id, user_id: user?.id, user_name: to, ip };
-      await deliverByActions(deps, TRIGGER, { event, about, hidden: provingIn(message) });
+      await deliverByActions(deps, TRIGGER, { event, about, hidden: secretsOf(message) });
     },
   };
 }
 
 /** Returns the secrets of a message: the code, the link, and the parameters of the link. */
-function provingIn({ code, link }: OutgoingEmail): string[] {
+function secretsOf({ code, link }: OutgoingEmail): string[] {
   const params = link === undefined ? [] : [...new URL(link).searchParams.values()];
-  return [code, link, ...params.filter((value) => value.length >= SHORTEST)].filter(
+  return [code, link, ...params.filter((value) => value.length >= SHORTEST_SECRET)].filter(
     (one) => one !== undefined,
   );
 }
 
 /** Shorter parameters are words, not secrets. */
-const SHORTEST = 16;
+const SHORTEST_SECRET = 16;

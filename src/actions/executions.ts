@@ -11,17 +11,17 @@ export interface Executions {
   /** Returns the id of an execution that will begin. */
   newId(): string;
   /** Begins an execution. */
-  begin(trigger: string, id?: string): Execution;
+  start(trigger: string, id?: string): Execution;
 }
 
 export interface Execution {
   id: string;
   /**
    * Records that an action or rule begins.
-   * @param began when, epoch milliseconds; now without it.
+   * @param startedAt when, epoch milliseconds; now without it.
    * @returns a function that records its end: why it failed, if it did, and when, epoch milliseconds; now without it.
    */
-  runs(name: string, began?: number): (fault?: string, ended?: number) => void;
+  startRun(name: string, startedAt?: number): (fault?: string, endedAt?: number) => void;
   /** Ends the execution and records it. @param isSuspended whether it continues when the user is back. */
   end(isSuspended: boolean): void;
 }
@@ -43,44 +43,44 @@ const MOST_WAITING = 1000;
 /** Results of an execution, which a user may continue again and again. */
 const MOST_RESULTS = 100;
 /** Ids of executions that have not begun. An older one is looked up in the store when it begins. */
-const MOST_GIVEN = 1000;
+const MOST_PENDING_IDS = 1000;
 /** Characters of a name and of an error. */
 const LONGEST = { name: 255, error: 1000 };
 
 /** Makes the executions of a tenant. */
 export function createExecutions(deps: ExecutionsDependencies): Executions {
   const { clock, random, retentionDays } = deps;
-  const keep = keeper(deps);
+  const record = recorder(deps);
   const now = (at = clock()) => new Date(at).toISOString();
-  const given = new Set<string>();
+  const pendingIds = new Set<string>();
   const newId = () => {
     const id = random(16).toString('hex');
-    given.add(id);
-    const [oldest = id] = given;
-    if (given.size > MOST_GIVEN) given.delete(oldest);
+    pendingIds.add(id);
+    const [oldest = id] = pendingIds;
+    if (pendingIds.size > MOST_PENDING_IDS) pendingIds.delete(oldest);
     return id;
   };
   return {
     newId,
-    begin: (trigger, id = newId()) => {
+    start: (trigger, id = newId()) => {
       const created_at = now();
-      const isFirst = given.delete(id);
+      const isFirst = pendingIds.delete(id);
       const results: ActionExecutionRecord['results'] = [];
       return {
         id,
-        runs: (name, began) => {
+        startRun: (name, startedAt) => {
           const result: (typeof results)[number] = {
             action_name: name.slice(0, LONGEST.name),
-            started_at: now(began),
+            started_at: now(startedAt),
           };
           results.push(result);
-          return (fault, ended) => {
-            result.ended_at = now(ended);
+          return (fault, endedAt) => {
+            result.ended_at = now(endedAt);
             if (fault !== undefined) result.error = { id: 'failed', msg: fault.slice(0, LONGEST.error) };
           };
         },
         end: (isSuspended) =>
-          keep(isFirst, {
+          record(isFirst, {
             id,
             trigger_id: trigger,
             status: isSuspended ? 'suspended' : 'final',
@@ -95,11 +95,11 @@ export function createExecutions(deps: ExecutionsDependencies): Executions {
 }
 
 /** Returns a function that records executions. New ones of one turn of the event loop share a write. */
-function keeper({ store, background }: Pick<ExecutionsDependencies, 'store' | 'background'>) {
+function recorder({ store, background }: Pick<ExecutionsDependencies, 'store' | 'background'>) {
   const what = 'a note of an execution';
   let waiting = 0;
   let first: ActionExecutionRecord[] = [];
-  const keepFirst = async () => {
+  const insertFirst = async () => {
     const records = first;
     first = [];
     const writes = records.map((insert) => ({ collection: 'actionExecutions' as const, insert }));
@@ -108,28 +108,28 @@ function keeper({ store, background }: Pick<ExecutionsDependencies, 'store' | 'b
     } catch (error) {
       // Another process has continued one of them since its id was made.
       if (!(error instanceof UniqueKeyError)) throw error;
-      await Promise.all(records.map(keepMore));
+      await Promise.all(records.map(mergeIntoStored));
     } finally {
       waiting -= records.length;
     }
   };
-  const keepMore = (record: ActionExecutionRecord) =>
-    store.collection('actionExecutions').upsert(record.id, (before) => joined(before, record));
+  const mergeIntoStored = (record: ActionExecutionRecord) =>
+    store.collection('actionExecutions').upsert(record.id, (before) => merged(before, record));
   return (isFirst: boolean, record: ActionExecutionRecord) => {
     if (waiting >= MOST_WAITING) return;
     waiting++;
     if (isFirst) {
-      if (first.push(record) === 1) background.run(what, keepFirst);
+      if (first.push(record) === 1) background.run(what, insertFirst);
       return;
     }
     background.run(what, async () => {
-      await keepMore(record).finally(() => waiting--);
+      await mergeIntoStored(record).finally(() => waiting--);
     });
   };
 }
 
 /** Adds the results from before the redirect to those of a continued execution. */
-function joined(
+function merged(
   before: Frozen<ActionExecutionRecord> | undefined,
   now: ActionExecutionRecord,
 ): ActionExecutionRecord {

@@ -8,10 +8,10 @@ export function userOf(user: User): Record<string, unknown> {
   const { id, email, email_verified, username, phone_number, phone_verified } = user;
   const { name, given_name, family_name, nickname, picture, created_at, updated_at } = user;
   const { user_metadata, app_metadata, multifactor, last_ip, last_login, last_password_reset } = user;
-  const addresses = { email, email_verified, username, phone_number, phone_verified };
+  const identifiers = { email, email_verified, username, phone_number, phone_verified };
   const profile = { name, given_name, family_name, nickname, picture, created_at, updated_at };
   const logins = { multifactor: multifactor ?? [], last_ip, last_login, last_password_reset };
-  return { user_id: id, ...addresses, ...profile, ...logins, user_metadata, app_metadata };
+  return { user_id: id, ...identifiers, ...profile, ...logins, user_metadata, app_metadata };
 }
 
 /** Returns `event.client`. */

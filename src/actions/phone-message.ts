@@ -10,27 +10,27 @@ const TRIGGERS = ['send-phone-message', 'custom-phone-provider'] as const;
 /**
  * Returns the transport of a tenant's text messages.
  * @param provider delivers them where no action is bound.
- * @param isReal whether the tenant has an SMS provider for a message. That one then still sends the codes of
+ * @param hasProvider whether the tenant has an SMS provider for a message. That one then still sends the codes of
  * passwordless logins, as in the hosted service.
  */
 export function phoneActions(
   deps: ActionDeliveryDependencies,
   provider: Transport<OutgoingSms>,
-  isReal: (message: OutgoingSms) => boolean,
+  hasProvider: (message: OutgoingSms) => boolean,
 ): Transport<OutgoingSms> {
   return {
     ...provider,
     deliver: async (message, id) => {
       const { kind, notice } = message.source;
-      const isOurs = kind === 'mfa_sms' || !isReal(message);
-      const trigger = isOurs ? TRIGGERS.find((one) => deps.actions.isBound(one)) : undefined;
+      const usesActions = kind === 'mfa_sms' || !hasProvider(message);
+      const trigger = usesActions ? TRIGGERS.find((one) => deps.actions.isBound(one)) : undefined;
       if (trigger === undefined) return provider.deliver(message, id);
       const { application, user, ip } = notice;
       const about = { client_id: application?.client_id, user_id: user?.id, user_name: message.to, ip };
       const said =
         trigger === 'send-phone-message'
           ? { message_options: optionsOf(message) }
-          : { ...wayOf(message), notification: notificationOf(message) };
+          : { ...loginFactsOf(message), notification: notificationOf(message) };
       const event = { ...factsOf(message), ...said };
       const hidden = message.code === undefined ? [] : [message.code];
       await deliverByActions(deps, trigger, { event, about, hidden });
@@ -49,7 +49,7 @@ function factsOf({ source: { notice } }: OutgoingSms): Record<string, unknown> {
   };
 }
 
-function wayOf({ source: { notice } }: OutgoingSms): Record<string, unknown> {
+function loginFactsOf({ source: { notice } }: OutgoingSms): Record<string, unknown> {
   const { connection, organization, user } = notice;
   return {
     ...(connection && { connection: connectionOf(connection) }),

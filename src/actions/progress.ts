@@ -1,7 +1,7 @@
 // The progress of a trigger's actions, which may have to wait for the user between one action and the next.
 import { createHash } from 'node:crypto';
 import { type BoundAction, continueEntry, TRIGGER_ENTRIES, type Trigger } from '../records/actions.ts';
-import { type ActionOutcome, methodsOf, nothingAsked } from './commands.ts';
+import { type ActionOutcome, emptyOutcome, methodsOf } from './commands.ts';
 
 /** How far the actions of a login have come while it waits for its user: JSON, stored with the waiting request. */
 export interface Progress {
@@ -23,7 +23,7 @@ export interface ActionRun extends ActionOutcome {
    * Where the actions continue for the primary user that they named. The action that asked something of the user runs
    * again, because the question is for the primary user. Without it, they begin anew.
    */
-  again?: Progress | undefined;
+  progressForPrimaryUser?: Progress | undefined;
   /** The id of the execution. */
   execution: string;
 }
@@ -41,93 +41,96 @@ interface Run {
   /** The index of the first action that runs. */
   next: number;
   /** Whether the rules run. */
-  isForRules: boolean;
+  runsRules: boolean;
   /** The request in which the user came back from a redirect of the rules. */
-  returnedToRules: Progress['request'];
+  ruleRequest: Progress['request'];
   /** Returns what was asked for so far. */
   outcome(): ActionOutcome;
-  /** Records the outcome of the rules. @param asked what was asked for so far, including it. */
-  begin(asked: ActionOutcome): void;
+  /** Records the outcome of the rules. @param newOutcome what was asked for so far, including it. */
+  rulesDone(newOutcome: ActionOutcome): void;
   /** Returns how the action with an index is called. */
-  step(index: number, canRedirect: boolean): { request: Progress['request']; how: CallOptions };
+  callOf(index: number, canRedirect: boolean): { request: Progress['request']; options: CallOptions };
   /**
    * Records the outcome of the action with an index.
-   * @param asked what was asked for so far, including it.
+   * @param newOutcome what was asked for so far, including it.
    * @returns whether no further action runs now.
    */
-  done(index: number, asked: ActionOutcome): boolean;
+  actionDone(index: number, newOutcome: ActionOutcome): boolean;
   /** @see ActionRun.progress */
   progress(): Progress | undefined;
-  /** @see ActionRun.again */
-  again(): Progress | undefined;
+  /** @see ActionRun.progressForPrimaryUser */
+  progressForPrimaryUser(): Progress | undefined;
 }
 
 /** The index that stands for the rules. */
-const RULES = -1;
+const RULES_INDEX = -1;
 
-/** Begins a run, or continues one. @param before the progress of an earlier run. */
-export function runThrough(
+/** Begins a run, or continues one. @param earlier the progress of an earlier run. */
+export function createRun(
   trigger: Trigger,
   { bound, rules }: { bound: readonly BoundAction[]; rules: object | undefined },
-  before: Progress | undefined,
+  earlier: Progress | undefined,
 ): Run {
-  let known: string | undefined;
+  let knownFingerprint: string | undefined;
   // Computed only when needed: most runs are never suspended.
-  const of = () => {
-    known ??= fingerprint(bound, rules);
-    return known;
+  const currentFingerprint = () => {
+    knownFingerprint ??= fingerprint(bound, rules);
+    return knownFingerprint;
   };
-  const from = before !== undefined && before.of === of() ? before : undefined;
-  let outcome = from === undefined ? nothingAsked() : structuredClone(from.outcome);
+  const resumed = earlier !== undefined && earlier.of === currentFingerprint() ? earlier : undefined;
+  let outcome = resumed === undefined ? emptyOutcome() : structuredClone(resumed.outcome);
   delete outcome.login.redirect;
   delete outcome.login.factors;
-  let reached = from?.request === undefined ? from : undefined;
-  let again: Omit<Progress, 'of'> | undefined;
-  const at = (next: number): Progress => ({ of: of(), next, outcome: structuredClone(outcome) });
-  const isAtRules = from?.next === RULES;
+  let suspended = resumed?.request === undefined ? resumed : undefined;
+  let lastAction: Omit<Progress, 'of'> | undefined;
+  const progressAt = (next: number): Progress => ({
+    of: currentFingerprint(),
+    next,
+    outcome: structuredClone(outcome),
+  });
+  const isAtRules = resumed?.next === RULES_INDEX;
   return {
-    next: Math.max(from?.next ?? 0, 0),
-    isForRules: from === undefined || isAtRules,
-    returnedToRules: isAtRules ? from.request : undefined,
+    next: Math.max(resumed?.next ?? 0, 0),
+    runsRules: resumed === undefined || isAtRules,
+    ruleRequest: isAtRules ? resumed.request : undefined,
     outcome: () => outcome,
-    begin: (asked) => {
-      outcome = asked;
+    rulesDone: (newOutcome) => {
+      outcome = newOutcome;
       // When the user is back, all rules run again; after that they do not run once more.
-      if (outcome.login.redirect !== undefined) reached = { of: of(), next: RULES, outcome: nothingAsked() };
-      else reached = isAtRules && from.request !== undefined ? at(0) : undefined;
+      if (outcome.login.redirect !== undefined)
+        suspended = { of: currentFingerprint(), next: RULES_INDEX, outcome: emptyOutcome() };
+      else suspended = isAtRules && resumed.request !== undefined ? progressAt(0) : undefined;
     },
-    step: (index, canRedirect) => {
-      const request = index === from?.next ? from.request : undefined;
-      const isContinued = request !== undefined;
-      return {
-        request,
-        how: {
-          entry: isContinued ? continueEntry(trigger) : TRIGGER_ENTRIES[trigger],
-          methods: methodsOf(trigger, isContinued),
-          canRedirect,
-        },
-      };
+    callOf: (index, canRedirect) => {
+      const request = index === resumed?.next ? resumed.request : undefined;
+      return { request, options: callOptions(trigger, request !== undefined, canRedirect) };
     },
-    done: (index, asked) => {
-      again = { next: index, outcome };
-      outcome = asked;
-      if (outcome.login.redirect !== undefined) reached = at(index);
-      else if (outcome.login.factors !== undefined) reached = at(index + 1);
+    actionDone: (index, newOutcome) => {
+      lastAction = { next: index, outcome };
+      outcome = newOutcome;
+      if (outcome.login.redirect !== undefined) suspended = progressAt(index);
+      else if (outcome.login.factors !== undefined) suspended = progressAt(index + 1);
       // The request in which the user came back is used once.
-      else if (index === from?.next && from.request !== undefined) reached = at(index + 1);
+      else if (index === resumed?.next && resumed.request !== undefined) suspended = progressAt(index + 1);
       const { redirect, factors } = outcome.login;
       return outcome.denied !== undefined || redirect !== undefined || factors !== undefined;
     },
     progress: () => {
       const { redirect, factors, primaryUser } = outcome.login;
       const isOver = redirect === undefined && factors === undefined;
-      return isOver && primaryUser !== undefined ? at(bound.length) : reached;
+      return isOver && primaryUser !== undefined ? progressAt(bound.length) : suspended;
     },
-    again: () =>
-      again === undefined || outcome.login.primaryUser === undefined
+    progressForPrimaryUser: () =>
+      lastAction === undefined || outcome.login.primaryUser === undefined
         ? undefined
-        : structuredClone({ of: of(), ...again }),
+        : structuredClone({ of: currentFingerprint(), ...lastAction }),
   };
+}
+
+/** @param isContinued whether the action continues after its redirect. */
+function callOptions(trigger: Trigger, isContinued: boolean, canRedirect: boolean): CallOptions {
+  const entry = isContinued ? continueEntry(trigger) : TRIGGER_ENTRIES[trigger];
+  return { entry, methods: methodsOf(trigger, isContinued), canRedirect };
 }
 
 /** Returns a hash of the rules and of the bound actions, as they are now. */

@@ -8,13 +8,13 @@ import type { Profile } from '../users/create.ts';
 import { type Registration, RegistrationRefused } from '../users/registration.ts';
 import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
-import type { Actions, ActionsAbout } from './actions.ts';
-import { type AfterwardsDependencies, createAfterwards, type PreparedRun } from './afterwards.ts';
+import type { ActionLogFields, Actions } from './actions.ts';
 import type { ActionOutcome } from './commands.ts';
-import { type ActionEvent, withMembers } from './event-now.ts';
+import { type ActionEvent, withMembers } from './current-event.ts';
+import { createDeferredRuns, type DeferredRunsDependencies, type PreparedRun } from './deferred-runs.ts';
 import { clientOf, connectionOf, userOf } from './facts.ts';
 
-interface RegistrationDependencies extends Omit<AfterwardsDependencies<unknown>, 'actions' | 'eventOf'> {
+interface RegistrationDependencies extends Omit<DeferredRunsDependencies<unknown>, 'actions' | 'eventOf'> {
   actions: Actions;
   config: Pick<Config, 'client' | 'connection'>;
   events: Pick<Events, 'record'>;
@@ -22,19 +22,19 @@ interface RegistrationDependencies extends Omit<AfterwardsDependencies<unknown>,
 }
 
 /** What the event of an action that runs afterwards is made from. */
-interface Done {
+interface CompletedOperation {
   user: User;
   /** The connection's name. */
   connection: string;
   asker: Asker;
 }
 
-const BEFORE = 'pre-user-registration';
+const TRIGGER_BEFORE = 'pre-user-registration';
 
 /** Makes the hooks that run a tenant's actions for new users and passwords. */
 export function registrationActions(deps: RegistrationDependencies): Registration {
   const { actions, users } = deps;
-  const afterwards = createAfterwards<Done>({
+  const afterwards = createDeferredRuns<CompletedOperation>({
     ...deps,
     // The user as of now; if the user was removed meanwhile, as of the operation.
     eventOf: async ({ user, connection, asker }) => ({
@@ -42,22 +42,22 @@ export function registrationActions(deps: RegistrationDependencies): Registratio
       user: userOf((await users.get(user.id)) ?? user),
     }),
   });
-  const tell = (trigger: 'post-user-registration' | 'post-change-password'): Registration['after'] => {
+  const hookOf = (trigger: 'post-user-registration' | 'post-change-password'): Registration['after'] => {
     return (connection, asker) => {
       if (!actions.isBound(trigger)) return undefined;
       let prepared: PreparedRun | undefined;
       const prepare = (user: User) => {
         const about = { ...aboutOf(asker), user_id: user.id };
-        const { organization: _, visitor: _before, ...known } = asker;
-        prepared = afterwards.prepare({ trigger, of: { user, connection, asker: known }, about });
+        const { organization: _, visitor: _before, ...setFields } = asker;
+        prepared = afterwards.prepare({ trigger, of: { user, connection, asker: setFields }, about });
         return prepared;
       };
       return {
         write: (user) => prepare(user).write,
         deliver: async (user) => {
-          const isKept = prepared !== undefined;
+          const isRecorded = prepared !== undefined;
           const run = prepared ?? prepare(user);
-          if (!isKept) await afterwards.keep(run);
+          if (!isRecorded) await afterwards.record(run);
           run.start();
         },
       };
@@ -65,15 +65,15 @@ export function registrationActions(deps: RegistrationDependencies): Registratio
   };
   return {
     before: async ({ connection, profile }, asker) => {
-      if (!actions.isBound(BEFORE)) return {};
+      if (!actions.isBound(TRIGGER_BEFORE)) return {};
       const { email, username, phone_number: phone } = profile;
       const about = { ...aboutOf(asker), connection, user_name: email ?? username ?? phone };
       const user = { user_metadata: {}, app_metadata: {}, ...profile };
       const event = { ...(await eventOf(deps, connection, asker)), ...asker.visitor, user };
       return metadataOf(profile, await outcomeOf(deps, event, about));
     },
-    after: tell('post-user-registration'),
-    passwordSet: tell('post-change-password'),
+    after: hookOf('post-user-registration'),
+    passwordSet: hookOf('post-change-password'),
   };
 }
 
@@ -81,14 +81,14 @@ export function registrationActions(deps: RegistrationDependencies): Registratio
 async function outcomeOf(
   { actions, events }: Pick<RegistrationDependencies, 'actions' | 'events'>,
   event: ActionEvent,
-  about: ActionsAbout,
+  about: ActionLogFields,
 ): Promise<ActionOutcome> {
-  const refuse = (description: string, said?: string) => {
-    const known = Object.entries(about).filter(([, value]) => value !== undefined);
-    events.record({ type: 'fs', ...Object.fromEntries(known), description });
-    return new RegistrationRefused(said);
+  const refuse = (description: string, userMessage?: string) => {
+    const setFields = Object.entries(about).filter(([, value]) => value !== undefined);
+    events.record({ type: 'fs', ...Object.fromEntries(setFields), description });
+    return new RegistrationRefused(userMessage);
   };
-  const outcome = await actions.run(BEFORE, event, about).catch((thrown: unknown) => {
+  const outcome = await actions.run(TRIGGER_BEFORE, event, about).catch((thrown: unknown) => {
     throw thrown instanceof AuthError ? refuse('an action failed') : thrown;
   });
   const { denied } = outcome;
@@ -105,7 +105,7 @@ function metadataOf({ user_metadata, app_metadata }: Profile, outcome: ActionOut
   };
 }
 
-const aboutOf = ({ clientId, request }: Asker): ActionsAbout => ({
+const aboutOf = ({ clientId, request }: Asker): ActionLogFields => ({
   client_id: clientId,
   ip: typeof request?.ip === 'string' ? request.ip : undefined,
 });

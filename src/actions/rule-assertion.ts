@@ -7,24 +7,24 @@ type Members = Readonly<Record<string, unknown>>;
  * Returns the calls for a SAML configuration.
  * @param configuration its `mappings` map attributes to fields of the user, the reverse of an application's mappings.
  * @param user the user, as the rules left it.
- * @param provedAddress the user's verified e-mail address.
+ * @param verifiedEmail the user's verified e-mail address.
  */
 export function assertionCommands(
   { mappings = {}, ...settings }: Members,
   user: Members,
-  provedAddress: string | undefined,
+  verifiedEmail: string | undefined,
 ): Command[] {
   const attributes = Object.entries(mappings ?? {}).flatMap(([attribute, field]) => {
     const value = typeof field === 'string' ? fieldOf(user, field) : undefined;
-    return isReleased(value, provedAddress)
+    return isReleased(value, verifiedEmail)
       ? [{ method: 'samlResponse.setAttribute', args: [attribute, value] }]
       : [];
   });
-  const set = Object.entries(settings).map(([name, value]) => ({
+  const settingCommands = Object.entries(settings).map(([name, value]) => ({
     method: `samlResponse.set${name.slice(0, 1).toUpperCase()}${name.slice(1)}`,
     args: [value],
   }));
-  return [...set, ...attributes];
+  return [...settingCommands, ...attributes];
 }
 
 /** Returns a member by path, such as `nickname` or `user_metadata.team`. */
@@ -44,8 +44,8 @@ function fieldOf(user: Members, field: string): unknown {
  * Service providers identify people by their addresses, so no value that reads as an e-mail address is released unless
  * it was verified.
  */
-function isReleased(value: unknown, provedAddress: string | undefined): boolean {
-  if (Array.isArray(value)) return value.every((one) => isReleased(one, provedAddress));
+function isReleased(value: unknown, verifiedEmail: string | undefined): boolean {
+  if (Array.isArray(value)) return value.every((one) => isReleased(one, verifiedEmail));
   if (typeof value !== 'string') return typeof value === 'number' || typeof value === 'boolean';
-  return !value.normalize('NFKC').includes('@') || value === provedAddress;
+  return !value.normalize('NFKC').includes('@') || value === verifiedEmail;
 }

@@ -18,17 +18,17 @@ const membersOf = (value: unknown): Members | undefined =>
 
 /** Returns the state before the first rule. @param tenant the tenant's name. */
 export function ruleState(event: Members, tenant: string): RuleState {
-  const of = (name: string): Members => membersOf(event[name]) ?? {};
+  const members = (name: string): Members => membersOf(event[name]) ?? {};
   const { user, client, connection, transaction, organization, authentication, session } = {
-    user: of('user'),
-    client: of('client'),
-    connection: of('connection'),
-    transaction: of('transaction'),
+    user: members('user'),
+    client: members('client'),
+    connection: members('connection'),
+    transaction: members('transaction'),
     organization: membersOf(event.organization),
-    authentication: of('authentication'),
-    session: of('session'),
+    authentication: members('authentication'),
+    session: members('session'),
   };
-  const { user_agent: userAgent, ...request } = of('request');
+  const { user_agent: userAgent, ...request } = members('request');
   return {
     user,
     context: {
@@ -42,7 +42,7 @@ export function ruleState(event: Members, tenant: string): RuleState {
       connectionMetadata: connection.metadata ?? {},
       connectionOptions: {},
       protocol: transaction.protocol,
-      stats: { loginsCount: of('stats').logins_count },
+      stats: { loginsCount: members('stats').logins_count },
       // Other sessions and clients of the user are not revealed.
       sso: { with_auth0: false, with_dbconn: false, current_clients: [] },
       accessToken: {},
@@ -50,7 +50,7 @@ export function ruleState(event: Members, tenant: string): RuleState {
       samlConfiguration: { mappings: {} },
       request: { ...request, userAgent },
       authentication,
-      authorization: { roles: of('authorization').roles ?? [] },
+      authorization: { roles: members('authorization').roles ?? [] },
       sessionID: session.id,
       ...(organization && { organization }),
     },
@@ -80,14 +80,16 @@ export function ruleCommands(
   updates: readonly RuleUpdate[],
   event: Members,
 ): Command[] {
-  const { requested_scopes: requested = [] } = (event.transaction ?? {}) as { requested_scopes?: string[] };
+  const { requested_scopes: requestedScopes = [] } = (event.transaction ?? {}) as {
+    requested_scopes?: string[];
+  };
   const { email, email_verified: isVerified } = (event.user ?? {}) as {
     email?: string;
     email_verified?: unknown;
   };
   const { scope, ...accessToken } = membersOf(context.accessToken) ?? {};
-  const claims = (method: string, of: Members) =>
-    Object.entries(of).map(([claim, value]) => ({ method, args: [claim, value] }));
+  const claims = (method: string, members: Members) =>
+    Object.entries(members).map(([claim, value]) => ({ method, args: [claim, value] }));
   // Unlike actions, rules accept a remembered browser by default.
   const { provider = 'any', allowRememberBrowser = true } = membersOf(context.multifactor) ?? {};
   const factor = membersOf(context.multifactor) && {
@@ -100,7 +102,7 @@ export function ruleCommands(
     ...updates.flatMap(({ member, metadata }) => claims(METADATA[member], metadata)),
     ...claims('idToken.setCustomClaim', membersOf(context.idToken) ?? {}),
     ...claims('accessToken.setCustomClaim', accessToken),
-    ...scopeCommands(scope, requested),
+    ...scopeCommands(scope, requestedScopes),
     ...assertionCommands(membersOf(samlConfiguration) ?? {}, user, isVerified === true ? email : undefined),
     ...(primaryUser ? [{ method: 'authentication.setPrimaryUser', args: [primaryUser] }] : []),
     ...(factor === undefined ? [] : [factor]),
@@ -109,12 +111,12 @@ export function ruleCommands(
 }
 
 /** `context.accessToken.scope` is the complete list of resulting scopes. */
-function scopeCommands(scope: unknown, requested: readonly string[]): Command[] {
+function scopeCommands(scope: unknown, requestedScopes: readonly string[]): Command[] {
   if (!Array.isArray(scope)) return [];
-  const wanted = scope.filter((one) => typeof one === 'string');
+  const scopes = scope.filter((one) => typeof one === 'string');
   const command = (method: string) => (one: string) => ({ method, args: [one] });
   return [
-    ...wanted.filter((one) => !requested.includes(one)).map(command('accessToken.addScope')),
-    ...requested.filter((one) => !wanted.includes(one)).map(command('accessToken.removeScope')),
+    ...scopes.filter((one) => !requestedScopes.includes(one)).map(command('accessToken.addScope')),
+    ...requestedScopes.filter((one) => !scopes.includes(one)).map(command('accessToken.removeScope')),
   ];
 }

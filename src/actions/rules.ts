@@ -30,16 +30,16 @@ interface RulesDependencies {
 export async function runRules(
   { config, scripts, packages, hostname }: RulesDependencies,
   event: Readonly<Record<string, unknown>>,
-  execution: Pick<Execution, 'runs'>,
+  execution: Pick<Execution, 'startRun'>,
 ): Promise<RulesOutcome> {
   const { enabled, configuration } = config.rules();
   const updates: RuleUpdate[] = [];
   let state = ruleState(event, hostname.split('.')[0] ?? hostname);
   for (const { name, script } of enabled) {
-    const ended = execution.runs(name);
+    const recordEnd = execution.startRun(name);
     const files = await packages.filesFor(script).catch(asFault);
     if (files instanceof PackageFault) {
-      ended(files.message);
+      recordEnd(files.message);
       return failed(name, files.message);
     }
     const { result, failure } = await scripts.run({
@@ -52,15 +52,15 @@ export async function runRules(
       files,
       hidden: Object.values(configuration),
     });
-    ended(failure && `${failure.kind}: ${failure.message}`);
+    recordEnd(failure && `${failure.kind}: ${failure.message}`);
     // The rule refuses the login; the client is told the message.
     if (failure?.kind === 'script' && failure.name === 'UnauthorizedError')
       return { commands: [], refused: failure.message };
     if (failure !== undefined) return failed(name, `${failure.kind}: ${failure.message}`);
-    const read = ruleAnswerSchema.safeParse(result);
-    if (!read.success) return failed(name, 'what it left cannot be read');
-    state = read.data;
-    updates.push(...read.data.updates);
+    const parsed = ruleAnswerSchema.safeParse(result);
+    if (!parsed.success) return failed(name, 'what it left cannot be read');
+    state = parsed.data;
+    updates.push(...parsed.data.updates);
   }
   return { commands: ruleCommands(state, updates, event) };
 }

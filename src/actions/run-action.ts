@@ -10,8 +10,8 @@ import {
   textsIn,
   withoutSecrets,
 } from '../scripts/scripts.ts';
-import { requiringOf } from './action-packages.ts';
-import { type Command, commandsSchema, PASSING } from './commands.ts';
+import { packageRequirement } from './action-packages.ts';
+import { CONTINUE_CONDITION, type Command, commandsSchema } from './commands.ts';
 import type { CallOptions } from './progress.ts';
 
 export interface RunActionDependencies {
@@ -34,22 +34,22 @@ export interface UserRole {
 interface ActionInput {
   event: object;
   /** `rules`: the ids of the rules that ran before it. */
-  how: CallOptions & { rules: string[]; userRoles?: readonly UserRole[] };
+  options: CallOptions & { rules: string[]; userRoles?: readonly UserRole[] };
   /** The entries of its trigger's cache. */
-  kept: object;
+  cacheEntries: object;
   /** Values that must not appear in logs and messages, in addition to the action's secrets. */
   hidden?: readonly string[];
 }
 
 /** An action to run. */
-export interface Call {
+export interface ActionCall {
   action: RunnableAction;
   input: ActionInput;
 }
 
 /** What an action asked for, or why it failed; and what it printed and used, if it ran. */
 export type ActionAnswer = ({ commands: Command[] } | { fault: string }) & {
-  ran?: Pick<ScriptOutcome, 'printed' | 'used'>;
+  run?: Pick<ScriptOutcome, 'printed' | 'used'>;
 };
 
 /** Runs an action in the sandbox. */
@@ -69,7 +69,7 @@ export async function runAction(
  */
 export async function runActions(
   deps: RunActionDependencies,
-  calls: readonly Call[],
+  calls: readonly ActionCall[],
 ): Promise<ActionAnswer[]> {
   const runs: ScriptRun[] = [];
   for (const call of calls) {
@@ -78,7 +78,7 @@ export async function runActions(
     if ('fault' in run) break;
     runs.push(run);
   }
-  const outcomes = await deps.scripts.runAll({ runs, passing: PASSING });
+  const outcomes = await deps.scripts.runAll({ runs, passing: CONTINUE_CONDITION });
   return outcomes.map((outcome, index) => answerOf(outcome, calls[index]));
 }
 
@@ -89,46 +89,47 @@ export function secretsOf(action: RunnableAction): string[] {
 }
 
 /** Returns the values to remove from the texts of an action. */
-const hiddenOf = ({ action, input }: Call): string[] => secretsOf(action).concat(input.hidden ?? []);
+const hiddenTextsOf = ({ action, input }: ActionCall): string[] =>
+  secretsOf(action).concat(input.hidden ?? []);
 
 async function runOf(
   { packages, wallClock, hostname }: RunActionDependencies,
-  call: Call,
+  call: ActionCall,
 ): Promise<ScriptRun | { fault: string }> {
   const { action, input } = call;
-  const { event, how, kept } = input;
+  const { event, options, cacheEntries } = input;
   const missing = action.modules.find(({ found }) => found === undefined);
   if (missing !== undefined) return { fault: `the module ${missing.name} is not there any more` };
   const modules = action.modules.flatMap(({ found }) => found ?? []);
-  const files = await packages.filesOf(requiringOf(action)).catch(asFault);
+  const files = await packages.filesOf(packageRequirement(action)).catch(asFault);
   if (files instanceof PackageFault) return { fault: files.message };
   return {
     of: `action ${action.name}`,
     source: '',
     around: 'action',
-    entry: how.entry,
+    entry: options.entry,
     args: [
       { ...event, secrets: action.secrets, configuration: {}, tenant: { id: hostname.split('.')[0] } },
       action.code,
-      how.entry,
-      how.methods.join(' '),
+      options.entry,
+      options.methods.join(' '),
       {
-        kept,
+        cacheEntries,
         now: Math.floor(wallClock() / 1000),
         issuer: hostname,
-        canRedirect: how.canRedirect,
-        rules: how.rules,
-        userRoles: how.userRoles,
+        canRedirect: options.canRedirect,
+        rules: options.rules,
+        userRoles: options.userRoles,
         modules,
       },
     ],
     files,
-    hidden: hiddenOf(call),
+    hidden: hiddenTextsOf(call),
   };
 }
 
 /** Methods whose arguments are texts for the log, or for the user or client that is refused. */
-const SAYING: ReadonlySet<string> = new Set([
+const METHODS_WITH_TEXTS: ReadonlySet<string> = new Set([
   'access.deny',
   'access.rejectInvalidSubjectToken',
   'validation.error',
@@ -139,18 +140,20 @@ const SAYING: ReadonlySet<string> = new Set([
 ]);
 
 /** @param call the action, whose secrets are removed from texts. */
-function answerOf({ result, failure, ...ran }: ScriptOutcome, call: Call | undefined): ActionAnswer {
-  if (failure !== undefined) return { fault: `${failure.kind}: ${failure.message}`, ran };
-  const read = commandsSchema.safeParse(result);
-  if (!read.success) return { fault: 'what it recorded cannot be read', ran };
+function answerOf({ result, failure, ...run }: ScriptOutcome, call: ActionCall | undefined): ActionAnswer {
+  if (failure !== undefined) return { fault: `${failure.kind}: ${failure.message}`, run };
+  const parsed = commandsSchema.safeParse(result);
+  if (!parsed.success) return { fault: 'what it recorded cannot be read', run };
   return {
-    commands: read.data.map((command) => (SAYING.has(command.method) ? shown(command, call) : command)),
-    ran,
+    commands: parsed.data.map((command) =>
+      METHODS_WITH_TEXTS.has(command.method) ? withHiddenSecrets(command, call) : command,
+    ),
+    run,
   };
 }
 
-function shown(command: Command, call: Call | undefined): Command {
-  const hidden = call === undefined ? [] : textsIn(hiddenOf(call));
+function withHiddenSecrets(command: Command, call: ActionCall | undefined): Command {
+  const hidden = call === undefined ? [] : textsIn(hiddenTextsOf(call));
   const args = command.args.map((arg) => (typeof arg === 'string' ? withoutSecrets(arg, hidden) : arg));
   return { ...command, args };
 }

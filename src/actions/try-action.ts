@@ -3,7 +3,7 @@ import { continueEntry, type RunnableAction, TRIGGER_ENTRIES, type Trigger } fro
 import { type ClaimTarget, claimFault } from '../records/custom-claims.ts';
 import type { ScriptUsage } from '../scripts/limits.ts';
 import { withoutSecrets } from '../scripts/scripts.ts';
-import { type ActionOutcome, type Command, methodsOf, nothingAsked, takeCommand } from './commands.ts';
+import { type ActionOutcome, applyCommand, type Command, emptyOutcome, methodsOf } from './commands.ts';
 import { type RunActionDependencies, runAction, secretsOf } from './run-action.ts';
 
 /** What is to be run. */
@@ -34,19 +34,19 @@ export async function tryAction(
 ): Promise<ActionTestResult> {
   const methods = methodsOf(trigger, isContinued);
   const entry = isContinued ? continueEntry(trigger) : TRIGGER_ENTRIES[trigger];
-  const how = { entry, methods, canRedirect: true, rules: [] };
-  const { ran, ...answer } = await runAction(deps, action, { event, how, kept: {} });
-  const logs = ran?.printed ?? [];
-  const used = ran && { used: ran.used };
+  const options = { entry, methods, canRedirect: true, rules: [] };
+  const { run, ...answer } = await runAction(deps, action, { event, options, cacheEntries: {} });
+  const logs = run?.printed ?? [];
+  const used = run && { used: run.used };
   if ('fault' in answer) return { commands: [], refused: [], fault: answer.fault, logs, ...used };
-  const asked = nothingAsked();
+  const outcome = emptyOutcome();
   const refused = answer.commands.filter(
-    (command) => !command.method.startsWith('cache.') && takeCommand(methods, asked, command) !== true,
+    (command) => !command.method.startsWith('cache.') && applyCommand(methods, outcome, command) !== true,
   );
   const secrets = secretsOf(action);
   return {
     commands: copyWithoutSecrets(answer.commands, secrets) as Command[],
-    refused: [...refused.map(({ method }) => method), ...refusedClaims(asked, secrets)],
+    refused: [...refused.map(({ method }) => method), ...refusedClaims(outcome, secrets)],
     logs,
     ...used,
   };
@@ -54,11 +54,14 @@ export async function tryAction(
 
 /** Returns the claims that no token may have, as they were asked for. */
 function refusedClaims({ idToken, accessToken }: ActionOutcome, secrets: readonly string[]): string[] {
-  const of = (method: string, to: ClaimTarget, claims: object) =>
+  const refusedIn = (method: string, target: ClaimTarget, claims: object) =>
     Object.keys(claims)
-      .filter((claim) => claimFault(claim, [to]) !== undefined)
+      .filter((claim) => claimFault(claim, [target]) !== undefined)
       .map((claim) => `${method}.setCustomClaim(${JSON.stringify(withoutSecrets(claim, secrets))})`);
-  return [...of('idToken', 'id_token', idToken), ...of('accessToken', 'access_token', accessToken)];
+  return [
+    ...refusedIn('idToken', 'id_token', idToken),
+    ...refusedIn('accessToken', 'access_token', accessToken),
+  ];
 }
 
 /** Returns a copy of a value with the secrets in its texts replaced. */

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { TRIGGER_ENTRIES, type Trigger } from '../records/actions.ts';
 import type { Packages } from '../scripts/packages/packages.ts';
 import type { Config } from '../tenant/config.ts';
-import { requiringOf } from './action-packages.ts';
+import { packageRequirement } from './action-packages.ts';
 
 interface WarnDependencies {
   config: Pick<Config, 'actions'>;
@@ -12,10 +12,10 @@ interface WarnDependencies {
 }
 
 /** Checks the packages of all bound actions. */
-export async function warnOfPackages({ config, packages, log }: WarnDependencies): Promise<void> {
+export async function warnOfMissingPackages({ config, packages, log }: WarnDependencies): Promise<void> {
   for (const trigger of Object.keys(TRIGGER_ENTRIES) as Trigger[])
     for (const action of config.actions(trigger)) {
-      const fault = await packages.faultOf(requiringOf(action));
+      const fault = await packages.faultOf(packageRequirement(action));
       if (fault !== undefined)
         log.warn({ action: action.name, trigger }, `the action ${action.name} cannot run: ${fault}`);
     }

@@ -1,6 +1,6 @@
 // Filters the claims that actions set: claims that they may not set are left out and logged.
-import type { Actions, ActionsAbout } from '../actions/actions.ts';
-import type { AssertionAsked } from '../actions/assertion-asked.ts';
+import type { ActionLogFields, Actions } from '../actions/actions.ts';
+import type { AssertionChanges } from '../actions/assertion-methods.ts';
 import type { Trigger } from '../records/actions.ts';
 import { type ClaimTarget, claimFault } from '../records/custom-claims.ts';
 import { withinLimit } from '../users/custom-claims.ts';
@@ -11,7 +11,7 @@ export interface ActionClaims {
   accessToken: Record<string, unknown>;
   /** Changes of the access token's scope: true for a scope that is added, false for one that is removed. */
   scopes?: Record<string, boolean>;
-  assertion?: AssertionAsked;
+  assertion?: AssertionChanges;
 }
 
 /**
@@ -19,11 +19,11 @@ export interface ActionClaims {
  * exceed the size limit. Each that is left out is logged.
  */
 export function allowedClaims(
-  actions: Pick<Actions, 'refused'>,
-  { trigger, to, about }: { trigger: Trigger; to: ClaimTarget; about: ActionsAbout },
+  actions: Pick<Actions, 'recordRefusal'>,
+  { trigger, to, about }: { trigger: Trigger; to: ClaimTarget; about: ActionLogFields },
   claims: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
-  const refuse = (reason: string) => actions.refused(trigger, `a claim: ${reason}`, about);
+  const refuse = (reason: string) => actions.recordRefusal(trigger, `a claim: ${reason}`, about);
   const allowed = Object.entries(claims).filter(([claim]) => {
     const fault = claimFault(claim, [to]);
     if (fault !== undefined) refuse(fault);

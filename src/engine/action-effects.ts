@@ -1,8 +1,8 @@
 // Applies what actions ask for the session and the refresh token of a login.
 import { errors, type KoaContextWithOIDC, type RefreshToken, type Session } from 'oidc-provider';
-import type { Actions, ActionsAbout } from '../actions/actions.ts';
+import type { ActionLogFields, Actions } from '../actions/actions.ts';
 import type { ActionOutcome } from '../actions/commands.ts';
-import { type KeptAsked, notedAfter } from '../actions/kept-asked.ts';
+import { metadataAfter, type SessionChanges } from '../actions/session-methods.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
@@ -14,7 +14,7 @@ import { sessionMetadata, setSessionMetadata } from './session-metadata.ts';
 export interface EffectDependencies {
   store: Store;
   config: Pick<Config, 'settings'>;
-  actions: Pick<Actions, 'refused'>;
+  actions: Pick<Actions, 'recordRefusal'>;
   /** The clock by which records of the store expire. */
   clock: Clock;
   wallClock: Clock;
@@ -25,7 +25,8 @@ export interface EffectDependencies {
 /** The most custom authentication methods that a session keeps. */
 const MAX_METHODS = 20;
 
-const changesNothing = ({ metadata, evicts }: KeptAsked) => !evicts && Object.keys(metadata).length === 0;
+const changesNothing = ({ metadata, evicts }: SessionChanges) =>
+  !evicts && Object.keys(metadata).length === 0;
 
 /**
  * Applies bounds, cookie mode, methods and metadata to the session of an authorization request that is about to be
@@ -52,7 +53,11 @@ export async function applyToSession(
     Object.assign(session, { methods: all.slice(-MAX_METHODS) });
   }
   if (changesNothing(changes)) return;
-  await setSessionMetadata(deps, session.uid, notedAfter(await sessionMetadata(deps, session.uid), changes));
+  await setSessionMetadata(
+    deps,
+    session.uid,
+    metadataAfter(await sessionMetadata(deps, session.uid), changes),
+  );
 }
 
 /**
@@ -71,7 +76,7 @@ export async function applyToRefreshToken(
   Object.assign(token, { bounds });
   const updated = await store.collection('artifacts').update(key, ({ payload, ...family }) => {
     const { metadata: before, ...others } = payload;
-    const metadata = notedAfter(before as Record<string, unknown> | undefined, changes);
+    const metadata = metadataAfter(before as Record<string, unknown> | undefined, changes);
     return { ...family, payload: { ...others, bounds, ...(metadata && { metadata }) } };
   });
   if (updated === undefined) throw new errors.InvalidGrant('refresh token not found');
@@ -85,12 +90,12 @@ export async function applyRevocations(
   { store, actions, endSession }: EffectDependencies,
   { oidc }: KoaContextWithOIDC,
   { login: { session, refreshToken } }: ActionOutcome,
-  about: ActionsAbout,
+  about: ActionLogFields,
 ): Promise<void> {
   const artifacts = store.collection('artifacts');
   const token = oidc.entities.RefreshToken;
   if (refreshToken.revoked !== undefined) {
-    if (token === undefined) actions.refused('post-login', 'refreshToken.revoke: there is none', about);
+    if (token === undefined) actions.recordRefusal('post-login', 'refreshToken.revoke: there is none', about);
     else {
       const key = familyKey(token.jti);
       if (key !== undefined) await artifacts.delete(key);

@@ -1,7 +1,7 @@
 // Stores the user metadata and app metadata that actions set.
-import type { Actions, ActionsAbout } from '../actions/actions.ts';
+import type { ActionLogFields, Actions } from '../actions/actions.ts';
 import type { ActionOutcome } from '../actions/commands.ts';
-import { withMembers } from '../actions/event-now.ts';
+import { withMembers } from '../actions/current-event.ts';
 import type { Trigger } from '../records/actions.ts';
 import type { Users } from '../users/users.ts';
 
@@ -10,7 +10,7 @@ const MAX_LENGTH = 1_000_000;
 
 interface MetadataDependencies {
   users: Pick<Users, 'update'>;
-  actions: Pick<Actions, 'refused'>;
+  actions: Pick<Actions, 'recordRefusal'>;
 }
 
 /**
@@ -19,7 +19,7 @@ interface MetadataDependencies {
  */
 export async function storeMetadata(
   { users, actions }: MetadataDependencies,
-  { trigger, userId, about }: { trigger: Trigger; userId: string; about: ActionsAbout },
+  { trigger, userId, about }: { trigger: Trigger; userId: string; about: ActionLogFields },
   { userMetadata, appMetadata }: Pick<ActionOutcome, 'userMetadata' | 'appMetadata'>,
 ): Promise<void> {
   if (Object.keys(userMetadata).length + Object.keys(appMetadata).length === 0) return;
@@ -35,7 +35,8 @@ export async function storeMetadata(
     isTooLarge = size > MAX_LENGTH && size > sizeOf(before);
     return isTooLarge ? {} : after;
   });
-  if (isTooLarge) actions.refused(trigger, `metadata of a user of more than ${MAX_LENGTH} characters`, about);
+  if (isTooLarge)
+    actions.recordRefusal(trigger, `metadata of a user of more than ${MAX_LENGTH} characters`, about);
 }
 
 const sizeOf = (metadata: object) => JSON.stringify(metadata).length;

@@ -9,7 +9,7 @@ import type { LoginActions } from './login-actions.ts';
 
 interface ScopeDependencies {
   config: Pick<Config, 'resourceServer'>;
-  actions: Pick<Actions, 'refused'>;
+  actions: Pick<Actions, 'recordRefusal'>;
   loginActions: Pick<LoginActions, 'claimsOf'>;
 }
 
@@ -57,7 +57,7 @@ async function changeScopes(
   }
   if (refused.length > 0) {
     const about = { client_id: ctx.oidc.client?.clientId, user_id: ctx.oidc.account?.accountId, ip: ctx.ip };
-    actions.refused('post-login', refused.join(', ').slice(0, 500), about);
+    actions.recordRefusal('post-login', refused.join(', ').slice(0, 500), about);
   }
   Object.assign(token, { scope: [...remaining].join(' ') || undefined });
 }

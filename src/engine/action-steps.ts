@@ -79,7 +79,7 @@ export async function nextActionStep(
     const hasNoStep = redirect === undefined && factors === undefined;
     return loginAsPrimaryUser(deps, ctx, login, {
       primary,
-      progress: hasNoStep ? outcome.progress : outcome.again,
+      progress: hasNoStep ? outcome.progress : outcome.progressForPrimaryUser,
     });
   }
   if (redirect !== undefined) return { step: 'redirect', waiting: { ...waiting, redirect } };

@@ -143,6 +143,6 @@ async function runWithoutPages(
 ): ReturnType<RunLogin> {
   const result = await run(ctx, login);
   if (result.outcome.login.redirect === undefined) return result;
-  actions.refused(TRIGGER, 'redirect.sendUserTo: there is no browser', aboutOf(ctx, login));
+  actions.recordRefusal(TRIGGER, 'redirect.sendUserTo: there is no browser', aboutOf(ctx, login));
   throw new errors.CustomOIDCProviderError('access_denied', NO_PAGES);
 }

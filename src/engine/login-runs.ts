@@ -1,8 +1,8 @@
 // Runs the actions of a login, and applies that part of their outcome which is the same for all logins.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
-import { type Actions, type ActionsAbout, executionDetails } from '../actions/actions.ts';
+import { type ActionLogFields, type Actions, executionDetails } from '../actions/actions.ts';
 import type { ActionOutcome } from '../actions/commands.ts';
-import type { FactorsAsked } from '../actions/factors-asked.ts';
+import type { RequiredFactors } from '../actions/factor-methods.ts';
 import type { ActionRun } from '../actions/progress.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';
@@ -34,7 +34,7 @@ export const aboutOf = (ctx: KoaContextWithOIDC, { user, clientId }: ActionLogin
 /** Returns the claims of a run's outcome that actions may set. */
 export function claimsIn(
   actions: Actions,
-  about: ActionsAbout,
+  about: ActionLogFields,
   { idToken, accessToken, login: { scopes, assertion } }: ActionOutcome,
 ): ActionClaims {
   return {
@@ -61,7 +61,7 @@ export async function runForLogin(
   const request = returned && { ...(event.request as object), ...returned };
   const options = {
     canRedirect: login.sessionId !== undefined && !ctx.oidc.prompts.has('none'),
-    isGiven: (factors: FactorsAsked) => isFactorGiven(deps, ctx, login, factors),
+    isVerified: (factors: RequiredFactors) => isFactorGiven(deps, ctx, login, factors),
     progress: progress && { ...progress, ...(request && { request }) },
     execution: deps.executions.of(ctx),
     userRoles,
@@ -91,7 +91,7 @@ async function isFactorGiven(
   { secondFactor }: Pick<LoginRunDependencies, 'secondFactor'>,
   { oidc }: KoaContextWithOIDC,
   { user, amr, sessionId }: ActionLogin,
-  factors: FactorsAsked,
+  factors: RequiredFactors,
 ): Promise<boolean> {
   if ((await secondFactor.availabilityOf(user, factors, amr)) === 'enrolled') return true;
   if (sessionId === undefined) return amr.includes('mfa');

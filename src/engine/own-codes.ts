@@ -2,7 +2,7 @@
 // without issuing tokens.
 import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
-import type { AssertionAsked } from '../actions/assertion-asked.ts';
+import type { AssertionChanges } from '../actions/assertion-methods.ts';
 import type { Login } from '../users/login.ts';
 import { connectionOf, credentialVersionOf, factorsOf, isTimeUnproved } from './browser-login.ts';
 
@@ -21,7 +21,7 @@ export interface OwnCodeLogin
   /** The id of the organization that the login is for. */
   organization: string | undefined;
   /** What actions asked for of the assertion that the login ends in. */
-  assertion?: AssertionAsked | undefined;
+  assertion?: AssertionChanges | undefined;
 }
 
 /** What a code must have been issued for. */
@@ -77,7 +77,7 @@ export function redeemOwnCodes(provider: Provider): RedeemOwnCode {
       acr: code.acr,
       resource: typeof code.resource === 'string' ? code.resource : undefined,
       organization: (grant as { organization?: string } | undefined)?.organization,
-      assertion: (grant as { actions?: { assertion?: AssertionAsked } } | undefined)?.actions?.assertion,
+      assertion: (grant as { actions?: { assertion?: AssertionChanges } } | undefined)?.actions?.assertion,
     };
   };
 }

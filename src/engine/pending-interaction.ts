@@ -1,7 +1,7 @@
 // The contract for waiting authorization requests, which flow/ and the pages work with. interaction.ts implements
 // it in the engine.
 import type { Context } from 'koa';
-import type { FactorsAsked } from '../actions/factors-asked.ts';
+import type { RequiredFactors } from '../actions/factor-methods.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Login } from '../users/login.ts';
 import type { MissingConsent } from './missing-consent.ts';
@@ -36,7 +36,7 @@ export interface PendingInteraction {
   /** The offer that the user sees before the login is answered, or has answered. */
   offer: PendingOffer | undefined;
   /** The second factors that actions ask for, where they name any. */
-  factors: FactorsAsked | undefined;
+  factors: RequiredFactors | undefined;
   /** The login of the user whom an action has put in place of the one who logged in. */
   primary: Login | undefined;
   /** The address to which an action sends the user before the request goes on. */

@@ -35,7 +35,7 @@ export async function verifyPrimaryUser(
   const credentialVersion = await users.credentialVersion(userId);
   if (identities.length > 0 && !isAdministratorId(userId) && (await belongTo(users, identities, userId)))
     return { userId, identities, credentialVersion };
-  actions.refused(TRIGGER, `setPrimaryUser ${userId} for ${user.id}`, aboutOf(ctx, login));
+  actions.recordRefusal(TRIGGER, `setPrimaryUser ${userId} for ${user.id}`, aboutOf(ctx, login));
   throw new errors.CustomOIDCProviderError('access_denied', REFUSED);
 }
 

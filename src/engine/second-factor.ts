@@ -1,7 +1,7 @@
 // The contract between the engine, which needs to know whether a login lacks a second factor, and the feature that
 // decides it.
 import type { Context } from 'koa';
-import type { FactorsAsked } from '../actions/factors-asked.ts';
+import type { RequiredFactors } from '../actions/factor-methods.ts';
 import type { AuthError } from '../http/errors.ts';
 import type { Login } from '../users/login.ts';
 import type { User } from '../users/user.ts';
@@ -62,11 +62,11 @@ export interface SecondFactor {
    * Whether the login pages can ask a user for one of these factors.
    * @param amr the methods of the login so far.
    */
-  availabilityOf(user: User, factors: FactorsAsked, amr: readonly string[]): Promise<FactorAvailability>;
+  availabilityOf(user: User, factors: RequiredFactors, amr: readonly string[]): Promise<FactorAvailability>;
   /** Whether the user has chosen to skip the second factor in this browser. */
   isRemembered(ctx: Context, login: AuthenticatedLogin): Promise<boolean>;
   /** Whether the methods of a login include one of these factors. */
-  includesFactor(factors: FactorsAsked, amr: readonly string[]): boolean;
+  includesFactor(factors: RequiredFactors, amr: readonly string[]): boolean;
   /**
    * Starts a challenge for one of these factors outside a login. It can be answered once, in this browser.
    * @returns the URL of its page, which sends the browser on to `back.path` with a ticket for the factor that was
@@ -92,7 +92,7 @@ export interface SecondFactor {
 export interface FactorChallenge {
   user: User;
   clientId: string | undefined;
-  factors: FactorsAsked;
+  factors: RequiredFactors;
   /** The request that waits for the factor, the path where it resumes, and its step. */
   back: { uid: string; path: string; step: string };
 }

@@ -1,6 +1,6 @@
 // The state of the actions of a request that waits for its user. It is stored with the request, where no client can write.
 import type { KoaContextWithOIDC } from 'oidc-provider';
-import type { FactorsAsked } from '../actions/factors-asked.ts';
+import type { RequiredFactors } from '../actions/factor-methods.ts';
 import type { Progress } from '../actions/progress.ts';
 import type { Login } from '../users/login.ts';
 
@@ -33,7 +33,7 @@ export interface WaitingActions {
   /** The URL that the user is sent to. */
   redirect?: string | undefined;
   /** The second factors that an action asks for, and whether one has been given since. */
-  factors?: FactorsAsked | undefined;
+  factors?: RequiredFactors | undefined;
   isGiven?: boolean | undefined;
   /** The login that replaces the present one: of the user whom its identity was linked to. */
   primary?: PrimaryLogin | undefined;

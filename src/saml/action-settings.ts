@@ -1,5 +1,5 @@
 // Applies what actions set for a response, within what the application's configuration allows.
-import type { AssertionAsked } from '../actions/assertion-asked.ts';
+import type { AssertionChanges } from '../actions/assertion-methods.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Attribute } from './attributes.ts';
 import { isOwnName } from './audience.ts';
@@ -13,7 +13,7 @@ import type { ServiceProvider } from './service-provider.ts';
 export async function withSettings(
   config: Config,
   sp: ServiceProvider,
-  assertion: AssertionAsked | undefined,
+  assertion: AssertionChanges | undefined,
 ): Promise<ServiceProvider | undefined> {
   const { audience, recipient, destination } = assertion?.settings ?? {};
   const isRegistered = [recipient, destination].every((one) => one === undefined || sp.acsUrls.includes(one));
@@ -26,7 +26,7 @@ export async function withSettings(
 /** Returns the attributes with those that actions set, and without those that they removed. */
 export function withAttributes(
   attributes: readonly Attribute[],
-  assertion: AssertionAsked | undefined,
+  assertion: AssertionChanges | undefined,
 ): Attribute[] {
   const overrides = assertion?.attributes ?? {};
   const others = attributes.filter(({ name }) => !Object.hasOwn(overrides, name));

@@ -25,13 +25,13 @@ describe('executions', () => {
   /** Makes the executions of one process. */
   const opened = () => {
     const background = createBackground(createLog('silent'));
-    const { newId, begin } = createExecutions({
+    const { newId, start: begin } = createExecutions({
       ...{ store, background, clock: Date.now, random: systemRandom },
       retentionDays: () => 1,
     });
     const run = (name: string, id?: string) => {
       const execution = begin('post-login', id);
-      execution.runs(name)();
+      execution.startRun(name)();
       execution.end(false);
       return execution.id;
     };

@@ -1,7 +1,7 @@
 // Every kind of script that a tenant can have, run by the server's own code for it. The escape suite runs over all of
 // them.
 import { createActions } from '../../src/actions/actions.ts';
-import { METHODS } from '../../src/actions/commands.ts';
+import { TRIGGER_METHODS } from '../../src/actions/commands.ts';
 import { runAction } from '../../src/actions/run-action.ts';
 import { type CustomDatabases, customDatabases } from '../../src/connections/database/custom.ts';
 import { scriptRunner } from '../../src/connections/run-script.ts';
@@ -153,7 +153,7 @@ const actionKind = (trigger: Trigger): Kind => ({
   run: (scripts, source) => watched((events) => runActions(scripts, events, trigger, source)),
 });
 
-const execution = () => ({ id: 'e', runs: () => () => {}, end: () => {} });
+const execution = () => ({ id: 'e', startRun: () => () => {}, end: () => {} });
 
 /** Runs the action of a trigger; with `rules`, a rule. */
 function runActions(
@@ -173,7 +173,7 @@ function runActions(
     scripts,
     packages: { filesOf: async () => undefined, filesFor: async () => undefined },
     events,
-    executions: { newId: () => 'e', begin: execution },
+    executions: { newId: () => 'e', start: execution },
     wallClock: Date.now,
     hostname: 'tenant.example.test',
   });
@@ -204,11 +204,15 @@ const continuing: Kind = {
     };
     const how = {
       entry: continueEntry('post-login'),
-      methods: METHODS['post-login'],
+      methods: TRIGGER_METHODS['post-login'],
       canRedirect: true,
       rules: [],
     };
-    const { ran: _, ...answer } = await runAction(deps, actionOf(source), { event: EVENT, how, kept: {} });
+    const { run: _, ...answer } = await runAction(deps, actionOf(source), {
+      event: EVENT,
+      options: how,
+      cacheEntries: {},
+    });
     return 'fault' in answer ? { told: answer.fault } : { result: answer, told: '' };
   },
 };

@@ -36,8 +36,8 @@ export const NO_DELEGATED_LOGINS: {
   actions: {
     isBound: () => false,
     newExecution: () => '',
-    refused: () => undefined,
-    dropped: () => undefined,
+    recordRefusal: () => undefined,
+    recordDropped: () => undefined,
     run: async () => {
       throw new Error('no action is bound');
     },

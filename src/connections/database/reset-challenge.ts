@@ -103,7 +103,7 @@ export async function challengeReset(
   const outcome = await actions.run(TRIGGER, event, details, {
     canRedirect: true,
     progress: progressOf(state, event, returned),
-    isGiven: async ({ types }) => types.some((type) => givenFactors.includes(type)),
+    isVerified: async ({ types }) => types.some((type) => givenFactors.includes(type)),
   });
   const { denied, login } = outcome;
   const refuse = (description: string) => {

@@ -1,5 +1,5 @@
 // The attributes of a user that an action of `custom-token-exchange` gives: what a new user gets, and what they replace.
-import type { ExchangedAttributes } from '../../actions/exchange-asked.ts';
+import type { ExchangedAttributes } from '../../actions/exchange-methods.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import { attributesOf } from '../../records/database-attributes.ts';

@@ -2,7 +2,7 @@
 // result is a login like any other.
 import type { Actions } from '../../actions/actions.ts';
 import type { ActionOutcome } from '../../actions/commands.ts';
-import type { Actor } from '../../actions/exchange-asked.ts';
+import type { Actor } from '../../actions/exchange-methods.ts';
 import { clientOf, userOf as factsOf, identityOf } from '../../actions/facts.ts';
 import { apiOf, engineRequestOf, organizationEvent } from '../../engine/action-event.ts';
 import { storeMetadata } from '../../engine/action-metadata.ts';
@@ -38,7 +38,7 @@ interface CustomExchangeDependencies extends ExchangedUserDependencies {
   actorOfIdToken(token: string): Promise<User | undefined>;
   /** Returns the second factors that a user has enrolled. */
   enrolledFactors: SecondFactor['enrolledFactors'];
-  actions: Pick<Actions, 'run' | 'refused'>;
+  actions: Pick<Actions, 'run' | 'recordRefusal'>;
   attempts: Attempts;
   /** The time of day, for the time of a login. */
   wallClock: Clock;
@@ -206,7 +206,7 @@ async function userOf(
   const details = { client_id: request.clientId, ip: request.ip };
   const [reference, ...others] = exchange.users;
   if (reference === undefined || others.length > 0) {
-    deps.actions.refused(TRIGGER, 'an exchange for other than one user', details);
+    deps.actions.recordRefusal(TRIGGER, 'an exchange for other than one user', details);
     throw new AuthError(400, 'invalid_request', 'The subject_token is not of one user.');
   }
   const found = await namedUser(deps, request, reference);

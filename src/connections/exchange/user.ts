@@ -1,6 +1,6 @@
 // Finds the user that an action of `custom-token-exchange` names: by user id, or as a user of a connection, who may be created
 // or updated.
-import type { UserOfConnection } from '../../actions/exchange-asked.ts';
+import type { UserOfConnection } from '../../actions/exchange-methods.ts';
 import { requestContextOf } from '../../engine/action-event.ts';
 import type { GrantRequest } from '../../engine/tokens.ts';
 import { AuthError } from '../../http/errors.ts';

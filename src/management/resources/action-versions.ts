@@ -1,7 +1,7 @@
 // `/actions/actions/{id}/deploy` and `…/versions`: deploying actions, and their deployed versions.
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { requiringOf } from '../../actions/action-packages.ts';
+import { packageRequirement } from '../../actions/action-packages.ts';
 import { ACTION_MODULE, type ModuleReference } from '../../records/action-modules.ts';
 import { draftOf } from '../../records/actions.ts';
 import type { DocumentRecord } from '../../records/documents.ts';
@@ -120,7 +120,7 @@ async function checkNeeded(
   const missing = runnable.modules.find(({ found }) => found === undefined);
   if (missing !== undefined)
     throw apiError(400, `The action cannot be deployed: there is no module ${missing.name}.`, 'invalid_body');
-  const fault = await packages.faultOf(requiringOf(runnable));
+  const fault = await packages.faultOf(packageRequirement(runnable));
   if (fault !== undefined) throw apiError(400, `The action cannot be deployed: ${fault}.`, 'invalid_body');
 }
 

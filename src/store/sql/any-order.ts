@@ -95,9 +95,9 @@ export function anyOrderStatement(branches: readonly Branch[], asked: Asked, dia
   const sql = [
     `WITH plain AS MATERIALIZED (${first.length === 0 ? nobody : first.join(' UNION ALL ')}),`,
     `found AS (${['SELECT * FROM plain', ...others].join(' UNION ALL ')}),`,
-    'verifiedChallenge AS (SELECT n, value, id, row_number() OVER (PARTITION BY id ORDER BY n) AS at FROM found)',
-    `SELECT ${stored} FROM verifiedChallenge JOIN "${name}" r ON r.id = verifiedChallenge.id WHERE verifiedChallenge.at = 1`,
-    `ORDER BY verifiedChallenge.n, verifiedChallenge.value, verifiedChallenge.id LIMIT ${parameter(limit + 1)} OFFSET ${parameter(page * limit)}`,
+    'ranked AS (SELECT n, value, id, row_number() OVER (PARTITION BY id ORDER BY n) AS at FROM found)',
+    `SELECT ${stored} FROM ranked JOIN "${name}" r ON r.id = ranked.id WHERE ranked.at = 1`,
+    `ORDER BY ranked.n, ranked.value, ranked.id LIMIT ${parameter(limit + 1)} OFFSET ${parameter(page * limit)}`,
   ].join(' ');
   return { sql, parameters };
 }

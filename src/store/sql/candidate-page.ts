@@ -80,20 +80,19 @@ export async function candidatePage(
     held: branches.flatMap(({ rest }) => rest.flatMap(referencesIn)),
     dialect,
   };
-  const pageIn = (verifiedChallenge: AnyRecord[]): Found => ({
-    records: verifiedChallenge.slice(page * limit, end),
-    more: verifiedChallenge.length > end,
+  const pageIn = (matched: AnyRecord[]): Found => ({
+    records: matched.slice(page * limit, end),
+    more: matched.length > end,
     total: undefined,
   });
-  let last: Matched = { verifiedChallenge: [], isAll: false };
+  let last: Matched = { matched: [], isAll: false };
   for (const bound of bounds) {
     last = matchesIn(searched, bound, reach, await runner.candidates(candidatesOf(searched, bound)));
-    if (last.isAll || last.verifiedChallenge.length === reach)
-      return { query: asked, found: pageIn(last.verifiedChallenge) };
+    if (last.isAll || last.matched.length === reach) return { query: asked, found: pageIn(last.matched) };
   }
   // A reference filter may match few of many candidates: the full statement reads only those.
   const isCut = query.isBounded === true && searched.held.length === 0;
-  return { query: asked, ...(isCut && { found: { ...pageIn(last.verifiedChallenge), isCut } }) };
+  return { query: asked, ...(isCut && { found: { ...pageIn(last.matched), isCut } }) };
 }
 
 interface Search {
@@ -110,7 +109,7 @@ interface Bound {
 }
 
 interface Matched {
-  verifiedChallenge: AnyRecord[];
+  matched: AnyRecord[];
   /** Whether no further candidate may match. */
   isAll: boolean;
 }
@@ -125,22 +124,22 @@ function matchesIn(
   const spec = rememberingLast(collection.spec);
   const isReferenced = (candidate: Candidate) => (filter: ReferenceFilter) =>
     candidate.held[held.indexOf(filter)] === true;
-  const verifiedChallenge = new Map<string, AnyRecord>();
-  const given = () => [...verifiedChallenge.values()];
+  const matched = new Map<string, AnyRecord>();
+  const given = () => [...matched.values()];
   let seen = 0;
   for (const [n, { rest }] of branches.entries()) {
     const ofBranch = candidates.filter((one) => one.n === n);
     for (const one of ofBranch) {
       const record = one.record();
       if (rest.every((filter) => matches(spec, record, filter, isReferenced(one))))
-        verifiedChallenge.set(record.id, record);
-      if (verifiedChallenge.size === reach) return { verifiedChallenge: given(), isAll: false };
+        matched.set(record.id, record);
+      if (matched.size === reach) return { matched: given(), isAll: false };
     }
     seen += ofBranch.length;
     // This branch has more candidates, which come before those of the next branch.
-    if (ofBranch.length === each || seen === all) return { verifiedChallenge: given(), isAll: false };
+    if (ofBranch.length === each || seen === all) return { matched: given(), isAll: false };
   }
-  return { verifiedChallenge: given(), isAll: true };
+  return { matched: given(), isAll: true };
 }
 
 /**

@@ -2,7 +2,7 @@
 // processes run the same one.
 import { expect } from 'chai';
 import type { Actions } from '../../src/actions/actions.ts';
-import { createAfterwards, type RecordedRun } from '../../src/actions/afterwards.ts';
+import { createDeferredRuns, type RecordedRun } from '../../src/actions/deferred-runs.ts';
 import type { ActionRun } from '../../src/actions/progress.ts';
 import { createDeliveries } from '../../src/delivery/deliveries.ts';
 import { AuthError } from '../../src/http/errors.ts';
@@ -20,7 +20,7 @@ describe('actions that run after the response', () => {
   let now: number;
   let store: Store;
   let begun: string[];
-  let dropped: string[];
+  let dropReasons: string[];
   let ends: AbortController[];
   /** What happens to a run. */
   let behave: (name: string) => Promise<void>;
@@ -28,7 +28,7 @@ describe('actions that run after the response', () => {
     now = Date.now();
     store = openMemoryStore(() => now);
     begun = [];
-    dropped = [];
+    dropReasons = [];
     ends = [];
     behave = async () => {};
   });
@@ -49,8 +49,8 @@ describe('actions that run after the response', () => {
       pause: settled,
       ending: ending.signal,
     });
-    const actions: Pick<Actions, 'run' | 'dropped'> = {
-      dropped: (_trigger, why) => dropped.push(why),
+    const actions: Pick<Actions, 'run' | 'recordDropped'> = {
+      recordDropped: (_trigger, why) => dropReasons.push(why),
       run: async (_trigger, event) => {
         const name = String(event.name);
         begun.push(name);
@@ -58,7 +58,7 @@ describe('actions that run after the response', () => {
         return {} as ActionRun;
       },
     };
-    const afterwards = createAfterwards<string>({
+    const afterwards = createDeferredRuns<string>({
       actions,
       deliveries,
       store,
@@ -69,10 +69,10 @@ describe('actions that run after the response', () => {
     return {
       deliveries,
       /** Stores a run and never begins it, as a process that ends before. */
-      keep: (name: string) => afterwards.keep(prepared(name)),
+      keep: (name: string) => afterwards.record(prepared(name)),
       run: async (name: string) => {
         const run = prepared(name);
-        await afterwards.keep(run);
+        await afterwards.record(run);
         run.start();
       },
     };
@@ -109,7 +109,7 @@ describe('actions that run after the response', () => {
     process().deliveries.start();
     for (let n = 0; n < 50; n++) await settled();
     expect(begun).to.deep.equal(['a']);
-    expect(dropped).to.deep.equal([]);
+    expect(dropReasons).to.deep.equal([]);
   });
 
   it('are run by one of ten other processes when the one that stored them has not begun', async () => {
@@ -147,7 +147,7 @@ describe('actions that run after the response', () => {
     expect(begun).to.deep.equal(['later']);
     await run('never');
     await until(async () => (await left()) === 0);
-    expect(dropped).to.deep.equal(['their event could not be made']);
+    expect(dropReasons).to.deep.equal(['their event could not be made']);
   });
 
   it('are stored in the same write as what they report', async () => {

@@ -1,7 +1,7 @@
 // What actions of `post-login` may ask for in a SAML response. Signature, encryption and issuer follow the
 // application's configuration alone.
 import { z } from 'zod';
-import { setMember, type Take } from './taking.ts';
+import { type ApiMethod, setMember } from './api-method.ts';
 
 const value = z.union([z.string().max(10_000), z.number(), z.boolean()]);
 
@@ -25,7 +25,7 @@ const SETTINGS = {
 type Setting = (typeof SETTINGS)[keyof typeof SETTINGS];
 
 /** What actions asked for in the assertion of this login. */
-export interface AssertionAsked {
+export interface AssertionChanges {
   /** Options of the SAML addon that differ in this response. */
   settings: { [S in Setting as S[0]]?: z.output<S[1]> };
   /** Attributes by name; null for one that is left out. */
@@ -35,38 +35,41 @@ export interface AssertionAsked {
 type AssertionValue = z.output<typeof value> | z.output<typeof value>[] | null;
 
 /** Returns the empty request. */
-export const nothingOfAssertion = (): AssertionAsked => ({ settings: {}, attributes: {} });
+export const noAssertionChanges = (): AssertionChanges => ({ settings: {}, attributes: {} });
 
-interface WithAssertion {
-  login: { assertion: AssertionAsked };
+interface AssertionOutcome {
+  login: { assertion: AssertionChanges };
 }
 
 const MOST_ATTRIBUTES = 100;
-const attribute = z.tuple([z.string().min(1).max(255), z.union([value, z.array(value).max(1000)]).nullish()]);
+const attributeArguments = z.tuple([
+  z.string().min(1).max(255),
+  z.union([value, z.array(value).max(1000)]).nullish(),
+]);
 
-const setAttribute: Take<WithAssertion> = ({ login: { assertion } }, given) => {
-  const [name, set] = Array.isArray(given) ? given : [];
-  const read = attribute.safeParse([name, set]);
-  if (!read.success || Object.keys(assertion.attributes).length >= MOST_ATTRIBUTES) return false;
-  setMember(assertion.attributes, read.data[0], read.data[1] ?? null);
+const setAttribute: ApiMethod<AssertionOutcome> = ({ login: { assertion } }, args) => {
+  const [name, attributeValue] = Array.isArray(args) ? args : [];
+  const parsed = attributeArguments.safeParse([name, attributeValue]);
+  if (!parsed.success || Object.keys(assertion.attributes).length >= MOST_ATTRIBUTES) return false;
+  setMember(assertion.attributes, parsed.data[0], parsed.data[1] ?? null);
   return true;
 };
 
-const setting =
-  ([member, schema]: Setting): Take<WithAssertion> =>
-  ({ login: { assertion } }, given) => {
-    const read = z
+const setSetting =
+  ([member, schema]: Setting): ApiMethod<AssertionOutcome> =>
+  ({ login: { assertion } }, args) => {
+    const parsed = z
       .tuple([schema as z.ZodType])
       .rest(z.unknown())
-      .safeParse(given);
-    if (read.success) setMember(assertion.settings, member, read.data[0]);
-    return read.success;
+      .safeParse(args);
+    if (parsed.success) setMember(assertion.settings, member, parsed.data[0]);
+    return parsed.success;
   };
 
 /** The methods of `api.samlResponse`, by name. */
-export const ASSERTION_TAKE: Record<string, Take<WithAssertion>> = {
+export const ASSERTION_METHODS: Record<string, ApiMethod<AssertionOutcome>> = {
   'samlResponse.setAttribute': setAttribute,
   ...Object.fromEntries(
-    Object.entries(SETTINGS).map(([name, one]) => [`samlResponse.${name}`, setting(one)]),
+    Object.entries(SETTINGS).map(([name, one]) => [`samlResponse.${name}`, setSetting(one)]),
   ),
 };

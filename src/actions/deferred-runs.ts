@@ -6,14 +6,14 @@ import { TooManyDeliveries } from '../delivery/delivery-kind.ts';
 import type { Trigger } from '../records/actions.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Store, Write } from '../store/contract.ts';
-import { type Actions, type ActionsAbout, LONGEST_OF_ONE } from './actions.ts';
-import type { ActionEvent } from './event-now.ts';
+import { type ActionLogFields, type Actions, LONGEST_ACTION } from './actions.ts';
+import type { ActionEvent } from './current-event.ts';
 
 /** A run that is recorded: JSON, which the store seals. @template E what its event is made from. */
 export interface RecordedRun<E> {
   trigger: Trigger;
   of: E;
-  about: ActionsAbout;
+  about: ActionLogFields;
 }
 
 /** A run that is not recorded yet. */
@@ -24,14 +24,14 @@ export interface PreparedRun {
   start(): void;
 }
 
-interface Afterwards<E> {
-  prepare(told: RecordedRun<E>): PreparedRun;
+interface DeferredRuns<E> {
+  prepare(run: RecordedRun<E>): PreparedRun;
   /** Records a run in a write of its own. */
-  keep(prepared: PreparedRun): Promise<void>;
+  record(prepared: PreparedRun): Promise<void>;
 }
 
-export interface AfterwardsDependencies<E> {
-  actions: Pick<Actions, 'run' | 'dropped'>;
+export interface DeferredRunsDependencies<E> {
+  actions: Pick<Actions, 'run' | 'recordDropped'>;
   deliveries: Pick<Deliveries, 'add'>;
   store: Pick<Store, 'batch'>;
   /** Returns epoch milliseconds. */
@@ -43,43 +43,47 @@ export interface AfterwardsDependencies<E> {
 /** How many run at once, so that logins have the threads that they need; and how many a process holds. */
 const [CONCURRENCY, CAPACITY] = [2, 1_000];
 /** The longest time of all actions of one trigger together, milliseconds. */
-const LONGEST = 300_000;
+const LONGEST_RUN = 300_000;
 /** Pauses before the event is made again, where the store could not be read, milliseconds. */
 const PAUSES = [1_000, 5_000, 30_000, 120_000];
 
 /** No action has run yet, so the run may be tried again. */
-class NotBegun extends Error {}
+class NotStarted extends Error {}
 
 /** Makes the runs of a tenant's actions after an operation. */
-export function createAfterwards<E>(deps: AfterwardsDependencies<E>): Afterwards<E> {
+export function createDeferredRuns<E>(deps: DeferredRunsDependencies<E>): DeferredRuns<E> {
   const { deliveries, store } = deps;
-  const prepare = deliveries.add(runOf(deps));
+  const prepare = deliveries.add(deliveryKind(deps));
   return {
     prepare,
-    keep: ({ write }) => store.batch([write]),
+    record: ({ write }) => store.batch([write]),
   };
 }
 
-function runOf<E>({ actions, wallClock, eventOf }: AfterwardsDependencies<E>): DeliveryKind<RecordedRun<E>> {
+function deliveryKind<E>({
+  actions,
+  wallClock,
+  eventOf,
+}: DeferredRunsDependencies<E>): DeliveryKind<RecordedRun<E>> {
   return {
     kind: 'actions',
     attempt: async ({ trigger, of, about }, { id }) => {
       // After `LONGEST` another process may take over the run, so this one must have ended by then.
-      const until = wallClock() + LONGEST - LONGEST_OF_ONE;
+      const until = wallClock() + LONGEST_RUN - LONGEST_ACTION;
       const event = await eventOf(of).catch((thrown: unknown) => {
-        throw new NotBegun('what actions are told could not be read', { cause: thrown });
+        throw new NotStarted('what actions are told could not be read', { cause: thrown });
       });
       await actions.run(trigger, event, about, { execution: id, until });
     },
     // A run that failed may have done half of its work, so it is not repeated.
-    isTemporary: (error) => error instanceof NotBegun,
+    isTemporary: (error) => error instanceof NotStarted,
     onGiveUp: async ({ trigger, about }, error) => {
       // The failure of an action is in the log already.
-      if (error instanceof TooManyDeliveries) actions.dropped(trigger, 'too many waited', about);
-      if (error instanceof NotBegun) actions.dropped(trigger, 'their event could not be made', about);
+      if (error instanceof TooManyDeliveries) actions.recordDropped(trigger, 'too many waited', about);
+      if (error instanceof NotStarted) actions.recordDropped(trigger, 'their event could not be made', about);
     },
     pauses: PAUSES,
-    maxDuration: LONGEST,
+    maxDuration: LONGEST_RUN,
     concurrency: CONCURRENCY,
     capacity: CAPACITY,
   };

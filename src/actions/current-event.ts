@@ -5,14 +5,14 @@ import type { ActionOutcome } from './commands.ts';
 export type ActionEvent = Readonly<Record<string, unknown>>;
 
 /** Returns the event of the rules, with the request in which the user came back from their redirect, if any. */
-export function eventOfRules(event: ActionEvent, request: ActionEvent | undefined): ActionEvent {
+export function ruleEvent(event: ActionEvent, request: ActionEvent | undefined): ActionEvent {
   if (request === undefined) return event;
   const transaction = { ...(event.transaction as object), protocol: 'redirect-callback' };
   return { ...event, request, transaction };
 }
 
 /** Returns the event as the next action sees it. @param now an ISO date. */
-export function eventNow(
+export function currentEvent(
   event: ActionEvent,
   { userMetadata, appMetadata, login, targetScopes }: ActionOutcome,
   now: string,
@@ -43,10 +43,10 @@ export function eventNow(
 /** Returns metadata with members set, and without those that were set to null. */
 export function withMembers(
   before: object | undefined,
-  set: Readonly<Record<string, unknown>>,
+  changes: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
-  const members = Object.entries({ ...before, ...set }).filter(
-    ([name]) => set[name] !== null || !(name in set),
+  const members = Object.entries({ ...before, ...changes }).filter(
+    ([name]) => changes[name] !== null || !(name in changes),
   );
   return Object.fromEntries(members);
 }

@@ -1,6 +1,6 @@
 // What actions of `custom-token-exchange` may ask for: the user of the token, or that the subject token is invalid.
 import { z } from 'zod';
-import { name, type Take, text } from './taking.ts';
+import { type ApiMethod, memberName, text } from './api-method.ts';
 
 const attributes = z.object({
   user_id: z.union([z.string().min(1).max(255), z.int().transform(String)]),
@@ -37,7 +37,7 @@ export interface Actor {
   readonly [member: string]: string | number | boolean | Actor;
 }
 
-export interface ExchangeAsked {
+export interface ExchangeOutcome {
   /** The users that the actions named, in order. The exchange is valid only where there is exactly one. */
   users: ({ id: string } | UserOfConnection)[];
   /** An id or a name. */
@@ -48,27 +48,27 @@ export interface ExchangeAsked {
   isInvalid?: boolean;
 }
 
-interface WithExchange {
-  exchange: ExchangeAsked;
+interface WithExchangeOutcome {
+  exchange: ExchangeOutcome;
   denied?: { code?: string; reason: string };
 }
 
-const byId: Take<WithExchange> = ({ exchange }, given) => {
-  const [id] = z.tuple([name]).rest(z.unknown()).safeParse(given).data ?? [];
+const setUserById: ApiMethod<WithExchangeOutcome> = ({ exchange }, args) => {
+  const [id] = z.tuple([memberName]).rest(z.unknown()).safeParse(args).data ?? [];
   if (id !== undefined) exchange.users.push({ id });
   return id !== undefined;
 };
 
-const byConnection: Take<WithExchange> = ({ exchange }, given) => {
-  const read = z.tuple([name, attributes, options]).rest(z.unknown()).safeParse(given);
-  if (!read.success) return false;
-  const [connection, attributesOf, how] = read.data;
-  exchange.users.push({ connection, attributes: attributesOf, ...how });
+const setUserByConnection: ApiMethod<WithExchangeOutcome> = ({ exchange }, args) => {
+  const parsed = z.tuple([memberName, attributes, options]).rest(z.unknown()).safeParse(args);
+  if (!parsed.success) return false;
+  const [connection, userAttributes, behavior] = parsed.data;
+  exchange.users.push({ connection, attributes: userAttributes, ...behavior });
   return true;
 };
 
-const inOrganization: Take<WithExchange> = ({ exchange }, given) => {
-  const [organization] = z.tuple([name]).rest(z.unknown()).safeParse(given).data ?? [];
+const setOrganization: ApiMethod<WithExchangeOutcome> = ({ exchange }, args) => {
+  const [organization] = z.tuple([memberName]).rest(z.unknown()).safeParse(args).data ?? [];
   if (organization !== undefined) exchange.organization = organization;
   return organization !== undefined;
 };
@@ -76,36 +76,36 @@ const inOrganization: Take<WithExchange> = ({ exchange }, given) => {
 /** Longest chain of actors, and how many claims each may have beside `sub`. */
 const MOST = { actors: 5, members: 5 };
 
-const said = z.union([text, z.number(), z.boolean()]);
-const actor = (levels: number): z.ZodType<Actor> =>
+const actorClaim = z.union([text, z.number(), z.boolean()]);
+const actorSchema = (levels: number): z.ZodType<Actor> =>
   z
-    .object({ sub: name, ...(levels > 1 && { act: z.lazy(() => actor(levels - 1)).optional() }) })
-    .catchall(said)
-    .refine(({ sub: _sub, act: _act, ...others }) => Object.keys(others).length <= MOST.members)
+    .object({ sub: memberName, ...(levels > 1 && { act: z.lazy(() => actorSchema(levels - 1)).optional() }) })
+    .catchall(actorClaim)
+    .refine(({ sub: _sub, act: _act, ...claims }) => Object.keys(claims).length <= MOST.members)
     .transform((one) => one as Actor);
 
-const withActor: Take<WithExchange> = ({ exchange }, given) => {
-  const read = z
-    .tuple([actor(MOST.actors)])
+const setActor: ApiMethod<WithExchangeOutcome> = ({ exchange }, args) => {
+  const parsed = z
+    .tuple([actorSchema(MOST.actors)])
     .rest(z.unknown())
-    .safeParse(given);
-  if (read.success) exchange.actor = read.data[0];
-  return read.success;
+    .safeParse(args);
+  if (parsed.success) exchange.actor = parsed.data[0];
+  return parsed.success;
 };
 
-const rejectToken: Take<WithExchange> = (outcome, given) => {
-  const read = z.tuple([text]).rest(z.unknown()).safeParse(given);
-  if (!read.success) return false;
-  outcome.denied ??= { code: 'invalid_request', reason: read.data[0] };
+const rejectToken: ApiMethod<WithExchangeOutcome> = (outcome, args) => {
+  const parsed = z.tuple([text]).rest(z.unknown()).safeParse(args);
+  if (!parsed.success) return false;
+  outcome.denied ??= { code: 'invalid_request', reason: parsed.data[0] };
   outcome.exchange.isInvalid = true;
   return true;
 };
 
 /** The methods of `custom-token-exchange`, by name. */
-export const EXCHANGE_TAKE = {
+export const EXCHANGE_METHODS = {
   'access.rejectInvalidSubjectToken': rejectToken,
-  'authentication.setUserById': byId,
-  'authentication.setUserByConnection': byConnection,
-  'authentication.setOrganization': inOrganization,
-  'authentication.setActor': withActor,
-} satisfies Record<string, Take<WithExchange>>;
+  'authentication.setUserById': setUserById,
+  'authentication.setUserByConnection': setUserByConnection,
+  'authentication.setOrganization': setOrganization,
+  'authentication.setActor': setActor,
+} satisfies Record<string, ApiMethod<WithExchangeOutcome>>;

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 /** The name of a claim or of a member of the metadata. */
-export const name = z.string().min(1).max(255);
+export const memberName = z.string().min(1).max(255);
 export const text = z.string().max(1000);
 
 /** A scope token (RFC 6749 §3.3). */
@@ -12,24 +12,24 @@ export const scopeToken = z.string().regex(/^[\x21\x23-\x5B\x5D-\x7E]{1,255}$/);
 const value = z.unknown().transform((one) => one ?? null);
 
 /** A name and a value; further arguments are ignored. */
-export const pair = z.tuple([name, value]).rest(z.unknown());
+export const nameAndValue = z.tuple([memberName, value]).rest(z.unknown());
 
 /** Applies the arguments of a method to the outcome. @returns false for wrong arguments. */
-export type Take<O> = (outcome: O, given: unknown) => boolean;
+export type ApiMethod<O> = (outcome: O, args: unknown) => boolean;
 
 /** Makes a method of the schema of its arguments and its effect. */
-export function taking<O, T extends z.ZodType>(
-  args: T,
-  apply: (outcome: O, args: z.output<T>) => void,
-): Take<O> {
-  return (outcome, given) => {
-    const read = args.safeParse(given);
+export function apiMethod<O, T extends z.ZodType>(
+  schema: T,
+  apply: (outcome: O, schema: z.output<T>) => void,
+): ApiMethod<O> {
+  return (outcome, args) => {
+    const read = schema.safeParse(args);
     if (read.success) apply(outcome, read.data);
     return read.success;
   };
 }
 
 /** Sets a member, whatever its name is: an assignment to `__proto__` would change the prototype. */
-export function setMember(of: Record<string, unknown>, key: string, value: unknown): void {
-  Object.defineProperty(of, key, { value, enumerable: true, configurable: true, writable: true });
+export function setMember(target: Record<string, unknown>, key: string, value: unknown): void {
+  Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
 }
