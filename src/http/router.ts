@@ -132,14 +132,14 @@ async function respond(
 
 /**
  * Admits a request and reads its body. The sender decides how long its body takes, up to the server's time limit, and
- * meanwhile the token may be revoked or the user blocked. So a request that had not arrived as a whole is admitted
- * again after its body.
+ * meanwhile the token may be revoked or the user blocked. So a request is admitted again after its body, unless the
+ * whole body was there when it was admitted: most bodies arrive during that, and those requests are checked once.
  */
 async function receive(route: BoundRoute, ctx: Context): Promise<Admission> {
-  const hadArrived = ctx.req.complete;
   if ((await route.admit?.(ctx)) === 'answered') return 'answered';
+  const hasArrived = ctx.req.complete;
   await route.read(ctx, noop);
-  return hadArrived ? undefined : route.admit?.(ctx);
+  return hasArrived ? undefined : route.admit?.(ctx);
 }
 
 /** Limits the warning to one line in ten seconds, so that an overload does not also fill the log. */

@@ -221,6 +221,28 @@ describe('the router', () => {
     expect([answer.status, admitted]).to.deep.equal([401, 2]);
   });
 
+  it('admits a request once if its whole body arrives while it is admitted', async () => {
+    let admitted = 0;
+    const ask = await served([
+      {
+        ...common,
+        methods: ['POST'],
+        path: '/',
+        admit: async ({ req }) => {
+          admitted += 1;
+          while (!req.complete) await new Promise((resolve) => setImmediate(resolve));
+        },
+        handle: echo('written'),
+      },
+    ]);
+    const answer = await ask('/', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"a":1}',
+    });
+    expect([answer.status, admitted]).to.deep.equal([200, 1]);
+  });
+
   it('limits the requests handled at once, and answers others with 503 and Retry-After', async () => {
     const gate = Promise.withResolvers<void>();
     let running = 0;
