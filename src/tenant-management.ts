@@ -18,7 +18,7 @@ import { issueEnrollment } from './factors/enrollment-ticket.ts';
 import { renewRecoveryCode } from './factors/recovery/codes.ts';
 import { managementApi } from './management/api.ts';
 import { managementAudience } from './management/audience.ts';
-import { resumeRemovals } from './management/connection-removal.ts';
+import { resumeConnectionRemovals } from './management/connection-removal.ts';
 import type { ManagementFeatureDependencies } from './management/feature.ts';
 import { exportLink } from './management/jobs/links.ts';
 import { createUserJobs } from './management/jobs/user-jobs.ts';
@@ -171,6 +171,6 @@ export async function resumeRecordRemovals(
   own: { background: Background; removeUser(userId: string): Promise<void> },
 ): Promise<void> {
   const deps = { store, now: () => new Date(clock()).toISOString(), ...own };
-  await resumeRemovals(deps);
+  await resumeConnectionRemovals(deps);
   await resumePermissionRemovals(deps);
 }

@@ -37,7 +37,7 @@ export async function carryOutOrder(settings: Settings, order: Order, log: Logge
   const administrators = createUsers({ ...own, store: administratorStore(store), hasher });
   const days = (await store.collection('tenant').get('tenant'))?.tenant.log_retention_days;
   const events = ownEvents(own, days ?? RETENTION_DAYS);
-  // The next start continues announced removals and checks the providers of connections.
+  // The next start continues recorded removals and checks the providers of connections.
   const nextStart = { resumeRemovals: async () => undefined, checkConnections: async () => undefined };
   const quiet = { info: () => undefined, error: () => undefined };
   try {

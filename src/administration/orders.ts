@@ -29,7 +29,7 @@ import { createAdmin } from './admin.ts';
 import { ownerLink } from './administrator.ts';
 import { inspect } from './inspect.ts';
 import { recordOrder } from './order-events.ts';
-import { announceRemovals } from './removals.ts';
+import { recordRemovals } from './removals.ts';
 import { connectionScript, TESTABLE_SCRIPTS } from './script-test.ts';
 
 /** All orders; others are refused. */
@@ -63,7 +63,7 @@ export interface OrderDependencies {
   waits?: Waits;
   log: Pick<Logger, 'info' | 'error'>;
   events: Pick<Events, 'record'>;
-  /** Continues removals that were announced. Without a server, the next start does. */
+  /** Continues recorded removals. Without a server, the next start does. */
   resumeRemovals(): Promise<void>;
   /** Checks in the background whether the providers of connections answer. Without a server, the next start does. */
   checkConnections(): Promise<void>;
@@ -131,7 +131,7 @@ async function applyOrPlan(
     random,
     managementAudience: managementAudience(settings.issuer),
     beforeRemoval: (collection: AppliedCollection, record: object) =>
-      announceRemovals({ store, now: () => new Date(clock()).toISOString() }, collection, record),
+      recordRemovals({ store, now: () => new Date(clock()).toISOString() }, collection, record),
     onChange: (change: Change) =>
       recordOrder(deps.events, 'apply', `Apply the tenant file: ${subjectOf(change)}`, change),
   };

@@ -1,37 +1,16 @@
-// Removes the users of a deleted connection, who may be many, in the background. A document that names the connection
-// is stored before the connection is deleted. With it, an interrupted removal continues at the next start, and no new
-// connection can take the name while users of the old one are left.
+// Removes the users of a deleted connection, who may be many, in the background.
 import type { Background } from '../runtime/background.ts';
-import type { Store } from '../store/contract.ts';
-import { documentsOf } from './document-resource.ts';
-import { apiError } from './errors.ts';
+import { pendingRemovals, type RecordRemovalDependencies } from './pending-removal.ts';
 import { endPasskeysBy } from './resources/users/passkeys.ts';
 
-export interface RemovalDependencies {
-  store: Store;
+export interface RemovalDependencies extends RecordRemovalDependencies {
   background: Background;
   /** Removes a user and everything that belongs to the user. */
   removeUser(userId: string): Promise<void>;
-  /** ISO 8601. */
-  now(): string;
 }
 
-const KIND = 'connection-removal';
-const removalId = (name: string) => `${KIND}/${name}`;
-
-/**
- * Stores that the users of a connection are to be removed. Call it before the connection is deleted.
- * @param name the connection's.
- */
-export async function announceRemoval(
-  { store, now }: Pick<RemovalDependencies, 'store' | 'now'>,
-  name: string,
-): Promise<void> {
-  const at = now();
-  await store
-    .collection('documents')
-    .put({ id: removalId(name), kind: KIND, body: { name }, created_at: at, updated_at: at });
-}
+/** The removals of connections whose users may be left. */
+export const connectionRemovals = pendingRemovals('connection-removal', 'name', 'connection');
 
 /** Starts to remove the users of a deleted connection in the background. @param name the connection's. */
 export function removeUsersOf(deps: RemovalDependencies, name: string): void {
@@ -44,22 +23,13 @@ export function removeUsersOf(deps: RemovalDependencies, name: string): void {
         await endPasskeysBy(deps.store, user_id, name);
       } else await deps.removeUser(user_id);
     }
-    await deps.store.collection('documents').delete(removalId(name));
+    await connectionRemovals.complete(deps.store, name);
   });
 }
 
 /** Continues the removals that the end of the process interrupted. */
-export async function resumeRemovals(deps: RemovalDependencies): Promise<void> {
-  for (const { id, body } of await documentsOf(deps.store, KIND)) {
-    const [connection] = await deps.store.collection('connections').findBy('name', String(body.name));
-    // The process ended before the connection itself was deleted.
-    if (connection !== undefined) await deps.store.collection('documents').delete(id);
-    else removeUsersOf(deps, String(body.name));
-  }
-}
-
-/** Refuses to create a connection while users of a deleted one of that name are left. @throws AuthError 409 */
-export async function refuseWhileUsersRemain(store: Store, name: string): Promise<void> {
-  if ((await store.collection('documents').get(removalId(name))) === undefined) return;
-  throw apiError(409, 'A connection with the same name is being deleted, try again later');
+export async function resumeConnectionRemovals(deps: RemovalDependencies): Promise<void> {
+  const exists = async (name: string) =>
+    (await deps.store.collection('connections').findBy('name', name)).length > 0;
+  await connectionRemovals.resume(deps.store, exists, (name) => removeUsersOf(deps, name));
 }

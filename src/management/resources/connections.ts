@@ -7,12 +7,7 @@ import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
 import type { Users } from '../../users/users.ts';
 import { type Call, callsWith, noContent } from '../call.ts';
-import {
-  announceRemoval,
-  type RemovalDependencies,
-  refuseWhileUsersRemain,
-  removeUsersOf,
-} from '../connection-removal.ts';
+import { connectionRemovals, type RemovalDependencies, removeUsersOf } from '../connection-removal.ts';
 import { apiError } from '../errors.ts';
 import { idOf } from '../ids.ts';
 import { conflict, merged, notFound, resourceCalls } from '../resource.ts';
@@ -80,7 +75,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
     return { ...body, options: await importMetadata(strategy, options).catch(refuseMetadata) };
   },
   make: async ({ store, random }, body) => {
-    await refuseWhileUsersRemain(store, String(body.name));
+    await connectionRemovals.refuseWhilePending(store, String(body.name));
     const id = idOf('con', random);
     const { options, ...rest } = body;
     const realms = [String(body.name)];
@@ -135,7 +130,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
   taken: conflict('A connection with the same name already exists', 'conflict'),
   statuses: { remove: 202 },
   removedBody: ({ now }) => ({ deleted_at: now() }),
-  beforeRemoval: (deps, { name }) => announceRemoval(deps, name),
+  beforeRemoval: (deps, { name }) => connectionRemovals.record(deps, name),
   afterRemoval: async (deps, { id, name }) => {
     await removeConnectionParts(deps.store, id);
     removeUsersOf(deps, name);

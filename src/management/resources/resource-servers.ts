@@ -9,9 +9,8 @@ import { listAll } from '../../store/list-all.ts';
 import type { Call } from '../call.ts';
 import { apiError } from '../errors.ts';
 import {
-  announcePermissionRemoval,
+  apiRemovals,
   type PermissionRemovalDependencies,
-  refuseWhilePermissionsRemain,
   removePermissionsOf,
 } from '../permission-removal.ts';
 import { checkedBy, conflict, merged, notFound, resourceCalls } from '../resource.ts';
@@ -91,7 +90,7 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
   patchBody: settable,
   make: async ({ store, random, systemApis }, body) => {
     const identifier = String(body.identifier);
-    await refuseWhilePermissionsRemain(store, identifier);
+    await apiRemovals.refuseWhilePending(store, identifier);
     if (systemApis().some((api) => api.identifier === identifier)) throw taken();
     const api = checkedBy(resourceServerSchema, withSecret(random, merged({ name: identifier }, body)));
     return { ...api, id: random(12).toString('hex') };
@@ -125,7 +124,7 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
       throw apiError(400, 'System resource servers cannot be patched');
     }
   },
-  beforeRemoval: (deps, { identifier }) => announcePermissionRemoval(deps, identifier),
+  beforeRemoval: (deps, { identifier }) => apiRemovals.record(deps, identifier),
   afterRemoval: (deps, { identifier }) => removePermissionsOf(deps, identifier),
 };
 
