@@ -164,6 +164,13 @@ describe('an import that updates existing users', () => {
       for (const { id } of [replaced, without]) expect(await stored(id)).to.include({ email_verified: true });
     });
 
+    it('verifies an account that the record names by its user_id', async () => {
+      const { email, id } = await signUp();
+      const named = { ...verified, ...noHash, user_id: id.slice('auth0|'.length) };
+      expect(await importing(server.store, email, named)).to.include({ updated: 1 });
+      expect(await stored(id)).to.include({ given_name: 'Ada', email_verified: true });
+    });
+
     it('does not verify the address that the user has got while the import runs', async () => {
       const { email, id } = await signUp();
       await server.users.confirmEmail(id, email);

@@ -202,8 +202,8 @@ function insertOf(deps: ImportDependencies, { connection, unique }: ImportOption
  * Updates an existing user. Metadata is replaced, the password only if it is unused ({@link replaceUnused}).
  *
  * The record is about the owner of the address, and anybody may have signed up with it. So an unverified address is
- * verified only if nobody can log in with what the account's creator had set: otherwise the creator would have a verified
- * account in the owner's name.
+ * verified only if the record names this account by its `user_id`, or if nobody can log in with what the account's creator
+ * had set: otherwise the creator would have a verified account in the owner's name.
  */
 async function update(deps: ImportDependencies, user: User, entry: Entry): Promise<EntryError | undefined> {
   const { store } = deps;
@@ -232,7 +232,8 @@ async function update(deps: ImportDependencies, user: User, entry: Entry): Promi
   const { passwordHash } = entry;
   const isReplaced =
     passwordHash !== undefined && entry.isCustomHash && (await replaceUnused(store, user.id, passwordHash));
-  if (isNewlyVerified && (isReplaced || (await isOpenToNobody(store, user))))
+  const isNamed = entry.userId !== undefined && user.id === `${DATABASE}|${entry.userId}`;
+  if (isNewlyVerified && (isNamed || isReplaced || (await isOpenToNobody(store, user))))
     await confirmEmail(deps, user.id, entry.addresses.email ?? '');
   const factors = factorWrites(deps, user.id, entry.factors);
   if (factors.length > 0) await store.batch(factors);
