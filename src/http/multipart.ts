@@ -89,7 +89,7 @@ function parserOf(request: IncomingMessage, maxBytes: number, reject: (error: Au
   try {
     // One byte more than is allowed: the parser reports a file that reaches its limit.
     const limits = { ...LIMITS, fileSize: maxBytes + 1 };
-    // Loaded with the first file: only the Management API takes files.
+    // Loaded with the first file: few servers are ever sent one.
     const { Busboy } = createRequire(import.meta.url)('@fastify/busboy') as typeof import('@fastify/busboy');
     return new Busboy({ headers: request.headers as BusboyHeaders, limits });
   } catch {

@@ -70,7 +70,7 @@ export async function carryOut<D>(
   }
 }
 
-/** Records that a call failed before its handler ran, for example because its form could not be read. */
+/** Records that a call failed before its handler ran, for example because of its query. */
 export function recordFailure<D>(
   events: Pick<Events, 'record'>,
   call: Call<D>,
