@@ -233,7 +233,8 @@ async function update(deps: ImportDependencies, user: User, entry: Entry): Promi
   const isReplaced =
     passwordHash !== undefined && entry.isCustomHash && (await replaceUnused(store, user.id, passwordHash));
   const isNamed = entry.userId !== undefined && user.id === `${DATABASE}|${entry.userId}`;
-  if (isNewlyVerified && (isNamed || isReplaced || (await isOpenToNobody(store, user))))
+  const imported = { password: isReplaced, phoneNumber: entry.addresses.phone_number !== undefined };
+  if (isNewlyVerified && (isNamed || (await isOpenToNobody(store, user, imported))))
     await confirmEmail(deps, user.id, entry.addresses.email ?? '');
   const factors = factorWrites(deps, user.id, entry.factors);
   if (factors.length > 0) await store.batch(factors);

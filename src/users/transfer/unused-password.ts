@@ -42,15 +42,24 @@ export async function replaceUnused(store: Store, userId: string, passwordHash: 
 }
 
 /**
- * Returns whether nobody can log in to a user's account with anything that whoever created it had set: there is no
- * password, and nobody has ever logged in, so that there are no sessions, passkeys or linked identities either.
+ * Returns whether nobody can log in to a user's account with anything that whoever created it had set: a password, a
+ * passkey, a verified phone number, to which codes are sent, or a session. A login that an action refused, or that was
+ * never completed, does not count as one, but the passkey or number of its sign-up is there.
+ * @param imported what of the account the import has set itself.
  */
-export async function isOpenToNobody(store: Store, { id }: Pick<User, 'id'>): Promise<boolean> {
-  const [user, credential] = await Promise.all([
+export async function isOpenToNobody(
+  store: Store,
+  { id }: Pick<User, 'id'>,
+  imported: { password: boolean; phoneNumber: boolean },
+): Promise<boolean> {
+  const [user, credential, passkeys] = await Promise.all([
     store.collection('users').get(id),
     store.collection('credentials').get(id),
+    store.collection('passkeys').findBy('user', id),
   ]);
-  return user !== undefined && !isUsed(user) && (credential?.passwordHash ?? NO_PASSWORD) === NO_PASSWORD;
+  if (user === undefined || passkeys.length > 0) return false;
+  if (user.phone_verified === true && !imported.phoneNumber) return false;
+  return imported.password || (!isUsed(user) && (credential?.passwordHash ?? NO_PASSWORD) === NO_PASSWORD);
 }
 
 /** Returns whether somebody has logged in to an account, or has set a new password. */
