@@ -1,9 +1,11 @@
 // Imports and exports of users by a command, as a stream, with or without a running server.
+
 import { z } from 'zod';
 import { importRules } from '../records/database-attributes.ts';
 import { databaseOptions } from '../records/database-options.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
+import { expectedConnection } from '../users/connection-check.ts';
 import { exportUsers } from '../users/transfer/export.ts';
 import type { FailedUser } from '../users/transfer/file.ts';
 import type { ImportDependencies } from '../users/transfer/import.ts';
@@ -52,7 +54,7 @@ export async function* transferUsers(
   if (transfer.command === 'export') return yield* exported(deps, transfer);
   const connection = await databaseOf(deps, transfer.connection);
   const rules = importRules(databaseOptions(connection));
-  const options = { connection: connection.name, upsert: transfer.upsert, ...rules };
+  const options = { ...expectedConnection(connection), upsert: transfer.upsert, ...rules };
   yield* importFile(deps, file, options, deps.between);
 }
 

@@ -23,8 +23,10 @@ export function addressesOfNew({
 }
 
 /** Returns the identity of a new user in a database connection. */
-export const identityOfNew = (connection: Connection, typed: Parameters<typeof addressesOfNew>[0]) =>
-  databaseIdentity(connection.name, typed, uniqueIn(databaseOptions(connection)));
+export const identityOfNew = (connection: Connection, typed: Parameters<typeof addressesOfNew>[0]) => ({
+  ...databaseIdentity(connection.name, typed, uniqueIn(databaseOptions(connection))),
+  connectionId: connection.id,
+});
 
 /**
  * Returns the identity of a new user in a database connection.

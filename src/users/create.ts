@@ -3,6 +3,7 @@ import { DATABASE } from '../records/connections.ts';
 import { type AddressKind, addressOf, type IdentityRecord } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
 import { type Store, UniqueKeyError, type Write } from '../store/contract.ts';
+import { writeNewUsers } from './connection-check.ts';
 import { type Identity, identityRecord, type NewIdentity } from './identities.ts';
 import type { User, UsersDependencies } from './user.ts';
 
@@ -26,7 +27,7 @@ export type FurtherWrites = (user: UserRecord) => readonly Write[];
 /**
  * Creates a user. If several are created with one address at the same time, one succeeds.
  * @returns the new user and identity, or the kind of the address that is taken.
- * @throws UniqueKeyError if there is a user with the given `upstreamId`.
+ * @throws UniqueKeyError if there is a user with the given `upstreamId`; AuthError 400 if the connection was deleted meanwhile.
  */
 export async function createUser(
   deps: UsersDependencies,
@@ -36,7 +37,7 @@ export async function createUser(
   const shared = await takenByOlderIdentity(deps.store, record);
   if (shared !== undefined) return { taken: shared };
   try {
-    await deps.store.batch(writes);
+    await writeNewUsers(deps.store, newUser.identity, writes);
   } catch (thrown) {
     const taken = thrown instanceof UniqueKeyError && record.unique.find((kind) => kind === thrown.key);
     if (!taken) throw thrown;

@@ -10,6 +10,7 @@ import {
 } from '../records/identities.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Store } from '../store/contract.ts';
+import type { ExpectedConnection } from './connection-check.ts';
 import type { User } from './user.ts';
 
 export type Identity = Frozen<IdentityRecord>;
@@ -23,8 +24,7 @@ export interface ConnectionAddress {
 }
 
 /** An identity to be created. */
-export interface NewIdentity {
-  connection: string;
+export interface NewIdentity extends ExpectedConnection {
   /** The connection's strategy. */
   provider: string;
   /** The user's id in the connection. */

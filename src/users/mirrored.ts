@@ -4,6 +4,7 @@ import { DATABASE } from '../records/connections.ts';
 import { type IdentityRecord, identityId } from '../records/identities.ts';
 import type { RootAttributes } from '../records/upstream.ts';
 import { UniqueKeyError } from '../store/contract.ts';
+import type { ExpectedConnection } from './connection-check.ts';
 import { addressesOf, type DatabaseUser, isSameUser } from './database-user.ts';
 import { type Identity, isLinked } from './identities.ts';
 import { factorWrites, factorWritesIfNone } from './imported-factors.ts';
@@ -11,9 +12,7 @@ import { userFromUpstream } from './upstream.ts';
 import type { User, UsersDependencies } from './user.ts';
 
 /** A user of the database, with the options of the connection. */
-export interface MirroredUser extends DatabaseUser {
-  /** The connection's name. */
-  connection: string;
+export interface MirroredUser extends DatabaseUser, ExpectedConnection {
   /** When the profile of the database is copied to the user's record. */
   rootAttributes: RootAttributes;
   /** Members of the profile that are not stored. */

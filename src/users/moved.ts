@@ -3,6 +3,7 @@
 import { DATABASE } from '../records/connections.ts';
 import { identityId } from '../records/identities.ts';
 import { UniqueKeyError } from '../store/contract.ts';
+import type { ExpectedConnection } from './connection-check.ts';
 import { createUser } from './create.ts';
 import type { Credentials, PasswordCheck } from './credentials.ts';
 import { addressesOf, type DatabaseUser, isSameUser } from './database-user.ts';
@@ -12,9 +13,7 @@ import { rootProfile } from './root-profile.ts';
 import type { User, UsersDependencies } from './user.ts';
 
 /** A user of the database. */
-export interface MovedUser extends DatabaseUser {
-  /** The connection's name. */
-  connection: string;
+export interface MovedUser extends DatabaseUser, ExpectedConnection {
   /** The password that the database has just verified; undefined if this is not a login. */
   password?: string;
 }
@@ -30,14 +29,14 @@ export async function moveUser(
   credentials: Pick<Credentials, 'load' | 'setFirst'>,
   moved: MovedUser,
 ): Promise<{ user: User; verify: PasswordCheck } | undefined> {
-  const { connection, upstreamId, profile, metadata, password, factors } = moved;
+  const { connection, connectionId, upstreamId, profile, metadata, password, factors } = moved;
   const { addresses, unique } = addressesOf(moved);
   if (Object.keys(addresses).length === 0) return undefined;
   const { email: _1, username: _2, ...claims } = rootProfile({ profile, nonPersistent: [] });
   const passwordHash = password === undefined ? undefined : await deps.hasher.hash(password);
   try {
     const created = await createUser(deps, {
-      identity: { connection, provider: DATABASE, upstreamId, addresses, unique },
+      identity: { connection, connectionId, provider: DATABASE, upstreamId, addresses, unique },
       profile: { ...claims, ...metadata },
       passwordHash,
       also: ({ id }) => factorWrites(deps, id, factors),

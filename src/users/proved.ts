@@ -1,11 +1,12 @@
 // Users of passwordless connections, who log in by proving an address.
 
+import type { ExpectedConnection } from './connection-check.ts';
 import { createUser, type FurtherWrites, type Profile } from './create.ts';
 import { type ConnectionAddress, findByAddress } from './identities.ts';
 import type { User, UsersDependencies } from './user.ts';
 
 /** An address that its owner has just proved. */
-export interface ProvedAddress extends ConnectionAddress {
+export interface ProvedAddress extends ConnectionAddress, ExpectedConnection {
   kind: 'email' | 'phone_number';
   /** The connection's strategy. */
   provider: string;
@@ -50,9 +51,9 @@ async function create(
   deps: UsersDependencies,
   proved: ProvedAddress,
 ): Promise<{ user: User; isNew: boolean }> {
-  const { connection, provider, kind, address, profile, also } = proved;
+  const { connection, connectionId, provider, kind, address, profile, also } = proved;
   const created = await createUser(deps, {
-    identity: { connection, provider, addresses: { [kind]: address }, unique: [kind] },
+    identity: { connection, connectionId, provider, addresses: { [kind]: address }, unique: [kind] },
     profile: { ...profile, [VERIFIED[kind]]: true },
     also,
   });

@@ -1,12 +1,11 @@
 // The type of a user as an upstream provider describes them at a login.
 import type { AddressKind, UpstreamGrant } from '../records/identities.ts';
 import type { RootAttributes } from '../records/upstream.ts';
+import type { ExpectedConnection } from './connection-check.ts';
 import type { FurtherWrites } from './create.ts';
 
 /** A user of an upstream provider, verified by the connection's strategy. */
-export interface UpstreamUser {
-  /** The connection's name. */
-  connection: string;
+export interface UpstreamUser extends ExpectedConnection {
   /** The connection's strategy. */
   provider: string;
   isSocial: boolean;

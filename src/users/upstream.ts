@@ -10,6 +10,7 @@ import {
 } from '../records/identities.ts';
 import { UniqueKeyError } from '../store/contract.ts';
 import { updateUser } from './changes.ts';
+import { writeNewUsers } from './connection-check.ts';
 import { newUserWrites, refuseStoredPassword } from './create.ts';
 import { type Identity, isLinked, originalUserId } from './identities.ts';
 import { attributesOf, type RootProfile, rootProfile } from './root-profile.ts';
@@ -20,6 +21,7 @@ import type { User, UsersDependencies } from './user.ts';
  * Returns the user who has just logged in at an upstream provider. The first login creates the user, also if there are several
  * at once; each later login updates them.
  * @returns undefined if the user id belongs to a user of another connection.
+ * @throws AuthError 400 for a new user whose connection was deleted meanwhile.
  */
 export async function userFromUpstream(
   deps: UsersDependencies,
@@ -50,7 +52,7 @@ async function create(
   const identity = { connection, provider, upstreamId, addresses, unique };
   const { user, identity: record } = newUserWrites(deps, { identity, profile: { ...profile, ...metadata } });
   try {
-    await deps.store.batch([
+    await writeNewUsers(deps.store, upstream, [
       { collection: 'users', insert: user },
       {
         collection: 'identities',

@@ -1,7 +1,9 @@
 // Verifies a password by a custom database.
+
 import { AuthError } from '../../http/errors.ts';
 import { customDatabase } from '../../records/database-options.ts';
 import { LONGEST_PASSWORD } from '../../records/passwords.ts';
+import { expectedConnection } from '../../users/connection-check.ts';
 import { NOBODY } from '../../users/identities.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
@@ -55,7 +57,7 @@ export async function proveByCustomDatabase(
     return wrongCredentials();
   };
   if (customDatabase(connection) === 'moves') {
-    const moved = await deps.users.move({ ...databaseUser, connection: connection.name, password });
+    const moved = await deps.users.move({ ...databaseUser, ...expectedConnection(connection), password });
     if (moved === undefined) throw conflictError();
     // If another login or a reset has stored a password meanwhile, that password is the valid one.
     const credentialVersion = await moved.verify(password);

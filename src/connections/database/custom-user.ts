@@ -1,8 +1,10 @@
 // Links users of a custom database to the user records here.
+
 import type { Connection } from '../../records/collections.ts';
 import { customDatabase, databaseOptions } from '../../records/database-options.ts';
 import { rootAttributesOf } from '../../records/upstream.ts';
 import type { Config } from '../../tenant/config.ts';
+import { expectedConnection } from '../../users/connection-check.ts';
 import type { DatabaseUser } from '../../users/database-user.ts';
 import type { MirroredUser } from '../../users/mirrored.ts';
 import type { User } from '../../users/user.ts';
@@ -25,7 +27,7 @@ export function customDatabaseOf(connection: Connection | undefined) {
 export function mirroredIn(connection: Connection, user: DatabaseUser): MirroredUser {
   return {
     ...user,
-    connection: connection.name,
+    ...expectedConnection(connection),
     rootAttributes: rootAttributesOf(connection),
     nonPersistent: databaseOptions(connection).non_persistent_attrs ?? [],
   };
@@ -46,7 +48,7 @@ export async function findInCustomDatabase(
   if (databaseUser === undefined) return undefined;
   const result =
     mode === 'moves'
-      ? await users.move({ ...databaseUser, connection: connection.name })
+      ? await users.move({ ...databaseUser, ...expectedConnection(connection) })
       : await users.mirror({ ...mirroredIn(connection, databaseUser), isBeforeLogin: true });
   if (result === undefined) customDatabases.recordRefusal(request, 'get_user', conflictReason(databaseUser));
   return result?.user;

@@ -1,11 +1,13 @@
 // Users of custom databases. Whatever creates one, changes their password or address, or removes them asks the database first.
 // This wraps the `users` that all features get, so that no change bypasses the database.
+
 import type { Connection } from '../../records/collections.ts';
 import type { AddressKind } from '../../records/identities.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Leases } from '../../store/leases.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Asker } from '../../users/asker.ts';
+import { connectionDeleted } from '../../users/connection-check.ts';
 import type { Profile } from '../../users/create.ts';
 import { type Identity, originalUserId } from '../../users/identities.ts';
 import type { Users } from '../../users/users.ts';
@@ -45,6 +47,9 @@ export function withCustomDatabases(users: Users, deps: CustomUsersDependencies)
       const { identity, profile = {}, password, asker = {} } = newUser;
       const found = await databaseOf(identity.connection);
       if (found === undefined) return users.create(newUser);
+      // The tenant's own code ran meanwhile, and another connection may have the name now.
+      if (identity.connectionId !== undefined && identity.connectionId !== found.connection.id)
+        throw connectionDeleted();
       const { email, username } = identity.addresses;
       const id = password === undefined ? identity.upstreamId : undefined;
       const candidate = { connection: found.connection, email, username, password, id, profile, asker };

@@ -1,5 +1,6 @@
 // Finds the user that an action of `custom-token-exchange` names: by user id, or as a user of a connection, who may be created
 // or updated.
+
 import type { UserOfConnection } from '../../actions/exchange-methods.ts';
 import { requestContextOf } from '../../engine/action-event.ts';
 import type { GrantRequest } from '../../engine/tokens.ts';
@@ -11,6 +12,7 @@ import { customDatabase, databaseOptions } from '../../records/database-options.
 import { UniqueKeyError } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
+import { expectedConnection } from '../../users/connection-check.ts';
 import type { DatabaseUser } from '../../users/database-user.ts';
 import { type Identity, isLinked, originalUserId, primaryIdentity } from '../../users/identities.ts';
 import type { User } from '../../users/user.ts';
@@ -145,7 +147,7 @@ async function addUser(
     if (databaseUser.upstreamId !== id) throw conflictError(databaseUser);
     const stored =
       mode === 'moves'
-        ? await users.move({ ...databaseUser, connection: connection.name })
+        ? await users.move({ ...databaseUser, ...expectedConnection(connection) })
         : await users.mirror(mirroredIn(connection, databaseUser));
     if (stored === undefined) throw conflictError(databaseUser);
     return undefined;
@@ -189,7 +191,7 @@ async function createUser(
   const created = await deps.users
     .create({
       identity: {
-        connection: connection.name,
+        ...expectedConnection(connection),
         provider: connection.strategy,
         upstreamId: id,
         addresses: addressesOf(connection, attributes),

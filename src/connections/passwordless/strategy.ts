@@ -6,6 +6,7 @@ import { callerKeys } from '../../protection/callers.ts';
 import { isTicket } from '../../protection/challenges.ts';
 import type { StrategyName } from '../../records/connections.ts';
 import { passwordlessOptions } from '../../records/passwordless.ts';
+import { expectedConnection } from '../../users/connection-check.ts';
 import { NOBODY } from '../../users/identities.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
 import { type Proof, type StepStrategy, type Strategy, strategy } from '../strategy.ts';
@@ -82,7 +83,7 @@ export function passwordlessStrategy({
         const { clientId, connection, identifier: address, caller, asker } = proof;
         const { disable_signup } = passwordlessOptions(connection);
         // A user who was removed since the code was sent is not created again if sign-up is disabled.
-        const identity = { connection: connection.name, provider: name, kind, address };
+        const identity = { ...expectedConnection(connection), provider: name, kind, address };
         const mayCreate = !disable_signup;
         const result = await users.whoProved({ ...identity, mayCreate, lookup: { user: readUser }, asker });
         if (result === undefined) return undefined;

@@ -1,7 +1,9 @@
 // The user of an identity that a provider has verified: created at the first login, updated at every later one.
+
 import type { Connection } from '../../records/collections.ts';
 import { commonOptions } from '../../records/upstream.ts';
 import type { Events } from '../../tenant/events.ts';
+import { expectedConnection } from '../../users/connection-check.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { type RedirectStrategy, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
@@ -35,7 +37,7 @@ export async function userOf(
   }
   const options = commonOptions(connection.options);
   const found = await users.fromUpstream({
-    connection: connection.name,
+    ...expectedConnection(connection),
     provider: strategy.name,
     isSocial: strategy.isSocial,
     // A connection's name has no "|", so this is unambiguous.

@@ -1,8 +1,10 @@
 // The import of users as a job.
+
 import { DATABASE } from '../../records/connections.ts';
 import { importRules } from '../../records/database-attributes.ts';
 import { customDatabase, databaseOptions } from '../../records/database-options.ts';
 import type { Store, Write } from '../../store/contract.ts';
+import { expectedConnection } from '../../users/connection-check.ts';
 import { FileFault, readFile } from '../../users/transfer/file.ts';
 import { type ImportDependencies, type ImportOutcome, importUsers } from '../../users/transfer/import.ts';
 import { type Job, JobFault, type Jobs, partWrite, type Step } from './jobs.ts';
@@ -48,7 +50,7 @@ export async function importStep(deps: ImportJobDependencies, job: Job, jobs: Jo
     ];
     await importUsers(
       deps,
-      { connection: connection.name, upsert, ...importRules(databaseOptions(connection)) },
+      { ...expectedConnection(connection), upsert, ...importRules(databaseOptions(connection)) },
       some,
       note,
     );

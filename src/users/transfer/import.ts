@@ -3,6 +3,7 @@ import { DATABASE } from '../../records/connections.ts';
 import { type AddressKind, addressKey } from '../../records/identities.ts';
 import { UniqueKeyError, type Write } from '../../store/contract.ts';
 import { confirmEmail, updateUser } from '../changes.ts';
+import { type ExpectedConnection, writeNewUsers } from '../connection-check.ts';
 import { newUserWrites } from '../create.ts';
 import { idByAddress, isLinked } from '../identities.ts';
 import { factorWrites } from '../imported-factors.ts';
@@ -13,9 +14,7 @@ import type { FailedUser, ImportFile } from './file.ts';
 import { isOpenToNobody, replaceUnused } from './unused-password.ts';
 
 /** The options of an import. */
-export interface ImportOptions {
-  /** The connection's name. */
-  connection: string;
+export interface ImportOptions extends ExpectedConnection {
   /** Whether a user with the same e-mail address is updated; otherwise such a user is an error. */
   upsert: boolean;
   /** The kinds of addresses that must be unique in the connection. */
@@ -45,6 +44,7 @@ type Plan = { insert: Write[]; entry: Entry } | { update: User; entry: Entry } |
  * Imports some users of a file. New users are written in one batch, together with the writes of `note`: if the process ends
  * before that batch, the same users can be imported again.
  * @param progressWrites returns further writes for the outcome.
+ * @throws AuthError 400 if the connection was deleted; the new users of this call are not written then.
  */
 export async function importUsers(
   deps: ImportDependencies,
@@ -65,17 +65,21 @@ export async function importUsers(
   const inserts = plans.filter((plan) => 'insert' in plan);
   const outcome = { inserted: inserts.length, updated, failed };
   try {
-    await deps.store.batch([...inserts.flatMap(({ insert }) => insert), ...progressWrites(outcome)]);
+    await writeNewUsers(deps.store, options, [
+      ...inserts.flatMap(({ insert }) => insert),
+      ...progressWrites(outcome),
+    ]);
     return outcome;
   } catch (thrown) {
     if (!(thrown instanceof UniqueKeyError)) throw thrown;
-    return oneByOne(deps, inserts, { ...outcome, inserted: 0 }, progressWrites);
+    return oneByOne(deps, options, inserts, { ...outcome, inserted: 0 }, progressWrites);
   }
 }
 
 /** Writes users one by one, because one of them conflicts with a user who signed up meanwhile. */
 async function oneByOne(
   { store }: ImportDependencies,
+  expected: ExpectedConnection,
   inserts: readonly { insert: Write[]; entry: Entry }[],
   before: ImportOutcome,
   progressWrites: (outcome: ImportOutcome) => readonly Write[],
@@ -83,7 +87,7 @@ async function oneByOne(
   const outcome = { ...before, failed: [...before.failed] };
   for (const { insert, entry } of inserts) {
     try {
-      await store.batch(insert);
+      await writeNewUsers(store, expected, insert);
       outcome.inserted += 1;
     } catch (thrown) {
       if (!(thrown instanceof UniqueKeyError)) throw thrown;

@@ -1,4 +1,5 @@
 // `POST /users`: creating a user.
+
 import type { Connection } from '../../../records/collections.ts';
 import { strategyRecord } from '../../../records/connections.ts';
 import { attributesOf, identifiersOf, uniqueIn } from '../../../records/database-attributes.ts';
@@ -7,6 +8,7 @@ import { ADDRESS_KINDS } from '../../../records/identities.ts';
 import { addressesOfNew } from '../../../records/new-identity.ts';
 import type { UserRecord } from '../../../records/users.ts';
 import { UniqueKeyError } from '../../../store/contract.ts';
+import { expectedConnection } from '../../../users/connection-check.ts';
 import { RegistrationRefused } from '../../../users/registration.ts';
 import { passwordRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
@@ -60,7 +62,7 @@ export async function createUser(
   const made = await deps.users
     .create({
       identity: {
-        connection: connection.name,
+        ...expectedConnection(connection),
         provider: connection.strategy,
         upstreamId: body.user_id?.replace(new RegExp(`^${connection.strategy}\\|`), ''),
         addresses,
