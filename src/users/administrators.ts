@@ -53,7 +53,7 @@ export function withAdministrators(users: Users, administrators: Users): Users {
     isUsedBefore: (home, ...asked) => byId(home).isUsedBefore(home, ...asked),
     setPassword: (id, ...set) => byId(id).setPassword(id, ...set),
     recordNewPassword: (id, ...set) => byId(id).recordNewPassword(id, ...set),
-    link: (id, other) => byId(id).link(id, other),
+    link: (id, ...other) => byId(id).link(id, ...other),
     unlink: (id, identity) => byId(id).unlink(id, identity),
     declineLink: (login, other) => byId(login.userId).declineLink(login, other),
     loginWrite: (id, ip) =>

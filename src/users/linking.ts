@@ -18,6 +18,17 @@ export function mayBelongToAnother({ id, email, email_verified: isVerified }: Us
   return email !== undefined && !isVerified && id.startsWith(`${DATABASE}|`);
 }
 
+/**
+ * Returns whether a user is still as they were when it was decided that they may be linked: neither blocked nor with another
+ * password or address since.
+ */
+export const isStill =
+  (judged: User) =>
+  (current: User): boolean =>
+    (['blocked', 'email', 'email_verified', 'last_password_reset'] as const).every(
+      (name) => current[name] === judged[name],
+    );
+
 /** Thrown within a batch, which then changes nothing, if another link or removal came first. */
 const USERS_CHANGED = new Error('the users of a link have changed');
 
@@ -31,20 +42,27 @@ function profileOf(user: User): Record<string, unknown> {
 /**
  * Makes another user's identities those of a user, and removes the other user with metadata, roles and permissions. The caller
  * has to end the other user's sessions and second factors. It is one batch, so that a user can be linked only once.
- * @returns false if either user does not exist.
+ * @param applies decides with the write, on the other user as stored then, whether that user may be linked.
+ * @returns false if either user does not exist, or `applies` returned false.
  */
 export async function linkUser(
   deps: UsersDependencies,
   credentials: Pick<Credentials, 'reserve'>,
   userId: string,
   otherId: string,
+  applies: (current: User) => boolean = () => true,
 ): Promise<boolean> {
   const { store, clock } = deps;
   const other = await store.collection('users').get(otherId);
   if (other === undefined || userId === otherId) return false;
   const updated_at = new Date(clock()).toISOString();
+  const checked = (current: User): User => {
+    if (!applies(current)) throw USERS_CHANGED;
+    return current;
+  };
   const move = (identities: readonly Identity[]) =>
     batchIfUserExists(deps, userId, updated_at, (isThere) => [
+      { collection: 'users', update: otherId, change: checked },
       ...identities.map((one) => moveWrite(one, { to: userId, isThere }, one.profile ?? profileOf(other))),
       { collection: 'users', delete: otherId },
     ]);

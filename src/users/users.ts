@@ -101,7 +101,7 @@ export interface Users {
   /** Returns the identity with an identifier as typed, in one connection. */
   identityInConnection(connection: NamedConnection, identifier: string): Promise<Identity | undefined>;
   /** Makes another user's identities those of a user, and removes the other user; see {@link linkUser}. */
-  link(userId: string, other: string): Promise<boolean>;
+  link(userId: string, other: string, applies?: (current: User) => boolean): Promise<boolean>;
   /** Makes a linked identity a user of its own again; see {@link unlinkIdentity}. */
   unlink(userId: string, identityId: string): Promise<boolean>;
   /** Records that the user of a login declined to be linked to another user; see {@link declineLink}. */
@@ -195,7 +195,7 @@ export function createUsers(deps: UsersDependencies): Users {
     identityInConnection: (connection, identifier) => identityByName(store, connection, identifier),
     withEmail: (email) => users.findBy('email', email),
     declineLink: (login, other) => declineLink(deps, login, other),
-    link: (userId, other) => linkUser(deps, credentials, userId, other),
+    link: (userId, other, applies) => linkUser(deps, credentials, userId, other, applies),
     unlink: (userId, identityId) => unlinkIdentity(deps, credentials, userId, identityId),
     credentialVersion: credentials.version,
     isUsedBefore: credentials.isUsedBefore,

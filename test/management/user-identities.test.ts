@@ -5,6 +5,7 @@ import { rememberConsent } from '../../src/engine/grants.ts';
 import { tenant as base, OTP_GRANT } from '../connections/passwordless/tenant.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
 import { payload, token } from '../support/flows.ts';
+import { heldStore } from '../support/held-store.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { prepareReset, resetForm, resetPassword } from '../support/reset.ts';
 import type { TestServer } from '../support/server.ts';
@@ -20,9 +21,10 @@ describe('identities of a user', () => {
   let admin: string;
   let call: ManagementCall;
   let people = 0;
+  const held = heldStore();
 
   before(async () => {
-    server = await startManaged(base);
+    server = await startManaged(base, undefined, {}, { open: held.open });
     agent = createAgent(server);
     admin = await managementToken(server);
     call = callsWith(server, admin);
@@ -348,6 +350,25 @@ describe('identities of a user', () => {
       server.tick(2000);
       const { id_token: fresh } = await ownToken({ ...second, password });
       expect((await link(first.id, { link_with: fresh }, mine)).status).to.equal(201);
+    });
+
+    it('are not linked with an ID token if the account is blocked or its password reset before that is written', async () => {
+      for (const change of [{ blocked: true }, { password: 'Another-battery-2071' }]) {
+        const first = await someone();
+        const second = await someone('users', VERIFIED);
+        const { access_token: mine } = await ownToken(first);
+        const { id_token } = await ownToken(second);
+        server.tick(2000);
+        held.beforeBatch(
+          (write) => write.collection === 'users' && 'delete' in write,
+          async () => expect((await call('PATCH', pathOf(second.id), change)).status).to.equal(200),
+        );
+        expect((await link(first.id, { link_with: id_token }, mine)).status, JSON.stringify(change)).to.equal(
+          409,
+        );
+        expect((await call('GET', pathOf(second.id))).status).to.equal(200);
+        expect((await call('GET', pathOf(first.id))).json().identities).to.have.length(1);
+      }
     });
 
     it("are not linked with another user's id, an access token, an expired token, or a blocked account", async () => {

@@ -4,7 +4,7 @@
 import type { Context } from 'koa';
 import { admissionOf } from '../../engine/admission.ts';
 import { isAdministratorId } from '../../records/administrators.ts';
-import { mayBelongToAnother } from '../../users/linking.ts';
+import { isStill, mayBelongToAnother } from '../../users/linking.ts';
 import type { User } from '../../users/user.ts';
 import { type Actor, FRESH_SECONDS, requireFreshLogin } from '../actor.ts';
 import type { AccountLoginDependencies } from './login.ts';
@@ -91,7 +91,8 @@ export async function linkPair(
   const pair =
     verifiedChallenge === undefined ? undefined : await validPair(deps, ctx, verifiedChallenge.data);
   if (pair === undefined) return undefined;
-  if (!(await deps.users.link(pair.stays.user.id, pair.goes.user.id))) return undefined;
+  const { stays, goes } = pair;
+  if (!(await deps.users.link(stays.user.id, goes.user.id, isStill(goes.user)))) return undefined;
   await deps.endLinked(pair.goes.user.id);
   return pair;
 }

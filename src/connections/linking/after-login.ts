@@ -4,7 +4,7 @@ import type { Answer, PendingLink, WaitingRequest } from '../../engine/pending-i
 import type { AfterLogin } from '../../flow/finish.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Login } from '../../users/login.ts';
-import { type CandidateDependencies, candidateFor } from './candidate.ts';
+import { type CandidateDependencies, candidateFor, hasProvedEmail } from './candidate.ts';
 
 interface LinkingDependencies extends CandidateDependencies {
   events: Events;
@@ -35,7 +35,8 @@ async function linkAccounts(
   if (login.userId !== link.userId) return { link: { ...link, isAccepted: false, isOther: true } };
   const { userId: newAccountId, connection } = link.login;
   const candidate = await candidateFor(deps, request, link.login);
-  const isLinked = candidate?.userId === link.userId && (await deps.users.link(link.userId, newAccountId));
+  const isLinked =
+    candidate?.userId === link.userId && (await deps.users.link(link.userId, newAccountId, hasProvedEmail));
   if (isLinked) {
     await deps.endLinked(newAccountId);
     const details = { client_id: request.clientId, connection, user_id: link.userId, ip: login.ip };

@@ -70,7 +70,7 @@ async function isEmpty({ store }: CandidateDependencies, user: User): Promise<bo
 }
 
 /** Whether a user may take part in linking: with a verified e-mail address, and not blocked. */
-function hasProvedEmail(user: User): user is User & { email: string } {
+export function hasProvedEmail(user: User): user is User & { email: string } {
   return user.email !== undefined && user.email_verified && user.blocked !== true;
 }
 

@@ -6,7 +6,7 @@ import { identityId } from '../../../records/identities.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
 import { type Store, UniqueKeyError } from '../../../store/contract.ts';
 import { type Identity, originalUserId } from '../../../users/identities.ts';
-import { mayBelongToAnother } from '../../../users/linking.ts';
+import { isStill, mayBelongToAnother } from '../../../users/linking.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
 import { type Call, type Caller, callsWith, created, ok } from '../../call.ts';
@@ -113,7 +113,9 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
       const before = identityViews(await deps.users.identitiesOf(user.id));
       const other = await otherOf(deps, user, body, caller);
       if (other.id === user.id) throw alreadyLinked();
-      if (!(await deps.users.link(user.id, other.id))) throw alreadyLinked();
+      // What a token proves has to hold until the link is written.
+      const applies = 'link_with' in body ? isStill(other) : undefined;
+      if (!(await deps.users.link(user.id, other.id, applies))) throw alreadyLinked();
       await deps.endLinked(other.id);
       return { ...created(identityViews(await deps.users.identitiesOf(user.id))), before };
     },
