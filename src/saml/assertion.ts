@@ -29,8 +29,9 @@ const refusal = (detail: string, message?: string): { failure: Status } => ({
 
 /**
  * Returns the content of an assertion that meets the request, or the status that says why there is none.
- * @param frame the response; its issuer is our entity ID.
- * @param asked the request, the login, and the session's transient NameID.
+ * @param sp the service provider, with what actions set for this response.
+ * @param issuer our entity ID, which issues the response.
+ * @param transient the session's transient NameID.
  */
 export async function assertionContent(
   { users, config, customClaims }: ContentDependencies,

@@ -35,7 +35,7 @@ export function isAccountOf(
 
 /**
  * Stores a connected account, in place of an earlier record of the same account.
- * @param asked the scopes that were requested; they are stored if the provider does not say which ones it granted.
+ * @param requestedScopes are stored if the provider does not say which scopes it granted.
  */
 export async function storeConnectedAccount(
   { store, wallClock }: { store: Pick<Store, 'collection'>; wallClock: Clock },

@@ -61,7 +61,8 @@ const supported = z
 /**
  * Returns the body with changes applied. If the code, packages, secrets or modules change, the result is marked as
  * not published.
- * @param how the member that says whether all changes are published, and the time, ISO 8601.
+ * @param published the member that says whether all changes are published.
+ * @param now ISO 8601.
  */
 export function changedCode(
   before: Record<string, unknown>,
