@@ -58,8 +58,10 @@ export interface Tenant {
   events: Pick<Events, 'record'>;
   /** Asks the providers of all connections, in the background, whether they answer. */
   checkConnections(): Promise<void>;
-  /** Continues removals that an earlier process had begun and not finished. */
-  resumeRemovals(): Promise<void>;
+  /** Completes removals of connections and APIs that were begun and not finished. */
+  completeRemovals(): Promise<void>;
+  /** As completeRemovals, in the background. */
+  resumeRemovals(): void;
   /** Ends long-lived responses, such as event streams, because the server is about to stop. */
   drain(): void;
   /** Waits for background work until it is done or the deadline has passed. The caller closes the store. */
@@ -90,13 +92,15 @@ export async function createTenant(dependencies: TenantDependencies): Promise<Te
   // A change of the configuration is in force for every request that arrives after it.
   app.use((_ctx, next) => config.refresh()?.then(next) ?? next());
   app.use(routing(routes, deps, capabilities, tenantEngine));
+  const completeRemovals = () => resumeRecordRemovals(deps, endings);
   return {
     app,
     routes,
     endBlocked: endings.endBlocked,
     events,
     checkConnections: capabilities.providers.checkAll,
-    resumeRemovals: () => resumeRecordRemovals(deps, { background, removeUser: endings.removeUser }),
+    completeRemovals,
+    resumeRemovals: () => background.run('removals that were noted', completeRemovals),
     drain: () => ending.abort(),
     close: async (deadline) => {
       await finishWork({ ...capabilities, log }, deadline);

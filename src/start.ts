@@ -25,6 +25,7 @@ import { tracedStore } from './store/instrumented.ts';
 import { openStore } from './store/open.ts';
 import { applyTenant } from './tenant/apply.ts';
 import type { LoadedTenant } from './tenant/load.ts';
+import { RemovalPending } from './tenant/pending-removals.ts';
 import { storedFaults } from './tenant/stored.ts';
 import { tlsOptions } from './tls/options.ts';
 import { createServers } from './tls/servers.ts';
@@ -138,7 +139,7 @@ async function serve({
   isWorker,
   ...deps
 }: TenantDependencies & { file: TenantFile; isWorker: boolean }): Promise<Running> {
-  const { settings: initial, store, users, administrators, wallClock, random } = deps;
+  const { settings: initial, store, users, administrators, wallClock } = deps;
   const tls = await tlsOptions(initial, wallClock);
   for (const warning of tls.warnings) deps.log.warn(warning);
   const servers = createServers({
@@ -153,17 +154,18 @@ async function serve({
   for (const server of servers) server.on('request', handle);
   const settings = await listenAll(servers, initial);
   try {
-    await applyTenant(
-      { store, users, random, managementAudience: managementAudience(settings.issuer) },
-      file,
-      { mode: 'create-missing', users: !settings.production },
-    );
+    const pending = await createMissing({ ...deps, settings }, file);
     refuseStore(
       settings,
       'cannot be served; correct the tenant file and run gatehouse apply',
       await storedFaults(store),
     );
     const tenant = await createTenant({ ...deps, settings });
+    if (pending !== undefined) {
+      deps.log.warn(`the start waits for a removal: ${pending.message}`);
+      await tenant.completeRemovals();
+      await createMissing({ ...deps, settings }, file);
+    }
     app.resolve(tenant.app.callback());
     await tenant.checkConnections();
     const orderDependencies = {
@@ -193,6 +195,24 @@ async function serve({
   } catch (thrown) {
     for (const server of servers) server.close();
     connections.closeAll();
+    throw thrown;
+  }
+}
+
+/**
+ * Creates what the tenant file has and the store does not.
+ * @returns why nothing was created, if something in the file has the name of a connection or API that is being removed.
+ */
+async function createMissing(
+  { store, users, random, settings }: TenantDependencies,
+  file: TenantFile,
+): Promise<RemovalPending | undefined> {
+  const own = { store, users, random, managementAudience: managementAudience(settings.issuer) };
+  try {
+    await applyTenant(own, file, { mode: 'create-missing', users: !settings.production });
+    return undefined;
+  } catch (thrown) {
+    if (thrown instanceof RemovalPending) return thrown;
     throw thrown;
   }
 }

@@ -165,12 +165,11 @@ function resumedJobs(
   return jobs;
 }
 
-/** Continues the removal of what belonged to deleted connections and APIs: users, permissions. */
+/** Completes the removal of what belonged to deleted connections and APIs: users, permissions. */
 export async function resumeRecordRemovals(
   { store, clock }: Pick<TenantDependencies, 'store' | 'clock'>,
-  own: { background: Background; removeUser(userId: string): Promise<void> },
+  { removeUser }: { removeUser(userId: string): Promise<void> },
 ): Promise<void> {
-  const deps = { store, now: () => new Date(clock()).toISOString(), ...own };
-  await resumeConnectionRemovals(deps);
-  await resumePermissionRemovals(deps);
+  const deps = { store, now: () => new Date(clock()).toISOString(), removeUser };
+  await Promise.all([resumeConnectionRemovals(deps), resumePermissionRemovals(store)]);
 }

@@ -38,7 +38,7 @@ export async function carryOutOrder(settings: Settings, order: Order, log: Logge
   const days = (await store.collection('tenant').get('tenant'))?.tenant.log_retention_days;
   const events = ownEvents(own, days ?? RETENTION_DAYS);
   // The next start continues recorded removals and checks the providers of connections.
-  const nextStart = { resumeRemovals: async () => undefined, checkConnections: async () => undefined };
+  const nextStart = { resumeRemovals: () => undefined, checkConnections: async () => undefined };
   const quiet = { info: () => undefined, error: () => undefined };
   try {
     return await carryOut(

@@ -29,7 +29,7 @@ import { createAdmin } from './admin.ts';
 import { ownerLink } from './administrator.ts';
 import { inspect } from './inspect.ts';
 import { recordOrder } from './order-events.ts';
-import { recordRemovals } from './removals.ts';
+import { removeParts } from './removals.ts';
 import { connectionScript, TESTABLE_SCRIPTS } from './script-test.ts';
 
 /** All orders; others are refused. */
@@ -64,7 +64,7 @@ export interface OrderDependencies {
   log: Pick<Logger, 'info' | 'error'>;
   events: Pick<Events, 'record'>;
   /** Continues recorded removals. Without a server, the next start does. */
-  resumeRemovals(): Promise<void>;
+  resumeRemovals(): void;
   /** Checks in the background whether the providers of connections answer. Without a server, the next start does. */
   checkConnections(): Promise<void>;
 }
@@ -117,7 +117,7 @@ async function applyOrPlan(
   document: object,
   command: 'apply' | 'plan',
 ): Promise<string[]> {
-  const { store, users, random, clock, settings, log } = deps;
+  const { store, users, random, settings, log } = deps;
   // Checked again here, because the server's settings decide, not those of the command's environment.
   const { tenant } = readTenant(document);
   const faults = [
@@ -130,15 +130,14 @@ async function applyOrPlan(
     users,
     random,
     managementAudience: managementAudience(settings.issuer),
-    beforeRemoval: (collection: AppliedCollection, record: object) =>
-      recordRemovals({ store, now: () => new Date(clock()).toISOString() }, collection, record),
+    beforeRemoval: (collection: AppliedCollection, record: object) => removeParts(store, collection, record),
     onChange: (change: Change) =>
       recordOrder(deps.events, 'apply', `Apply the tenant file: ${subjectOf(change)}`, change),
   };
   const withUsers = !settings.production;
   if (command === 'plan') return planTenant(to, tenant, { users: withUsers });
   const changed = await applyTenant(to, tenant, { mode: 'match', users: withUsers });
-  await deps.resumeRemovals();
+  deps.resumeRemovals();
   await deps.checkConnections();
   log.info({ changes: changed.length }, 'a tenant file was applied by a command');
   return changed;

@@ -1,30 +1,26 @@
-// Removes the users of a deleted connection, who may be many, in the background.
-import type { Background } from '../runtime/background.ts';
+// Removes the users of a deleted connection, who may be many.
 import { pendingRemovals, type RecordRemovalDependencies } from './pending-removal.ts';
 import { endPasskeysBy } from './resources/users/passkeys.ts';
 
 export interface RemovalDependencies extends RecordRemovalDependencies {
-  background: Background;
   /** Removes a user and everything that belongs to the user. */
   removeUser(userId: string): Promise<void>;
 }
 
 /** The removals of connections whose users may be left. */
-export const connectionRemovals = pendingRemovals('connection-removal', 'name', 'connection');
+export const connectionRemovals = pendingRemovals('connections');
 
-/** Starts to remove the users of a deleted connection in the background. @param name the connection's. */
-export function removeUsersOf(deps: RemovalDependencies, name: string): void {
-  deps.background.run('the removal of the users of a connection', async () => {
-    for (const { id, user_id } of await deps.store.collection('identities').findBy('connection', name)) {
-      const others = await deps.store.collection('identities').findBy('user', user_id);
-      // A user with identities of other connections stays, and loses this identity and its passkeys.
-      if (others.some(({ connection }) => connection !== name)) {
-        await deps.store.collection('identities').delete(id);
-        await endPasskeysBy(deps.store, user_id, name);
-      } else await deps.removeUser(user_id);
-    }
-    await connectionRemovals.complete(deps.store, name);
-  });
+/** Removes the users of a deleted connection. @param name the connection's. */
+export async function removeUsersOf(deps: RemovalDependencies, name: string): Promise<void> {
+  for (const { id, user_id } of await deps.store.collection('identities').findBy('connection', name)) {
+    const others = await deps.store.collection('identities').findBy('user', user_id);
+    // A user with identities of other connections stays, and loses this identity and its passkeys.
+    if (others.some(({ connection }) => connection !== name)) {
+      await deps.store.collection('identities').delete(id);
+      await endPasskeysBy(deps.store, user_id, name);
+    } else await deps.removeUser(user_id);
+  }
+  await connectionRemovals.complete(deps.store, name);
 }
 
 /** Continues the removals that the end of the process interrupted. */

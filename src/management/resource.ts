@@ -5,6 +5,7 @@ import type { AuthError } from '../http/errors.ts';
 import { collectionByName } from '../store/collection-by-name.ts';
 import { UniqueKeyError } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
+import { isRemovalPending } from '../tenant/pending-removals.ts';
 import { type Call, type Caller, callsWith, created, noContent, ok } from './call.ts';
 import { apiError, validationError } from './errors.ts';
 import { fieldsQuery, selectFields } from './fields.ts';
@@ -65,17 +66,34 @@ function collectionCalls<N extends ConfigurationName, D extends ResourceDependen
         const asked = (await resource.complete?.(deps, body, undefined)) ?? body;
         const record = await resource.make(deps, asked);
         await resource.check?.(deps, record);
+        await refuseWhilePending(deps, resource, record);
         // The cast is needed because the type of the record depends on N.
         await deps.store
           .collection(resource.collection)
           .insert(record as never)
           .catch(refuseTaken(resource));
+        // Again: one of the same name may have been deleted in the meantime.
+        await refuseWhilePending(deps, resource, record).catch(async (refusal: unknown) => {
+          await deps.store.collection(resource.collection).delete((record as Stored<N>).id);
+          throw refusal;
+        });
         await resource.afterWrite?.(deps, record as Stored<N>);
         const answer = created(await viewOf(deps, resource, record as Stored<N>, caller));
         return { ...answer, status: statuses.create ?? 201 };
       },
     }),
   ];
+}
+
+/** Refuses a new record while an earlier one of the same name is being removed. @throws AuthError 409 */
+async function refuseWhilePending<N extends ConfigurationName, D extends ResourceDependencies>(
+  { store }: D,
+  { collection, name }: Resource<N, D>,
+  record: object,
+): Promise<void> {
+  if (!(await isRemovalPending(store, collection, record))) return;
+  const member = collection === 'resourceServers' ? 'identifier' : 'name';
+  throw apiError(409, `A ${name} with the same ${member} is being deleted, try again later`);
 }
 
 /** Returns a noun with its article: "an action", "a user". */

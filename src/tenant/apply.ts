@@ -19,6 +19,7 @@ import {
   type TenantRecords,
 } from './declared-records.ts';
 import { directoryOf } from './names.ts';
+import { recordRemovalBy, refuseInheritance } from './pending-removals.ts';
 
 /**
  * `create-missing` changes no existing record. It does not recreate one that the file declared the last time and
@@ -43,10 +44,7 @@ export interface ApplyDependencies {
   random: Random;
   /** The identifier of this server's Management API. */
   managementAudience: string;
-  /**
-   * Called before a record is removed, to store what has to be removed with it, even if the process ends in
-   * between.
-   */
+  /** Called before a record is removed, to delete what belongs to it alone. */
   beforeRemoval?(collection: AppliedCollection, record: object): Promise<void>;
   /** Called after each record that was written or removed. */
   onChange?(change: Change): void;
@@ -56,7 +54,8 @@ export interface ApplyDependencies {
  * Applies a tenant file. Each record is written as a whole, so a second run completes an interrupted one.
  * @param options.users whether to create the file's development users.
  * @returns a line for each change; empty when the store already matched the file.
- * @throws Error when a development user's identifier is taken.
+ * @throws RemovalPending, before anything is written, if a connection or API of the file has the name of one that is
+ * being removed; Error if one that stays has another name, or when a development user's identifier is taken.
  */
 export async function applyTenant(
   deps: ApplyDependencies,
@@ -71,10 +70,14 @@ export async function applyTenant(
     mode === 'match'
       ? changes
       : missing(stored, changes).filter(({ collection, after }) => isNew(namesOf(collection, after ?? {})));
+  await refuseInheritance(store, selected, { stored, declared: wanted });
   for (const name of APPLIED_COLLECTIONS) {
     const changesHere = selected.filter(({ collection }) => collection === name);
     // Removed and renamed records first, so that their names are free.
-    for (const change of changesHere) await removeOld(deps, change);
+    for (const change of changesHere) {
+      await recordRemovalBy(store, change, wanted, new Date().toISOString());
+      await removeOld(deps, change);
+    }
     for (const change of changesHere) {
       if (change.after !== undefined) await collectionByName(store, name).put(change.after as Stored);
       deps.onChange?.(change);
@@ -91,13 +94,14 @@ export async function applyTenant(
   return [...linesOf(selected), ...newUsers.map(userLine)];
 }
 
-/** Returns what {@link applyTenant} would change in the mode `match`, without changing it. */
+/** Returns what {@link applyTenant} would change in the mode `match`, without changing it. @throws as it does */
 export async function planTenant(
   deps: ApplyDependencies,
   file: TenantFile,
   { users }: { users: boolean },
 ): Promise<string[]> {
-  const { changes } = await compare(deps, file);
+  const { stored, wanted, changes } = await compare(deps, file);
+  await refuseInheritance(deps.store, changes, { stored, declared: wanted });
   return [...linesOf(changes), ...(users ? await missingUsers(deps, file) : []).map(userLine)];
 }
 

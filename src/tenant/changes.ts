@@ -54,10 +54,14 @@ function canonical(value: unknown): string {
 
 /** Returns lines for people, one for each changed member: `+` added, `-` removed, `~` changed. Secrets are hidden. */
 export function linesOf(changes: readonly Change[]): string[] {
+  const written = new Set(changes.map((one) => one.after && labelOf(one.collection, { ...one.after })));
   return changes.flatMap(({ collection, before, after }) => {
     const label = labelOf(collection, (after ?? before) as Readonly<Record<string, unknown>>);
     if (before === undefined) return [`+ ${label}`];
-    if (after === undefined) return [`- ${label}${collection === 'connections' ? ' (with its users)' : ''}`];
+    if (after === undefined) {
+      // A connection that only gets another id keeps its users.
+      return [`- ${label}${collection === 'connections' && !written.has(label) ? ' (with its users)' : ''}`];
+    }
     const isSecret = secretsOf(collection);
     return differences(comparedPart(collection, before), comparedPart(collection, after), []).map((one) =>
       lineOf(label, one, isSecret),

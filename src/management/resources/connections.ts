@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Connection } from '../../records/collections.ts';
 import { DATABASE } from '../../records/connections.ts';
+import type { Background } from '../../runtime/background.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
@@ -27,6 +28,7 @@ import { directoryProvisioningKey } from './directory-provisioning.ts';
 import { removeScim } from './scim.ts';
 
 export interface ConnectionsDependencies extends RemovalDependencies, ConnectionKeysDependencies {
+  background: Background;
   random: Random;
   users: Pick<Users, 'findInConnection'>;
   /**
@@ -74,8 +76,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
     if (options == null) return body;
     return { ...body, options: await importMetadata(strategy, options).catch(refuseMetadata) };
   },
-  make: async ({ store, random }, body) => {
-    await connectionRemovals.refuseWhilePending(store, String(body.name));
+  make: async ({ random }, body) => {
     const id = idOf('con', random);
     const { options, ...rest } = body;
     const realms = [String(body.name)];
@@ -133,7 +134,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
   beforeRemoval: (deps, { name }) => connectionRemovals.record(deps, name),
   afterRemoval: async (deps, { id, name }) => {
     await removeConnectionParts(deps.store, id);
-    removeUsersOf(deps, name);
+    deps.background.run('the removal of the users of a connection', () => removeUsersOf(deps, name));
   },
 };
 

@@ -4,19 +4,18 @@ import { z } from 'zod';
 import { resourceServerSchema, TRANSACTIONAL } from '../../records/apis.ts';
 import type { ResourceServer } from '../../records/collections.ts';
 import { TOKEN_ALGS } from '../../records/signing-algs.ts';
+import type { Background } from '../../runtime/background.ts';
 import type { Random } from '../../runtime/random.ts';
 import { listAll } from '../../store/list-all.ts';
 import type { Call } from '../call.ts';
 import { apiError } from '../errors.ts';
-import {
-  apiRemovals,
-  type PermissionRemovalDependencies,
-  removePermissionsOf,
-} from '../permission-removal.ts';
+import type { RecordRemovalDependencies } from '../pending-removal.ts';
+import { apiRemovals, removeClientGrantsOf, removePermissionsOf } from '../permission-removal.ts';
 import { checkedBy, conflict, merged, notFound, resourceCalls } from '../resource.ts';
 import type { Resource } from '../resource-declaration.ts';
 
-export interface ResourceServersDependencies extends PermissionRemovalDependencies {
+export interface ResourceServersDependencies extends RecordRemovalDependencies {
+  background: Background;
   random: Random;
   /** The APIs that the server itself defines; they are not in the store. */
   systemApis(): readonly ResourceServer[];
@@ -88,9 +87,8 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
   orderOf: (api) => `${api.name}\n${api.id}`,
   createBody,
   patchBody: settable,
-  make: async ({ store, random, systemApis }, body) => {
+  make: async ({ random, systemApis }, body) => {
     const identifier = String(body.identifier);
-    await apiRemovals.refuseWhilePending(store, identifier);
     if (systemApis().some((api) => api.identifier === identifier)) throw taken();
     const api = checkedBy(resourceServerSchema, withSecret(random, merged({ name: identifier }, body)));
     return { ...api, id: random(12).toString('hex') };
@@ -125,7 +123,10 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
     }
   },
   beforeRemoval: (deps, { identifier }) => apiRemovals.record(deps, identifier),
-  afterRemoval: (deps, { identifier }) => removePermissionsOf(deps, identifier),
+  afterRemoval: async ({ store, background }, { identifier }) => {
+    await removeClientGrantsOf(store, identifier);
+    background.run('the removal of the permissions of an API', () => removePermissionsOf(store, identifier));
+  },
 };
 
 function isSystemApi(systemApis: readonly ResourceServer[], { id }: { id: string }): boolean {
