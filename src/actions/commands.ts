@@ -138,8 +138,8 @@ const METHOD_EFFECTS: Record<string, ApiMethod<ActionOutcome>> = {
   'user.setAppMetadata': setMemberOf('appMetadata'),
   'multifactor.enable': apiMethod<ActionOutcome, typeof anyArguments>(
     anyArguments,
-    (outcome, [provider, options]) => {
-      if (provider === 'none') return;
+    (outcome, [factor, options]) => {
+      if (factor === 'none') return;
       const { allowRememberBrowser } = (options ?? {}) as { allowRememberBrowser?: unknown };
       const mayRemember = allowRememberBrowser === true;
       outcome.login.mayRemember = mayRemember && (!outcome.multifactor || outcome.login.mayRemember === true);
