@@ -2,7 +2,7 @@
 import type { Sessions } from './engine/sessions.ts';
 import type { Authenticators } from './factors/authenticators.ts';
 import type { KnownBrowsers } from './factors/browsers.ts';
-import { endPasskeysBy } from './management/resources/users/passkeys.ts';
+import { deletePasskeysOf } from './management/resources/users/passkeys.ts';
 import type { KnownCallers } from './protection/callers.ts';
 import type { Challenges } from './protection/challenges.ts';
 import { type Store, UniqueKeyError } from './store/contract.ts';
@@ -88,7 +88,7 @@ export function accountEndings({
      * identity it was obtained with. Passkeys record only their connection, so those of the identity's connection go.
      */
     endUnlinked: async (userId: string, { connection }: Pick<Identity, 'connection'>): Promise<void> => {
-      await endPasskeysBy(store, userId, connection);
+      await deletePasskeysOf(store, userId, connection);
       await sessions.endAllOf(userId, { reason: 'session-revoked', refreshTokens: true });
     },
     /**

@@ -3,10 +3,10 @@
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import type { AnswerDependencies } from '../management/answer.ts';
-import { allow, carryOut, recordFailure } from '../management/answer.ts';
+import { allow, execute, recordFailure } from '../management/answer.ts';
 import type { Answer, Call, CallRequest } from '../management/call.ts';
 import { MANAGEMENT_CALLS, type ManagementDependencies } from '../management/calls.ts';
-import { RefusedBySchema } from '../management/errors.ts';
+import { ValidationError } from '../management/errors.ts';
 import type { Views } from '../pages/views.ts';
 import { CONSOLE_CLIENT } from '../records/administrators.ts';
 import { withoutSecrets } from './masked.ts';
@@ -64,7 +64,7 @@ export async function ask(
     recordFailure(management.events, call, about, refusal);
     throw refusal;
   }
-  const given = await worded(carryOut(management, call, about, { query: defined(query), body }), () =>
+  const given = await worded(execute(management, call, about, { query: defined(query), body }), () =>
     wordingIn(views.locale(ctx).tag),
   );
   // Converted as JSON would be: a page must show nothing that the API would not send.
@@ -78,7 +78,7 @@ async function worded<T>(answer: Promise<T>, wording: () => ReturnType<typeof wo
   try {
     return await answer;
   } catch (thrown) {
-    throw thrown instanceof RefusedBySchema ? thrown.worded(wording()) : thrown;
+    throw thrown instanceof ValidationError ? thrown.withWording(wording()) : thrown;
   }
 }
 

@@ -1,6 +1,6 @@
 // Refusals of a form: by the Management API in its own words, or by a page in the reader's language.
 import { AuthError } from '../http/errors.ts';
-import { RefusedBySchema } from '../management/errors.ts';
+import { ValidationError } from '../management/errors.ts';
 
 /** A refusal as a form shows it. */
 export interface FormFault {
@@ -24,7 +24,7 @@ export function faultOf(thrown: unknown): FormFault {
   if (!(thrown instanceof AuthError) || thrown.status >= 500 || thrown.status === 403) throw thrown;
   const { status, error_description: said } = thrown;
   const found = /^\w+ validation error: '(.*)'(?: on property ([\w.[\]-]+))?\.$/s.exec(said);
-  const isEnglish = !(thrown instanceof RefusedBySchema);
+  const isEnglish = !(thrown instanceof ValidationError);
   const [, message = said, at] = found ?? [];
   const [field] = /^\w+/.exec(at ?? '') ?? [];
   return {

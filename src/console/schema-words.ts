@@ -1,6 +1,6 @@
 // Words the refusals of schemas in the reader's language.
 import { z } from 'zod';
-import { faultWording } from '../management/errors.ts';
+import { issueMessage } from '../management/errors.ts';
 
 /** The wordings of Zod in the languages of the console. English uses the wording of the Management API. */
 const WORDINGS: Readonly<Record<string, () => { localeError: z.core.$ZodErrorMap }>> = {
@@ -14,11 +14,11 @@ const WORDINGS: Readonly<Record<string, () => { localeError: z.core.$ZodErrorMap
  */
 export function wordingIn(language: string): (issue: z.core.$ZodIssue) => string {
   const localeError = WORDINGS[language.split('-')[0] ?? '']?.().localeError;
-  if (localeError === undefined) return faultWording;
+  if (localeError === undefined) return issueMessage;
   return (issue) => {
-    if (issue.code === 'custom') return faultWording(issue);
+    if (issue.code === 'custom') return issueMessage(issue);
     // A reported issue can be worded again: it has the members from which Zod words a raw one.
     const said = localeError(issue as z.core.$ZodRawIssue);
-    return (typeof said === 'string' ? said : said?.message) ?? faultWording(issue);
+    return (typeof said === 'string' ? said : said?.message) ?? issueMessage(issue);
   };
 }

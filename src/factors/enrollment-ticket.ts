@@ -20,7 +20,7 @@ interface EnrollmentTicketRequest {
   /** The name of the only factor that is offered; undefined for all that are on. */
   factor?: string | undefined;
   /** Whether the user may add to existing factors. */
-  several: boolean;
+  allowsSeveral: boolean;
   /** The address that the link is mailed to; undefined to send no mail. */
   mailTo?: string | undefined;
   /** The language of the mail. */
@@ -33,11 +33,11 @@ type EnrollmentRefusal = 'no-factor' | 'enrolled';
 /** Issues a ticket, and mails its link if `mailTo` is set. @returns its link, or why there is none. */
 export async function issueEnrollment(
   deps: FactorDependencies,
-  { user, factor, several, mailTo, locale }: EnrollmentTicketRequest,
+  { user, factor, allowsSeveral, mailTo, locale }: EnrollmentTicketRequest,
 ): Promise<{ url: string } | { refusal: EnrollmentRefusal }> {
   const offered = enrollable(deps).filter(({ name }) => factor === undefined || name === factor);
   if (offered.length === 0) return { refusal: 'no-factor' };
-  if (!several && (await activeAuthenticators(deps, user)).length > 0) return { refusal: 'enrolled' };
+  if (!allowsSeveral && (await activeAuthenticators(deps, user)).length > 0) return { refusal: 'enrolled' };
   const { secret, ref, save } = deps.challenges.prepareTicket({
     purpose: PURPOSE,
     subject: user.id,
@@ -46,7 +46,7 @@ export async function issueEnrollment(
     userId: user.id,
     ttlSeconds: TICKET_SECONDS,
     data: {
-      several,
+      several: allowsSeveral,
       credentialVersion: await deps.users.credentialVersion(user.id),
       ...(factor !== undefined && { factor }),
     },

@@ -22,14 +22,14 @@ interface ReceivedInput {
   body: unknown;
 }
 
-const NOTHING = z.strictObject({});
+const EMPTY_QUERY = z.strictObject({});
 
 /** Checks that the caller may make a call, and records a refusal. @throws AuthError 403 */
-export function allow<D>({ events }: AnswerDependencies, call: Call<D>, about: CallRequest): void {
+export function allow<D>({ events }: AnswerDependencies, call: Call<D>, request: CallRequest): void {
   try {
-    authorize(call, about.caller, about.params);
+    authorize(call, request.caller, request.params);
   } catch (thrown) {
-    recordFailure(events, call, about, thrown);
+    recordFailure(events, call, request, thrown);
     throw thrown;
   }
 }
@@ -39,33 +39,33 @@ export function allow<D>({ events }: AnswerDependencies, call: Call<D>, about: C
  * @throws AuthError 400 for a parameter that the call does not declare, or a bad value.
  */
 export function queryFor<D>(call: Call<D>, query: unknown): unknown {
-  return validated('query', call.query ?? NOTHING, query);
+  return validated('query', call.query ?? EMPTY_QUERY, query);
 }
 
 /**
  * Validates query and body, runs the call's handler, and records the outcome. The caller must have passed `allow`.
- * @param about the request as the log shows it.
+ * @param request the request as the log shows it.
  * @param input query and body as received.
  * @throws AuthError 4xx; 503 when the store's query timed out
  */
-export async function carryOut<D>(
+export async function execute<D>(
   deps: D & AnswerDependencies,
   call: Call<D>,
-  about: CallRequest,
+  request: CallRequest,
   input: ReceivedInput,
 ): Promise<Answer> {
   try {
     const query = queryFor(call, input.query);
     const body = call.body === undefined ? undefined : validated('body', call.body, input.body ?? {});
     const watched = watchStore(deps.store);
-    const to = call.method === 'GET' ? deps : { ...deps, store: watched.store };
-    const given = await call.handle(to, { ...about, query, body } as CallRequest<never, never>);
-    const isRecorded = call.method === 'DELETE' || !(given.isUnchanged ?? watched.isUnchanged());
-    if (isRecorded) recordCall(deps.events, call, about, { answer: given });
-    return given;
+    const handlerDeps = call.method === 'GET' ? deps : { ...deps, store: watched.store };
+    const answer = await call.handle(handlerDeps, { ...request, query, body } as CallRequest<never, never>);
+    const isRecorded = call.method === 'DELETE' || !(answer.isUnchanged ?? watched.isUnchanged());
+    if (isRecorded) recordCall(deps.events, call, request, { answer });
+    return answer;
   } catch (thrown) {
     const failure = thrown instanceof QueryTimeout ? searchTimeout() : thrown;
-    recordFailure(deps.events, call, about, failure);
+    recordFailure(deps.events, call, request, failure);
     throw failure;
   }
 }
@@ -74,10 +74,10 @@ export async function carryOut<D>(
 export function recordFailure<D>(
   events: Pick<Events, 'record'>,
   call: Call<D>,
-  about: CallRequest,
+  request: CallRequest,
   thrown: unknown,
 ): void {
   const isOurs = thrown instanceof AuthError;
   const { status, message } = isOurs ? thrown : { status: 500, message: 'An unexpected error occurred.' };
-  recordCall(events, call, about, { status, message });
+  recordCall(events, call, request, { status, message });
 }

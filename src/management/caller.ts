@@ -26,9 +26,9 @@ export async function callerOf(deps: CallerDependencies, ctx: Context): Promise<
   if (header === '') throw apiError(401, 'Missing authentication');
   const token = presentedToken(ctx);
   if (token === undefined) throw apiError(400, 'Bad HTTP authentication header format', 'Bearer');
-  const read = await deps.readToken(ctx, token.value, deps.audience);
-  if ('fault' in read) throw refusal(read.fault);
-  const { subject, clientId, scopes, isMachine } = read;
+  const result = await deps.readToken(ctx, token.value, deps.audience);
+  if ('fault' in result) throw refusal(result.fault);
+  const { subject, clientId, scopes, isMachine } = result;
   // A token ends with the client that it was issued to.
   if ((await deps.config.client(clientId)) === undefined) throw refusal('invalid');
   if (!isMachine) {

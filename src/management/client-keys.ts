@@ -27,14 +27,14 @@ export function methodOf({ credential_type: type = 'public_key' }: Pick<ClientKe
 }
 
 /** Returns the credentials that a client authenticates with, each with its id. */
-export function usedKeys(client: Client): ClientKey[] {
+export function authenticationKeys(client: Client): ClientKey[] {
   const method = credentialMethod(client);
   const { credentials = [] } = (method && client.client_authentication_methods?.[method]) ?? {};
   return withIds(credentials);
 }
 
 /** Returns the keys that verify a client's request objects, each with its id. */
-export function requestKeys(client: Client): ClientKey[] {
+export function requestObjectKeys(client: Client): ClientKey[] {
   return withIds(client.signed_request_object?.credentials ?? []);
 }
 
@@ -43,21 +43,25 @@ export function requestKeys(client: Client): ClientKey[] {
  * assertions and request objects.
  */
 export function keysOf(client: Client): ClientKey[] {
-  const all = [...usedKeys(client), ...withIds(client.credentials ?? []), ...requestKeys(client)];
+  const all = [
+    ...authenticationKeys(client),
+    ...withIds(client.credentials ?? []),
+    ...requestObjectKeys(client),
+  ];
   return all.filter(({ id }, index) => all.findIndex((other) => other.id === id) === index);
 }
 
 /**
- * Returns the client with the keys of its request objects input up to date: a changed key is replaced, a removed
+ * Returns the client with the keys of its request objects brought up to date: a changed key is replaced, a removed
  * one dropped.
  */
 export function followingKeys<T extends Client>(client: T): T {
-  const { signed_request_object: requests } = client;
-  if (!requests) return client;
+  const { signed_request_object: signedRequestObject } = client;
+  if (!signedRequestObject) return client;
   const { client_authentication_methods: methods, credentials = [] } = client;
-  const now = withIds([...(methods?.private_key_jwt?.credentials ?? []), ...credentials]);
-  const kept = requestKeys(client).flatMap(({ id }) => now.find((key) => key.id === id) ?? []);
-  return { ...client, signed_request_object: { ...requests, credentials: kept } };
+  const keys = withIds([...(methods?.private_key_jwt?.credentials ?? []), ...credentials]);
+  const requestKeys = requestObjectKeys(client).flatMap(({ id }) => keys.find((key) => key.id === id) ?? []);
+  return { ...client, signed_request_object: { ...signedRequestObject, credentials: requestKeys } };
 }
 
 /** A key from a tenant file has no id of its own; its id is derived from its contents. */
@@ -65,20 +69,20 @@ function withIds(keys: readonly Frozen<ClientKey>[]): ClientKey[] {
   return keys.map((key) => {
     const { pem, jwk, alg, subject_dn, thumbprint_sha256 } = key as Readonly<Record<string, unknown>>;
     const parts = subject_dn ?? thumbprint_sha256 ?? [pem, jwk, alg];
-    const own = sha256(JSON.stringify(parts)).replaceAll(/[-_]/g, '');
-    return { id: `cred_${own.slice(0, 16)}`, ...structuredClone(key) } as ClientKey;
+    const digest = sha256(JSON.stringify(parts)).replaceAll(/[-_]/g, '');
+    return { id: `cred_${digest.slice(0, 16)}`, ...structuredClone(key) } as ClientKey;
   });
 }
 
 /**
  * Returns the client with its credentials replaced.
  * @param used for authentication.
- * @param waiting stored but unused.
+ * @param unusedKeys stored but unused.
  */
 export function withKeys<T extends object>(
   client: T,
   used: readonly ClientKey[],
-  waiting: readonly ClientKey[],
+  unusedKeys: readonly ClientKey[],
 ): T {
   const {
     credentials: _,
@@ -91,14 +95,14 @@ export function withKeys<T extends object>(
     ),
   );
   const [first] = used;
-  const all = {
+  const newMethods = {
     ...others,
     ...(first === undefined ? {} : { [methodOf(first)]: { credentials: [...used] } }),
   };
   return {
     ...rest,
-    ...(Object.keys(all).length > 0 ? { client_authentication_methods: all } : {}),
-    ...(waiting.length > 0 ? { credentials: [...waiting] } : {}),
+    ...(Object.keys(newMethods).length > 0 ? { client_authentication_methods: newMethods } : {}),
+    ...(unusedKeys.length > 0 ? { credentials: [...unusedKeys] } : {}),
   } as T;
 }
 
@@ -138,6 +142,6 @@ function expiryOf(pem: string): string {
 /** Returns a credential as the API shows it: without the key itself. */
 export function keyView(credential: ClientKey): object {
   const { pem: _pem, jwk, kid, ...key } = credential as Readonly<Record<string, unknown>>;
-  const named = kid ?? (jwk as { kid?: unknown } | undefined)?.kid;
-  return { credential_type: 'public_key', ...key, ...(typeof named === 'string' ? { kid: named } : {}) };
+  const keyId = kid ?? (jwk as { kid?: unknown } | undefined)?.kid;
+  return { credential_type: 'public_key', ...key, ...(typeof keyId === 'string' ? { kid: keyId } : {}) };
 }

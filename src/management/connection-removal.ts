@@ -1,6 +1,6 @@
 // Removes the users of a deleted connection, who may be many.
 import { pendingRemovals, type RecordRemovalDependencies } from './pending-removal.ts';
-import { endPasskeysBy } from './resources/users/passkeys.ts';
+import { deletePasskeysOf } from './resources/users/passkeys.ts';
 
 export interface RemovalDependencies extends RecordRemovalDependencies {
   /** Removes a user and everything that belongs to the user. */
@@ -17,7 +17,7 @@ export async function removeUsersOf(deps: RemovalDependencies, name: string): Pr
     // A user with identities of other connections stays, and loses this identity and its passkeys.
     if (others.some(({ connection }) => connection !== name)) {
       await deps.store.collection('identities').delete(id);
-      await endPasskeysBy(deps.store, user_id, name);
+      await deletePasskeysOf(deps.store, user_id, name);
     } else await deps.removeUser(user_id);
   }
   await connectionRemovals.complete(deps.store, name);

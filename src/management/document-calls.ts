@@ -26,11 +26,11 @@ export function documentResourceCalls(resource: DocumentResource): Call<Document
 /** Returns a document as a list shows it. */
 function listView(
   resource: DocumentResource,
-  one: Parameters<typeof documentView>[1],
+  document: Parameters<typeof documentView>[1],
 ): Record<string, unknown> {
-  const { unlisted = [] } = resource;
+  const { omittedFromList: unlisted = [] } = resource;
   return Object.fromEntries(
-    Object.entries(documentView(resource, one)).filter(([member]) => !unlisted.includes(member)),
+    Object.entries(documentView(resource, document)).filter(([member]) => !unlisted.includes(member)),
   );
 }
 
@@ -53,7 +53,7 @@ async function changeOf(
   change: (before: Record<string, unknown>) => Record<string, unknown>,
 ) {
   const before = await documentOf(deps.store, resource, id);
-  const at = deps.now();
+  const timestamp = deps.now();
   const after = await deps.store
     .collection('documents')
     .update(before.id, (current) => {
@@ -63,7 +63,7 @@ async function changeOf(
         change(structuredClone(current.body) as Record<string, unknown>),
       );
       resource.validate?.(changed);
-      return { ...current, ...nameOf(resource, changed), body: changed, updated_at: at };
+      return { ...current, ...nameOf(resource, changed), body: changed, updated_at: timestamp };
     })
     .catch(refuseTaken(resource));
   if (after === undefined) throw resource.missing();
@@ -108,19 +108,19 @@ function collectionCalls(resource: DocumentResource): Call<DocumentDependencies>
       summary: `Create ${withArticle(name)}`,
       body: resource.createBody,
       handle: async (deps, { body }) => {
-        const at = deps.now();
-        const whole = {
+        const timestamp = deps.now();
+        const completeBody = {
           ...merged({ ...resource.defaults }, body),
           ...(await resource.generated?.(deps, body)),
         };
-        resource.validate?.(whole);
+        resource.validate?.(completeBody);
         const record: DocumentRecord = {
           id: resource.newId(deps.random),
           kind,
-          ...nameOf(resource, whole),
-          body: whole,
-          created_at: at,
-          updated_at: at,
+          ...nameOf(resource, completeBody),
+          body: completeBody,
+          created_at: timestamp,
+          updated_at: timestamp,
         };
         await deps.store.collection('documents').insert(record).catch(refuseTaken(resource));
         return { ...created(documentView(resource, record)), status: resource.createStatus ?? 201 };

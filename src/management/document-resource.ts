@@ -27,7 +27,7 @@ export interface DocumentResource {
   createBody: z.ZodType<Record<string, unknown>>;
   patchBody: z.ZodType<Record<string, unknown>>;
   /** Members of every response that are not stored. */
-  shown?: Record<string, unknown>;
+  constantMembers?: Record<string, unknown>;
   /** Default members of a new document. */
   defaults?: Record<string, unknown>;
   /** Returns generated members of a new document. */
@@ -39,7 +39,7 @@ export interface DocumentResource {
   uniqueMember?: string;
   list: ListShape;
   /** Members that a list leaves out; only the response for one document has them. */
-  unlisted?: readonly string[];
+  omittedFromList?: readonly string[];
   /**
    * Set if a list always returns all documents: as an array, wrapped in its member, or as an array unless the query
    * asks for a cursor.
@@ -55,7 +55,7 @@ export interface DocumentResource {
    */
   change?(
     before: Record<string, unknown>,
-    asked: Record<string, unknown>,
+    changes: Record<string, unknown>,
     now: string,
   ): Record<string, unknown>;
   /** Refuses an invalid body, new or changed, as a whole. @throws AuthError 400 */
@@ -90,16 +90,16 @@ export function documentView(
     idMember = 'id',
     hasDates = true,
     hidden = [],
-    shown: always = {},
-  }: Pick<DocumentResource, 'idMember' | 'hasDates' | 'hidden' | 'shown'>,
-  one: Document,
+    constantMembers = {},
+  }: Pick<DocumentResource, 'idMember' | 'hasDates' | 'hidden' | 'constantMembers'>,
+  document: Document,
 ): Record<string, unknown> {
-  const { id, body, created_at, updated_at } = one;
-  const shown = hidden.reduce(
+  const { id, body, created_at, updated_at } = document;
+  const visible = hidden.reduce(
     (rest, path) => without(rest, path.split('.')),
     body as Record<string, unknown>,
   );
-  return { [idMember]: id, ...always, ...shown, ...(hasDates ? { created_at, updated_at } : {}) };
+  return { [idMember]: id, ...constantMembers, ...visible, ...(hasDates ? { created_at, updated_at } : {}) };
 }
 
 /** Returns a copy of an object without the member at a path. */
@@ -136,15 +136,15 @@ export function storedObject({ store, now }: DocumentDependencies) {
         await documents.delete(id);
         return;
       }
-      const at = now();
+      const timestamp = now();
       await documents.upsert(
         id,
         (current): DocumentRecord => ({
           id,
           kind,
           body: body as Record<string, unknown>,
-          created_at: current?.created_at ?? at,
-          updated_at: at,
+          created_at: current?.created_at ?? timestamp,
+          updated_at: timestamp,
         }),
       );
     },

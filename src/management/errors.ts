@@ -58,12 +58,12 @@ const PARTS = {
 /**
  * The error of a value that a schema refused. Its message has the first issue and the path of the refused member.
  */
-export class RefusedBySchema extends AuthError {
+export class ValidationError extends AuthError {
   readonly #part: keyof typeof PARTS;
   /** Private, because the issue holds the refused input, which an ordinary property would bring into logs. */
   readonly #issue: z.core.$ZodIssue | undefined;
 
-  constructor(part: keyof typeof PARTS, issue: z.core.$ZodIssue | undefined, wording = faultWording) {
+  constructor(part: keyof typeof PARTS, issue: z.core.$ZodIssue | undefined, wording = issueMessage) {
     const { name, code } = PARTS[part];
     const fault = issue === undefined ? 'Invalid value' : wording(issue);
     const place = issue === undefined || issue.path.length === 0 ? '' : ` on property ${pathOf(issue.path)}`;
@@ -73,17 +73,17 @@ export class RefusedBySchema extends AuthError {
   }
 
   /** Returns the same error with another message. */
-  worded(wording: (issue: z.core.$ZodIssue) => string): RefusedBySchema {
-    return new RefusedBySchema(this.#part, this.#issue, wording);
+  withWording(wording: (issue: z.core.$ZodIssue) => string): ValidationError {
+    return new ValidationError(this.#part, this.#issue, wording);
   }
 }
 
 /** Returns the error of a value that a schema refused. */
 export const validationError = (part: keyof typeof PARTS, error: z.ZodError): AuthError =>
-  new RefusedBySchema(part, error.issues[0]);
+  new ValidationError(part, error.issues[0]);
 
 /** Returns the message for an issue. @param issue of a parse with `reportInput`. */
-export function faultWording(issue: z.core.$ZodIssue): string {
+export function issueMessage(issue: z.core.$ZodIssue): string {
   if (issue.code === 'unrecognized_keys')
     return `Additional properties not allowed: ${issue.keys.join(', ')}`;
   if (issue.code !== 'invalid_type') return issue.message;

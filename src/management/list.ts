@@ -33,22 +33,22 @@ export interface ListShape {
   reach?: number;
 }
 
-const whole = z
+const integer = z
   .string()
   .regex(/^\d{1,9}$/, 'Expected type integer')
   .transform(Number);
 
 /** The query parameters of every list. */
 export const pageQuery = {
-  page: whole.optional(),
-  per_page: whole.refine((count) => count <= 100, 'Value must be at most 100').optional(),
+  page: integer.optional(),
+  per_page: integer.refine((count) => count <= 100, 'Value must be at most 100').optional(),
   include_totals: flag.optional(),
 };
 
 /** The query parameters of a list that can be read by cursor. */
 export const cursorQuery = {
   from: z.string().max(1024).optional(),
-  take: whole.refine((count) => count >= 1 && count <= 1000, 'Value must be between 1 and 1000').optional(),
+  take: integer.refine((count) => count >= 1 && count <= 1000, 'Value must be between 1 and 1000').optional(),
 };
 
 export interface PageQuery {
@@ -121,12 +121,12 @@ export function arraySource<T extends object>(items: readonly T[], idOf: (item: 
     }),
     after: async ({ cursor, take }) => {
       const sorted = [...items].sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1));
-      const after = cursor === undefined ? undefined : cursorId(cursor);
-      const rest = after === undefined ? sorted : sorted.filter((item) => idOf(item) > after);
-      const chosen = rest.slice(0, take);
-      const last = chosen.at(-1);
+      const afterId = cursor === undefined ? undefined : cursorId(cursor);
+      const rest = afterId === undefined ? sorted : sorted.filter((item) => idOf(item) > afterId);
+      const pageItems = rest.slice(0, take);
+      const last = pageItems.at(-1);
       return {
-        items: chosen,
+        items: pageItems,
         next: rest.length > take && last !== undefined ? cursorOf(idOf(last)) : undefined,
       };
     },
@@ -148,15 +148,15 @@ export function cursorId(cursor: string): string {
 
 /** Returns a list source that transforms each item. */
 export function mapped<T extends object>(source: ListSource, view: (item: T) => object): ListSource {
-  const shown = (items: readonly object[]) => items.map((item) => view(item as T));
+  const views = (items: readonly object[]) => items.map((item) => view(item as T));
   return {
     page: async (page) => {
       const found = await source.page(page);
-      return { ...found, items: shown(found.items) };
+      return { ...found, items: views(found.items) };
     },
     after: async (page) => {
       const found = await source.after(page);
-      return { ...found, items: shown(found.items) };
+      return { ...found, items: views(found.items) };
     },
   };
 }

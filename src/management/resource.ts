@@ -63,8 +63,8 @@ function collectionCalls<N extends ConfigurationName, D extends ResourceDependen
       summary: `Create ${withArticle(name)}`,
       body: resource.createBody,
       handle: async (deps, { body, caller }) => {
-        const asked = (await resource.complete?.(deps, body, undefined)) ?? body;
-        const record = await resource.make(deps, asked);
+        const completedBody = (await resource.complete?.(deps, body, undefined)) ?? body;
+        const record = await resource.make(deps, completedBody);
         await resource.check?.(deps, record);
         await refuseWhilePending(deps, resource, record);
         // The cast is needed because the type of the record depends on N.
@@ -126,13 +126,13 @@ function recordCalls<N extends ConfigurationName, D extends ResourceDependencies
       body: resource.patchBody,
       handle: async (deps, { params, body, caller }) => {
         const before = await require(deps, resource, params.id);
-        const own = await resource.changeBuiltIn?.(deps, before, body);
-        const asked = (await resource.complete?.(deps, body, before)) ?? body;
-        const after = own ?? (await patch(deps, resource, before, asked));
+        const builtIn = await resource.changeBuiltIn?.(deps, before, body);
+        const completedBody = (await resource.complete?.(deps, body, before)) ?? body;
+        const after = builtIn ?? (await patch(deps, resource, before, completedBody));
         const view = (record: Stored<N>) => resource.view(deps, record, caller);
-        const shown = await viewOf(deps, resource, after, caller);
+        const responseBody = await viewOf(deps, resource, after, caller);
         const log = { before: view(before), after: view(after) };
-        return ok(shown, own === before ? { ...log, isUnchanged: true } : log);
+        return ok(responseBody, builtIn === before ? { ...log, isUnchanged: true } : log);
       },
     }),
     call({
@@ -148,8 +148,8 @@ function recordCalls<N extends ConfigurationName, D extends ResourceDependencies
         }
         resource.guard?.(deps, record);
         await resource.beforeRemoval?.(deps, record);
-        const isOurs = await deps.store.collection(resource.collection).delete(record.id);
-        if (isOurs) await resource.afterRemoval?.(deps, record);
+        const isDeleted = await deps.store.collection(resource.collection).delete(record.id);
+        if (isDeleted) await resource.afterRemoval?.(deps, record);
         const log = { before: resource.view(deps, record, caller) };
         return { ...noContent(log), status: statuses.remove ?? 204, body: resource.removedBody?.(deps) };
       },
@@ -171,14 +171,14 @@ async function list<N extends ConfigurationName, D extends ResourceDependencies>
 ): Promise<unknown> {
   const all = (await listAll(collectionByName(deps.store, resource.collection))) as Stored<N>[];
   const order = resource.orderOf ?? ((record: Stored<N>) => record.id);
-  const narrowed = await resource.relatedFilter?.(deps, query);
-  const chosen = [...all, ...((await resource.builtIn?.(deps)) ?? [])]
-    .filter((record) => (resource.matches?.(record, query) ?? true) && (narrowed?.(record) ?? true))
+  const isRelated = await resource.relatedFilter?.(deps, query);
+  const matching = [...all, ...((await resource.builtIn?.(deps)) ?? [])]
+    .filter((record) => (resource.matches?.(record, query) ?? true) && (isRelated?.(record) ?? true))
     .sort((a, b) => (order(a) < order(b) ? -1 : 1));
-  const source = arraySource(sortedBy(chosen, query.sort, resource.sortable), ({ id }) => id);
+  const source = arraySource(sortedBy(matching, query.sort, resource.sortable), ({ id }) => id);
   const view = (record: Stored<N>) => {
-    const whole = { ...resource.view(deps, record, caller), ...resource.listMembers?.(record, query) };
-    return selectFields(whole, query, resource.always);
+    const item = { ...resource.view(deps, record, caller), ...resource.listMembers?.(record, query) };
+    return selectFields(item, query, resource.always);
   };
   return listAnswer(query, mapped(source, view as (record: object) => object), resource.list);
 }
@@ -237,6 +237,6 @@ export const conflict = (message: string, code?: string) => (): AuthError => api
 /** Returns the plural of a resource's name, such as `rate limit policies` or `connections of flows`. */
 export function pluralOf(name: string): string {
   const [noun = '', ...rest] = name.split(' of ');
-  const many = /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}s`;
-  return [many, ...rest].join(' of ');
+  const plural = /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}s`;
+  return [plural, ...rest].join(' of ');
 }

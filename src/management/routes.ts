@@ -4,7 +4,7 @@ import { bodyOf, bodyWithoutFile } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import { isMultipart } from '../http/multipart.ts';
 import type { RouteDeclarations } from '../http/routes.ts';
-import { type AnswerDependencies, allow, carryOut, queryFor, recordFailure } from './answer.ts';
+import { type AnswerDependencies, allow, execute, queryFor, recordFailure } from './answer.ts';
 import type { Call, Caller, CallRequest } from './call.ts';
 import { type CallerDependencies, callerOf } from './caller.ts';
 import { managementShape } from './errors.ts';
@@ -43,35 +43,35 @@ export function routesOfCalls<D>(
 async function admit<D>(deps: ManagementRoutesDependencies, call: Call<D>, ctx: Context): Promise<void> {
   const caller = await callerOf(deps, ctx);
   ctx.state.caller = caller;
-  const about = aboutOf(ctx, caller);
-  allow(deps, call, about);
+  const request = requestOf(ctx, caller);
+  allow(deps, call, request);
   if (call.file === undefined) return;
   try {
     queryFor(call, queryOf(ctx));
     if (!isMultipart(ctx))
       throw new AuthError(400, 'invalid_request', 'The request must be multipart/form-data.');
   } catch (thrown) {
-    recordFailure(deps.events, call, about, thrown);
+    recordFailure(deps.events, call, request, thrown);
     throw thrown;
   }
 }
 
 async function answer<D>(deps: D & ManagementRoutesDependencies, call: Call<D>, ctx: Context): Promise<void> {
-  const about = aboutOf(ctx, ctx.state.caller as Caller);
-  const given = await carryOut(deps, call, about, { query: queryOf(ctx), body: bodyOf(ctx) });
-  ctx.status = given.status;
+  const request = requestOf(ctx, ctx.state.caller as Caller);
+  const response = await execute(deps, call, request, { query: queryOf(ctx), body: bodyOf(ctx) });
+  ctx.status = response.status;
   ctx.set('Cache-Control', 'no-store');
-  if (given.body === undefined) ctx.body = null;
-  else ctx.body = given.body;
+  if (response.body === undefined) ctx.body = null;
+  else ctx.body = response.body;
   // Assigning an empty body makes Koa set 204, so the status is set again.
-  ctx.status = given.status;
+  ctx.status = response.status;
 }
 
 /**
  * Returns the request for the log, with its path and body before validation. The query and an uploaded file are not
  * included.
  */
-function aboutOf(ctx: Context, caller: Caller): CallRequest {
+function requestOf(ctx: Context, caller: Caller): CallRequest {
   return {
     params: ctx.params as Record<string, string>,
     query: {},

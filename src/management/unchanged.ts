@@ -19,45 +19,45 @@ interface Dated {
 
 /** Wraps a store for one call. An update that would only change `updated_at` leaves the record unchanged. */
 export function watchStore(store: Store): WatchedStore {
-  const seen = { same: 0, other: 0 };
+  const counts = { unchanged: 0, changed: 0 };
   /** Returns the record to write: the current one if the new one is equal to it. */
-  const judged = <T extends Dated>(current: T | undefined, next: T): T => {
-    const isSame = current !== undefined && isDeepStrictEqual(undated(current), undated(next));
-    seen[isSame ? 'same' : 'other'] += 1;
+  const recordToWrite = <T extends Dated>(current: T | undefined, next: T): T => {
+    const isSame = current !== undefined && isDeepStrictEqual(withoutDate(current), withoutDate(next));
+    counts[isSame ? 'unchanged' : 'changed'] += 1;
     return isSame ? current : next;
   };
-  const other = <A extends unknown[], R>(write: (...given: A) => R) => {
-    return (...given: A): R => {
-      seen.other += 1;
-      return write(...given);
+  const countingChange = <A extends unknown[], R>(write: (...args: A) => R) => {
+    return (...args: A): R => {
+      counts.changed += 1;
+      return write(...args);
     };
   };
-  const watched = (collection: Collection<Dated>): Collection<Dated> => ({
+  const watchedCollection = (collection: Collection<Dated>): Collection<Dated> => ({
     ...collection,
-    update: (id, change) => collection.update(id, (current) => judged(current, change(current))),
-    upsert: (id, change) => collection.upsert(id, (current) => judged(current, change(current))),
+    update: (id, change) => collection.update(id, (current) => recordToWrite(current, change(current))),
+    upsert: (id, change) => collection.upsert(id, (current) => recordToWrite(current, change(current))),
     put: async (record) => {
       const current = await collection.get(record.id);
-      if (judged(current, record) === record) await collection.put(record);
+      if (recordToWrite(current, record) === record) await collection.put(record);
     },
-    insert: other(collection.insert),
-    take: other(collection.take),
-    delete: other(collection.delete),
-    deleteBy: other(collection.deleteBy),
+    insert: countingChange(collection.insert),
+    take: countingChange(collection.take),
+    delete: countingChange(collection.delete),
+    deleteBy: countingChange(collection.deleteBy),
   });
   return {
     store: {
       ...store,
       // The cast restores the record type of the collection.
-      collection: (name) => watched(collectionByName<Dated>(store, name)) as never,
-      batch: other(store.batch),
+      collection: (name) => watchedCollection(collectionByName<Dated>(store, name)) as never,
+      batch: countingChange(store.batch),
     },
-    isUnchanged: () => seen.same > 0 && seen.other === 0,
+    isUnchanged: () => counts.unchanged > 0 && counts.changed === 0,
   };
 }
 
 /** Returns a record as it would be stored, without `updated_at`. */
-function undated(record: Dated): object {
+function withoutDate(record: Dated): object {
   const { updated_at: _, ...rest } = JSON.parse(JSON.stringify(record)) as Dated;
   return rest;
 }

@@ -51,7 +51,7 @@ describe('limits of jobs', () => {
     const ended = AbortSignal.abort();
     const endSessions = async () => undefined;
     const about = { type: 'users_import', connection_id: 'con_unknown', connection: 'x' } as const;
-    const { id } = await createUserJobs({ ...deps, ending: ended, endSessions }).begin(about, '[]');
+    const { id } = await createUserJobs({ ...deps, ending: ended, endSessions }).start(about, '[]');
     await background.flush();
     const begun = now;
     await store.collection('jobs').update(id, (job) => ({ ...job, status: 'processing', startedAt: begun }));

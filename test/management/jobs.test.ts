@@ -272,7 +272,7 @@ describe('/jobs and /tickets', () => {
     const first = process(end.signal);
     const users = Array.from({ length: 400 }, (_, index) => ({ email: `again-${index}@example.test` }));
     const about = { connection_id: connectionId, connection: 'people' };
-    const { id } = await first.jobs.begin({ type: 'users_import', ...about }, JSON.stringify(users));
+    const { id } = await first.jobs.start({ type: 'users_import', ...about }, JSON.stringify(users));
     while (((await first.jobs.get(id))?.processed ?? 0) === 0) await new Promise(setImmediate);
     end.abort();
     await first.background.flush();

@@ -24,25 +24,25 @@ const DEFAULT_COLUMNS =
  */
 export function exportStep({ store }: { store: Store }): Step {
   return async (job) => {
-    const { export: wanted, processed } = job;
-    if (wanted === undefined) return false;
-    const { after, limit = Number.POSITIVE_INFINITY } = wanted;
-    const taken = job.summary?.inserted ?? 0;
+    const { export: options, processed } = job;
+    if (options === undefined) return false;
+    const { after, limit = Number.POSITIVE_INFINITY } = options;
+    const exportedCount = job.summary?.inserted ?? 0;
     const page = await store
       .collection('users')
       .list({ limit: USERS_PER_STEP, ...(after === undefined ? {} : { after }) });
     const views = await Promise.all(
       page.records.map(async (user) => {
         const identities = await store.collection('identities').findBy('user', user.id);
-        const isMeant =
+        const isInConnection =
           job.connection === undefined || identities.some((one) => one.connection === job.connection);
-        return isMeant ? [userView(user, identities)] : [];
+        return isInConnection ? [userView(user, identities)] : [];
       }),
     );
-    const chosen = views.flat().slice(0, limit - taken);
-    const text = textOf(wanted, chosen, processed === 0);
-    const last = page.records.at(-1)?.id ?? after;
-    const count = taken + chosen.length;
+    const users = views.flat().slice(0, limit - exportedCount);
+    const text = textOf(options, users, processed === 0);
+    const lastId = page.records.at(-1)?.id ?? after;
+    const count = exportedCount + users.length;
     const data = await compress(text);
     await store.batch([
       partWrite(job, 'output', processed, data.toString('base64')),
@@ -53,7 +53,9 @@ export function exportStep({ store }: { store: Store }): Step {
           ...before,
           processed: processed + page.records.length,
           summary: { inserted: count, updated: 0, failed: 0 },
-          ...(before.export && { export: { ...before.export, ...(last !== undefined && { after: last }) } }),
+          ...(before.export && {
+            export: { ...before.export, ...(lastId !== undefined && { after: lastId }) },
+          }),
         }),
       },
     ]);
@@ -61,29 +63,29 @@ export function exportStep({ store }: { store: Store }): Step {
   };
 }
 
-type Wanted = Frozen<NonNullable<JobRecord['export']>>;
+type ExportOptions = Frozen<NonNullable<JobRecord['export']>>;
 
 /** Returns the lines of some users; a CSV file begins with a line of column names. */
 function textOf(
-  { format, fields }: Wanted,
+  { format, fields }: ExportOptions,
   users: readonly Record<string, unknown>[],
   isFirst: boolean,
 ): string {
   if (format === 'json') {
-    const shown = fields === undefined ? users : users.map((user) => chosenOf(user, fields));
-    return shown.map((user) => `${JSON.stringify(user)}\n`).join('');
+    const selectedUsers = fields === undefined ? users : users.map((user) => selectedFields(user, fields));
+    return selectedUsers.map((user) => `${JSON.stringify(user)}\n`).join('');
   }
   const columns = fields ?? DEFAULT_COLUMNS;
   const rows = users.map((user) => columns.map(({ name }) => cell(valueAt(user, name))));
-  const head = columns.map((column) => cell(nameOf(column)));
-  return [...(isFirst ? [head] : []), ...rows].map((row) => `${row.join(',')}\r\n`).join('');
+  const header = columns.map((column) => cell(nameOf(column)));
+  return [...(isFirst ? [header] : []), ...rows].map((row) => `${row.join(',')}\r\n`).join('');
 }
 
-type Field = NonNullable<Wanted['fields']>[number];
+type Field = NonNullable<ExportOptions['fields']>[number];
 
 const nameOf = ({ name, export_as }: Field) => export_as ?? name;
 
-function chosenOf(user: Record<string, unknown>, fields: readonly Field[]): Record<string, unknown> {
+function selectedFields(user: Record<string, unknown>, fields: readonly Field[]): Record<string, unknown> {
   return Object.fromEntries(
     fields.flatMap((field) => {
       const value = valueAt(user, field.name);

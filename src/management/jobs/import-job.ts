@@ -28,8 +28,8 @@ export async function importStep(deps: ImportJobDependencies, job: Job, jobs: Jo
     if (connection?.strategy !== DATABASE || customDatabase(connection) === 'elsewhere')
       throw new JobFault('The connection does not exist.', { name: 'connection' });
     const { processed, upsert = false } = current;
-    const some = users.slice(processed, processed + USERS_PER_STEP);
-    const note = (outcome: ImportOutcome): Write[] => [
+    const stepUsers = users.slice(processed, processed + USERS_PER_STEP);
+    const progressWrites = (outcome: ImportOutcome): Write[] => [
       ...(outcome.failed.length === 0
         ? []
         : [partWrite(current, 'errors', processed, JSON.stringify(outcome.failed))]),
@@ -38,7 +38,7 @@ export async function importStep(deps: ImportJobDependencies, job: Job, jobs: Jo
         update: current.id,
         change: (before) => ({
           ...before,
-          processed: processed + some.length,
+          processed: processed + stepUsers.length,
           total: users.length,
           summary: {
             inserted: (before.summary?.inserted ?? 0) + outcome.inserted,
@@ -51,10 +51,10 @@ export async function importStep(deps: ImportJobDependencies, job: Job, jobs: Jo
     await importUsers(
       deps,
       { ...expectedConnection(connection), upsert, ...importRules(databaseOptions(connection)) },
-      some,
-      note,
+      stepUsers,
+      progressWrites,
     );
-    return processed + some.length < users.length;
+    return processed + stepUsers.length < users.length;
   };
 }
 

@@ -20,7 +20,7 @@ const CONCURRENCY = 2;
 /** Highest number of unfinished jobs, because each keeps a file in the store. */
 const MAX_OPEN = 100;
 /** How long a job and its files are kept, in seconds. */
-const KEPT_SECONDS = 24 * 3600;
+const RETENTION_SECONDS = 24 * 3600;
 /** How long a job may take, in milliseconds. */
 const MAX_DURATION = 2 * 3_600_000;
 /** How often jobs of other processes are looked for, in milliseconds. */
@@ -53,9 +53,9 @@ export class JobFault extends Error {
 
 export interface Jobs {
   /** Starts a job. @param input the file it works on. @throws AuthError 429 if too many jobs are unfinished. */
-  begin(job: Omit<JobRecord, 'id' | 'status' | 'created_at' | 'processed'>, input?: string): Promise<Job>;
+  start(job: Omit<JobRecord, 'id' | 'status' | 'created_at' | 'processed'>, input?: string): Promise<Job>;
   /** Stores a job that is finished already. */
-  keep(job: Pick<JobRecord, 'type' | 'status' | 'status_details'>): Promise<Job>;
+  recordFinished(job: Pick<JobRecord, 'type' | 'status' | 'status_details'>): Promise<Job>;
   get(id: string): Promise<Job | undefined>;
   /** Returns the texts of one kind that belong to a job, in order. */
   parts(id: string, kind: JobPartRecord['kind']): Promise<string[]>;
@@ -80,21 +80,21 @@ const expiryOf = ({ expiresAt }: Job) => (expiresAt === undefined ? {} : { expir
 export function createJobs(deps: JobsDependencies, stepOf: (job: Job, jobs: Jobs) => Promise<Step>): Jobs {
   const { store, background, clock, random, ending } = deps;
   const records = store.collection('jobs');
-  const fresh = (): Pick<JobRecord, 'id' | 'created_at' | 'processed' | 'expiresAt'> => ({
+  const newRecord = (): Pick<JobRecord, 'id' | 'created_at' | 'processed' | 'expiresAt'> => ({
     id: idOf('job', random),
     created_at: new Date(clock()).toISOString(),
     processed: 0,
-    expiresAt: epochSeconds(clock) + KEPT_SECONDS,
+    expiresAt: epochSeconds(clock) + RETENTION_SECONDS,
   });
   const { enqueue, takeUp } = workers(deps, (job) => stepOf(job, jobs));
   const jobs: Jobs = {
-    begin: async (job, input) => {
+    start: async (job, input) => {
       const open = await openJobs(store);
       if (open.length >= MAX_OPEN) {
-        const words = `There are ${open.length} active jobs, please wait until some of them are finished and try again`;
-        throw apiError(429, words, 'too_many_requests');
+        const message = `There are ${open.length} active jobs, please wait until some of them are finished and try again`;
+        throw apiError(429, message, 'too_many_requests');
       }
-      const record: JobRecord = { ...job, ...fresh(), status: 'pending' };
+      const record: JobRecord = { ...job, ...newRecord(), status: 'pending' };
       await store.batch([
         { collection: 'jobs', insert: record },
         ...(input === undefined ? [] : [partWrite(record, 'input', 0, input)]),
@@ -102,8 +102,8 @@ export function createJobs(deps: JobsDependencies, stepOf: (job: Job, jobs: Jobs
       enqueue(record.id);
       return record;
     },
-    keep: async (job) => {
-      const record: JobRecord = { ...job, ...fresh() };
+    recordFinished: async (job) => {
+      const record: JobRecord = { ...job, ...newRecord() };
       await records.insert(record);
       return record;
     },
@@ -116,8 +116,8 @@ export function createJobs(deps: JobsDependencies, stepOf: (job: Job, jobs: Jobs
       background.run('jobs of before', takeUp);
       // A store that no other process has open gets no jobs that this process does not know.
       if (store.exclusive === true) return;
-      const look = setInterval(() => background.run('jobs of others', takeUp), POLL_INTERVAL).unref();
-      ending.addEventListener('abort', () => clearInterval(look));
+      const poll = setInterval(() => background.run('jobs of others', takeUp), POLL_INTERVAL).unref();
+      ending.addEventListener('abort', () => clearInterval(poll));
     },
   };
   return jobs;
@@ -135,27 +135,27 @@ function workers(deps: JobsDependencies, stepOf: (job: Job) => Promise<Step>) {
     try {
       await run({ ...deps, ending: AbortSignal.any([ending, lost]) }, id, stepOf);
     } catch (thrown) {
-      const isOurs = thrown instanceof JobFault;
-      if (!isOurs) log.error({ err: thrown, job: id }, 'a job failed');
-      await fail(isOurs ? thrown : new JobFault('An unexpected error occurred.', { name: 'unexpected' }));
+      const isJobFault = thrown instanceof JobFault;
+      if (!isJobFault) log.error({ err: thrown, job: id }, 'a job failed');
+      await fail(isJobFault ? thrown : new JobFault('An unexpected error occurred.', { name: 'unexpected' }));
     }
     // The input is no longer needed, and may contain password hashes.
     if (!ending.aborted && !lost.aborted) await removeInput(store, id);
   };
-  const waiting = new Set<string>();
+  const queuedIds = new Set<string>();
   const enqueue = (id: string) => {
-    if (waiting.has(id)) return;
-    waiting.add(id);
+    if (queuedIds.has(id)) return;
+    queuedIds.add(id);
     background.run('a job', () =>
       queue.add(async () => {
-        await leases.ifFree(`job ${id}`, (lost) => work(id, lost)).finally(() => waiting.delete(id));
+        await leases.ifFree(`job ${id}`, (lost) => work(id, lost)).finally(() => queuedIds.delete(id));
       }),
     );
   };
-  const takeUp = async () => {
+  const enqueueOpenJobs = async () => {
     for (const { id } of await openJobs(store)) enqueue(id);
   };
-  return { enqueue, takeUp };
+  return { enqueue, takeUp: enqueueOpenJobs };
 }
 
 const isOpen = ({ status }: Job) => status === 'processing' || status === 'pending';

@@ -11,7 +11,7 @@ import { exportFile } from './export-job.ts';
 import type { Job, Jobs } from './jobs.ts';
 
 /** Lifetime of a link, in seconds. */
-const LIFETIME = 60;
+const LIFETIME_SECONDS = 60;
 
 export interface LinkDependencies {
   jobs: Jobs;
@@ -24,7 +24,7 @@ export function exportLink(
   { clock, baseUrl }: Pick<LinkDependencies, 'clock' | 'baseUrl'>,
   job: Job,
 ): string {
-  const expires = String(epochSeconds(clock) + LIFETIME);
+  const expires = String(epochSeconds(clock) + LIFETIME_SECONDS);
   return `${baseUrl}/users-exports/${job.id}?expires=${expires}&signature=${signatureOf(job, expires)}`;
 }
 

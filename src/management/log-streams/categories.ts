@@ -46,13 +46,16 @@ const TYPES: Readonly<Record<string, readonly string[]>> = {
 /** The names of all categories. */
 export const CATEGORIES = [...Object.keys(TYPES), 'other'];
 
-const KNOWN = new Set(Object.values(TYPES).flat());
+const LISTED_TYPES = new Set(Object.values(TYPES).flat());
 
 /** Whether a stream sends events of a type. A stream without filters sends all. */
-export function takes(filters: readonly { readonly name?: unknown }[] | undefined, type: string): boolean {
+export function includesType(
+  filters: readonly { readonly name?: unknown }[] | undefined,
+  type: string,
+): boolean {
   if (filters === undefined || filters.length === 0) return true;
   return filters.some(({ name }) => {
-    if (name === 'other') return !KNOWN.has(type);
+    if (name === 'other') return !LISTED_TYPES.has(type);
     return typeof name === 'string' && (TYPES[name]?.includes(type) ?? false);
   });
 }

@@ -5,7 +5,7 @@ import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FileSink } from '../../records/log-streams.ts';
 import { directoryMode, fileMode, naming, writeAll } from '../../store/files.ts';
-import type { Sent, StreamedEvent } from './http-sink.ts';
+import type { SendResult, StreamedEvent } from './http-sink.ts';
 
 /** O_NOFOLLOW refuses symbolic links, which could point to a file elsewhere. */
 const FLAGS = constants.O_APPEND | constants.O_CREAT | constants.O_RDWR | (constants.O_NOFOLLOW ?? 0);
@@ -19,8 +19,8 @@ export async function appendBatch(
   directory: string,
   { path }: FileSink,
   events: readonly StreamedEvent[],
-): Promise<Sent> {
-  if (events.length === 0) return { taken: 0 };
+): Promise<SendResult> {
+  if (events.length === 0) return { acceptedCount: 0 };
   const file = join(directory, path);
   try {
     await mkdir(directory, { recursive: true, mode: directoryMode });
@@ -33,9 +33,12 @@ export async function appendBatch(
     } finally {
       await handle.close();
     }
-    return { taken: events.length };
+    return { acceptedCount: events.length };
   } catch (thrown) {
-    return { taken: 0, fault: thrown instanceof Error ? thrown.message : 'the file could not be written' };
+    return {
+      acceptedCount: 0,
+      fault: thrown instanceof Error ? thrown.message : 'the file could not be written',
+    };
   }
 }
 

@@ -5,7 +5,7 @@ import type { HttpSink } from '../../records/log-streams.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 
 /** Timeout for a response, in milliseconds. */
-const TIMEOUT = 10_000;
+const TIMEOUT_MS = 10_000;
 
 /** An event as receivers get it. */
 export interface StreamedEvent {
@@ -14,8 +14,8 @@ export interface StreamedEvent {
 }
 
 /** How many events of a batch were accepted, and the reason if not all were. */
-export interface Sent {
-  taken: number;
+export interface SendResult {
+  acceptedCount: number;
   fault?: string;
 }
 
@@ -32,8 +32,8 @@ export async function sendBatch(
   { outbound, clock, ending }: { outbound: Pick<Outbound, 'fetch'>; clock: Clock; ending: AbortSignal },
   sink: HttpSink,
   events: readonly StreamedEvent[],
-): Promise<Sent> {
-  let taken = 0;
+): Promise<SendResult> {
+  let acceptedCount = 0;
   try {
     for (const body of bodiesOf(sink, events)) {
       const response = await outbound.fetch(sink.httpEndpoint, {
@@ -43,15 +43,15 @@ export async function sendBatch(
         // A redirect is not followed: the credentials are for this address alone.
         redirect: 'manual',
         signal: ending,
-        timeout: TIMEOUT,
+        timeout: TIMEOUT_MS,
         headOnly: true,
       });
-      if (!response.ok) return { taken, fault: `the receiver answered ${response.status}` };
-      taken += sink.httpContentFormat === 'JSONOBJECT' ? 1 : events.length;
+      if (!response.ok) return { acceptedCount, fault: `the receiver answered ${response.status}` };
+      acceptedCount += sink.httpContentFormat === 'JSONOBJECT' ? 1 : events.length;
     }
-    return { taken };
+    return { acceptedCount };
   } catch (thrown) {
-    return { taken, fault: thrown instanceof Error ? thrown.message : 'the request failed' };
+    return { acceptedCount, fault: thrown instanceof Error ? thrown.message : 'the request failed' };
   }
 }
 
@@ -67,8 +67,12 @@ function headersOf({ httpAuthorization, httpContentType, httpCustomHeaders }: Ht
  * Returns the signature header, by which a receiver verifies sender and time: `t=<epoch seconds>,v1=<HMAC-SHA256 of
  * "<t>.<body>", hex>`.
  */
-function signatureOf({ httpSigningSecret: secret }: HttpSink, body: string, at: number): [string, string][] {
+function signatureOf(
+  { httpSigningSecret: secret }: HttpSink,
+  body: string,
+  timestamp: number,
+): [string, string][] {
   if (!secret) return [];
-  const digest = createHmac('sha256', secret).update(`${at}.${body}`).digest('hex');
-  return [['gatehouse-signature', `t=${at},v1=${digest}`]];
+  const digest = createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex');
+  return [['gatehouse-signature', `t=${timestamp},v1=${digest}`]];
 }

@@ -26,7 +26,7 @@ const DIGITS = /^\+?\d{6,15}$/;
  * in all texts, the other fields only in members of their names.
  * @param key of the hashes. Without a key, a receiver could hash known addresses and compare.
  */
-export function withoutPersonal({ log_fields, method }: PiiConfig, key: Buffer): <T>(event: T) => T {
+export function personalDataRemover({ log_fields, method }: PiiConfig, key: Buffer): <T>(event: T) => T {
   const fields = new Set(log_fields);
   const members = new Set(log_fields.flatMap((field) => MEMBERS[field]));
   const replace = (value: string): string =>
@@ -37,19 +37,19 @@ export function withoutPersonal({ log_fields, method }: PiiConfig, key: Buffer):
     (fields.has('email') && EMAIL.test(word)) || (fields.has('phone') && PHONE.test(word));
   const isPersonal = (member: string, value: unknown) =>
     member === 'user_name' ? typeof value === 'string' && fields.has(kindOf(value)) : members.has(member);
-  const walk = (value: unknown, isWhole: boolean): unknown => {
+  const maskValue = (value: unknown, isWhole: boolean): unknown => {
     if (typeof value === 'string')
       return isWhole
         ? replace(value)
         : value.replace(WORD, (word) => (isPersonalWord(word) ? replace(word) : word));
     if (typeof value === 'number' && isWhole) return replace(String(value));
-    if (Array.isArray(value)) return value.map((one) => walk(one, isWhole));
+    if (Array.isArray(value)) return value.map((one) => maskValue(one, isWhole));
     if (typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(
-      Object.entries(value).map(([name, one]) => [name, walk(one, isWhole || isPersonal(name, one))]),
+      Object.entries(value).map(([name, one]) => [name, maskValue(one, isWhole || isPersonal(name, one))]),
     );
   };
-  return <T>(event: T) => walk(event, false) as T;
+  return <T>(event: T) => maskValue(event, false) as T;
 }
 
 /** Returns the field that a login identifier is: e-mail address, phone number or username. */

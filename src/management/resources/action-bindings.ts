@@ -8,7 +8,7 @@ import { type Call, callsWith, ok } from '../call.ts';
 import { type DocumentDependencies, documentsOf, documentView } from '../document-resource.ts';
 import { apiError } from '../errors.ts';
 import { pageQuery } from '../list.ts';
-import { ACTION, named, shown, TRIGGERS, wrapped } from './actions.ts';
+import { ACTION, actionView, namedItem, TRIGGERS, wrappedPage } from './actions.ts';
 
 const call = callsWith<DocumentDependencies>();
 
@@ -29,7 +29,7 @@ async function shownBindings(deps: DocumentDependencies, trigger: string): Promi
   ]);
   return bindings.map((one) => {
     const action = actions.find(({ id }) => id === (one.action as { id?: string } | undefined)?.id);
-    return action === undefined ? one : { ...one, action: shown(documentView(ACTION, action)) };
+    return action === undefined ? one : { ...one, action: actionView(documentView(ACTION, action)) };
   });
 }
 
@@ -74,7 +74,7 @@ export const actionBindingCalls: Call<DocumentDependencies>[] = [
     summary: 'Get the actions bound to a trigger',
     query: z.strictObject(pageQuery),
     handle: async (deps, { params, query }) =>
-      ok(wrapped('bindings', await shownBindings(deps, triggerOf(params.triggerId)), query)),
+      ok(wrappedPage('bindings', await shownBindings(deps, triggerOf(params.triggerId)), query)),
   }),
   call({
     method: 'PATCH',
@@ -90,7 +90,7 @@ export const actionBindingCalls: Call<DocumentDependencies>[] = [
               value: z.string().max(255),
             }),
             display_name: z.string().max(255).optional(),
-            secrets: z.array(named).max(0, 'must be empty: secrets are set with the action').optional(),
+            secrets: z.array(namedItem).max(0, 'must be empty: secrets are set with the action').optional(),
             /** An extension of the hosted API: with `continue`, a failure of the action does not end the login. */
             on_error: z.enum(['stop', 'continue']).optional(),
           }),
@@ -112,7 +112,7 @@ export const actionBindingCalls: Call<DocumentDependencies>[] = [
           id: `${trigger}-${index}`,
           trigger_id: trigger,
           display_name: display_name ?? String(action.body.name),
-          action: shown(documentView(ACTION, action)),
+          action: actionView(documentView(ACTION, action)),
           ...(on_error === 'continue' && { on_error }),
         };
         const { created_at = deps.now(), updated_at = deps.now(), ...last } = before[index] ?? {};
@@ -131,7 +131,7 @@ export const actionBindingCalls: Call<DocumentDependencies>[] = [
         ...current,
         ...record,
       }));
-      return ok(wrapped('bindings', bindings, {}), { before, after: bindings });
+      return ok(wrappedPage('bindings', bindings, {}), { before, after: bindings });
     },
   }),
 ];

@@ -17,13 +17,13 @@ import {
 import { idOf } from '../ids.ts';
 import { pageQuery } from '../list.ts';
 import { conflict, notFound } from '../resource.ts';
-import { changedCode, named, shown, wrapped } from './actions.ts';
+import { actionView, changedCode, namedItem, wrappedPage } from './actions.ts';
 import { type ModuleUse, usesOf } from './module-references.ts';
 
 const members = {
   code: z.string().max(100_000).optional(),
-  dependencies: z.array(named).max(100).optional(),
-  secrets: z.array(named).max(100).optional(),
+  dependencies: z.array(namedItem).max(100).optional(),
+  secrets: z.array(namedItem).max(100).optional(),
   api_version: z.string().max(16).optional(),
 };
 
@@ -31,7 +31,7 @@ type Document = Frozen<DocumentRecord>;
 type Body = Readonly<Record<string, unknown>>;
 
 /** Number of versions kept; older ones are deleted unless an action uses them. */
-const MOST = 100;
+const MAX_KEPT_VERSIONS = 100;
 
 /**
  * Returns a module with its draft published as a new version; unchanged if the draft has no changes.
@@ -42,18 +42,18 @@ function published(
   version: Pick<ModuleVersion, 'id' | 'created_at'>,
   uses: readonly ModuleUse[] = [],
 ): Record<string, unknown> {
-  const before = moduleVersionsOf({ id, body });
-  const last = before.at(-1);
-  if (last !== undefined && body.all_changes_published === true) return { ...body, versions: before };
+  const versions = moduleVersionsOf({ id, body });
+  const last = versions.at(-1);
+  if (last !== undefined && body.all_changes_published === true) return { ...body, versions };
   const { code = '', dependencies = [], secrets = [] } = body;
   const version_number = (last?.version_number ?? 0) + 1;
   const isKept = ({ id: one }: ModuleVersion, index: number) =>
-    index >= before.length - MOST || uses.some((use) => use.versionIds.includes(one));
+    index >= versions.length - MAX_KEPT_VERSIONS || uses.some((use) => use.versionIds.includes(one));
   return {
     ...body,
     all_changes_published: true,
     latest_version_number: version_number,
-    versions: [...before.filter(isKept), { ...version, version_number, code, dependencies, secrets }],
+    versions: [...versions.filter(isKept), { ...version, version_number, code, dependencies, secrets }],
   };
 }
 
@@ -74,12 +74,15 @@ const resource: DocumentResource = {
   patchBody: z.strictObject(members),
   defaults: usualMembers[ACTION_MODULE],
   generated: ({ random, now }, { publish, secrets, ...rest }) => {
-    const dated = secrets === undefined ? {} : { secrets: withSecretValues([], secrets, now()) };
-    if (publish !== true) return dated;
-    return published({ id: '', body: { ...rest, ...dated } }, { id: versionId(random), created_at: now() });
+    const withSecrets = secrets === undefined ? {} : { secrets: withSecretValues([], secrets, now()) };
+    if (publish !== true) return withSecrets;
+    return published(
+      { id: '', body: { ...rest, ...withSecrets } },
+      { id: versionId(random), created_at: now() },
+    );
   },
   uniqueMember: 'name',
-  change: (before, asked, now) => changedCode(before, asked, { published: 'all_changes_published', now }),
+  change: (before, changes, now) => changedCode(before, changes, { published: 'all_changes_published', now }),
   list: { key: 'modules' },
   missing: notFound('That action module does not exist.'),
   taken: 'An action module with the same name already exists.',
@@ -100,7 +103,7 @@ function moduleView({ versions: _, publish: _publish, ...body }: Body, uses: rea
   const last = moduleVersionsOf({ id, body: { ...body, versions: _ } }).at(-1);
   const { module_id: _id, ...latest } = last === undefined ? {} : versionView(id, last);
   return {
-    ...shown(body),
+    ...actionView(body),
     actions_using_module_total: uses.filter(({ isDeployed }) => isDeployed).length,
     latest_version_number: last?.version_number ?? 0,
     ...(last !== undefined && { latest_version: latest }),
@@ -112,7 +115,7 @@ const viewOf = async ({ store }: DocumentDependencies, one: Document) =>
 
 const call = callsWith<DocumentDependencies>();
 const [, create, read, update, remove] = documentResourceCalls(resource).map(asModule);
-const ONE = '/actions/modules/:id';
+const MODULE_PATH = '/actions/modules/:id';
 
 /** Wraps a call so that it returns modules as the API shows them. */
 function asModule(one: Call<DocumentDependencies>): Call<DocumentDependencies> {
@@ -131,14 +134,14 @@ function asModule(one: Call<DocumentDependencies>): Call<DocumentDependencies> {
 const versionCalls: Call<DocumentDependencies>[] = [
   call({
     method: 'GET',
-    path: `${ONE}/versions`,
+    path: `${MODULE_PATH}/versions`,
     scopes: ['read:actions'],
     summary: 'List the versions of an action module',
     query: z.strictObject(pageQuery),
     handle: async ({ store }, { params, query }) => {
       const one = await documentOf(store, resource, params.id);
       return ok(
-        wrapped(
+        wrappedPage(
           'versions',
           moduleVersionsOf(one).map((version) => versionView(one.id, version)),
           query,
@@ -148,7 +151,7 @@ const versionCalls: Call<DocumentDependencies>[] = [
   }),
   call({
     method: 'GET',
-    path: `${ONE}/versions/:version`,
+    path: `${MODULE_PATH}/versions/:version`,
     scopes: ['read:actions'],
     summary: 'Get a version of an action module',
     handle: async ({ store }, { params }) => {
@@ -158,7 +161,7 @@ const versionCalls: Call<DocumentDependencies>[] = [
   }),
   call({
     method: 'POST',
-    path: `${ONE}/versions`,
+    path: `${MODULE_PATH}/versions`,
     scopes: ['create:actions'],
     summary: 'Publish an action module',
     handle: async (deps, { params }) => {
@@ -169,13 +172,13 @@ const versionCalls: Call<DocumentDependencies>[] = [
         .collection('documents')
         .update(id, (current) => ({ ...current, body: published(current, version, uses) }));
       if (after === undefined) throw resource.missing();
-      const made = versionView(id, moduleVersionsOf(after).at(-1) as ModuleVersion);
-      return ok(made, { after: made });
+      const publishedVersion = versionView(id, moduleVersionsOf(after).at(-1) as ModuleVersion);
+      return ok(publishedVersion, { after: publishedVersion });
     },
   }),
   call({
     method: 'POST',
-    path: `${ONE}/rollback`,
+    path: `${MODULE_PATH}/rollback`,
     scopes: ['create:actions'],
     summary: 'Roll back the draft of an action module to a version',
     body: z.strictObject({ module_version_id: z.string().max(255) }),
@@ -219,20 +222,20 @@ export const actionModuleCalls: Call<DocumentDependencies>[] = [
     query: z.strictObject(pageQuery),
     handle: async (deps, { query }) => {
       const all = await documentsOf(deps.store, resource.kind);
-      return ok(wrapped('modules', await Promise.all(all.map((one) => viewOf(deps, one))), query));
+      return ok(wrappedPage('modules', await Promise.all(all.map((one) => viewOf(deps, one))), query));
     },
   }),
   ...[create, read, update, remove].filter((one) => one !== undefined),
   call({
     method: 'GET',
-    path: `${ONE}/actions`,
+    path: `${MODULE_PATH}/actions`,
     scopes: ['read:actions'],
     summary: 'List the actions that use an action module',
     query: z.strictObject(pageQuery),
     handle: async ({ store }, { params, query }) => {
       const { id } = await documentOf(store, resource, params.id);
       const uses = (await usesOf(store, id)).map(({ view }) => view);
-      return ok(wrapped('actions', uses, query));
+      return ok(wrappedPage('actions', uses, query));
     },
   }),
   ...versionCalls,

@@ -12,7 +12,7 @@ import { type DocumentDependencies, documentOf, documentsOf, documentView } from
 import { apiError } from '../errors.ts';
 import { pageQuery } from '../list.ts';
 import { notFound } from '../resource.ts';
-import { ACTION, actionCalls, shown, wrapped } from './actions.ts';
+import { ACTION, actionCalls, actionView, wrappedPage } from './actions.ts';
 import { completedReferences } from './module-references.ts';
 
 type Action = Frozen<DocumentRecord>;
@@ -63,7 +63,7 @@ async function deploy(
   const [version_id, at] = [hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'), deps.now()];
   let version: Version = {};
   await deps.store.collection('documents').update(action.id, (current) => {
-    const draft = shown(documentView(ACTION, current));
+    const draft = actionView(documentView(ACTION, current));
     const source = earlier === undefined ? draft : versionOf(current, earlier.id);
     const [last] = versionsOf(current);
     const { code, dependencies, secrets, runtime, modules } = source;
@@ -152,7 +152,7 @@ function deploying(one: Call<DocumentDependencies>): Call<ActionVersionDependenc
       if (isDeployed !== true) return answer;
       const { id } = answer.body as { id: string };
       await deploy(deps, id);
-      const after = shown(documentView(ACTION, await documentOf(deps.store, ACTION, id)));
+      const after = actionView(documentView(ACTION, await documentOf(deps.store, ACTION, id)));
       return { ...answer, body: after, after };
     },
   };
@@ -175,7 +175,7 @@ export const actionVersionCalls: Call<ActionVersionDependencies>[] = [
     summary: 'List the versions of an action',
     query: z.strictObject(pageQuery),
     handle: async ({ store }, { params, query }) =>
-      ok(wrapped('versions', versionsOf(await documentOf(store, ACTION, params.id)), query)),
+      ok(wrappedPage('versions', versionsOf(await documentOf(store, ACTION, params.id)), query)),
   }),
   call({
     method: 'GET',

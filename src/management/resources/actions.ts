@@ -37,7 +37,7 @@ export const TRIGGERS = [
 ] as const;
 
 /** A secret or a package of an action. */
-export const named = z.looseObject({ name: z.string().max(255) });
+export const namedItem = z.looseObject({ name: z.string().max(255) });
 /** A reference to a module that an action requires. */
 const reference = z.looseObject({
   module_id: z.string().max(255).optional(),
@@ -48,8 +48,8 @@ const reference = z.looseObject({
 const members = {
   name: z.string().min(1).max(255),
   code: z.string().max(100_000),
-  dependencies: z.array(named).max(100),
-  secrets: z.array(named).max(100),
+  dependencies: z.array(namedItem).max(100),
+  secrets: z.array(namedItem).max(100),
   runtime: z.string().max(16),
   modules: z.array(reference).max(20),
 };
@@ -66,10 +66,10 @@ const supported = z
  */
 export function changedCode(
   before: Record<string, unknown>,
-  asked: Record<string, unknown>,
+  changes: Record<string, unknown>,
   { published, now }: { published: string; now: string },
 ): Record<string, unknown> {
-  const after = merged(before, asked);
+  const after = merged(before, changes);
   if (after.secrets !== undefined) after.secrets = withSecretValues(before.secrets, after.secrets, now);
   const isSame = ['code', 'dependencies', 'secrets', 'modules'].every((name) =>
     isDeepStrictEqual(before[name], after[name]),
@@ -84,12 +84,12 @@ export function changedCode(
 function asDraft(before: Record<string, unknown>): Record<string, unknown> {
   if (before.deployed !== true) return before;
   const { deployed: _, code, dependencies, runtime, secrets, modules } = before;
-  const version = { ...FILED, code, dependencies, runtime, modules };
+  const version = { ...TENANT_FILE_VERSION, code, dependencies, runtime, modules };
   return { ...before, deployed: false, deployed_version: version, deployed_secrets: secrets };
 }
 
 /** Members of the version that a tenant file deployed. */
-const FILED = { status: 'built', deployed: true };
+const TENANT_FILE_VERSION = { status: 'built', deployed: true };
 
 /** The resource of actions. */
 export const ACTION: DocumentResource = {
@@ -114,8 +114,8 @@ export const ACTION: DocumentResource = {
   defaults: usualMembers.action,
   generated: ({ now }, { secrets }) =>
     secrets === undefined ? {} : { secrets: withSecretValues([], secrets, now()) },
-  change: (before, asked, now) =>
-    changedCode(asDraft(before), asked, { published: 'all_changes_deployed', now }),
+  change: (before, changes, now) =>
+    changedCode(asDraft(before), changes, { published: 'all_changes_deployed', now }),
   uniqueMember: 'name',
   list: { key: 'actions', perPage: 20 },
   missing: notFound('That action does not exist.'),
@@ -125,7 +125,7 @@ export const ACTION: DocumentResource = {
 };
 
 /** Returns an action as the API shows it: with the names of its secrets, without their values. */
-export function shown(view: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function actionView(view: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { versions: _, deployed_secrets: _values, ...rest } = view;
   const names = secretNames(view.secrets, view.updated_at);
   return { ...rest, secrets: names, ...(view.deployed === true && deployedByFile(rest, names)) };
@@ -134,8 +134,21 @@ export function shown(view: Readonly<Record<string, unknown>>): Record<string, u
 /** Returns the members that describe the deployed version of an action that a tenant file deployed. */
 function deployedByFile(view: Readonly<Record<string, unknown>>, secrets: readonly object[]): object {
   const { id, name, code, dependencies, runtime, modules, supported_triggers, created_at, updated_at } = view;
-  const what = { code, dependencies, runtime, supported_triggers, ...(modules !== undefined && { modules }) };
-  const version = { action: { id, name }, ...what, secrets, ...FILED, created_at, updated_at };
+  const content = {
+    code,
+    dependencies,
+    runtime,
+    supported_triggers,
+    ...(modules !== undefined && { modules }),
+  };
+  const version = {
+    action: { id, name },
+    ...content,
+    secrets,
+    ...TENANT_FILE_VERSION,
+    created_at,
+    updated_at,
+  };
   return { all_changes_deployed: true, deployed_version: version };
 }
 
@@ -175,14 +188,14 @@ export const actionCalls: Call<DocumentDependencies>[] = [
     }),
     handle: async (deps, { query }) => {
       const all = (await documentsOf(deps.store, 'action'))
-        .map((one) => shown(documentView(ACTION, one)))
+        .map((one) => actionView(documentView(ACTION, one)))
         .filter((one) => query.actionName === undefined || one.name === query.actionName)
         .filter((one) => query.triggerId === undefined || isFor(one, query.triggerId))
         .filter(
           (one) => query.deployed === undefined || (one.deployed_version !== undefined) === query.deployed,
         )
         .filter(() => query.installed !== true);
-      return ok(wrapped('actions', all, query));
+      return ok(wrappedPage('actions', all, query));
     },
   }),
   ...[create, read, update, remove].filter((one) => one !== undefined),
@@ -195,7 +208,7 @@ function withSecretsHidden(one: Call<DocumentDependencies>): Call<DocumentDepend
       const answer = await one.handle(deps, request);
       return answer.body === undefined
         ? answer
-        : { ...answer, body: shown(answer.body as Record<string, unknown>) };
+        : { ...answer, body: actionView(answer.body as Record<string, unknown>) };
     },
   };
 }
@@ -207,7 +220,7 @@ function isFor(action: Readonly<Record<string, unknown>>, trigger: string): bool
 }
 
 /** Returns a page of a list in the form of the Actions API, which is always wrapped. */
-export function wrapped(
+export function wrappedPage(
   key: string,
   all: readonly unknown[],
   { page = 0, per_page: perPage = 20 }: { page?: number | undefined; per_page?: number | undefined },

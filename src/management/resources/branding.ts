@@ -135,7 +135,7 @@ const themeCalls: Call<DocumentDependencies>[] = [
 ];
 
 const TEMPLATE = 'universal-login';
-const LARGEST = 102_400;
+const MAX_TEMPLATE_BYTES = 102_400;
 
 const path = '/branding/templates/universal-login';
 
@@ -157,13 +157,15 @@ const templateCalls: Call<DocumentDependencies>[] = [
     path,
     scopes: ['update:branding'],
     summary: 'Set the page template',
-    largestBody: 2 * LARGEST,
+    largestBody: 2 * MAX_TEMPLATE_BYTES,
     textTypes: ['text/html'],
     // The template as HTML, or as a member of an object.
     body: z.union([bodyText, z.strictObject({ template: z.string() }).transform(({ template }) => template)]),
     handle: async (deps, { body: template }) => {
-      const isTooLong = Buffer.byteLength(template) > LARGEST;
-      const fault = isTooLong ? `The template has at most ${LARGEST} bytes.` : templateFault(template);
+      const isTooLong = Buffer.byteLength(template) > MAX_TEMPLATE_BYTES;
+      const fault = isTooLong
+        ? `The template has at most ${MAX_TEMPLATE_BYTES} bytes.`
+        : templateFault(template);
       if (fault !== undefined) throw apiError(400, fault, 'invalid_template');
       const before = await deps.store.collection('documents').get(TEMPLATE);
       await deps.store.collection('documents').put({

@@ -8,7 +8,15 @@ import {
 } from '../../records/client-authentication.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Random } from '../../runtime/random.ts';
-import { type ClientKey, keysOf, methodOf, newKey, requestKeys, usedKeys, withKeys } from '../client-keys.ts';
+import {
+  authenticationKeys,
+  type ClientKey,
+  keysOf,
+  methodOf,
+  newKey,
+  requestObjectKeys,
+  withKeys,
+} from '../client-keys.ts';
 import { apiError } from '../errors.ts';
 import { idOf } from '../ids.ts';
 import { checkedBy } from '../resource.ts';
@@ -43,7 +51,7 @@ export function credentialIds(client: Client): object {
   const others = Object.entries(client.client_authentication_methods ?? {}).filter(
     ([name]) => !(CREDENTIAL_METHODS as readonly string[]).includes(name),
   );
-  const credentials = usedKeys(client).map(({ id }) => ({ id }));
+  const credentials = authenticationKeys(client).map(({ id }) => ({ id }));
   return { ...Object.fromEntries(others), ...(method === undefined ? {} : { [method]: { credentials } }) };
 }
 
@@ -54,19 +62,19 @@ export function credentialIds(client: Client): object {
  */
 export function applyKeys<T extends object>(
   before: Client | undefined,
-  asked: T & { client_authentication_methods?: unknown },
+  body: T & { client_authentication_methods?: unknown },
   deps: NewKeyDependencies,
 ): T {
-  const known = before === undefined ? [] : keysOf(before);
-  const methods = (asked.client_authentication_methods ?? {}) as { [M in CredentialMethod]?: unknown };
+  const knownKeys = before === undefined ? [] : keysOf(before);
+  const methods = (body.client_authentication_methods ?? {}) as { [M in CredentialMethod]?: unknown };
   const [method, second] = CREDENTIAL_METHODS.filter((one) => methods[one] !== undefined);
   if (second !== undefined)
     throw apiError(400, 'client_authentication_methods has more than one method', 'invalid_body');
-  const used = namedKeys(known, (method && methods[method]) ?? {}, deps) ?? [];
+  const used = namedKeys(knownKeys, (method && methods[method]) ?? {}, deps) ?? [];
   if (used.some((one) => methodOf(one) !== method))
     throw apiError(400, `The credentials are not for ${String(method)}`, 'invalid_body');
-  const waiting = known.filter(({ id }) => !used.some((key) => key.id === id));
-  return withKeys(asked, used, waiting);
+  const unusedKeys = knownKeys.filter(({ id }) => !used.some((key) => key.id === id));
+  return withKeys(body, used, unusedKeys);
 }
 
 /**
@@ -75,7 +83,7 @@ export function applyKeys<T extends object>(
  * @param before the client before the change; undefined for a new one.
  * @throws AuthError 400
  */
-export function refusePublicUnasked(
+export function refuseUnrequestedPublic(
   before: Parameters<typeof authenticationMethod>[0] | undefined,
   after: Parameters<typeof authenticationMethod>[0],
   body: Readonly<Record<string, unknown>>,
@@ -99,13 +107,13 @@ export function refusePublicUnasked(
  * @throws AuthError 400
  */
 function namedKeys(
-  known: readonly ClientKey[],
+  knownKeys: readonly ClientKey[],
   part: unknown,
   deps: NewKeyDependencies,
 ): ClientKey[] | undefined {
   return checkedBy(methodBody, part).credentials?.map((one) => {
     if (!('id' in one)) return newKey(one, { id: idOf('cred', deps.random), now: deps.now() });
-    const found = known.find(({ id }) => id === one.id);
+    const found = knownKeys.find(({ id }) => id === one.id);
     if (found === undefined) throw apiError(400, `The credential ${one.id} does not exist`, 'invalid_body');
     return found;
   });
@@ -118,23 +126,24 @@ function namedKeys(
  */
 export function applyRequestKeys<T extends object>(
   before: Client | undefined,
-  asked: T & { signed_request_object?: unknown; credentials?: unknown },
+  body: T & { signed_request_object?: unknown; credentials?: unknown },
   deps: NewKeyDependencies,
 ): T {
-  const { signed_request_object: part } = asked;
-  if (!isObject(part)) return asked;
+  const { signed_request_object: part } = body;
+  if (!isObject(part)) return body;
   // Includes the keys that the same body adds for assertions.
-  const known = keysOf({
+  const knownKeys = keysOf({
     ...before,
-    ...asked,
+    ...body,
     signed_request_object: before?.signed_request_object,
   } as Client);
-  const credentials = namedKeys(known, part, deps) ?? (before === undefined ? [] : requestKeys(before));
-  const isNew = ({ id }: ClientKey) => !known.some((key) => key.id === id);
-  const waiting = [...((asked.credentials ?? []) as ClientKey[]), ...credentials.filter(isNew)];
+  const credentials =
+    namedKeys(knownKeys, part, deps) ?? (before === undefined ? [] : requestObjectKeys(before));
+  const isNew = ({ id }: ClientKey) => !knownKeys.some((key) => key.id === id);
+  const unusedKeys = [...((body.credentials ?? []) as ClientKey[]), ...credentials.filter(isNew)];
   return {
-    ...asked,
-    ...(waiting.length > 0 && { credentials: waiting }),
+    ...body,
+    ...(unusedKeys.length > 0 && { credentials: unusedKeys }),
     signed_request_object: { ...part, credentials },
   };
 }

@@ -6,13 +6,13 @@ import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
 import { type Call, callsWith, created, noContent, ok } from '../call.ts';
 import {
+  authenticationKeys,
   type ClientKey,
   followingKeys,
   keysOf,
   keyView,
   methodOf,
   newKey,
-  usedKeys,
   withKeys,
 } from '../client-keys.ts';
 import { apiError } from '../errors.ts';
@@ -31,7 +31,7 @@ const noClient = notFound('The client does not exist', 'inexistent_client');
 const noKey = notFound('The credential does not exist', 'inexistent_credential');
 
 /** Highest number of credentials of a client; a rotation needs fewer. */
-const MOST = 20;
+const MAX_CREDENTIALS = 20;
 
 const date = z.iso.datetime({ offset: true, error: "Object didn't pass validation for format date-time" });
 
@@ -83,8 +83,8 @@ async function changeKeys(
   change: (client: Client) => Client,
 ): Promise<Client> {
   const after = await store.collection('clients').update(id ?? '', (current) => {
-    const { id: own, ...record } = followingKeys(change(current));
-    return { ...checkedBy(clientSchema, record), id: own } as typeof current;
+    const { id: clientId, ...record } = followingKeys(change(current));
+    return { ...checkedBy(clientSchema, record), id: clientId } as typeof current;
   });
   if (after === undefined) throw noClient();
   return after;
@@ -103,20 +103,20 @@ function keyOf(client: Client, id: string | undefined): ClientKey {
   return found;
 }
 
-function added(client: Client, key: ClientKey): Client {
-  const used = usedKeys(client);
-  const waiting = keysOf(client).slice(used.length);
-  if (used.length + waiting.length >= MOST)
+function withKey(client: Client, key: ClientKey): Client {
+  const used = authenticationKeys(client);
+  const unusedKeys = keysOf(client).slice(used.length);
+  if (used.length + unusedKeys.length >= MAX_CREDENTIALS)
     throw apiError(403, 'You reached the limit of entities of this type for this tenant.');
   // A client that authenticates with a secret, or with credentials of another method, keeps doing so until its method
   // is changed.
   return used.some((one) => methodOf(one) === methodOf(key))
-    ? withKeys(client, [...used, key], waiting)
-    : withKeys(client, [], [...waiting, key]);
+    ? withKeys(client, [...used, key], unusedKeys)
+    : withKeys(client, [], [...unusedKeys, key]);
 }
 
-function removed(client: Client, id: string | undefined): Client {
-  const used = usedKeys(client);
+function withoutKey(client: Client, id: string | undefined): Client {
+  const used = authenticationKeys(client);
   const isKept = (key: ClientKey) => key.id !== id;
   // Without its last credential, the client would authenticate by another method, or not at all.
   if (used.length > 0 && !used.some(isKept))
@@ -128,8 +128,12 @@ function removed(client: Client, id: string | undefined): Client {
   return withKeys(client, used.filter(isKept), keysOf(client).slice(used.length).filter(isKept));
 }
 
-function changed(client: Client, id: string | undefined, change: (key: ClientKey) => ClientKey): Client {
-  const used = usedKeys(client);
+function withChangedKey(
+  client: Client,
+  id: string | undefined,
+  change: (key: ClientKey) => ClientKey,
+): Client {
+  const used = authenticationKeys(client);
   keyOf(client, id);
   const all = keysOf(client).map((key) => (key.id === id ? change(key) : key));
   return withKeys(client, all.slice(0, used.length), all.slice(used.length));
@@ -157,7 +161,7 @@ export const clientCredentialCalls: Call<ClientCredentialsDependencies>[] = [
     handle: async (deps, { params, body }) => {
       const key = newKey(body, { id: idOf('cred', deps.random), now: deps.now() });
       return created(
-        keyView(keyOf(await changeKeys(deps, params.id, (client) => added(client, key)), key.id)),
+        keyView(keyOf(await changeKeys(deps, params.id, (client) => withKey(client, key)), key.id)),
       );
     },
   }),
@@ -179,7 +183,7 @@ export const clientCredentialCalls: Call<ClientCredentialsDependencies>[] = [
       const before = keyOf(await find(deps, params.id), id);
       const { expires_at } = body;
       const after = await changeKeys(deps, params.id, (client) =>
-        changed(client, id, ({ expires_at: old, ...key }) => {
+        withChangedKey(client, id, ({ expires_at: old, ...key }) => {
           const expiry = expires_at === undefined ? old : (expires_at ?? undefined);
           return { ...key, ...(expiry === undefined ? {} : { expires_at: expiry }), updated_at: deps.now() };
         }),
@@ -196,7 +200,7 @@ export const clientCredentialCalls: Call<ClientCredentialsDependencies>[] = [
     handle: async (deps, { params }) => {
       const before = keysOf(await find(deps, params.id)).find(({ id }) => id === params.credential_id);
       if (before === undefined) return noContent();
-      await changeKeys(deps, params.id, (client) => removed(client, params.credential_id));
+      await changeKeys(deps, params.id, (client) => withoutKey(client, params.credential_id));
       return noContent({ before: keyView(before) });
     },
   }),

@@ -9,7 +9,7 @@ import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
 import { defaultGrantTypes } from '../../tenant/declared-records.ts';
 import { type Call, type Caller, callsWith, ok } from '../call.ts';
-import { requestKeys } from '../client-keys.ts';
+import { requestObjectKeys } from '../client-keys.ts';
 import { apiError } from '../errors.ts';
 import { flag } from '../fields.ts';
 import { letters } from '../ids.ts';
@@ -22,7 +22,7 @@ import {
   credentialIds,
   KEY_SCOPES,
   KEYS,
-  refusePublicUnasked,
+  refuseUnrequestedPublic,
 } from './client-authentication.ts';
 import { clientMetadata, createClientBody, patchClientBody } from './client-bodies.ts';
 import { requireProfiles } from './client-profiles.ts';
@@ -50,7 +50,7 @@ const DEFAULTS = {
 const newSecret = (random: Random): string => random(48).toString('base64url');
 
 /** Returns the record to store: the client with its id, grant types, authentication method and secret. */
-function completed(client: ClientRecord, secret: () => string): Records['clients'] {
+function withDefaults(client: ClientRecord, secret: () => string): Records['clients'] {
   const method = authenticationMethod(client);
   const record: Records['clients'] = {
     ...client,
@@ -68,24 +68,24 @@ function completed(client: ClientRecord, secret: () => string): Records['clients
 function clientView(client: Client, caller: Pick<Caller, 'scopes'>, tenant: string): object {
   const { id: _, credentials: _waiting, ...members } = client;
   const mayReadKeys = KEY_SCOPES.some((scope) => caller.scopes.has(scope));
-  const shown = Object.fromEntries(
+  const visible = Object.fromEntries(
     Object.entries(members).filter(([name]) => mayReadKeys || !(KEYS as readonly string[]).includes(name)),
   );
   return {
     tenant,
     global: false,
     ...DEFAULTS,
-    ...shown,
+    ...visible,
     callbacks: client.callbacks,
     jwt_configuration: { secret_encoded: false, ...client.jwt_configuration },
-    ...('client_authentication_methods' in shown
+    ...('client_authentication_methods' in visible
       ? { client_authentication_methods: credentialIds(client) }
       : {}),
     ...(client.signed_request_object
       ? {
           signed_request_object: {
             ...client.signed_request_object,
-            credentials: requestKeys(client).map(({ id }) => ({ id })),
+            credentials: requestObjectKeys(client).map(({ id }) => ({ id })),
           },
         }
       : {}),
@@ -106,16 +106,16 @@ function withMetadata(client: Client, body: Readonly<Record<string, unknown>>): 
  * Members that are merged, not replaced, as at the hosted service: Terraform sends only the changed members of these
  * objects.
  */
-const BY_MEMBER = ['jwt_configuration', 'session_transfer', 'mobile', 'native_social_login'];
+const MERGED_MEMBERS = ['jwt_configuration', 'session_transfer', 'mobile', 'native_social_login'];
 
 /** Returns a body in which such objects are complete; null removes a member. */
 function withOtherMembers(client: Client, body: Record<string, unknown>): Record<string, unknown> {
   const before = client as Readonly<Record<string, unknown>>;
-  const whole = BY_MEMBER.flatMap((name) => {
-    const [there, asked] = [before[name], body[name]];
-    return isObject(there) && isObject(asked) ? [[name, merged({ ...there }, asked)]] : [];
+  const mergedMembers = MERGED_MEMBERS.flatMap((name) => {
+    const [current, change] = [before[name], body[name]];
+    return isObject(current) && isObject(change) ? [[name, merged({ ...current }, change)]] : [];
   });
-  return { ...body, ...Object.fromEntries(whole) };
+  return { ...body, ...Object.fromEntries(mergedMembers) };
 }
 
 const resource: Resource<'clients', ClientsDependencies> = {
@@ -157,23 +157,23 @@ const resource: Resource<'clients', ClientsDependencies> = {
   },
   make: async ({ random, now }, body) => {
     const client_id = letters(32, random);
-    const asked = applyKeys(undefined, merged({ ...DEFAULTS }, body), { random, now });
-    const signing = applyRequestKeys(undefined, asked, { random, now });
-    const client = checkedBy(clientSchema, { ...signing, client_id });
-    refusePublicUnasked(undefined, client, body);
-    return completed(client, () => newSecret(random));
+    const withKeys = applyKeys(undefined, merged({ ...DEFAULTS }, body), { random, now });
+    const withRequestKeys = applyRequestKeys(undefined, withKeys, { random, now });
+    const client = checkedBy(clientSchema, { ...withRequestKeys, client_id });
+    refuseUnrequestedPublic(undefined, client, body);
+    return withDefaults(client, () => newSecret(random));
   },
   change: ({ random, now }, client, body) => {
     const { id: _, ...before } = client;
     const members = withMetadata(client, withOtherMembers(client, body));
     const changed = merged(before, members);
-    const asked =
+    const withKeys =
       'client_authentication_methods' in body ? applyKeys(client, changed, { random, now }) : changed;
-    const signing =
-      'signed_request_object' in body ? applyRequestKeys(client, asked, { random, now }) : asked;
-    const after = checkedBy(clientSchema, signing);
-    refusePublicUnasked(client, after, body);
-    return completed(after, () => newSecret(random));
+    const withRequestKeys =
+      'signed_request_object' in body ? applyRequestKeys(client, withKeys, { random, now }) : withKeys;
+    const after = checkedBy(clientSchema, withRequestKeys);
+    refuseUnrequestedPublic(client, after, body);
+    return withDefaults(after, () => newSecret(random));
   },
   view: ({ tenantName }, client, caller) => clientView(client, caller, tenantName),
   missing: notFound('The client does not exist', 'inexistent_client'),

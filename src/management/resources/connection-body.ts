@@ -58,12 +58,12 @@ const DATABASE_SECRETS = [...SECRETS, 'configuration'];
 /** Returns the new options without members that are null; secrets that they leave out are kept. */
 export function optionsOf(
   current: Pick<Connection, 'strategy' | 'options'> | undefined,
-  asked: Readonly<Record<string, unknown>>,
+  options: Readonly<Record<string, unknown>>,
 ): object {
   const before = (current?.options ?? {}) as Record<string, unknown>;
   const secrets = current?.strategy === DATABASE ? DATABASE_SECRETS : SECRETS;
-  const kept = secrets.filter((name) => !(name in asked) && before[name] !== undefined);
-  return { ...Object.fromEntries(kept.map((name) => [name, before[name]])), ...merged({}, asked) };
+  const keptSecrets = secrets.filter((name) => !(name in options) && before[name] !== undefined);
+  return { ...Object.fromEntries(keptSecrets.map((name) => [name, before[name]])), ...merged({}, options) };
 }
 
 export const refuseMetadata = (thrown: unknown): never => {
@@ -72,18 +72,18 @@ export const refuseMetadata = (thrown: unknown): never => {
 
 /**
  * Validates a connection.
- * @param isWritten whether its options are new; stored options are not refused for what newer rules demand.
+ * @param isChanged whether its options are new; stored options are not refused for what newer rules demand.
  * @throws AuthError 400
  */
-export function checked(record: Record<string, unknown>, isWritten = true): Records['connections'] {
-  const database = isWritten ? writtenDatabaseSchema : databaseSchema;
-  if (isWritten && record.strategy === DATABASE && isObject(record.options))
+export function checked(record: Record<string, unknown>, isChanged = true): Records['connections'] {
+  const database = isChanged ? writtenDatabaseSchema : databaseSchema;
+  if (isChanged && record.strategy === DATABASE && isObject(record.options))
     refuseContradictions(record.options);
   const schema = record.strategy === DATABASE ? database : connectionSchema;
-  const read = checkedBy(schema as z.ZodType, record) as Records['connections'];
-  const fault = isWritten && read.strategy === DATABASE ? wayInFault(read) : undefined;
+  const connection = checkedBy(schema as z.ZodType, record) as Records['connections'];
+  const fault = isChanged && connection.strategy === DATABASE ? wayInFault(connection) : undefined;
   if (fault !== undefined) throw apiError(400, fault, 'invalid_body');
-  return read;
+  return connection;
 }
 
 /** Returns a query parameter that may be repeated as an array. */

@@ -30,7 +30,7 @@ const members = {
   domain_metadata: z.record(z.string().max(255), z.string().max(255).nullable()),
   relying_party_identifier: z.string().max(255).nullable(),
 };
-const settable = z.strictObject(members).partial();
+const settableMembers = z.strictObject(members).partial();
 
 /**
  * The record is at a name below the domain: the domain itself may be a CNAME, which excludes other records (RFC 1034
@@ -39,7 +39,7 @@ const settable = z.strictObject(members).partial();
 const challengeName = (domain: unknown) => `_gatehouse-challenge.${String(domain)}`;
 
 /** Members that domains can be searched and sorted by. */
-const SEARCHED = ['domain', 'status', 'type', 'primary', 'custom_domain_id'];
+const SEARCH_FIELDS = ['domain', 'status', 'type', 'primary', 'custom_domain_id'];
 
 const resource: DocumentResource = {
   kind: 'custom-domain',
@@ -48,12 +48,12 @@ const resource: DocumentResource = {
   noun: 'custom_domains',
   idMember: 'custom_domain_id',
   newId: (random) => idOf('cd', random),
-  createBody: settable.extend({
+  createBody: settableMembers.extend({
     domain: z.hostname(),
     type: z.enum(['auth0_managed_certs', 'self_managed_certs']),
     verification_method: z.enum(['txt']).optional(),
   }),
-  patchBody: settable,
+  patchBody: settableMembers,
   defaults: usualMembers['custom-domain'],
   generated: ({ random }, { domain }) => ({
     verification: {
@@ -67,16 +67,16 @@ const resource: DocumentResource = {
     },
   }),
   // Members of the metadata that the body leaves out are kept.
-  change: (before, asked) => deeplyMerged(before, asked) as Record<string, unknown>,
+  change: (before, changes) => deeplyMerged(before, changes) as Record<string, unknown>,
   uniqueMember: 'domain',
   list: { key: 'custom_domains' },
   filters: { q: z.string().max(1024).optional(), sort: z.string().max(255).optional() },
-  matches: (item, { q }) => typeof q !== 'string' || recordFilter(q, SEARCHED)(item),
-  sortable: SEARCHED,
+  matches: (item, { q }) => typeof q !== 'string' || recordFilter(q, SEARCH_FIELDS)(item),
+  sortable: SEARCH_FIELDS,
   unpaged: 'bare unless taken',
   hidden: ['api_key_hashes'],
   // Messages always link to the host of `BASE_URL`, never to a custom domain.
-  shown: { is_default: false },
+  constantMembers: { is_default: false },
   missing: notFound('The custom domain does not exist', 'custom_domain_not_found'),
   taken: 'The specified custom domain already exists.',
   hasDates: false,
@@ -85,16 +85,16 @@ const resource: DocumentResource = {
 type Body = Readonly<Record<string, unknown>>;
 
 /** Returns the TXT record that verifies a domain. */
-function proofOf({ verification }: Body): { domain: string; record: string } | undefined {
+function challengeOf({ verification }: Body): { domain: string; record: string } | undefined {
   const { methods = [] } = (verification ?? {}) as { methods?: { domain?: unknown; record?: unknown }[] };
   const [{ domain, record } = {}] = methods;
   return typeof domain === 'string' && typeof record === 'string' ? { domain, record } : undefined;
 }
 
 /** Whether the DNS has the TXT record of a domain. */
-async function isProved({ dns }: CustomDomainDependencies, body: Body): Promise<boolean> {
-  const proof = proofOf(body);
-  return proof !== undefined && (await dns.texts(proof.domain)).includes(proof.record);
+async function isVerified({ dns }: CustomDomainDependencies, body: Body): Promise<boolean> {
+  const challenge = challengeOf(body);
+  return challenge !== undefined && (await dns.texts(challenge.domain)).includes(challenge.record);
 }
 
 /** Adds a TXT record to verify to a domain that comes from a tenant file. */
@@ -115,33 +115,33 @@ const hashesOf = ({ api_key_hashes: hashes }: Body): string[] =>
   Array.isArray(hashes) ? hashes.map(String) : [];
 
 /** Number of valid keys of a domain during a rotation. */
-const KEYS = 2;
+const MAX_KEYS = 2;
 
 /**
  * Adds an API key to a domain atomically; beyond two keys, the oldest becomes invalid.
- * @param mayHave whether the domain gets a key, given its stored body
+ * @param isAllowed whether the domain gets a key, given its stored body
  * @returns the domain, with the key, which is never returned again.
  */
-async function giveKey(
+async function issueKey(
   { store, random, now, baseUrl }: CustomDomainDependencies,
   { id }: Pick<DocumentRecord, 'id'>,
-  mayHave: (body: Body) => boolean,
+  isAllowed: (body: Body) => boolean,
 ): Promise<Answer> {
   const key = random(32).toString('base64url');
-  let isGiven = false;
+  let isIssued = false;
   const after = await store.collection('documents').update(id, (current) => {
     // Checked again: of two concurrent requests, only one creates the first key.
-    isGiven = mayHave(current.body);
-    if (!isGiven) return current;
-    const hashes = [...hashesOf(current.body), apiKeyHash(key)].slice(-KEYS);
+    isIssued = isAllowed(current.body);
+    if (!isIssued) return current;
+    const hashes = [...hashesOf(current.body), apiKeyHash(key)].slice(-MAX_KEYS);
     const body = { ...current.body, status: 'ready', api_key_hashes: hashes };
     return { ...current, body, updated_at: now() };
   });
   if (after === undefined) throw resource.missing();
   const view = documentView(resource, after);
-  if (!isGiven) return ok(view);
-  const shown = { ...view, origin_domain_name: new URL(baseUrl).hostname, cname_api_key: key };
-  return ok(shown, { before: view, after: view });
+  if (!isIssued) return ok(view);
+  const response = { ...view, origin_domain_name: new URL(baseUrl).hostname, cname_api_key: key };
+  return ok(response, { before: view, after: view });
 }
 
 const isSelfManaged = ({ type }: Body) => type !== 'auth0_managed_certs';
@@ -156,13 +156,13 @@ const verify = call({
   handle: async (deps, { params }) => {
     const found = await documentOf(deps.store, resource, params.id);
     const { body } = found;
-    if (body.status !== 'ready' && proofOf(body)?.domain !== challengeName(body.domain))
+    if (body.status !== 'ready' && challengeOf(body)?.domain !== challengeName(body.domain))
       return withChallenge(deps, found);
-    if (body.status === 'ready' || !(await isProved(deps, body))) return ok(documentView(resource, found));
+    if (body.status === 'ready' || !(await isVerified(deps, body))) return ok(documentView(resource, found));
     // The record that was looked up must still be the stored one.
     const isSame = (current: Body) =>
-      current.status !== 'ready' && proofOf(current)?.record === proofOf(body)?.record;
-    if (isSelfManaged(body)) return giveKey(deps, found, isSame);
+      current.status !== 'ready' && challengeOf(current)?.record === challengeOf(body)?.record;
+    if (isSelfManaged(body)) return issueKey(deps, found, isSame);
     const after = await deps.store
       .collection('documents')
       .update(found.id, (current) =>
@@ -182,14 +182,14 @@ const rotate = call({
   summary: 'Rotate the API key of a custom domain; the previous key stays valid until the next rotation',
   handle: async (deps, { params }) => {
     const found = await documentOf(deps.store, resource, params.id);
-    const mayHave = (body: Body) => body.status === 'ready' && isSelfManaged(body);
-    if (!mayHave(found.body))
+    const isAllowed = (body: Body) => body.status === 'ready' && isSelfManaged(body);
+    if (!isAllowed(found.body))
       throw apiError(
         400,
         'Only a verified domain with certificates of its own has an API key',
         'invalid_body',
       );
-    return giveKey(deps, found, mayHave);
+    return issueKey(deps, found, isAllowed);
   },
 });
 
@@ -211,10 +211,14 @@ const setDefault = call({
   summary: 'Set the default domain, which is the host of the server',
   body: z.strictObject({ domain: z.string().max(255) }),
   handle: async (deps, { body }) => {
-    const own = canonical(deps);
-    if (body.domain.toLowerCase() !== own.domain)
-      throw apiError(400, `Mails and tickets lead to ${own.domain}, and to no custom domain`, 'invalid_body');
-    return ok(own);
+    const canonicalDomain = canonical(deps);
+    if (body.domain.toLowerCase() !== canonicalDomain.domain)
+      throw apiError(
+        400,
+        `Mails and tickets lead to ${canonicalDomain.domain}, and to no custom domain`,
+        'invalid_body',
+      );
+    return ok(canonicalDomain);
   },
 });
 

@@ -43,11 +43,11 @@ const path = '/emails/provider';
 // Responses have credentials, without their secrets, for the caller who set them and for one who asks for the member
 // by name.
 const view = (provider: object, fields?: string): object => {
-  const isAsked = (fields ?? '').split(',').includes('credentials');
+  const includesCredentials = (fields ?? '').split(',').includes('credentials');
   const { credentials, ...rest } = provider as Provider;
   // The record's schema adds a default port, which only SMTP has.
   const isShown = (name: string) => !SECRETS.has(name) && (rest.name === 'smtp' || name !== 'smtp_port');
-  return isAsked ? { ...rest, credentials: members(credentials, isShown) } : rest;
+  return includesCredentials ? { ...rest, credentials: members(credentials, isShown) } : rest;
 };
 
 /** Members of credentials that no response contains. */
@@ -63,9 +63,9 @@ const SECRETS = new Set([
 
 function members(
   value: object | undefined,
-  isChosen: (name: string) => boolean,
+  isIncluded: (name: string) => boolean,
 ): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(value ?? {}).filter(([name]) => isChosen(name)));
+  return Object.fromEntries(Object.entries(value ?? {}).filter(([name]) => isIncluded(name)));
 }
 
 type Provider = { name?: string; credentials?: Readonly<Record<string, unknown>> };
@@ -75,17 +75,17 @@ type Provider = { name?: string; credentials?: Readonly<Record<string, unknown>>
  * contains them; but the password is not sent to another mail server than it was set for.
  * @throws AuthError 400 for another mail server without the password.
  */
-function changed(before: Provider, asked: Provider): object {
-  const after = merged(before, asked as Record<string, unknown>) as Provider;
-  if (asked.credentials === undefined || after.name !== before.name) return after;
-  const kept = members(before.credentials, (name) => SECRETS.has(name));
-  const isMoved = asked.credentials.smtp_host !== before.credentials?.smtp_host;
-  if (isMoved && kept.smtp_pass !== undefined && asked.credentials.smtp_pass === undefined) {
+function changed(before: Provider, changes: Provider): object {
+  const after = merged(before, changes as Record<string, unknown>) as Provider;
+  if (changes.credentials === undefined || after.name !== before.name) return after;
+  const keptSecrets = members(before.credentials, (name) => SECRETS.has(name));
+  const isOtherHost = changes.credentials.smtp_host !== before.credentials?.smtp_host;
+  if (isOtherHost && keptSecrets.smtp_pass !== undefined && changes.credentials.smtp_pass === undefined) {
     const message =
       "Payload validation error: 'Missing required property: smtp_pass' on property credentials.";
     throw apiError(400, `${message} Another smtp_host needs the password again.`, 'invalid_body');
   }
-  return { ...after, credentials: { ...kept, ...asked.credentials } };
+  return { ...after, credentials: { ...keptSecrets, ...changes.credentials } };
 }
 
 /** The calls for the e-mail provider. */

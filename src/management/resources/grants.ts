@@ -17,7 +17,7 @@ export interface GrantsDependencies extends SessionsDependencies {
 const OIDC = '';
 
 /** Number of consents read at once if the query names no user. */
-const PAGE = 500;
+const PAGE_SIZE = 500;
 
 type Consent = Frozen<ConsentRecord>;
 
@@ -31,12 +31,12 @@ function grantViews(consent: Consent, audienceOf: GrantsDependencies['audienceOf
   });
 }
 
-const named = z.tuple([z.string(), z.string(), z.string()]);
+const grantIdParts = z.tuple([z.string(), z.string(), z.string()]);
 
 /** Returns what a grant's id encodes; undefined if it is not valid. */
 function parsedId(id = ''): { userId: string; clientId: string; key: string } | undefined {
   try {
-    const [userId, clientId, key] = named.parse(JSON.parse(Buffer.from(id, 'base64url').toString()));
+    const [userId, clientId, key] = grantIdParts.parse(JSON.parse(Buffer.from(id, 'base64url').toString()));
     return { userId, clientId, key };
   } catch {
     // An invalid id is the id of no grant.
@@ -45,33 +45,37 @@ function parsedId(id = ''): { userId: string; clientId: string; key: string } | 
 }
 
 /** Removes one API from a consent. @returns the scopes that it had. */
-async function withdraw(store: Store, id: string, key: string): Promise<readonly string[] | undefined> {
-  let gone: readonly string[] | undefined;
+async function removeFromConsent(
+  store: Store,
+  id: string,
+  key: string,
+): Promise<readonly string[] | undefined> {
+  let removedScopes: readonly string[] | undefined;
   await store.collection('consents').update(id, (current) => {
     const { [key]: allowed, ...scopes } = current.scopes;
-    gone = allowed;
+    removedScopes = allowed;
     return { ...current, scopes };
   });
-  return gone;
+  return removedScopes;
 }
 
 /**
  * Returns a list source of the grants of all users. It reads the consents page by page, to limit the memory in use.
  */
-function everyGrant(store: Store, chosenOf: (consents: readonly Consent[]) => object[]): ListSource {
+function everyGrant(store: Store, grantsOf: (consents: readonly Consent[]) => object[]): ListSource {
   const page = async ({ page: number, perPage }: { page: number; perPage: number }) => {
     const [from, to] = [number * perPage, (number + 1) * perPage];
     const items: object[] = [];
     let total = 0;
     for (let after: string | undefined; ; ) {
-      const one = await store
+      const consentPage = await store
         .collection('consents')
-        .list({ limit: PAGE, ...(after !== undefined && { after }) });
-      const chosen = chosenOf(one.records);
-      items.push(...chosen.slice(Math.max(0, from - total), Math.max(0, to - total)));
-      total += chosen.length;
-      if (one.next === undefined) return { items, total };
-      after = one.next;
+        .list({ limit: PAGE_SIZE, ...(after !== undefined && { after }) });
+      const grants = grantsOf(consentPage.records);
+      items.push(...grants.slice(Math.max(0, from - total), Math.max(0, to - total)));
+      total += grants.length;
+      if (consentPage.next === undefined) return { items, total };
+      after = consentPage.next;
     }
   };
   return { page, after: ({ take }) => page({ page: 0, perPage: take }) };
@@ -94,15 +98,15 @@ export const grantCalls: Call<GrantsDependencies>[] = [
     }),
     handle: async ({ store, audienceOf }, { query }) => {
       const { user_id, client_id, audience, ...paging } = query;
-      const chosenOf = (consents: readonly Consent[]) =>
+      const grantsOf = (consents: readonly Consent[]) =>
         consents
           .flatMap((one) => grantViews(one, audienceOf))
           .filter((one) => client_id === undefined || one.clientID === client_id)
           .filter((one) => audience === undefined || one.audience === audience);
       const source =
         user_id === undefined
-          ? everyGrant(store, chosenOf)
-          : arraySource(chosenOf(await store.collection('consents').findBy('user', user_id)), ({ id }) => id);
+          ? everyGrant(store, grantsOf)
+          : arraySource(grantsOf(await store.collection('consents').findBy('user', user_id)), ({ id }) => id);
       return ok(await listAnswer(paging, source, { key: 'grants', isByCursor: false }));
     },
   }),
@@ -115,7 +119,7 @@ export const grantCalls: Call<GrantsDependencies>[] = [
       const grant = parsedId(params.id);
       if (grant === undefined) return noContent();
       const { userId, clientId, key } = grant;
-      const scope = await withdraw(store, consentId(userId, clientId), key);
+      const scope = await removeFromConsent(store, consentId(userId, clientId), key);
       if (scope === undefined) return noContent();
       const audience = key === OIDC ? undefined : audienceOf(key);
       for (const token of await refreshTokens.of(userId)) {

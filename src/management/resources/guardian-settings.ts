@@ -34,13 +34,13 @@ const sns = z.strictObject({
 });
 
 const relyingParty = {
-  /** The relying relyingParty is always the host of the pages. */
+  /** The relying party is always the host of the pages. */
   overrideRelyingParty: z.literal(false, 'Passkeys are made for the host of the pages'),
   relyingPartyIdentifier: z.literal(''),
 };
 /** The options that security keys are really asked with. Others are refused, because they would have no effect. */
-const ROAMING = { userVerification: 'preferred', overrideRelyingParty: false };
-const roaming = z
+const ROAMING_DEFAULTS = { userVerification: 'preferred', overrideRelyingParty: false };
+const roamingBody = z
   .strictObject({
     ...relyingParty,
     userVerification: z.literal(
@@ -139,8 +139,8 @@ const SETTINGS: readonly Setting[] = [
   {
     path: '/guardian/factors/webauthn-roaming/settings',
     name: 'security keys',
-    body: roaming,
-    defaults: ROAMING,
+    body: roamingBody,
+    defaults: ROAMING_DEFAULTS,
   },
   {
     path: '/guardian/factors/webauthn-platform/settings',
@@ -198,13 +198,13 @@ function callsOf(setting: Setting): Call<SectionDependencies>[] {
         body: schema,
         handle: async (deps, { body }) => {
           const { before, after } = await part.change(deps, (current) => {
-            const there = (current?.[key] ?? {}) as Readonly<Record<string, unknown>>;
-            const kept = Object.entries(there).filter(
+            const stored = (current?.[key] ?? {}) as Readonly<Record<string, unknown>>;
+            const keptMembers = Object.entries(stored).filter(
               ([member]) => method === 'PATCH' || hidden.includes(member),
             );
             return {
               ...current,
-              [key]: deeplyMerged(Object.fromEntries(kept), body) as Record<string, unknown>,
+              [key]: deeplyMerged(Object.fromEntries(keptMembers), body) as Record<string, unknown>,
             };
           });
           return ok(view(after[key]), { before: view(before?.[key]), after: view(after[key]) });

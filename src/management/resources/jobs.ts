@@ -29,7 +29,7 @@ export interface JobsDependencies {
 }
 
 /** The largest import file, in bytes. */
-const LARGEST_FILE = 512_000;
+const MAX_FILE_BYTES = 512_000;
 
 const noJob = notFound('Job not found');
 const noConnection = () => apiError(400, 'The connection does not exist', 'inexistent_connection');
@@ -75,7 +75,7 @@ const verificationBody = z.strictObject({
 function viewOf({ linkTo }: Pick<JobsDependencies, 'linkTo'>, job: Job): object {
   const { id, type, status, created_at, connection_id, external_id, status_details, total, processed } = job;
   const isImport = type === 'users_import';
-  const share = total === undefined || total === 0 ? 0 : Math.floor((processed / total) * 100);
+  const percentage = total === undefined || total === 0 ? 0 : Math.floor((processed / total) * 100);
   return {
     id,
     type,
@@ -85,7 +85,7 @@ function viewOf({ linkTo }: Pick<JobsDependencies, 'linkTo'>, job: Job): object 
     ...(external_id !== undefined && { external_id }),
     ...(status_details !== undefined && { status_details }),
     ...(status !== 'failed' &&
-      type !== 'verification_email' && { percentage_done: status === 'completed' ? 100 : share }),
+      type !== 'verification_email' && { percentage_done: status === 'completed' ? 100 : percentage }),
     ...(isImport && status === 'completed' && { summary: { total: total ?? 0, ...job.summary } }),
     ...(type === 'users_export' && status === 'completed' && { location: linkTo(job) }),
     ...(job.export && {
@@ -110,7 +110,7 @@ async function connectionOf({ store }: JobsDependencies, id: string): Promise<Co
   return connection;
 }
 
-async function beginImport(deps: JobsDependencies, body: z.output<typeof importBody>): Promise<Answer> {
+async function startImport(deps: JobsDependencies, body: z.output<typeof importBody>): Promise<Answer> {
   const connection = await connectionOf(deps, body.connection_id);
   if (connection.strategy !== DATABASE) {
     throw apiError(400, 'The connection must be a database connection', 'invalid_body');
@@ -119,18 +119,18 @@ async function beginImport(deps: JobsDependencies, body: z.output<typeof importB
     throw apiError(400, 'The users of the connection are kept elsewhere', 'invalid_body');
   }
   const { upsert = false, external_id } = body;
-  const about = {
+  const source = {
     connection_id: body.connection_id,
     connection: connection.name,
     ...(external_id !== undefined && { external_id }),
   };
-  const job = await deps.jobs.begin({ type: 'users_import', ...about, upsert }, body.users);
+  const job = await deps.jobs.start({ type: 'users_import', ...source, upsert }, body.users);
   return { status: 202, body: viewOf(deps, job) };
 }
 
-async function beginExport(deps: JobsDependencies, body: z.output<typeof exportBody>): Promise<Answer> {
+async function startExport(deps: JobsDependencies, body: z.output<typeof exportBody>): Promise<Answer> {
   const connection = body.connection_id == null ? undefined : await connectionOf(deps, body.connection_id);
-  const job = await deps.jobs.begin({
+  const job = await deps.jobs.start({
     type: 'users_export',
     ...(connection && { connection_id: connection.id, connection: connection.name }),
     export: {
@@ -153,11 +153,11 @@ async function sendVerification(
   const user = await deps.users.get(body.user_id);
   if (user === undefined) throw noUser();
   const identities = await deps.users.identitiesOf(user.id);
-  const { identity: meant, client_id } = body;
+  const { identity: identityReference, client_id } = body;
   const identity = identities.find((one) =>
-    meant == null
+    identityReference == null
       ? one.email === user.email
-      : one.upstream_id === meant.user_id && one.provider === meant.provider,
+      : one.upstream_id === identityReference.user_id && one.provider === identityReference.provider,
   );
   if (user.email === undefined || identity === undefined) {
     throw apiError(400, 'The user has no e-mail address to verify', 'invalid_body');
@@ -168,13 +168,13 @@ async function sendVerification(
   const connection = await deps.config.connection(identity.connection);
   if (connection === undefined) throw noConnection();
   await deps.askToVerify(user, connection, client_id ?? undefined, ip);
-  const job = await deps.jobs.keep({ type: 'verification_email', status: 'completed' });
+  const job = await deps.jobs.recordFinished({ type: 'verification_email', status: 'completed' });
   const { id, type, created_at } = job;
   return { status: 201, body: { id, type, status: 'pending', created_at } };
 }
 
 const call = callsWith<JobsDependencies>();
-const READ = ['create:users', 'read:users'];
+const READ_SCOPES = ['create:users', 'read:users'];
 
 /** The calls for jobs. */
 export const jobCalls: Call<JobsDependencies>[] = [
@@ -185,11 +185,11 @@ export const jobCalls: Call<JobsDependencies>[] = [
     summary: 'Create import users job',
     file: {
       field: 'users',
-      maxBytes: LARGEST_FILE,
-      tooLarge: `Payload content length greater than maximum allowed: ${LARGEST_FILE}`,
+      maxBytes: MAX_FILE_BYTES,
+      tooLarge: `Payload content length greater than maximum allowed: ${MAX_FILE_BYTES}`,
     },
     body: importBody,
-    handle: (deps, { body }) => beginImport(deps, body),
+    handle: (deps, { body }) => startImport(deps, body),
   }),
   call({
     method: 'POST',
@@ -197,7 +197,7 @@ export const jobCalls: Call<JobsDependencies>[] = [
     scopes: ['read:users'],
     summary: 'Create export users job',
     body: exportBody,
-    handle: (deps, { body }) => beginExport(deps, body),
+    handle: (deps, { body }) => startExport(deps, body),
   }),
   call({
     method: 'POST',
@@ -210,22 +210,22 @@ export const jobCalls: Call<JobsDependencies>[] = [
   call({
     method: 'GET',
     path: '/jobs/:id',
-    scopes: READ,
+    scopes: READ_SCOPES,
     summary: 'Get a job',
     query: z.strictObject({ include_faults: flag.optional() }),
     handle: async (deps, { params, query, caller }) => {
       const job = await jobOf(deps, params.id);
       // Only callers who may read users get the link to an export.
       const { location, ...view } = viewOf(deps, job) as { location?: string };
-      const isToldLink = location !== undefined && caller.scopes.has('read:users');
-      const isToldFault = query.include_faults === true && job.fault !== undefined;
-      return ok({ ...view, ...(isToldLink && { location }), ...(isToldFault && { fault: job.fault }) });
+      const includesLink = location !== undefined && caller.scopes.has('read:users');
+      const includesFault = query.include_faults === true && job.fault !== undefined;
+      return ok({ ...view, ...(includesLink && { location }), ...(includesFault && { fault: job.fault }) });
     },
   }),
   call({
     method: 'GET',
     path: '/jobs/:id/errors',
-    scopes: READ,
+    scopes: READ_SCOPES,
     summary: 'Get job error details',
     query: z.strictObject({ include_places: flag.optional(), include_faults: flag.optional() }),
     handle: async (deps, { params, query }) => {
@@ -233,8 +233,8 @@ export const jobCalls: Call<JobsDependencies>[] = [
       const parts = await deps.jobs.parts(job.id, 'errors');
       if (parts.length === 0) return noContent();
       const failed = parts.flatMap((part) => JSON.parse(part) as FailedUser[]);
-      const told = query.include_faults === true ? failed : failed.map(withoutFaults);
-      return ok(query.include_places === true ? told : told.map(({ place: _, ...one }) => one));
+      const users = query.include_faults === true ? failed : failed.map(withoutFaults);
+      return ok(query.include_places === true ? users : users.map(({ place: _, ...one }) => one));
     },
   }),
 ];

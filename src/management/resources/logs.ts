@@ -33,10 +33,10 @@ function namesOf({ clients, connections }: LogContext): LogNames {
 /** Returns a list source of events, newest first unless the query says otherwise. */
 function logSource(
   { store }: LogsDependencies,
-  known: LogContext,
+  logContext: LogContext,
   query: Pick<Query, 'where' | 'sort'> & { total: boolean },
 ): ListSource {
-  const shown = (event: LogEvent) => logView(event, known);
+  const toView = (event: LogEvent) => logView(event, logContext);
   const logs = store.collection('logs');
   const { where, sort = { field: 'date', descending: true }, total: isCounted } = query;
   return {
@@ -48,7 +48,7 @@ function logSource(
         limit: perPage,
         total: isCounted,
       });
-      return { items: records.map(shown), total };
+      return { items: records.map(toView), total };
     },
     after: async ({ cursor, take }) => {
       const { records } = await logs.list({
@@ -56,7 +56,7 @@ function logSource(
         ...(cursor && { after: cursor }),
         limit: take,
       });
-      return { items: records.map(shown) };
+      return { items: records.map(toView) };
     },
   };
 }
@@ -89,10 +89,11 @@ export const logCalls: Call<LogsDependencies>[] = [
     query: listQuery,
     handle: async (deps, { query }) => {
       const text = query.q ?? query.search;
-      const known = await logContextOf(deps);
-      const where = text === undefined || text.trim() === '' ? undefined : logFilter(text, namesOf(known));
+      const logContext = await logContextOf(deps);
+      const where =
+        text === undefined || text.trim() === '' ? undefined : logFilter(text, namesOf(logContext));
       const total = isCounted(query);
-      const source = logSource(deps, known, { ...(where && { where }), ...sortOf(query.sort), total });
+      const source = logSource(deps, logContext, { ...(where && { where }), ...sortOf(query.sort), total });
       if (query.from !== undefined || query.take !== undefined) {
         // This list's checkpoint form is an array, oldest first; `from` is the last event that the client has read.
         const { items } = await source.after({ cursor: query.from, take: query.take ?? 50 });
@@ -100,8 +101,8 @@ export const logCalls: Call<LogsDependencies>[] = [
       }
       const page = {
         ...source,
-        page: async (asked: { page: number; perPage: number }) => {
-          const found = await source.page(asked);
+        page: async (paging: { page: number; perPage: number }) => {
+          const found = await source.page(paging);
           return { ...found, items: found.items.map((one) => selectFields(one, query)) };
         },
       };
@@ -135,8 +136,8 @@ export const logCalls: Call<LogsDependencies>[] = [
 ];
 
 /** Whether the response has a total. Counting the events of a large log takes longer than reading a page. */
-const isCounted = ({ include_totals: asked, per_page: perPage }: PageQuery) =>
-  asked === true || perPage === 0;
+const isCounted = ({ include_totals: includesTotals, per_page: perPage }: PageQuery) =>
+  includesTotals === true || perPage === 0;
 
 function sortOf(sort: string | undefined): Pick<Query, 'sort'> {
   if (sort === undefined) return {};

@@ -5,7 +5,7 @@ import { accepted, type Call, callsWith, ok } from '../call.ts';
 import { fieldsQuery, selectFields } from '../fields.ts';
 import { arrayAnswer, arraySource, cursorQuery, listAnswer, mapped, pageQuery } from '../list.ts';
 import { notFound } from '../resource.ts';
-import { metadataBody, notedMetadata, requireUser, type SessionsDependencies } from './sessions.ts';
+import { metadataBody, metadataToStore, requireUser, type SessionsDependencies } from './sessions.ts';
 
 const noToken = notFound('The refresh token does not exist', 'inexistent_refresh_token');
 
@@ -37,7 +37,7 @@ const singleCalls: Call<SessionsDependencies>[] = [
       const after =
         body.refresh_token_metadata === undefined
           ? before
-          : await refreshTokens.setMetadata(id, notedMetadata(body.refresh_token_metadata));
+          : await refreshTokens.setMetadata(id, metadataToStore(body.refresh_token_metadata));
       if (after === undefined) throw noToken();
       return ok(after, { before, after });
     },

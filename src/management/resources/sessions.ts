@@ -23,10 +23,10 @@ export const metadataBody = z
   .nullish();
 
 /** Returns metadata as it is stored: undefined if it is empty. */
-export function notedMetadata(
-  asked: z.output<typeof metadataBody>,
+export function metadataToStore(
+  metadata: z.output<typeof metadataBody>,
 ): Readonly<Record<string, unknown>> | undefined {
-  return asked == null || Object.keys(asked).length === 0 ? undefined : asked;
+  return metadata == null || Object.keys(metadata).length === 0 ? undefined : metadata;
 }
 
 /** Checks that a user exists. @returns its id. @throws AuthError 404 */
@@ -76,7 +76,7 @@ function singleCalls(): Call<SessionsDependencies>[] {
         const after =
           body.session_metadata === undefined
             ? before
-            : await sessionDirectory.setMetadata(id, notedMetadata(body.session_metadata));
+            : await sessionDirectory.setMetadata(id, metadataToStore(body.session_metadata));
         if (after === undefined) throw noSession();
         return ok(after, { before, after });
       },

@@ -11,23 +11,23 @@ export interface StatsDependencies {
   now(): string;
 }
 
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 
 /** The number of days that the log is evaluated, and within which a user counts as active. */
-const DAYS = 30;
+const PERIOD_DAYS = 30;
 
 /** The event types that each number counts. */
-const COUNTED = {
+const EVENT_TYPES = {
   logins: ['s'],
   signups: ['ss'],
   leaked_passwords: ['pwd_leak', 'signup_pwd_leak'],
 } as const;
 
-type Counted = keyof typeof COUNTED;
+type Figure = keyof typeof EVENT_TYPES;
 
-const COUNTED_NAMES = Object.keys(COUNTED) as Counted[];
+const FIGURES = Object.keys(EVENT_TYPES) as Figure[];
 
-const dateOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
+const dateOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
 
 /**
  * Returns the beginning of a day, such as `20261122`, in epoch milliseconds.
@@ -36,10 +36,10 @@ const dateOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
  */
 function parsedDay(text: string | undefined, fallback: number): number {
   if (text === undefined) return fallback;
-  const at = Date.parse(text.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3'));
-  if (!/^\d{8}$/.test(text) || Number.isNaN(at) || dateOf(at).replaceAll('-', '') !== text)
+  const time = Date.parse(text.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3'));
+  if (!/^\d{8}$/.test(text) || Number.isNaN(time) || dateOf(time).replaceAll('-', '') !== text)
     throw apiError(400, `Invalid date: ${text.slice(0, 20)} is not YYYYMMDD`, 'invalid_query_string');
-  return at;
+  return time;
 }
 
 /** Returns the number of events of some types within a period, if `total` is true, and the date of the first. */
@@ -50,31 +50,35 @@ async function eventsOf(
 ) {
   // Selected by id, which shares an index with the type. Ids are longer than the bounds, so the upper bound excludes
   // the next day.
-  const within = { field: 'id', from: eventIdAt(from), to: eventIdAt(to) };
-  const where = { all: [{ field: 'type', in: types }, within] };
+  const period = { field: 'id', from: eventIdAt(from), to: eventIdAt(to) };
+  const where = { all: [{ field: 'type', in: types }, period] };
   const found = await store.collection('logs').list({ where, sort: { field: 'id' }, limit: 1, total });
   return { total: found.total ?? 0, first: found.records[0]?.date };
 }
 
 /** Returns the numbers of a day; undefined if nothing was counted. @param names the numbers to count. */
-async function statsOf(store: Store, names: readonly Counted[], at: number, now: string) {
+async function statsOf(store: Store, names: readonly Figure[], dayStart: number, now: string) {
   const found = await Promise.all(
     names.map(async (name) => {
-      const events = await eventsOf(store, { types: COUNTED[name], from: at, to: at + DAY }, true);
+      const events = await eventsOf(
+        store,
+        { types: EVENT_TYPES[name], from: dayStart, to: dayStart + DAY_MS },
+        true,
+      );
       return { name, ...events };
     }),
   );
   const [first] = found.flatMap((one) => one.first ?? []).sort();
   if (first === undefined) return undefined;
   const totals = Object.fromEntries(found.map(({ name, total }) => [name, total]));
-  const day = dateOf(at);
-  const end = `${day}T23:59:59.999Z`;
+  const day = dateOf(dayStart);
+  const endOfDay = `${day}T23:59:59.999Z`;
   return {
     date: `${day}T00:00:00.000Z`,
-    ...Object.fromEntries(COUNTED_NAMES.map((name) => [name, totals[name] ?? 0])),
+    ...Object.fromEntries(FIGURES.map((name) => [name, totals[name] ?? 0])),
     created_at: first,
     // The numbers of a past day are final.
-    updated_at: now < end ? now : end,
+    updated_at: now < endOfDay ? now : endOfDay,
   };
 }
 
@@ -82,11 +86,11 @@ async function statsOf(store: Store, names: readonly Counted[], at: number, now:
  * Returns the numbers that are not zero in a period. The others need not be counted for each day: most tenants have
  * no leaked passwords.
  */
-async function countedWithin(store: Store, from: number, to: number): Promise<Counted[]> {
+async function figuresWithin(store: Store, from: number, to: number): Promise<Figure[]> {
   const found = await Promise.all(
-    COUNTED_NAMES.map((name) => eventsOf(store, { types: COUNTED[name], from, to }, false)),
+    FIGURES.map((name) => eventsOf(store, { types: EVENT_TYPES[name], from, to }, false)),
   );
-  return COUNTED_NAMES.filter((_, n) => found[n]?.first !== undefined);
+  return FIGURES.filter((_, n) => found[n]?.first !== undefined);
 }
 
 /**
@@ -110,10 +114,11 @@ export const statsCalls: Call<StatsDependencies>[] = [
     scopes: ['read:stats'],
     summary: 'Get how many users logged in during the last 30 days',
     handle: async ({ store, now }) => {
-      const from = Date.parse(now()) - DAYS * DAY;
+      const from = Date.parse(now()) - PERIOD_DAYS * DAY_MS;
       // Only the users of the first day are compared one by one.
       let total = await usersOf(store, { day: dateOf(from), from: new Date(from).toISOString() });
-      for (let n = 1; n <= DAYS; n += 1) total += await usersOf(store, { day: dateOf(from + n * DAY) });
+      for (let n = 1; n <= PERIOD_DAYS; n += 1)
+        total += await usersOf(store, { day: dateOf(from + n * DAY_MS) });
       return ok(total);
     },
   }),
@@ -124,16 +129,19 @@ export const statsCalls: Call<StatsDependencies>[] = [
     summary: 'Get the logins and sign-ups of each day',
     query: z.strictObject({ from: z.string().max(64).optional(), to: z.string().max(64).optional() }),
     handle: async ({ store, now }, { query }) => {
-      const at = now();
-      const today = Date.parse(dateOf(Date.parse(at)));
-      const oldest = today - DAYS * DAY;
+      const timestamp = now();
+      const today = Date.parse(dateOf(Date.parse(timestamp)));
+      const oldest = today - PERIOD_DAYS * DAY_MS;
       const first = Math.max(parsedDay(query.from, oldest), oldest);
       const last = Math.min(parsedDay(query.to, today), today);
-      const days = Array.from({ length: Math.max(0, (last - first) / DAY + 1) }, (_, i) => first + i * DAY);
-      const names = await countedWithin(store, first, last + DAY);
+      const days = Array.from(
+        { length: Math.max(0, (last - first) / DAY_MS + 1) },
+        (_, i) => first + i * DAY_MS,
+      );
+      const names = await figuresWithin(store, first, last + DAY_MS);
       const stats: object[] = [];
       for (const day of days) {
-        const found = await statsOf(store, names, day, at);
+        const found = await statsOf(store, names, day, timestamp);
         if (found !== undefined) stats.push(found);
       }
       return ok(stats);

@@ -10,7 +10,7 @@ export interface StoredSetting
     | 'name'
     | 'noun'
     | 'unpaged'
-    | 'unlisted'
+    | 'omittedFromList'
     | 'isCursorOnly'
     | 'hasDates'
     | 'hasPut'

@@ -91,7 +91,7 @@ function inHours(body: Readonly<Record<string, unknown>>): Record<string, unknow
 }
 
 /** Members of every response, with their defaults. */
-const SHOWN = {
+const DEFAULTS = {
   allowed_logout_urls: [],
   change_password: { enabled: false, html: '' },
   guardian_mfa_page: { enabled: false, html: '' },
@@ -103,11 +103,11 @@ const SHOWN = {
 };
 
 /** Members that are merged; all others are replaced. */
-const BY_MEMBER = ['flags', 'change_password', 'guardian_mfa_page', 'error_page'];
+const MERGED_MEMBERS = ['flags', 'change_password', 'guardian_mfa_page', 'error_page'];
 
 function tenantSettingsCalls(): Call<SectionDependencies>[] {
   const part = section('tenant', tenantSettingsSchema);
-  const view = (value: object = {}) => ({ ...SHOWN, ...value });
+  const view = (value: object = {}) => ({ ...DEFAULTS, ...value });
   return [
     call({
       method: 'GET',
@@ -126,12 +126,11 @@ function tenantSettingsCalls(): Call<SectionDependencies>[] {
       handle: async (deps, { body }) => {
         const changes = inHours(body);
         const { before, after } = await part.change(deps, (current) => {
-          const there: Readonly<Record<string, unknown>> = current ?? {};
-          const single = BY_MEMBER.filter((name) => name in changes || name in there).map((name) => [
-            name,
-            deeplyMerged(there[name], changes[name] ?? {}),
-          ]);
-          return deeplyMerged({}, { ...there, ...changes, ...Object.fromEntries(single) });
+          const stored: Readonly<Record<string, unknown>> = current ?? {};
+          const mergedMembers = MERGED_MEMBERS.filter((name) => name in changes || name in stored).map(
+            (name) => [name, deeplyMerged(stored[name], changes[name] ?? {})],
+          );
+          return deeplyMerged({}, { ...stored, ...changes, ...Object.fromEntries(mergedMembers) });
         });
         return ok(view(after), { before, after });
       },

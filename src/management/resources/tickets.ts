@@ -18,23 +18,23 @@ export interface TicketsDependencies {
   users: Users;
   config: Pick<Config, 'client'>;
   /** Imports the user with an address from a custom database; undefined if the database has none. */
-  findInCustomDatabase(asked: { connection: Connection; identifier: string }): Promise<User | undefined>;
+  findInCustomDatabase(query: { connection: Connection; identifier: string }): Promise<User | undefined>;
   /** Creates a ticket and returns its link. */
   issueTicket(kind: 'reset' | 'verification', ticket: NewTicket): Promise<string>;
 }
 
 /** Default lifetime of a ticket, in seconds: five days. */
-const USUAL = 432_000;
-const LONGEST = 10 * 365 * 24 * 3600;
+const DEFAULT_LIFETIME_SECONDS = 432_000;
+const MAX_LIFETIME_SECONDS = 10 * 365 * 24 * 3600;
 
-const about = {
+const commonMembers = {
   result_url: z
     .url({ protocol: /^https?$/ })
     .max(2048)
     .nullish(),
   client_id: z.string().max(255).nullish(),
   organization_id: z.string().max(64).nullish(),
-  ttl_sec: z.int().min(0).max(LONGEST).nullish(),
+  ttl_sec: z.int().min(0).max(MAX_LIFETIME_SECONDS).nullish(),
   includeEmailInRedirect: z.boolean().nullish(),
   identity: z
     .strictObject({
@@ -46,14 +46,14 @@ const about = {
 };
 
 const passwordBody = z.strictObject({
-  ...about,
+  ...commonMembers,
   user_id: z.string().min(1).max(300).nullish(),
   email: z.string().max(320).nullish(),
   connection_id: z.string().max(64).nullish(),
   mark_email_as_verified: z.boolean().nullish(),
 });
 
-const verificationBody = z.strictObject({ ...about, user_id: z.string().min(1).max(300) });
+const verificationBody = z.strictObject({ ...commonMembers, user_id: z.string().min(1).max(300) });
 
 type Common = z.output<typeof verificationBody>;
 
@@ -64,7 +64,7 @@ async function userOf(
   deps: TicketsDependencies,
   body: z.output<typeof passwordBody>,
 ): Promise<{ user: User; connection: Connection }> {
-  const { user_id, email, connection_id, identity: meant } = body;
+  const { user_id, email, connection_id, identity: identityReference } = body;
   const connections = deps.store.collection('connections');
   if (user_id == null) {
     if (email == null || connection_id == null) {
@@ -84,9 +84,12 @@ async function userOf(
   if (user === undefined) throw noUser();
   const identities = await deps.users.identitiesOf(user.id);
   const identity =
-    meant == null
+    identityReference == null
       ? primaryIdentity(identities)
-      : identities.find((one) => one.upstream_id === meant.user_id && one.provider === meant.provider);
+      : identities.find(
+          (one) =>
+            one.upstream_id === identityReference.user_id && one.provider === identityReference.provider,
+        );
   if (identity === undefined) throw invalid('The user has no such identity.');
   const [connection] = await connections.findBy('name', identity.connection);
   if (connection === undefined) throw invalid('The connection of the user is gone.');
@@ -110,13 +113,13 @@ async function commonOf(deps: TicketsDependencies, body: Omit<Common, 'user_id'>
     resultUrl: result_url ?? undefined,
     clientId: client_id ?? undefined,
     organization: organization?.name,
-    ttlSeconds: ttl_sec == null || ttl_sec === 0 ? USUAL : ttl_sec,
+    ttlSeconds: ttl_sec == null || ttl_sec === 0 ? DEFAULT_LIFETIME_SECONDS : ttl_sec,
     includeEmail: includeEmailInRedirect ?? false,
   };
 }
 
 /** The response is not logged, because anyone who reads the link can use it. */
-const answered = (url: string): Answer => ({ status: 201, body: { ticket: `${url}#` } });
+const ticketAnswer = (url: string): Answer => ({ status: 201, body: { ticket: `${url}#` } });
 
 const call = callsWith<TicketsDependencies>();
 
@@ -135,7 +138,7 @@ export const ticketCalls: Call<TicketsDependencies>[] = [
         throw invalid('Passwords of this connection are not kept here.');
       }
       const marksVerified = body.mark_email_as_verified ?? false;
-      return answered(await deps.issueTicket('reset', { ...common, user, connection, marksVerified }));
+      return ticketAnswer(await deps.issueTicket('reset', { ...common, user, connection, marksVerified }));
     },
   }),
   call({
@@ -148,7 +151,7 @@ export const ticketCalls: Call<TicketsDependencies>[] = [
       const common = await commonOf(deps, body);
       const { user, connection } = await userOf(deps, body);
       if (user.email === undefined) throw invalid('The user has no e-mail address to verify.');
-      return answered(
+      return ticketAnswer(
         await deps.issueTicket('verification', { ...common, user, connection, marksVerified: true }),
       );
     },

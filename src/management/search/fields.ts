@@ -1,7 +1,7 @@
 // The search fields of log events.
 import type { Filter } from '../../store/contract.ts';
 import { type Match, parseQuery } from './lucene.ts';
-import { dateFilter, fieldWildcard, filterOf, NONE, rangeOf, wildcardOf } from './terms.ts';
+import { dateFilter, fieldWildcard, filterOf, MATCHES_NOTHING, rangeOf, wildcardOf } from './terms.ts';
 
 /** Stored member of an event for each field. */
 const STORED: ReadonlyMap<string, string> = new Map([
@@ -31,7 +31,7 @@ export interface LogNames {
   strategy_type(is: (value: string) => boolean): readonly string[];
 }
 
-const NAMED = {
+const FIELDS_BY_NAME = {
   client_name: 'client_id',
   connection_id: 'connection',
   strategy: 'connection',
@@ -54,10 +54,10 @@ export function logFilter(query: string, names: LogNames): Filter {
 }
 
 function logTerm(field: string, match: Match, names: LogNames): Filter {
-  if (isNamed(field)) return { field: NAMED[field], in: names[field](valueTest(match)) };
+  if (isFieldByName(field)) return { field: FIELDS_BY_NAME[field], in: names[field](valueTest(match)) };
   const stored = STORED.get(field);
   // An unknown field matches nothing, as at the hosted service.
-  if (stored === undefined) return NONE;
+  if (stored === undefined) return MATCHES_NOTHING;
   if (field === 'date') return dateFilter(stored, match);
   if (match.kind === 'exists') return { field: stored, exists: true };
   if (match.kind === 'text') return equalTo(stored, match.text);
@@ -77,7 +77,8 @@ function equalTo(field: string, value: string): Filter {
   return index === undefined ? { field, equals: value } : { index, equals: value };
 }
 
-const isNamed = (field: string): field is keyof typeof NAMED => Object.hasOwn(NAMED, field);
+const isFieldByName = (field: string): field is keyof typeof FIELDS_BY_NAME =>
+  Object.hasOwn(FIELDS_BY_NAME, field);
 
 /** Returns a test of values in memory for a term. @throws AuthError 400 */
 function valueTest(match: Match): (value: string) => boolean {

@@ -23,18 +23,18 @@ type Token =
   | { kind: 'value'; match: Match };
 
 /** Limits on length, nesting and terms, because the parser is recursive and its input comes from callers. */
-const LONGEST = 4000;
-const DEEPEST = 20;
-const MOST_TERMS = 100;
+const MAX_QUERY_LENGTH = 4000;
+const MAX_DEPTH = 20;
+const MAX_TERMS = 100;
 
 /** Parses a query. @throws AuthError 400 if the syntax is wrong */
 export function parseQuery(text: string): Expression {
-  if (text.length > LONGEST) throw syntaxError();
+  if (text.length > MAX_QUERY_LENGTH) throw syntaxError();
   const tokens = tokensOf(text);
-  if (tokens.filter(({ kind }) => kind === 'value').length > MOST_TERMS) throw syntaxError();
-  const parser = { tokens, at: 0 };
+  if (tokens.filter(({ kind }) => kind === 'value').length > MAX_TERMS) throw syntaxError();
+  const parser = { tokens, position: 0 };
   const expression = parseAny(parser, undefined, 0);
-  if (parser.at < tokens.length) throw syntaxError();
+  if (parser.position < tokens.length) throw syntaxError();
   return expression;
 }
 
@@ -44,7 +44,7 @@ function syntaxError() {
 
 interface Parser {
   tokens: readonly Token[];
-  at: number;
+  position: number;
 }
 
 /**
@@ -52,22 +52,22 @@ interface Parser {
  * (`-b`, `NOT b`).
  */
 function parseAny(parser: Parser, field: string | undefined, depth: number): Expression {
-  if (depth > DEEPEST) throw syntaxError();
+  if (depth > MAX_DEPTH) throw syntaxError();
   const clauses = [parseClause(parser, field, depth)];
   let hasWrittenOr = false;
   for (
-    let next = parser.tokens[parser.at];
+    let next = parser.tokens[parser.position];
     next !== undefined && next.kind !== ')';
-    next = parser.tokens[parser.at]
+    next = parser.tokens[parser.position]
   ) {
     if (next.kind === 'OR') {
       hasWrittenOr = true;
-      parser.at++;
+      parser.position++;
     }
     clauses.push(parseClause(parser, field, depth));
   }
   // A written OR joins all clauses, even required ones.
-  return hasWrittenOr ? joined('any', clauses) : combined(clauses);
+  return hasWrittenOr ? joinClauses('any', clauses) : combineClauses(clauses);
 }
 
 interface Clause {
@@ -76,7 +76,7 @@ interface Clause {
 }
 
 function parseClause(parser: Parser, field: string | undefined, depth: number): Clause {
-  const isRequired = parser.tokens[parser.at]?.kind === '+';
+  const isRequired = parser.tokens[parser.position]?.kind === '+';
   return { expression: parseAll(parser, field, depth), isRequired };
 }
 
@@ -84,17 +84,17 @@ function parseClause(parser: Parser, field: string | undefined, depth: number): 
  * Combines clauses that stand side by side: every required or prohibited one must hold and, if none is required, one
  * of the others.
  */
-function combined(clauses: readonly Clause[]): Expression {
+function combineClauses(clauses: readonly Clause[]): Expression {
   const isFixed = ({ isRequired, expression }: Clause) => isRequired || 'not' in expression;
   const fixed = clauses.filter(isFixed);
   const others = clauses.filter((one) => !isFixed(one));
-  if (fixed.length === 0) return joined('any', others);
-  const isFree = others.length === 0 || fixed.some(({ isRequired }) => isRequired);
-  const any = isFree ? [] : [{ expression: joined('any', others) }];
-  return joined('all', [...any, ...fixed]);
+  if (fixed.length === 0) return joinClauses('any', others);
+  const areOthersOptional = others.length === 0 || fixed.some(({ isRequired }) => isRequired);
+  const any = areOthersOptional ? [] : [{ expression: joinClauses('any', others) }];
+  return joinClauses('all', [...any, ...fixed]);
 }
 
-function joined(kind: 'all' | 'any', parts: readonly Pick<Clause, 'expression'>[]): Expression {
+function joinClauses(kind: 'all' | 'any', parts: readonly Pick<Clause, 'expression'>[]): Expression {
   const expressions = parts.map(({ expression }) => expression);
   const [only] = expressions;
   if (expressions.length === 1 && only !== undefined) return only;
@@ -103,8 +103,8 @@ function joined(kind: 'all' | 'any', parts: readonly Pick<Clause, 'expression'>[
 
 function parseAll(parser: Parser, field: string | undefined, depth: number): Expression {
   const all = [parseOne(parser, field, depth)];
-  while (parser.tokens[parser.at]?.kind === 'AND') {
-    parser.at++;
+  while (parser.tokens[parser.position]?.kind === 'AND') {
+    parser.position++;
     all.push(parseOne(parser, field, depth));
   }
   const [only] = all;
@@ -112,8 +112,8 @@ function parseAll(parser: Parser, field: string | undefined, depth: number): Exp
 }
 
 function parseOne(parser: Parser, field: string | undefined, depth: number): Expression {
-  if (depth > DEEPEST) throw syntaxError();
-  const token = parser.tokens[parser.at++];
+  if (depth > MAX_DEPTH) throw syntaxError();
+  const token = parser.tokens[parser.position++];
   switch (token?.kind) {
     case 'NOT':
       return { not: parseOne(parser, field, depth + 1) };
@@ -125,7 +125,7 @@ function parseOne(parser: Parser, field: string | undefined, depth: number): Exp
       return parseOne(parser, token.name, depth + 1);
     case '(': {
       const inner = parseAny(parser, field, depth + 1);
-      if (parser.tokens[parser.at++]?.kind !== ')') throw syntaxError();
+      if (parser.tokens[parser.position++]?.kind !== ')') throw syntaxError();
       return inner;
     }
     case 'value':
@@ -148,51 +148,51 @@ const OPERATORS: Readonly<Record<string, 'AND' | 'OR' | 'NOT'>> = {
 
 function tokensOf(text: string): Token[] {
   const tokens: Token[] = [];
-  let at = 0;
-  while (at < text.length) {
-    const char = text[at] ?? '';
-    if (SPACE.test(char)) at++;
+  let position = 0;
+  while (position < text.length) {
+    const char = text[position] ?? '';
+    if (SPACE.test(char)) position++;
     else if (char === '(' || char === ')' || char === '+') {
       tokens.push({ kind: char });
-      at++;
+      position++;
     } else if (char === '-' || char === '!') {
       tokens.push({ kind: 'NOT' });
-      at++;
+      position++;
     } else if (char === '"') {
-      const { value, end } = quoted(text, at);
+      const { value, end } = readQuoted(text, position);
       tokens.push({ kind: 'value', match: { kind: 'text', text: value } });
-      at = end;
+      position = end;
     } else if (char === '[' || char === '{') {
-      const { match, end } = range(text, at);
+      const { match, end } = readRange(text, position);
       tokens.push({ kind: 'value', match });
-      at = end;
+      position = end;
     } else {
-      const { token, end } = word(text, at);
+      const { token, end } = readWord(text, position);
       tokens.push(token);
-      at = end;
+      position = end;
     }
   }
   return tokens;
 }
 
-function quoted(text: string, start: number): { value: string; end: number } {
+function readQuoted(text: string, start: number): { value: string; end: number } {
   let value = '';
-  for (let at = start + 1; at < text.length; at++) {
-    if (text[at] === '"') return { value, end: at + 1 };
-    if (text[at] === '\\') at++;
-    value += text[at] ?? '';
+  for (let position = start + 1; position < text.length; position++) {
+    if (text[position] === '"') return { value, end: position + 1 };
+    if (text[position] === '\\') position++;
+    value += text[position] ?? '';
   }
   throw syntaxError();
 }
 
 /** Reads a range: `[a TO b]`, `{a TO b}`, or with mixed brackets. */
-function range(text: string, start: number): { match: Match; end: number } {
-  const found =
+function readRange(text: string, start: number): { match: Match; end: number } {
+  const result =
     /^([[{])\s*("(?:[^"\\]|\\.)*"|[^\s\]}"]+)\s+TO\s+("(?:[^"\\]|\\.)*"|[^\s\]}"]+)\s*([\]}])/.exec(
       text.slice(start),
     );
-  if (found === null) throw syntaxError();
-  const [all, open, from = '', to = '', close] = found;
+  if (result === null) throw syntaxError();
+  const [matched, open, from = '', to = '', close] = result;
   return {
     match: {
       kind: 'range',
@@ -201,37 +201,37 @@ function range(text: string, start: number): { match: Match; end: number } {
       isFromIncluded: open === '[',
       isToIncluded: close === ']',
     },
-    end: start + all.length,
+    end: start + matched.length,
   };
 }
 
 function bound(text: string): string {
-  return text.startsWith('"') ? quoted(text, 0).value : text.replaceAll(/\\(.)/g, '$1');
+  return text.startsWith('"') ? readQuoted(text, 0).value : text.replaceAll(/\\(.)/g, '$1');
 }
 
 /** Reads a word up to a space, quote or parenthesis. A word that a colon follows is a field name. */
-function word(text: string, start: number): { token: Token; end: number } {
+function readWord(text: string, start: number): { token: Token; end: number } {
   const parts = [''];
   let raw = '';
-  let at = start;
-  for (; at < text.length; at++) {
-    const char = text[at] ?? '';
+  let position = start;
+  for (; position < text.length; position++) {
+    const char = text[position] ?? '';
     if (SPACE.test(char) || char === '(' || char === ')' || char === '"') break;
     if (char === ':' && parts.length === 1) {
       const name = parts[0] ?? '';
       if (!/^[\w.@-]+$/.test(name)) throw syntaxError();
-      return { token: { kind: 'field', name }, end: at + 1 };
+      return { token: { kind: 'field', name }, end: position + 1 };
     }
     raw += char;
     if (char === '*') parts.push('');
     else {
-      if (char === '\\') at++;
-      parts[parts.length - 1] += text[at] ?? '';
+      if (char === '\\') position++;
+      parts[parts.length - 1] += text[position] ?? '';
     }
   }
   const operator = OPERATORS[raw];
-  if (operator !== undefined) return { token: { kind: operator }, end: at };
+  if (operator !== undefined) return { token: { kind: operator }, end: position };
   const match: Match =
     parts.length === 1 ? { kind: 'text', text: parts[0] ?? '' } : { kind: 'pattern', parts };
-  return { token: { kind: 'value', match }, end: at };
+  return { token: { kind: 'value', match }, end: position };
 }

@@ -10,26 +10,27 @@ type Item = Readonly<Record<string, unknown>>;
  * @throws AuthError 400
  */
 export function recordFilter(query: string, fields: readonly string[]): (item: Item) => boolean {
-  return meaningOf(parseQuery(query), fields);
+  return predicateOf(parseQuery(query), fields);
 }
 
-function meaningOf(expression: Expression, fields: readonly string[]): (item: Item) => boolean {
+function predicateOf(expression: Expression, fields: readonly string[]): (item: Item) => boolean {
   if ('all' in expression) {
-    const all = expression.all.map((one) => meaningOf(one, fields));
+    const all = expression.all.map((one) => predicateOf(one, fields));
     return (item) => all.every((one) => one(item));
   }
   if ('any' in expression) {
-    const any = expression.any.map((one) => meaningOf(one, fields));
+    const any = expression.any.map((one) => predicateOf(one, fields));
     return (item) => any.some((one) => one(item));
   }
   if ('not' in expression) {
-    const one = meaningOf(expression.not, fields);
+    const one = predicateOf(expression.not, fields);
     return (item) => !one(item);
   }
   const { field, match } = expression;
-  const named = field === undefined ? fields : fields.filter((one) => one === field);
-  const isMeant = valueTest(match);
-  return (item) => named.some((one) => item[one] !== undefined && isMeant(String(item[one]).toLowerCase()));
+  const searchedFields = field === undefined ? fields : fields.filter((one) => one === field);
+  const isMatch = valueTest(match);
+  return (item) =>
+    searchedFields.some((one) => item[one] !== undefined && isMatch(String(item[one]).toLowerCase()));
 }
 
 function valueTest(match: Match): (value: string) => boolean {

@@ -9,7 +9,7 @@ export const searchError = (message: string) => apiError(400, message, 'invalid_
 /** Highest number of comparisons that read every record. Each blocks the thread for tens of milliseconds. */
 const MAX_SCANS = 40;
 
-export const NONE: Filter = { any: [] };
+export const MATCHES_NOTHING: Filter = { any: [] };
 
 /**
  * Returns the store's filter for an expression.
@@ -20,18 +20,15 @@ export function filterOf(
   expression: Expression,
   term: (field: string | undefined, match: Match) => Filter,
 ): Filter {
-  const filter = meaningOf(expression, term);
+  const filter = toFilter(expression, term);
   if (scansOf(filter) > MAX_SCANS) throw searchError('The search query is too complex.');
   return filter;
 }
 
-function meaningOf(
-  expression: Expression,
-  term: (field: string | undefined, match: Match) => Filter,
-): Filter {
-  if ('all' in expression) return { all: expression.all.map((one) => meaningOf(one, term)) };
-  if ('any' in expression) return { any: expression.any.map((one) => meaningOf(one, term)) };
-  if ('not' in expression) return { not: meaningOf(expression.not, term) };
+function toFilter(expression: Expression, term: (field: string | undefined, match: Match) => Filter): Filter {
+  if ('all' in expression) return { all: expression.all.map((one) => toFilter(one, term)) };
+  if ('any' in expression) return { any: expression.any.map((one) => toFilter(one, term)) };
+  if ('not' in expression) return { not: toFilter(expression.not, term) };
   return term(expression.field, expression.match);
 }
 
@@ -93,7 +90,7 @@ type Range = Extract<Match, { kind: 'range' }>;
 export function rangeOf<T extends string | number>(
   field: string,
   range: Range,
-  readAs: (written: string) => T,
+  readAs: (text: string) => T,
 ): Filter {
   const from = range.from === undefined ? undefined : readAs(range.from);
   const to = range.to === undefined ? undefined : readAs(range.to);
@@ -110,10 +107,9 @@ export function rangeOf<T extends string | number>(
 }
 
 /** Returns the number that a text is. @throws AuthError 400 if it is not a number. */
-export function numberOf(written: string): number {
-  const number = Number(written);
-  if (written.trim() === '' || Number.isNaN(number))
-    throw searchError(`"${short(written)}" is not a number.`);
+export function numberOf(text: string): number {
+  const number = Number(text);
+  if (text.trim() === '' || Number.isNaN(number)) throw searchError(`"${short(text)}" is not a number.`);
   return number;
 }
 
@@ -126,11 +122,11 @@ const LATEST = '~';
  * Returns a date in UTC, as precise as it was written: `2026-05` stands for that month.
  * @throws AuthError 400 if it is not a date.
  */
-function dateOf(written: string): string {
-  if (!DATE.test(written)) throw searchError(`"${short(written)}" is not a date.`);
-  if (!/[+-]\d\d:?\d\d$/.test(written) || !written.includes('T')) return written.replace(/Z$/, '');
-  const time = new Date(written.replace(/(\d\d):?(\d\d)$/, '$1:$2'));
-  if (Number.isNaN(time.getTime())) throw searchError(`"${short(written)}" is not a date.`);
+function dateOf(text: string): string {
+  if (!DATE.test(text)) throw searchError(`"${short(text)}" is not a date.`);
+  if (!/[+-]\d\d:?\d\d$/.test(text) || !text.includes('T')) return text.replace(/Z$/, '');
+  const time = new Date(text.replace(/(\d\d):?(\d\d)$/, '$1:$2'));
+  if (Number.isNaN(time.getTime())) throw searchError(`"${short(text)}" is not a date.`);
   return time.toISOString().replace('.000Z', '');
 }
 

@@ -14,7 +14,7 @@ import {
   dateFilter,
   fieldWildcard,
   filterOf,
-  NONE,
+  MATCHES_NOTHING,
   numberOf,
   rangeOf,
   searchError,
@@ -28,7 +28,7 @@ const DEFAULTS = [...FOLDED_FIELDS, ...EXACT_FIELDS, 'user_id'];
 
 type Term = (field: string, match: Match) => Filter;
 
-const term = (forms: readonly string[], one: Term) => forms.map((name): [string, Term] => [name, one]);
+const term = (fields: readonly string[], one: Term) => fields.map((name): [string, Term] => [name, one]);
 
 const FIELDS: ReadonlyMap<string, Term> = new Map([
   ...term([...FOLDED_FIELDS, 'email.domain'], (field, match) => textFilter(field, match, folded)),
@@ -38,9 +38,9 @@ const FIELDS: ReadonlyMap<string, Term> = new Map([
   ...term(['user_id', 'last_ip'], (field, match) => plainFilter(field === 'user_id' ? 'id' : field, match)),
   ...term(['logins_count'], countFilter),
   ...term(['identities.connection', 'identities.provider', 'identities.user_id'], (field, match) =>
-    heldFilter('identities', `${field.slice('identities.'.length)}=`, match),
+    relatedFilter('identities', `${field.slice('identities.'.length)}=`, match),
   ),
-  ...term(['organization_id'], (_, match) => heldFilter('memberships', '', match)),
+  ...term(['organization_id'], (_, match) => relatedFilter('memberships', '', match)),
 ]);
 
 /**
@@ -65,7 +65,7 @@ export function userFilter(query: string, hasMore: HasMore): Filter {
   const userTerm = (field: string, match: Match): Filter => {
     if (METADATA.test(field)) return memberFilter(field, match, hasMore);
     // An unknown field matches nothing, as at the hosted service.
-    return FIELDS.get(field)?.(field, match) ?? NONE;
+    return FIELDS.get(field)?.(field, match) ?? MATCHES_NOTHING;
   };
   return filterOf(parseQuery(query), (field, match) =>
     field === undefined ? { any: DEFAULTS.map((name) => userTerm(name, match)) } : userTerm(field, match),
@@ -77,28 +77,28 @@ export function inConnection(name: string): Filter {
   return { of: 'identities', index: 'held', equals: `connection=${name}` };
 }
 
-function textFilter(field: string, match: Match, form: (text: string) => string): Filter {
+function textFilter(field: string, match: Match, normalize: (text: string) => string): Filter {
   const start = fieldTerm(field, '');
   if (match.kind === 'exists') return { index: 'search', prefix: start, isSingle: true };
-  if (match.kind === 'text') return { index: 'search', equals: fieldTerm(field, form(match.text)) };
+  if (match.kind === 'text') return { index: 'search', equals: fieldTerm(field, normalize(match.text)) };
   if (match.kind === 'range') {
     if (field === 'email.domain') throw searchError(`Ranges are not supported on ${field}.`);
     return rangeOf(field, match, String);
   }
-  return { ...indexWildcard(start, match, form), isSingle: true };
+  return { ...indexWildcard(start, match, normalize), isSingle: true };
 }
 
 function indexWildcard(
   start: string,
   match: Extract<Match, { kind: 'pattern' }>,
-  form: (text: string) => string,
+  normalize: (text: string) => string,
 ): Extract<IndexFilter, { prefix: string }> {
   const { prefix = '', contains, suffix } = wildcardOf(match) ?? {};
   return {
     index: 'search',
-    prefix: start + form(prefix),
-    ...(contains === undefined ? {} : { contains: form(contains) }),
-    ...(suffix === undefined ? {} : { suffix: form(suffix) }),
+    prefix: start + normalize(prefix),
+    ...(contains === undefined ? {} : { contains: normalize(contains) }),
+    ...(suffix === undefined ? {} : { suffix: normalize(suffix) }),
   };
 }
 
@@ -124,28 +124,28 @@ function countFilter(field: string, match: Match): Filter {
 }
 
 /** Returns the filter of users by a member of their identities or memberships. @param prefix names the member. */
-function heldFilter(of: 'identities' | 'memberships', prefix: string, match: Match): Filter {
+function relatedFilter(of: 'identities' | 'memberships', prefix: string, match: Match): Filter {
   const isAny = match.kind === 'exists' || (match.kind === 'pattern' && wildcardOf(match) === undefined);
   if (isAny) return of === 'identities' ? { all: [] } : { of, index: 'held', equals: '' };
   if (match.kind !== 'text') throw searchError('Identities and organizations are searched by whole values.');
   // An empty value would match any.
-  return match.text === '' ? NONE : { of, index: 'held', equals: `${prefix}${match.text}` };
+  return match.text === '' ? MATCHES_NOTHING : { of, index: 'held', equals: `${prefix}${match.text}` };
 }
 
 function memberFilter(field: string, match: Match, hasMore: HasMore): Filter {
   const object = field.startsWith('app_metadata') ? 'app_metadata' : 'user_metadata';
-  const orMore = (indexed: Filter, itself: Filter): Filter =>
-    hasMore(object) ? { any: [indexed, { all: [withMore(object), itself] }] } : indexed;
+  const orUnindexed = (indexed: Filter, unindexed: Filter): Filter =>
+    hasMore(object) ? { any: [indexed, { all: [withMore(object), unindexed] }] } : indexed;
   if (match.kind === 'exists') return { field, exists: true };
   if (match.kind === 'text') {
     const values = valuesOf(match.text);
-    return orMore(memberEquals(field, values), { field, in: values });
+    return orUnindexed(memberEquals(field, values), { field, in: values });
   }
   if (object === 'user_metadata') throw searchError('user_metadata is searched by whole values.');
   if (match.kind === 'range') return memberRange(field, match);
   const wildcard = wildcardOf(match);
   if (wildcard === undefined) return { field, exists: true };
-  return orMore(indexWildcard(memberTerm(field, ''), match, String), fieldWildcard(field, wildcard));
+  return orUnindexed(indexWildcard(memberTerm(field, ''), match, String), fieldWildcard(field, wildcard));
 }
 
 /** Returns the values that a text may stand for: itself, and the number or boolean that is written so. */

@@ -75,9 +75,9 @@ function roleCalls(): Call<UserAccessDependencies>[] {
       body: rolesBody,
       handle: async (deps, { params, body }) => {
         const user = await userOf(deps, params.id);
-        const wanted = [...new Set(body.roles)];
-        if ((await rolesOf(deps.store, wanted)).length < wanted.length) throw noRole();
-        return noContent(await changeRoles(deps, user.id, (roles) => [...new Set([...roles, ...wanted])]));
+        const roleIds = [...new Set(body.roles)];
+        if ((await rolesOf(deps.store, roleIds)).length < roleIds.length) throw noRole();
+        return noContent(await changeRoles(deps, user.id, (roles) => [...new Set([...roles, ...roleIds])]));
       },
     }),
     call({
@@ -97,14 +97,14 @@ function roleCalls(): Call<UserAccessDependencies>[] {
   ];
 }
 
-type Direct = { resource_server_identifier: string; permission_name: string }[];
+type UserPermissions = { resource_server_identifier: string; permission_name: string }[];
 
 async function changePermissions(
   { store }: UserAccessDependencies,
   userId: string,
-  change: (permissions: Direct) => Direct,
+  change: (permissions: UserPermissions) => UserPermissions,
 ) {
-  let before: Direct = [];
+  let before: UserPermissions = [];
   const after = await store.collection('users').update(userId, (user) => {
     before = [...(user.permissions ?? [])];
     return { ...user, permissions: change(before) };

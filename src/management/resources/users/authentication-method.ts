@@ -26,8 +26,8 @@ interface UserFactors {
   get(id: string): Promise<Authenticator | undefined>;
   addConfirmed(
     userId: string,
-    given: readonly NewFactor[],
-    options?: { replaces?: boolean; check?(present: readonly Authenticator[]): void },
+    factors: readonly NewFactor[],
+    options?: { replaces?: boolean; check?(existing: readonly Authenticator[]): void },
   ): Promise<Authenticator[]>;
   update(id: string, change: (current: Authenticator) => Authenticator): Promise<Authenticator | undefined>;
   remove(id: string): Promise<unknown>;
@@ -41,7 +41,7 @@ export interface UserFactorsDependencies {
 }
 
 /** Highest number of authentication methods of a user, the same as for enrolment by the user. */
-export const MOST = 20;
+export const MAX_AUTHENTICATION_METHODS = 20;
 
 const noMethod = notFound('The authentication method does not exist.', 'inexistent_authentication_method');
 
@@ -113,7 +113,7 @@ export function isSame(one: Authenticator, { kind, fields }: NewFactor): boolean
 }
 
 /** An authentication method of a user, with functions that rename and delete it. */
-interface OwnMethod {
+interface UserMethod {
   view: object;
   /** @returns the renamed method as the API shows it. */
   rename(name: string | undefined): Promise<object>;
@@ -124,19 +124,19 @@ interface OwnMethod {
 export async function methodOf(
   deps: UserFactorsDependencies,
   params: Readonly<Record<string, string>>,
-): Promise<OwnMethod> {
+): Promise<UserMethod> {
   const user = await userOf(deps, params.id);
   const id = params.method_id ?? '';
   const passkey = await passkeyOf(deps.store, user.id, id);
-  if (passkey !== undefined) return ownPasskey(deps, passkey);
+  if (passkey !== undefined) return passkeyMethod(deps, passkey);
   const found = await deps.authenticators.get(id);
   if (found === undefined || found.user_id !== user.id) throw noMethod();
   return {
     view: methodView(found),
-    rename: async (called) => {
+    rename: async (newName) => {
       const after = await deps.authenticators.update(id, (current) => ({
         ...current,
-        ...(called === undefined ? {} : { name: called }),
+        ...(newName === undefined ? {} : { name: newName }),
       }));
       return methodView(after ?? found);
     },
@@ -144,13 +144,15 @@ export async function methodOf(
   };
 }
 
-function ownPasskey({ store }: UserFactorsDependencies, passkey: Frozen<PasskeyRecord>): OwnMethod {
+function passkeyMethod({ store }: UserFactorsDependencies, passkey: Frozen<PasskeyRecord>): UserMethod {
   const passkeys = store.collection('passkeys');
   return {
     view: passkeyView(passkey),
-    rename: async (called) => {
-      const named = called === undefined ? {} : { name: called };
-      return passkeyView((await passkeys.update(passkey.id, (now) => ({ ...now, ...named }))) ?? passkey);
+    rename: async (newName) => {
+      const named = newName === undefined ? {} : { name: newName };
+      return passkeyView(
+        (await passkeys.update(passkey.id, (current) => ({ ...current, ...named }))) ?? passkey,
+      );
     },
     remove: async () => {
       await passkeys.delete(passkey.id);

@@ -45,10 +45,10 @@ async function blocksOf(
   { locks }: BlocksDependencies,
   accounts: readonly Account[],
   {
-    consider_brute_force_enablement: considers = false,
+    consider_brute_force_enablement: considersEnablement = false,
   }: { consider_brute_force_enablement?: boolean | undefined },
 ) {
-  if (considers && !locks.isEnabled()) return { blocked_for: [] };
+  if (considersEnablement && !locks.isEnabled()) return { blocked_for: [] };
   const found = await Promise.all(
     accounts.map(async ({ connection, identifier }) =>
       (await locks.lockedFor({ connection, identifier })).map((ip) => ({
@@ -62,8 +62,8 @@ async function blocksOf(
 }
 
 const call = callsWith<BlocksDependencies>();
-const considered = { consider_brute_force_enablement: flag.optional() };
-const named = { identifier: z.string().min(1).max(320) };
+const considerQuery = { consider_brute_force_enablement: flag.optional() };
+const identifierQuery = { identifier: z.string().min(1).max(320) };
 
 const userBlocks: Call<BlocksDependencies>[] = [
   call({
@@ -71,7 +71,7 @@ const userBlocks: Call<BlocksDependencies>[] = [
     path: '/user-blocks',
     scopes: ['read:users'],
     summary: 'Get the blocks of an identifier',
-    query: z.strictObject({ ...named, ...considered }),
+    query: z.strictObject({ ...identifierQuery, ...considerQuery }),
     handle: async (deps, { query }) =>
       ok(await blocksOf(deps, await accountsNamed(deps, query.identifier), query)),
   }),
@@ -80,7 +80,7 @@ const userBlocks: Call<BlocksDependencies>[] = [
     path: '/user-blocks',
     scopes: ['update:users'],
     summary: 'Unblock an identifier',
-    query: z.strictObject(named),
+    query: z.strictObject(identifierQuery),
     handle: async (deps, { query }) => {
       for (const account of await accountsNamed(deps, query.identifier)) await deps.locks.unlock(account);
       return noContent({ before: query });
@@ -91,7 +91,7 @@ const userBlocks: Call<BlocksDependencies>[] = [
     path: '/user-blocks/:id',
     scopes: ['read:users'],
     summary: 'Get the blocks of a user',
-    query: z.strictObject(considered),
+    query: z.strictObject(considerQuery),
     handle: async (deps, { params, query }) =>
       ok(await blocksOf(deps, await accountsOf(deps, params.id), query)),
   }),

@@ -18,14 +18,14 @@ import { type CreateUserBody, mergedMetadata } from './bodies.ts';
 import {
   askerOf,
   invalid,
-  judgeUsername,
   passwordError,
   profileOf,
-  type RequestFrom,
+  type RequestOrigin,
+  requireValidUsername,
   type UsersDependencies,
 } from './user.ts';
 
-const takenUser = conflict('The user already exists.', 'auth0_idp_error');
+const userExists = conflict('The user already exists.', 'auth0_idp_error');
 
 async function connectionOf({ config }: UsersDependencies, name: string): Promise<Connection> {
   const connection = await config.connection(name);
@@ -36,13 +36,13 @@ async function connectionOf({ config }: UsersDependencies, name: string): Promis
 
 /**
  * Creates a user of the connection that the body names.
- * @param from the source of the request, for the verification e-mail and for the tenant's own code.
+ * @param origin the source of the request, for the verification e-mail and for the tenant's own code.
  * @throws AuthError 400, also if the tenant's own code refuses the user; 409 if the user exists.
  */
 export async function createUser(
   deps: UsersDependencies,
   body: CreateUserBody,
-  from: RequestFrom,
+  origin: RequestOrigin,
 ): Promise<User> {
   const connection = await connectionOf(deps, body.connection);
   const strategy = strategyRecord(connection.strategy);
@@ -59,7 +59,7 @@ export async function createUser(
     user_metadata: mergedMetadata({}, body.user_metadata),
     app_metadata: mergedMetadata({}, body.app_metadata),
   };
-  const made = await deps.users
+  const result = await deps.users
     .create({
       identity: {
         ...expectedConnection(connection),
@@ -70,18 +70,18 @@ export async function createUser(
       },
       profile,
       password: strategy.isDatabase ? password : undefined,
-      asker: askerOf('POST', from),
+      asker: askerOf('POST', origin),
     })
     .catch((thrown: unknown) => {
       if (thrown instanceof RegistrationRefused)
         throw apiError(400, thrown.error_description, 'extensibility_error');
-      throw thrown instanceof UniqueKeyError ? takenUser() : thrown;
+      throw thrown instanceof UniqueKeyError ? userExists() : thrown;
     });
-  if (!('user' in made)) throw takenUser();
+  if (!('user' in result)) throw userExists();
   if (body.verify_email !== false && body.email_verified !== true && strategy.isDatabase) {
-    await deps.askToVerify(made.user, connection, undefined, from.ip);
+    await deps.askToVerify(result.user, connection, undefined, origin.ip);
   }
-  return made.user;
+  return result.user;
 }
 
 function requireCredentials(
@@ -106,10 +106,10 @@ function requireAddresses(connection: Connection, body: CreateUserBody): void {
   const options = databaseOptions(connection);
   const attributes = attributesOf(options);
   // Without `attributes`, a username is enough, whether or not the connection requires one.
-  const enough = options.attributes == null ? (['email', 'username'] as const) : identifiersOf(options);
-  const lacking = ADDRESS_KINDS.find((kind) => attributes[kind].isRequired && body[kind] == null);
-  const missing = enough.every((kind) => body[kind] == null) ? enough[0] : lacking;
+  const sufficient = options.attributes == null ? (['email', 'username'] as const) : identifiersOf(options);
+  const missingRequired = ADDRESS_KINDS.find((kind) => attributes[kind].isRequired && body[kind] == null);
+  const missing = sufficient.every((kind) => body[kind] == null) ? sufficient[0] : missingRequired;
   if (missing !== undefined)
     throw invalid(`Payload validation error: 'Missing required property: ${missing}'.`);
-  if (body.username != null) judgeUsername(options, body.username);
+  if (body.username != null) requireValidUsername(options, body.username);
 }

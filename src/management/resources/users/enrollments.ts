@@ -23,7 +23,7 @@ export interface EnrollmentsDependencies extends UserFactorsDependencies {
   issueEnrollment(enrollment: {
     user: User;
     factor?: string | undefined;
-    several: boolean;
+    allowsSeveral: boolean;
     mailTo?: string | undefined;
     locale?: string | undefined;
   }): Promise<{ url: string } | { refusal: 'no-factor' | 'enrolled' }>;
@@ -117,16 +117,16 @@ const ticketCalls: Call<EnrollmentsDependencies>[] = [
       const mailTo = body.send_mail === true ? (body.email ?? user.email) : undefined;
       if (body.send_mail === true && mailTo === undefined)
         throw apiError(400, 'The user has no e-mail address, and none is given.', 'invalid_body');
-      const made = await deps.issueEnrollment({
+      const enrollment = await deps.issueEnrollment({
         user,
         factor: FACTORS.find(({ type }) => type === body.factor)?.name,
-        several: body.allow_multiple_enrollments ?? false,
+        allowsSeveral: body.allow_multiple_enrollments ?? false,
         mailTo,
         locale: body.email_locale,
       });
-      if ('refusal' in made) throw apiError(400, REFUSALS[made.refusal], 'invalid_body');
+      if ('refusal' in enrollment) throw apiError(400, REFUSALS[enrollment.refusal], 'invalid_body');
       // The response is not logged, because anyone who reads the link can use it.
-      return ok({ ticket_id: letters(32, deps.random), ticket_url: made.url });
+      return ok({ ticket_id: letters(32, deps.random), ticket_url: enrollment.url });
     },
   }),
 ];
@@ -140,7 +140,7 @@ function kindsOf(provider: string): string[] | undefined {
   return kinds.length > 0 || WITHOUT_FACTORS.includes(provider) ? kinds : undefined;
 }
 
-const undoCalls: Call<EnrollmentsDependencies>[] = [
+const removalCalls: Call<EnrollmentsDependencies>[] = [
   call({
     method: 'DELETE',
     path: '/users/:id/multifactor/:provider',
@@ -192,5 +192,5 @@ const undoCalls: Call<EnrollmentsDependencies>[] = [
 export const enrollmentsCalls: Call<EnrollmentsDependencies>[] = [
   ...enrollmentCalls,
   ...ticketCalls,
-  ...undoCalls,
+  ...removalCalls,
 ];

@@ -7,7 +7,7 @@ import { conflict } from '../../resource.ts';
 import {
   factorOf,
   isSame,
-  MOST,
+  MAX_AUTHENTICATION_METHODS,
   method,
   methodOf,
   methodView,
@@ -45,15 +45,16 @@ const allCalls: Call<UserFactorsDependencies>[] = [
     body: method,
     handle: async (deps, { params, body }) => {
       const user = await userOf(deps, params.id);
-      const wanted = factorOf(body);
-      const [made] = await deps.authenticators.addConfirmed(user.id, [wanted], {
-        check: (own) => {
-          if (wanted.kind !== 'otp' && own.some((one) => one.active && isSame(one, wanted)))
+      const newFactor = factorOf(body);
+      const [authenticator] = await deps.authenticators.addConfirmed(user.id, [newFactor], {
+        check: (existing) => {
+          if (newFactor.kind !== 'otp' && existing.some((one) => one.active && isSame(one, newFactor)))
             throw conflict('The authentication method already exists.', 'authentication_method_conflict')();
-          if (own.length >= MOST) throw apiError(400, 'The user has too many authentication methods.');
+          if (existing.length >= MAX_AUTHENTICATION_METHODS)
+            throw apiError(400, 'The user has too many authentication methods.');
         },
       });
-      return created(made && methodView(made));
+      return created(authenticator && methodView(authenticator));
     },
   }),
   call({
@@ -61,14 +62,16 @@ const allCalls: Call<UserFactorsDependencies>[] = [
     path,
     scopes: [`update:${noun}`],
     summary: 'Replace all authentication methods of a user',
-    body: z.array(method).max(MOST),
+    body: z.array(method).max(MAX_AUTHENTICATION_METHODS),
     handle: async (deps, { params, body }) => {
       const user = await userOf(deps, params.id);
       if ((await passkeysOf(deps.store, user.id)).length > 0)
         throw apiError(403, 'The user has passkeys, which cannot be replaced.');
       const before = (await deps.authenticators.of(user.id)).map(methodView);
-      const made = await deps.authenticators.addConfirmed(user.id, body.map(factorOf), { replaces: true });
-      const after = made.map(methodView);
+      const authenticators = await deps.authenticators.addConfirmed(user.id, body.map(factorOf), {
+        replaces: true,
+      });
+      const after = authenticators.map(methodView);
       return ok(after, { before, after });
     },
   }),

@@ -38,16 +38,16 @@ const byToken = z.strictObject({ link_with: z.string().min(1).max(20_000) });
 type LinkBody = z.output<typeof byName> | z.output<typeof byToken>;
 
 const alreadyLinked = conflict('Specified identity already exists.', 'identity_conflict');
-const noOther = () => apiError(400, 'The user to be linked does not exist.', 'inexistent_user');
+const noUserToLink = () => apiError(400, 'The user to be linked does not exist.', 'inexistent_user');
 
 /** Returns the user to be linked. @throws AuthError 400, 403, 409 */
-async function otherOf(
+async function userToLink(
   deps: UserIdentitiesDependencies,
   user: User,
   body: LinkBody,
   caller: Caller,
 ): Promise<User> {
-  if ('link_with' in body) return provedOther(deps, body.link_with, caller);
+  if ('link_with' in body) return userOfIdToken(deps, body.link_with, caller);
   // A user must prove to own the other account too, with an ID token.
   if (caller.isUser)
     throw apiError(403, 'Insufficient scope, expected any of: update:users', 'insufficient_scope');
@@ -55,12 +55,14 @@ async function otherOf(
   const upstreamId = body.user_id.startsWith(`${provider}|`)
     ? body.user_id.slice(provider.length + 1)
     : body.user_id;
-  const own = await deps.users.identitiesOf(user.id);
-  const isTheirs = own.some((one) => one.provider === provider && one.upstream_id === upstreamId);
-  if (isTheirs) throw alreadyLinked();
+  const ownIdentities = await deps.users.identitiesOf(user.id);
+  const isAlreadyLinked = ownIdentities.some(
+    (one) => one.provider === provider && one.upstream_id === upstreamId,
+  );
+  if (isAlreadyLinked) throw alreadyLinked();
   if (connection_id !== undefined) await requireIn(deps, connection_id, upstreamId);
   const other = await deps.users.get(`${provider}|${upstreamId}`);
-  if (other === undefined) throw noOther();
+  if (other === undefined) throw noUserToLink();
   return other;
 }
 
@@ -73,24 +75,24 @@ async function requireIn({ store }: UserIdentitiesDependencies, connectionId: st
   if (connection === undefined)
     throw apiError(400, 'The connection does not exist.', 'inexistent_connection');
   const identity = await store.collection('identities').get(identityId(connection.name, upstreamId));
-  if (identity === undefined) throw noOther();
+  if (identity === undefined) throw noUserToLink();
   if (identity.user_id !== originalUserId(identity)) throw alreadyLinked();
 }
 
 /** Returns the user to whom an ID token was issued. @throws AuthError 400 if the token is not accepted */
-async function provedOther(deps: UserIdentitiesDependencies, token: string, caller: Caller): Promise<User> {
-  const read = await deps.readIdTokenHint(token);
+async function userOfIdToken(deps: UserIdentitiesDependencies, token: string, caller: Caller): Promise<User> {
+  const idToken = await deps.readIdTokenHint(token);
   const invalid = apiError(400, 'Invalid id token on link_with property', 'invalid_body');
-  if (read === undefined || read.expiresAt <= epochSeconds(deps.wallClock)) throw invalid;
+  if (idToken === undefined || idToken.expiresAt <= epochSeconds(deps.wallClock)) throw invalid;
   // A client whose secret signs its ID tokens could forge one for any user.
-  if (read.isSignedWithSecret) throw invalid;
+  if (idToken.isSignedWithSecret) throw invalid;
   // A client must not use a token that was issued to another client.
-  if (caller.isUser && read.client.client_id !== caller.clientId) throw invalid;
-  const other = await deps.users.get(read.userId);
+  if (caller.isUser && idToken.client.client_id !== caller.clientId) throw invalid;
+  const other = await deps.users.get(idToken.userId);
   // Linking would let a blocked user log in as another user.
   if (other === undefined || other.blocked === true) throw invalid;
   // Whoever had the token before the password was reset, or only acts for the user, must not get the account.
-  if (isBeforeReset(other, read.claims) || read.claims.act !== undefined) throw invalid;
+  if (isBeforeReset(other, idToken.claims) || idToken.claims.act !== undefined) throw invalid;
   // The real owner of the address could set a password for it, and would then have access to the linked account.
   if (caller.isUser && mayBelongToAnother(other))
     throw apiError(400, 'The user to be linked has an address that is not verified.', 'unverified_email');
@@ -111,7 +113,7 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
     handle: async (deps, { params, body, caller }) => {
       const user = await userOf(deps, params.id);
       const before = identityViews(await deps.users.identitiesOf(user.id));
-      const other = await otherOf(deps, user, body, caller);
+      const other = await userToLink(deps, user, body, caller);
       if (other.id === user.id) throw alreadyLinked();
       // What a token proves has to hold until the link is written.
       const applies = 'link_with' in body ? isStill(other) : undefined;
@@ -129,16 +131,18 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
     summary: 'Unlink an identity of a user',
     handle: async (deps, { params }) => {
       const user = await userOf(deps, params.id);
-      const { provider = '', identity_id: given = '' } = params;
-      const upstreamId = given.startsWith(`${provider}|`) ? given.slice(provider.length + 1) : given;
+      const { provider = '', identity_id: identityId = '' } = params;
+      const upstreamId = identityId.startsWith(`${provider}|`)
+        ? identityId.slice(provider.length + 1)
+        : identityId;
       const before = await deps.users.identitiesOf(user.id);
       const identity = before.find((one) => one.provider === provider && one.upstream_id === upstreamId);
       if (identity !== undefined && originalUserId(identity) === user.id) {
         throw apiError(400, 'Main identity cannot be unlinked', 'invalid_uri');
       }
       if (identity !== undefined) {
-        const isDone = await deps.users.unlink(user.id, identity.id).catch(refuseTaken);
-        if (isDone) await deps.endUnlinked(user.id, identity);
+        const isUnlinked = await deps.users.unlink(user.id, identity.id).catch(refuseTaken);
+        if (isUnlinked) await deps.endUnlinked(user.id, identity);
       }
       const after = identityViews(await deps.users.identitiesOf(user.id));
       return ok(after, { before: identityViews(before), after });

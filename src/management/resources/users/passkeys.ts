@@ -37,7 +37,7 @@ export async function passkeyOf(store: Store, userId: string, id: string): Promi
 }
 
 /** Deletes the passkeys of a user that were registered with a connection. @param connection its name. */
-export async function endPasskeysBy(store: Store, userId: string, connection: string): Promise<void> {
+export async function deletePasskeysOf(store: Store, userId: string, connection: string): Promise<void> {
   for (const passkey of await passkeysOf(store, userId))
     if (passkey.connection === connection) await store.collection('passkeys').delete(passkey.id);
 }

@@ -17,7 +17,7 @@ interface UserSearchDependencies {
 }
 
 /** Number of users that paging by number reaches, as at the hosted service, because skipped users are read too. */
-const REACH = 1000;
+const MAX_RECORDS_BY_PAGE = 1000;
 
 const listQuery = z.strictObject({
   ...pageQuery,
@@ -44,7 +44,7 @@ type ListQuery = z.output<typeof listQuery>;
  * Returns whether users have metadata outside the index. It is only looked up for queries about metadata; if there is
  * none, the index alone answers them.
  */
-async function moreOf({ store }: UserSearchDependencies, { q = '' }: ListQuery): Promise<HasMore> {
+async function hasMoreOf({ store }: UserSearchDependencies, { q = '' }: ListQuery): Promise<HasMore> {
   const has = async (object: 'app_metadata' | 'user_metadata') =>
     q.includes(object) &&
     (await store.collection('users').list({ where: withMore(object), limit: 1 })).records.length > 0;
@@ -98,10 +98,11 @@ function sourceOf(
 /** Returns users as the API shows them, with their identities if the query asks for them. */
 async function views({ users }: UserSearchDependencies, found: readonly object[], query: ListQuery) {
   const names = query.fields?.split(',').map((name) => name.trim());
-  const isNamed = names === undefined || names.includes('identities') === (query.include_fields ?? true);
+  const hasIdentities =
+    names === undefined || names.includes('identities') === (query.include_fields ?? true);
   return Promise.all(
     (found as User[]).map(async (user) =>
-      selectFields(userView(user, isNamed ? await users.identitiesOf(user.id) : []), query),
+      selectFields(userView(user, hasIdentities ? await users.identitiesOf(user.id) : []), query),
     ),
   );
 }
@@ -112,12 +113,12 @@ async function views({ users }: UserSearchDependencies, found: readonly object[]
  */
 async function boundedSearch(deps: UserSearchDependencies, query: ListQuery) {
   const { page = 0, per_page = 50 } = query;
-  const asked = queryOf(query, await moreOf(deps, query));
-  if (asked.order !== 'any' || query.include_totals === true || page * per_page >= REACH)
+  const storeQuery = queryOf(query, await hasMoreOf(deps, query));
+  if (storeQuery.order !== 'any' || query.include_totals === true || page * per_page >= MAX_RECORDS_BY_PAGE)
     throw searchError('bounded goes with q and page alone.');
   const { records, isCut = false } = await deps.store
     .collection('users')
-    .list({ ...asked, isBounded: true, page, limit: per_page });
+    .list({ ...storeQuery, isBounded: true, page, limit: per_page });
   return { users: await views(deps, records, query), is_cut: isCut };
 }
 
@@ -134,19 +135,19 @@ export const userSearchCalls: Call<UserSearchDependencies>[] = [
     handle: async (deps, { query }) => {
       if (query.bounded === true) return ok(await boundedSearch(deps, query));
       const isCounted = query.include_totals === true || query.per_page === 0;
-      const source = sourceOf(deps, queryOf(query, await moreOf(deps, query)), isCounted);
-      const shown: ListSource = {
-        page: async (asked) => {
-          const { items, total } = await source.page(asked);
+      const source = sourceOf(deps, queryOf(query, await hasMoreOf(deps, query)), isCounted);
+      const viewSource: ListSource = {
+        page: async (page) => {
+          const { items, total } = await source.page(page);
           return { items: await views(deps, items, query), total };
         },
-        after: async (asked) => {
-          const { items, next } = await source.after(asked);
+        after: async (page) => {
+          const { items, next } = await source.after(page);
           return { items: await views(deps, items, query), next };
         },
       };
-      const shape = { key: 'users', hasLength: true, reach: REACH };
-      return ok(await listAnswer(query, shown, shape));
+      const shape = { key: 'users', hasLength: true, reach: MAX_RECORDS_BY_PAGE };
+      return ok(await listAnswer(query, viewSource, shape));
     },
   }),
 ];

@@ -31,10 +31,10 @@ export interface UsersDependencies {
 }
 
 /** The source of a request. */
-export type RequestFrom = Pick<CallRequest, 'ip' | 'userAgent'>;
+export type RequestOrigin = Pick<CallRequest, 'ip' | 'userAgent'>;
 
 /** Returns the request as the tenant's own code sees it. */
-export function askerOf(method: 'POST' | 'PATCH', { ip, userAgent: user_agent }: RequestFrom): Asker {
+export function askerOf(method: 'POST' | 'PATCH', { ip, userAgent: user_agent }: RequestOrigin): Asker {
   return { request: { ip, user_agent, method, query: {}, body: {} } };
 }
 
@@ -62,17 +62,17 @@ export const invalid = (message: string): AuthError => apiError(400, message, 'i
 
 /** Returns the error for a password that is refused, with the hosted service's message. */
 export function passwordError({ reason }: PasswordRefusal): AuthError {
-  const words: Record<PasswordRefusal['reason'], string> = {
+  const messages: Record<PasswordRefusal['reason'], string> = {
     'weak-password': 'PasswordStrengthError: Password is too weak',
     'common-password': 'PasswordDictionaryError: Password is too common',
     'personal-password': 'PasswordNoUserInfoError: Password contains user information',
     'used-password': 'PasswordHistoryError: Password has previously been used',
   };
-  return invalid(words[reason]);
+  return invalid(messages[reason]);
 }
 
 /** Refuses a username that users of a database connection cannot have. @throws AuthError 400 */
-export function judgeUsername(options: DatabaseOptions, username: string): void {
+export function requireValidUsername(options: DatabaseOptions, username: string): void {
   const { isIdentifier, signUp } = attributesOf(options).username;
   if (!isIdentifier && signUp === 'inactive')
     throw invalid('Cannot set username for connection without requires_username');

@@ -12,7 +12,7 @@ import { patchUser } from './patch.ts';
 import { type UsersDependencies, userOf, viewOf } from './user.ts';
 
 /** Members that a user's own token may change. */
-const OWN_MEMBERS = new Set(['user_metadata']);
+const USER_MEMBERS = new Set(['user_metadata']);
 
 const call = callsWith<UsersDependencies>();
 
@@ -62,12 +62,12 @@ export const userRecordCalls: Call<UsersDependencies>[] = [
     body: patchUserBody,
     handle: async (deps, { params, body, caller, ip, userAgent }) => {
       const allowed = caller.isUser
-        ? OWN_MEMBERS
+        ? USER_MEMBERS
         : caller.scopes.has('update:users')
           ? undefined
           : new Set(['app_metadata']);
-      const foreign = allowed && Object.keys(body).find((name) => !allowed.has(name));
-      if (foreign !== undefined)
+      const refused = allowed && Object.keys(body).find((name) => !allowed.has(name));
+      if (refused !== undefined)
         throw apiError(403, 'Insufficient scope, expected any of: update:users', 'insufficient_scope');
       const before = await userOf(deps, params.id);
       const { user, isUnchanged } = await patchUser(deps, before, body, { ip, userAgent });
