@@ -11,7 +11,7 @@ import { applyRevocations, type EffectDependencies } from './action-effects.ts';
 import { storeMetadata } from './action-metadata.ts';
 import { type ActionLogin, type LoginEventDependencies, loginEvent } from './login-event.ts';
 import type { LoginExecutions } from './login-executions.ts';
-import { rethrowActionError } from './machine-actions.ts';
+import { refusedIfDeleted, rethrowActionError } from './machine-actions.ts';
 import type { WaitingActions } from './waiting-actions.ts';
 
 export interface LoginRunDependencies extends LoginEventDependencies, EffectDependencies {
@@ -66,7 +66,8 @@ export async function runForLogin(
     execution: deps.executions.of(ctx),
     userRoles,
   };
-  const outcome = await deps.actions.run(TRIGGER, event, about, options).catch(rethrowActionError);
+  const run = () => deps.actions.run(TRIGGER, event, about, options).catch(rethrowActionError);
+  const outcome = await refusedIfDeleted(deps.config, login.clientId, run);
   const { denied } = outcome;
   if (denied === undefined) return outcome;
   // Metadata that the action has set for the user is kept although the login is refused.

@@ -9,7 +9,7 @@ import { apiOf, engineRequestOf, organizationEvent } from './action-event.ts';
 
 interface MachineActionsDependencies {
   actions: Actions;
-  config: Pick<Config, 'client' | 'organization'>;
+  config: Pick<Config, 'client' | 'clientGrant' | 'organization'>;
 }
 
 /** A client_credentials token. */
@@ -48,29 +48,57 @@ export async function machineClaims(
     return { claims: {}, scope };
   const about = { client_id: clientId, ip: ctx.ip };
   const requested_scopes = scopeValues(scope);
-  const outcome = await actions
-    .run(
-      'credentials-exchange',
-      {
-        client: clientOf(await config.client(clientId), clientId),
-        ...apiOf(audience),
-        ...(await organizationEvent(config, organization)),
-        request: engineRequestOf(ctx),
-        transaction: { requested_scopes, target_scopes: requested_scopes },
-        accessToken: { customClaims: {}, scope: requested_scopes },
-      },
-      about,
-    )
-    .catch(rethrowActionError);
+  const grant = await grantOf(config, clientId, audience);
+  const run = async () =>
+    actions
+      .run(
+        'credentials-exchange',
+        {
+          client: clientOf(await config.client(clientId), clientId),
+          ...apiOf(audience),
+          ...(await organizationEvent(config, organization)),
+          request: engineRequestOf(ctx),
+          transaction: { requested_scopes, target_scopes: requested_scopes },
+          accessToken: { customClaims: {}, scope: requested_scopes },
+        },
+        about,
+      )
+      .catch(rethrowActionError);
+  const outcome = await refusedIfDeleted(config, clientId, run);
   const { denied, accessToken, targetScopes } = outcome;
   if (denied !== undefined)
     throw new errors.CustomOIDCProviderError(denied.code ?? 'access_denied', denied.reason);
+  if (grant !== undefined && (await grantOf(config, clientId, audience)) === undefined)
+    throw new errors.AccessDenied('The client grant was deleted.');
   const target = { trigger: 'credentials-exchange', to: 'access_token', about } as const;
   return {
     claims: allowedClaims(actions, target, accessToken),
     // An action can remove scopes, but add none that the client grant lacks.
     scope: targetScopes?.filter((one) => allowed.includes(one)).join(' ') ?? scope,
   };
+}
+
+/** Returns the grant by which a client may have a token, if it needs one. */
+const grantOf = async (
+  config: Pick<Config, 'clientGrant'>,
+  clientId: string,
+  audience: string | undefined,
+) => (audience === undefined ? undefined : config.clientGrant(clientId, audience));
+
+/**
+ * Runs actions, which may take long, and refuses the request if its application is deleted meanwhile.
+ * @throws errors.InvalidClient, and as the actions.
+ */
+export async function refusedIfDeleted<T>(
+  config: Pick<Config, 'client'>,
+  clientId: string,
+  actions: () => Promise<T>,
+): Promise<T> {
+  const before = await config.client(clientId);
+  const outcome = await actions();
+  if (before !== undefined && (await config.client(clientId)) === undefined)
+    throw new errors.InvalidClient('the application was deleted');
+  return outcome;
 }
 
 /** Rethrows the error of a failed action as the engine's. @throws errors.CustomOIDCProviderError */
