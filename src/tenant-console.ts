@@ -5,7 +5,7 @@ import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { customDatabases } from './connections/database/custom.ts';
 import { exampleOf } from './console/administrators/example.ts';
 import { CONSOLE } from './console/callbacks.ts';
-import { TRIED } from './console/connections/shared.ts';
+import { TRY_RESULT } from './console/connections/shared.ts';
 import { CONSOLE_PATHS, type ConsoleDependencies, consoleFeature } from './console/feature.ts';
 import { connectionChecks } from './console/overview/connection-checks.ts';
 import { showErrorInConsole } from './console/page.ts';
@@ -190,7 +190,7 @@ export function consoleAtItsHost(
 
 /** Returns the address that a browser is sent to after a test of a connection. */
 export function testUrl(settings: Settings): string {
-  return `${consoleOrigin(settings)}${TRIED}`;
+  return `${consoleOrigin(settings)}${TRY_RESULT}`;
 }
 
 /**

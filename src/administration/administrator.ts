@@ -1,7 +1,7 @@
 // Access to the console for anyone who can read the data directory: for the first owner, and for one who is locked
 // out.
-import { type LinkDependencies, makeLink } from '../console/administrators/links.ts';
-import { changeRoleAtOnce, memberOf } from '../console/administrators/members.ts';
+import { createLink, type LinkDependencies } from '../console/administrators/links.ts';
+import { changeRoleAsOperator, memberOf } from '../console/administrators/members.ts';
 import { normalizeEmail } from '../records/email.ts';
 
 /** A link, and whether it is for a new administrator. */
@@ -23,12 +23,12 @@ export async function ownerLink(deps: LinkDependencies, asked: string): Promise<
   if (user === undefined || member === undefined) {
     return { url: await made(deps, { email, role: 'owner' }), isNew: true };
   }
-  await changeRoleAtOnce(deps, user.id, 'owner');
+  await changeRoleAsOperator(deps, user.id, 'owner');
   return { url: await made(deps, { email, user_id: user.id }), isNew: false };
 }
 
-async function made(...asked: [LinkDependencies, Parameters<typeof makeLink>[1]]): Promise<string> {
-  const url = await makeLink(...asked, undefined);
+async function made(...asked: [LinkDependencies, Parameters<typeof createLink>[1]]): Promise<string> {
+  const url = await createLink(...asked, undefined);
   if (url === undefined) throw new Error('too many links are out: they end after three days');
   return url;
 }

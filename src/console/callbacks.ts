@@ -16,14 +16,14 @@ export interface ConsoleOrigins {
  * Returns the address of a page outside the console, for links and redirects.
  * @param path the page's path with its query.
  */
-export function outsideOf({ baseUrl, consoleUrl }: ConsoleOrigins, path: string): string {
+export function addressOutsideConsole({ baseUrl, consoleUrl }: ConsoleOrigins, path: string): string {
   return consoleUrl === baseUrl ? path : `${baseUrl}${path}`;
 }
 
 /**
  * Returns the page options for forms that may lead to a login, which is on another host when the console has its own.
  */
-export function formsLeadOutside({ baseUrl, consoleUrl }: ConsoleOrigins): { formAction?: string } {
+export function loginFormOptions({ baseUrl, consoleUrl }: ConsoleOrigins): { formAction?: string } {
   return consoleUrl === baseUrl ? {} : { formAction: baseUrl };
 }
 

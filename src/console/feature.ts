@@ -8,9 +8,9 @@ import { events } from './administrators/events.ts';
 import { type PasswordDependencies, passwordRoutes } from './administrators/password.ts';
 import { administratorsRoutes } from './administrators/routes.ts';
 import { againRoutes } from './again-page.ts';
+import type { ApiCallDependencies } from './api-calls.ts';
 import { APPLICATIONS_PAGES, applicationsRoutes } from './applications/routes.ts';
 import type { TryDependencies } from './applications/try-page.ts';
-import type { RunActionDependencies } from './ask.ts';
 import { BRANDING_PAGES, brandingRoutes } from './branding/routes.ts';
 import type { BrandingDependencies } from './branding/shared.ts';
 import { CONSOLE } from './callbacks.ts';
@@ -19,7 +19,7 @@ import type { ConnectionsDependencies } from './connections/shared.ts';
 import { type LogDependencies, logRoutes } from './log/routes.ts';
 import { finishLogin } from './login.ts';
 import { type OverviewDependencies, overviewRoutes } from './overview/routes.ts';
-import { back, type ConsolePageDependencies, consoleForm } from './page.ts';
+import { type ConsolePageDependencies, consoleForm, redirectAfterForm } from './page.ts';
 import type { ResourcesDependencies } from './resources/model.ts';
 import { RESOURCES_PAGES, resourcesRoutes } from './resources/routes.ts';
 import { SECURITY_PAGES, type SecurityDependencies, securityRoutes } from './security/routes.ts';
@@ -29,7 +29,7 @@ import { USERS_PAGES, usersRoutes } from './users/routes.ts';
 
 /** The dependencies of all areas of the console. */
 export type ConsoleDependencies = ConsolePageDependencies &
-  RunActionDependencies &
+  ApiCallDependencies &
   ActionsDependencies &
   LogDependencies &
   SecurityDependencies &
@@ -69,7 +69,7 @@ const shellRoutes: RouteDeclarations<ConsolePageDependencies> = {
     { scopes: [], isDangerous: false },
     async (deps, ctx) => {
       await endConsoleSession(deps, ctx);
-      back(ctx, CONSOLE);
+      redirectAfterForm(ctx, CONSOLE);
     },
   ),
   [`GET ${CONSOLE}/callback` as const]: { ...PAGE, limit: 'console', handle: finishLogin },

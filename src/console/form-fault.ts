@@ -22,10 +22,10 @@ export interface FormFault {
 /** Converts an error to a refusal. @throws the error itself when the user cannot mend it by changing the form. */
 export function faultOf(thrown: unknown): FormFault {
   if (!(thrown instanceof AuthError) || thrown.status >= 500 || thrown.status === 403) throw thrown;
-  const { status, error_description: said } = thrown;
-  const found = /^\w+ validation error: '(.*)'(?: on property ([\w.[\]-]+))?\.$/s.exec(said);
+  const { status, error_description: description } = thrown;
+  const found = /^\w+ validation error: '(.*)'(?: on property ([\w.[\]-]+))?\.$/s.exec(description);
   const isEnglish = !(thrown instanceof ValidationError);
-  const [, message = said, at] = found ?? [];
+  const [, message = description, at] = found ?? [];
   const [field] = /^\w+/.exec(at ?? '') ?? [];
   return {
     status,

@@ -5,18 +5,18 @@ import { AuthError } from '../http/errors.ts';
 import type { RouteDeclaration } from '../http/routes.ts';
 import { type FormFault, faultOf } from './form-fault.ts';
 import { type ConsolePageDependencies, withLargeBody } from './page.ts';
-import type { FaultyField, Words } from './render.ts';
+import type { DisplayText, FaultyField } from './render.ts';
 
 /** The default maximum length of a form with a script, bytes. */
-const LARGEST_FORM = 400 * 1024;
+const MAX_FORM_BYTES = 400 * 1024;
 
 /**
- * Declares a form with long textTypes, as {@link withLargeBody} does.
+ * Declares a form with long texts, as {@link withLargeBody} does.
  * @param maxBytes the maximum length of the body, bytes.
  */
 export function withLongTexts<D extends ConsolePageDependencies>(
   route: RouteDeclaration<D>,
-  maxBytes = LARGEST_FORM,
+  maxBytes = MAX_FORM_BYTES,
 ): RouteDeclaration<D> {
   return withLargeBody(route, { maxBytes });
 }
@@ -39,7 +39,7 @@ export function refusalOf(thrown: unknown): FormFault {
 export function refusalOptions(
   fault: FormFault | undefined,
   faulty: FaultyField | undefined,
-): { status?: number; alert?: Words; faulty?: FaultyField } {
+): { status?: number; alert?: DisplayText; faulty?: FaultyField } {
   if (fault === undefined) return {};
   const { status, message = '', at } = fault;
   return faulty === undefined

@@ -19,7 +19,7 @@ export const syntaxFault = (text: string): TextFault & { status: number } => ({
 });
 
 /** Parses an object; an empty text is an empty object. */
-export function readObject(text: string): { value: Record<string, unknown> } | { fault: TextFault } {
+export function parseObject(text: string): { value: Record<string, unknown> } | { fault: TextFault } {
   if (text.trim() === '') return { value: {} };
   const value = jsonOf(text);
   if (value === undefined) return { fault: syntaxFault(text) };
@@ -34,7 +34,7 @@ export function readObject(text: string): { value: Record<string, unknown> } | {
 }
 
 /** Formats an object for reading and editing. */
-export const writtenObject = (value: unknown): string => JSON.stringify(value ?? {}, null, 2);
+export const formatObject = (value: unknown): string => JSON.stringify(value ?? {}, null, 2);
 
 /** Returns a stamp of an object, from which a form detects that the object has changed since the form was opened. */
 export function stampOf(value: unknown): string {
@@ -50,11 +50,11 @@ export function mergePatch(
   before: Readonly<Record<string, unknown>>,
   after: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> | undefined {
-  const kept = Object.entries(after).filter(([, value]) => value !== null);
-  const gone = Object.keys(before).filter((name) => !kept.some(([one]) => one === name));
-  const changed = kept.filter(([name, value]) => JSON.stringify(before[name]) !== JSON.stringify(value));
-  if (gone.length === 0 && changed.length === 0) return undefined;
+  const remaining = Object.entries(after).filter(([, value]) => value !== null);
+  const removed = Object.keys(before).filter((name) => !remaining.some(([one]) => one === name));
+  const changed = remaining.filter(([name, value]) => JSON.stringify(before[name]) !== JSON.stringify(value));
+  if (removed.length === 0 && changed.length === 0) return undefined;
   // An empty object removes all members.
-  if (kept.length === 0) return {};
-  return Object.fromEntries([...changed, ...gone.map((name): [string, null] => [name, null])]);
+  if (remaining.length === 0) return {};
+  return Object.fromEntries([...changed, ...removed.map((name): [string, null] => [name, null])]);
 }

@@ -34,7 +34,7 @@ type Deps = Pick<ConsoleSessionDependencies, 'challenges' | 'store' | 'random'>;
 const PURPOSE = 'console_form';
 const KEPT_SECONDS = 900;
 /** The maximum size, characters of JSON; the largest form of the console is a file of 500 kB. */
-const LARGEST = 640 * 1024;
+const MAX_LENGTH = 640 * 1024;
 
 /**
  * Keeps the form of a request, replacing the one that the administrator sent before.
@@ -48,7 +48,7 @@ export async function keepForm(
 ): Promise<string | undefined> {
   const { _csrf, [AGAIN_FIELD]: _again, ...body } = bodyObject(ctx);
   const form: KeptForm = { path: ctx.url, from, section, body };
-  if (JSON.stringify(form).length > LARGEST) return undefined;
+  if (JSON.stringify(form).length > MAX_LENGTH) return undefined;
   const { secret } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
     subject: userId,
@@ -60,9 +60,9 @@ export async function keepForm(
 }
 
 /** Returns the form that is kept for this session, and leaves it there. */
-export async function waitingForm(deps: Deps, session: ConsoleSession): Promise<KeptForm | undefined> {
+export async function readKeptForm(deps: Deps, session: ConsoleSession): Promise<KeptForm | undefined> {
   if (session.form === undefined) return undefined;
-  return opened(deps, session, await deps.challenges.peekTicket(PURPOSE, session.form));
+  return decryptForm(deps, session, await deps.challenges.peekTicket(PURPOSE, session.form));
 }
 
 /**
@@ -70,15 +70,15 @@ export async function waitingForm(deps: Deps, session: ConsoleSession): Promise<
  * it.
  * @throws AuthError 400 when no form is kept, or it was sent to another address.
  */
-export async function takeForm(deps: Deps, ctx: Context, session: ConsoleSession): Promise<void> {
-  const gone = new AuthError(400, 'invalid_request', 'What you had filled in is not kept any more.');
-  if (session.form === undefined) throw gone;
-  const form = await opened(deps, session, await deps.challenges.spendTicket(PURPOSE, session.form));
-  if (form?.path !== ctx.url) throw gone;
+export async function restoreForm(deps: Deps, ctx: Context, session: ConsoleSession): Promise<void> {
+  const expired = new AuthError(400, 'invalid_request', 'What you had filled in is not kept any more.');
+  if (session.form === undefined) throw expired;
+  const form = await decryptForm(deps, session, await deps.challenges.spendTicket(PURPOSE, session.form));
+  if (form?.path !== ctx.url) throw expired;
   Object.assign(ctx.request, { body: form.body });
 }
 
-async function opened(
+async function decryptForm(
   deps: Deps,
   { administrator: { userId } }: ConsoleSession,
   verifiedChallenge: VerifiedChallenge | undefined,

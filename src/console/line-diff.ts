@@ -10,7 +10,7 @@ interface DiffLine {
 }
 
 /** The maximum number of pairs of lines to compare. Beyond it all lines count as removed and added. */
-const MOST_PAIRS = 4_000_000;
+const MAX_PAIRS = 4_000_000;
 
 /** Returns the lines of two texts, each marked as the same, removed or added. */
 export function lineDiff(before: string, after: string): DiffLine[] {
@@ -28,19 +28,19 @@ export function lineDiff(before: string, after: string): DiffLine[] {
   const [one, other] = [left.slice(head, left.length - tail), right.slice(head, right.length - tail)];
   const kinds: DiffLine['kind'][] = [
     ...new Array<'same'>(head).fill('same'),
-    ...(one.length * other.length > MOST_PAIRS ? replaced(one, other) : compared(one, other)),
+    ...(one.length * other.length > MAX_PAIRS ? replacedKinds(one, other) : comparedKinds(one, other)),
     ...new Array<'same'>(tail).fill('same'),
   ];
-  return numbered(kinds, left, right);
+  return numberLines(kinds, left, right);
 }
 
-const replaced = (one: readonly string[], other: readonly string[]): DiffLine['kind'][] => [
+const replacedKinds = (one: readonly string[], other: readonly string[]): DiffLine['kind'][] => [
   ...one.map((): 'removed' => 'removed'),
   ...other.map((): 'added' => 'added'),
 ];
 
 /** Compares by a longest common subsequence. */
-function compared(one: readonly string[], other: readonly string[]): DiffLine['kind'][] {
+function comparedKinds(one: readonly string[], other: readonly string[]): DiffLine['kind'][] {
   const width = other.length + 1;
   // For each pair of positions, the length of the longest common subsequence of the lines from there.
   const common = new Uint16Array((one.length + 1) * width);
@@ -69,7 +69,7 @@ function compared(one: readonly string[], other: readonly string[]): DiffLine['k
   return kinds;
 }
 
-function numbered(
+function numberLines(
   kinds: readonly DiffLine['kind'][],
   left: readonly string[],
   right: readonly string[],

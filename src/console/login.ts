@@ -7,12 +7,12 @@ import type { DelegatedLogins } from '../flow/delegated-login.ts';
 import { AuthError } from '../http/errors.ts';
 import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../records/administrators.ts';
 import { memberOf } from './administrators/members.ts';
-import { CONSOLE, type ConsoleOrigins, outsideOf } from './callbacks.ts';
+import { addressOutsideConsole, CONSOLE, type ConsoleOrigins } from './callbacks.ts';
 import { AGAIN } from './kept-form.ts';
 import {
   type ConsoleSession,
   type ConsoleSessionDependencies,
-  isProved,
+  isLoginSufficient,
   openConsoleSession,
 } from './session.ts';
 
@@ -23,41 +23,41 @@ export interface ConsoleLoginDependencies extends ConsoleSessionDependencies, Co
   readUsersAhead(): void;
 }
 
-/** A login to begin. `as` is the administrator who has to authenticate again. */
+/** A login to begin. `previousSession` is that of an administrator who has to authenticate again. */
 interface NewLogin {
   /** The page to show after the login: a path of the console with its query. */
   to: string;
-  as?: ConsoleSession | undefined;
+  previousSession?: ConsoleSession | undefined;
   /** The secret of the kept form, which {@link AGAIN} shows after the login. */
   form?: string | undefined;
 }
 
 /** The maximum length of an address to return to, characters. */
-const LONGEST_ADDRESS = 2_000;
+const MAX_ADDRESS_LENGTH = 2_000;
 
 /** Redirects the browser to the login. */
 export async function goToLogin(
   deps: ConsoleLoginDependencies,
   ctx: Context,
-  { to, as, form }: NewLogin,
+  { to, previousSession, form }: NewLogin,
 ): Promise<void> {
-  await begin(deps, ctx, {
-    params: { prompt: 'login', ...(as && { login_hint: as.administrator.email }) },
-    data: { to: isOfConsole(to) ? to : CONSOLE, ...(form !== undefined && { form }) },
+  await startLogin(deps, ctx, {
+    params: { prompt: 'login', ...(previousSession && { login_hint: previousSession.administrator.email }) },
+    data: { to: isConsoleAddress(to) ? to : CONSOLE, ...(form !== undefined && { form }) },
   });
 }
 
-function isOfConsole(address: string): boolean {
-  return address.length <= LONGEST_ADDRESS && /^\/console(?:[/?]|$)/.test(address);
+function isConsoleAddress(address: string): boolean {
+  return address.length <= MAX_ADDRESS_LENGTH && /^\/console(?:[/?]|$)/.test(address);
 }
 
-async function begin(
+async function startLogin(
   deps: ConsoleLoginDependencies,
   ctx: Context,
   request: { params: Record<string, string>; data: Record<string, unknown> },
 ): Promise<void> {
   const address = await deps.consoleLogins.start(ctx, { clientId: CONSOLE_CLIENT, ...request });
-  ctx.redirect(outsideOf(deps, address));
+  ctx.redirect(addressOutsideConsole(deps, address));
   // 303, because the request may have been a post (RFC 9110 §15.4.4).
   ctx.status = 303;
 }
@@ -72,7 +72,7 @@ export async function finishLogin(deps: ConsoleLoginDependencies, ctx: Context):
   const { data, login } = await deps.consoleLogins.finish(ctx, CONSOLE_CLIENT);
   if ('error' in login) throw new AuthError(403, login.error, login.description);
   const { userId, connection, credentialVersion, amr, acr, authTime, factors, sessionUid } = login;
-  const kept = {
+  const consoleLogin = {
     login: { userId, connection, credentialVersion, amr, authTime, ip: ctx.ip, ...(acr && { acr }) },
     factors,
   };
@@ -81,19 +81,26 @@ export async function finishLogin(deps: ConsoleLoginDependencies, ctx: Context):
     admissionOf(deps.users, login),
     memberOf(deps, userId),
   ]);
-  const isTheirs = connection === CONSOLE_DIRECTORY && member !== undefined && user !== undefined;
-  const isEnough = isTheirs && refusal === undefined && (await isProved(deps, kept));
+  const isAdministrator = connection === CONSOLE_DIRECTORY && member !== undefined && user !== undefined;
+  const isSufficient =
+    isAdministrator && refusal === undefined && (await isLoginSufficient(deps, consoleLogin));
   // The second factor is requested in the same tenant session.
-  if (isTheirs && refusal === undefined && !isEnough && !amr.includes('mfa') && data.isStepUp !== true) {
+  if (
+    isAdministrator &&
+    refusal === undefined &&
+    !isSufficient &&
+    !amr.includes('mfa') &&
+    data.isStepUp !== true
+  ) {
     const params = { acr_values: MFA_POLICY };
-    return begin(deps, ctx, { params, data: { ...data, to, isStepUp: true } });
+    return startLogin(deps, ctx, { params, data: { ...data, to, isStepUp: true } });
   }
   await deps.sessions.end(sessionUid, { reason: 'session-revoked' });
   deps.sessions.forget(ctx);
-  if (!isTheirs) throw new AuthError(403, 'access_denied', 'You are no administrator here.');
-  if (!isEnough) throw refusal ?? new AuthError(403, 'access_denied', 'The login is no longer valid.');
+  if (!isAdministrator) throw new AuthError(403, 'access_denied', 'You are no administrator here.');
+  if (!isSufficient) throw refusal ?? new AuthError(403, 'access_denied', 'The login is no longer valid.');
   deps.readUsersAhead();
   const form = typeof data.form === 'string' ? data.form : undefined;
-  await openConsoleSession(deps, ctx, { ...kept, ...(form !== undefined && { form }) });
+  await openConsoleSession(deps, ctx, { ...consoleLogin, ...(form !== undefined && { form }) });
   ctx.redirect(form === undefined ? to : AGAIN);
 }

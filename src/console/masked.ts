@@ -6,11 +6,11 @@ import { isNamedSecret } from '../records/secrets.ts';
  * Names of members that are masked although they do not name a secret: they grant access, or viewers do not need
  * them.
  */
-const HELD_BACK =
+const MASKED_NAMES =
   /token|private|assertion|authorization|^(pem|key|code|script|certificate|cert|configuration|customscripts|scripts|ticket|ticket_url|invitation_url|link)$/i;
 
 /** Names of members that match one of these words but hold no secret. */
-const KNOWN: ReadonlySet<string> = new Set([
+const UNMASKED_NAMES: ReadonlySet<string> = new Set([
   'token_endpoint_auth_method',
   'token_dialect',
   'token_lifetime',
@@ -23,8 +23,8 @@ const KNOWN: ReadonlySet<string> = new Set([
 ]);
 
 /** Reports whether the value of a member with this name is masked. */
-export const isHeldBack = (name: string): boolean =>
-  (isNamedSecret(name) || HELD_BACK.test(name)) && !KNOWN.has(name);
+export const isMasked = (name: string): boolean =>
+  (isNamedSecret(name) || MASKED_NAMES.test(name)) && !UNMASKED_NAMES.has(name);
 
 const MASK = '•••';
 
@@ -35,7 +35,7 @@ export function withoutSecrets(value: unknown, isSecret = false): unknown {
     return Object.fromEntries(
       Object.entries(value).map(([name, member]) => [
         name,
-        withoutSecrets(member, isSecret || isHeldBack(name)),
+        withoutSecrets(member, isSecret || isMasked(name)),
       ]),
     );
   }

@@ -6,7 +6,7 @@ import { AuthError } from '../http/errors.ts';
 import type { MultipartRules } from '../http/multipart.ts';
 import { PAGE, type RouteDeclaration } from '../http/routes.ts';
 import { CONSOLE } from './callbacks.ts';
-import { AGAIN_FIELD, keepForm, takeForm } from './kept-form.ts';
+import { AGAIN_FIELD, keepForm, restoreForm } from './kept-form.ts';
 import { type ConsoleLoginDependencies, goToLogin } from './login.ts';
 import { pathOf } from './nav.ts';
 import { type RenderDependencies, renderConsole } from './render.ts';
@@ -16,7 +16,7 @@ import {
   type ConsoleSessionDependencies,
   consoleSession,
   expiredConsoleSession,
-  requireOwn,
+  requireConsoleRequest,
 } from './session.ts';
 
 export type { ConsoleSession } from './session.ts';
@@ -41,7 +41,7 @@ interface FormRules extends Rules {
   file?: MultipartRules;
 }
 
-type Handle<D> = (deps: D, ctx: Context, session: ConsoleSession) => Promise<void>;
+type Handler<D> = (deps: D, ctx: Context, session: ConsoleSession) => Promise<void>;
 
 const ROUTE = { ...PAGE, limit: 'console' } as const;
 
@@ -53,18 +53,18 @@ const ROUTE = { ...PAGE, limit: 'console' } as const;
 export function consolePage<D extends ConsolePageDependencies>(
   section: string,
   { scopes }: Rules,
-  handle: Handle<D>,
+  handle: Handler<D>,
 ): RouteDeclaration<D> {
-  return declared({ section, scopes, isDangerous: false }, async (deps, ctx) => {
-    enter(ctx, section);
+  return consoleRoute({ section, scopes, isDangerous: false }, async (deps, ctx) => {
+    setSection(ctx, section);
     const session = await consoleSession(deps, ctx);
     if (session === undefined) {
       requirePage(ctx);
       return goToLogin(deps, ctx, { to: ctx.url });
     }
     if (!isPage(ctx))
-      requireOwn(ctx, session, deps.consoleUrl, ctx.get('X-Console-Token') || ctx.query._csrf);
-    await orRefused(deps, ctx, session, () => {
+      requireConsoleRequest(ctx, session, deps.consoleUrl, ctx.get('X-Console-Token') || ctx.query._csrf);
+    await showRefusals(deps, ctx, session, () => {
       requireScopes(session, scopes);
       return handle(deps, ctx, session);
     });
@@ -75,7 +75,7 @@ export function consolePage<D extends ConsolePageDependencies>(
  * Runs a handler; a refusal is shown inside the console's layout, so that its navigation stays available. A 400 with a
  * reason of its own, such as an expired form, has a page of its own.
  */
-async function orRefused(
+async function showRefusals(
   deps: ConsolePageDependencies,
   ctx: Context,
   session: ConsoleSession,
@@ -125,27 +125,30 @@ export async function showErrorInConsole(
   if (!isOfConsole || ![404, 405].includes(error.status)) return false;
   const session = await consoleSession(deps, ctx);
   if (session === undefined) return false;
-  enter(ctx, ctx.path.split('/')[2] ?? '');
+  setSection(ctx, ctx.path.split('/')[2] ?? '');
   await showRefusal(deps, ctx, session, error);
   return true;
 }
 
-/** Declares a form of the console. The handler answers with {@link back}, or with a page that shows what is wrong. */
+/** Declares a form of the console. The handler answers with {@link redirectAfterForm}, or with a page that shows what is wrong. */
 export function consoleForm<D extends ConsolePageDependencies>(
   section: string,
   { scopes, isDangerous, file }: FormRules,
-  handle: Handle<D>,
+  handle: Handler<D>,
 ): RouteDeclaration<D> {
-  const route = declared<D>({ section, scopes, isDangerous, ...(file && { file }) }, async (deps, ctx) => {
-    enter(ctx, section);
-    const session = await consoleSession(deps, ctx);
-    if (session === undefined) return handleWithoutSession(deps, ctx, section);
-    requireScopes(session, scopes);
-    requireOwnForm(deps, ctx, session);
-    if (formFields(ctx, AGAIN_FIELD)[AGAIN_FIELD] !== '') await takeForm(deps, ctx, session);
-    if (isDangerous && !session.isFresh) return keepAndLogIn(deps, ctx, session, section);
-    await handle(deps, ctx, session);
-  });
+  const route = consoleRoute<D>(
+    { section, scopes, isDangerous, ...(file && { file }) },
+    async (deps, ctx) => {
+      setSection(ctx, section);
+      const session = await consoleSession(deps, ctx);
+      if (session === undefined) return handleWithoutSession(deps, ctx, section);
+      requireScopes(session, scopes);
+      requireConsoleForm(deps, ctx, session);
+      if (formFields(ctx, AGAIN_FIELD)[AGAIN_FIELD] !== '') await restoreForm(deps, ctx, session);
+      if (isDangerous && !session.isFresh) return keepAndLogIn(deps, ctx, session, section);
+      await handle(deps, ctx, session);
+    },
+  );
   return file === undefined ? route : withLargeBody(route, { file });
 }
 
@@ -162,7 +165,7 @@ export function withLargeBody<D extends ConsolePageDependencies>(
     ...route,
     bodies,
     admit: async (deps, ctx) => {
-      enter(ctx, section);
+      setSection(ctx, section);
       const session = await consoleSession(deps, ctx);
       if (session !== undefined) return requireScopes(session, scopes);
       if ((await expiredConsoleSession(deps, ctx)) !== undefined) return;
@@ -174,7 +177,7 @@ export function withLargeBody<D extends ConsolePageDependencies>(
 }
 
 /** Records the section of the console that a request belongs to, and where its error page links back to. */
-function enter(ctx: Context, section: string): void {
+function setSection(ctx: Context, section: string): void {
   ctx.state.section = section;
   ctx.state.home = CONSOLE;
 }
@@ -192,9 +195,18 @@ export function requirePage(ctx: Context): void {
     throw new AuthError(401, 'login_required', 'The session is over. Log in again.');
 }
 
-/** Verifies that a form comes from the console's own page. @throws AuthError as {@link requireOwn}. */
-function requireOwnForm({ consoleUrl }: ConsolePageDependencies, ctx: Context, sender: ConsoleSession): void {
-  requireOwn(ctx, sender, consoleUrl, ctx.get('X-Console-Token') || formFields(ctx, '_csrf')._csrf);
+/** Verifies that a form comes from the console's own page. @throws AuthError as {@link requireConsoleRequest}. */
+function requireConsoleForm(
+  { consoleUrl }: ConsolePageDependencies,
+  ctx: Context,
+  sender: ConsoleSession,
+): void {
+  requireConsoleRequest(
+    ctx,
+    sender,
+    consoleUrl,
+    ctx.get('X-Console-Token') || formFields(ctx, '_csrf')._csrf,
+  );
 }
 
 /**
@@ -206,19 +218,19 @@ export async function redirectToLogin(
   ctx: Context,
   section: string,
 ): Promise<void> {
-  await goToLogin(deps, ctx, { to: cameFrom(deps, ctx, section) });
+  await goToLogin(deps, ctx, { to: sourcePage(deps, ctx, section) });
 }
 
 /** Keeps the form and asks its sender to log in again. */
 async function keepAndLogIn(
   deps: ConsolePageDependencies,
   ctx: Context,
-  as: ConsoleSession,
+  sender: ConsoleSession,
   section: string,
 ): Promise<void> {
-  const from = cameFrom(deps, ctx, section);
-  const form = await keepForm(deps, ctx, as, { from, section });
-  await goToLogin(deps, ctx, { to: from, as, form });
+  const from = sourcePage(deps, ctx, section);
+  const form = await keepForm(deps, ctx, sender, { from, section });
+  await goToLogin(deps, ctx, { to: from, previousSession: sender, form });
 }
 
 /**
@@ -230,11 +242,11 @@ async function handleWithoutSession(
   ctx: Context,
   section: string,
 ): Promise<void> {
-  const before = await expiredConsoleSession(deps, ctx);
-  if (before === undefined || formFields(ctx, AGAIN_FIELD)[AGAIN_FIELD] !== '')
+  const expired = await expiredConsoleSession(deps, ctx);
+  if (expired === undefined || formFields(ctx, AGAIN_FIELD)[AGAIN_FIELD] !== '')
     return redirectToLogin(deps, ctx, section);
-  requireOwnForm(deps, ctx, before);
-  await keepAndLogIn(deps, ctx, before, section);
+  requireConsoleForm(deps, ctx, expired);
+  await keepAndLogIn(deps, ctx, expired, section);
 }
 
 /** A route of the console, which carries its own requirements. */
@@ -245,7 +257,7 @@ interface RouteRules extends FormRules {
   section: string;
 }
 
-function declared<D>(rules: RouteRules, handle: RouteDeclaration<D>['handle']): ConsoleRoute<D> {
+function consoleRoute<D>(rules: RouteRules, handle: RouteDeclaration<D>['handle']): ConsoleRoute<D> {
   return { ...ROUTE, console: rules, handle };
 }
 
@@ -262,16 +274,16 @@ function requireScopes(session: ConsoleSession, scopes: readonly string[]): void
 /**
  * Returns the console page that a form was sent from, if the browser names it, or else the first page of the section.
  */
-function cameFrom({ consoleUrl }: ConsolePageDependencies, ctx: Context, section: string): string {
+function sourcePage({ consoleUrl }: ConsolePageDependencies, ctx: Context, section: string): string {
   const url = URL.parse(ctx.get('Referer'));
   const isOfConsole = url?.pathname === CONSOLE || url?.pathname.startsWith(`${CONSOLE}/`) === true;
   const isPage = isOfConsole && url?.origin === new URL(consoleUrl).origin;
   return isPage && url !== null ? `${url.pathname}${url.search}` : pathOf(section);
 }
 
-/** Redirects to a page after a form (RFC 9110 §15.4.4). @param said the key of a message to show there, one of `NOTICES`. */
-export function back(ctx: Context, path: string, said?: string): void {
+/** Redirects to a page after a form (RFC 9110 §15.4.4). @param notice the key of a message to show there, one of `NOTICES`. */
+export function redirectAfterForm(ctx: Context, path: string, notice?: string): void {
   const sign = path.includes('?') ? '&' : '?';
-  ctx.redirect(said === undefined ? path : `${path}${sign}said=${encodeURIComponent(said)}`);
+  ctx.redirect(notice === undefined ? path : `${path}${sign}said=${encodeURIComponent(notice)}`);
   ctx.status = 303;
 }

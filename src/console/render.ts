@@ -1,7 +1,7 @@
 // Renders a page of the console inside the common layout.
 import type { Context } from 'koa';
 import type { PageOptions, Views } from '../pages/views.ts';
-import { CONSOLE, formsLeadOutside } from './callbacks.ts';
+import { CONSOLE, loginFormOptions } from './callbacks.ts';
 import { navOf } from './nav.ts';
 import { isNotice } from './notices.ts';
 import type { ConsoleSession } from './session.ts';
@@ -15,15 +15,15 @@ export interface RenderDependencies {
   paths: ReadonlySet<string>;
 }
 
-interface Shown extends Pick<PageOptions, 'status' | 'frames'> {
+interface PageContent extends Pick<PageOptions, 'status' | 'frames'> {
   /** The template below views/pages: `console/<area>-<name>`. */
   template: string;
   /** The section of the navigation; by default that of the route. */
   section?: string;
   model: object;
-  title: Words;
+  title: DisplayText;
   /** An error message for the whole page. */
-  alert?: Words | undefined;
+  alert?: DisplayText | undefined;
   /** The first faulty field. The page links to it in place of the alert. */
   faulty?: FaultyField | undefined;
 }
@@ -31,11 +31,11 @@ interface Shown extends Pick<PageOptions, 'status' | 'frames'> {
 /** A faulty form field: its id on the page and its label. */
 export interface FaultyField {
   id: string;
-  label: Words;
+  label: DisplayText;
 }
 
 /** A message key after `t:`, or a text that is shown as it is. */
-export type Words = `t:${string}` | { text: string };
+export type DisplayText = `t:${string}` | { text: string };
 
 /** Answers with a page of the console. */
 export async function renderConsole(
@@ -51,12 +51,12 @@ export async function renderConsole(
     faulty,
     status = 200,
     frames = [],
-  }: Shown,
+  }: PageContent,
 ): Promise<void> {
   const { administrator, isFresh, token } = session;
   const { said } = ctx.query;
   const { text } = views.locale(ctx);
-  const worded = (words: Words) => (typeof words === 'string' ? text(words.slice(2)) : words.text);
+  const textOf = (words: DisplayText) => (typeof words === 'string' ? text(words.slice(2)) : words.text);
   await views.page(
     ctx,
     template,
@@ -68,11 +68,11 @@ export async function renderConsole(
       nav: navOf(session, section, paths),
       administrator,
       isFresh,
-      title: worded(title),
-      ...(faulty !== undefined && { faultyField: { field: faulty.id, label: worded(faulty.label) } }),
-      ...(alert !== undefined && { alert: worded(alert), isAlertOwn: typeof alert === 'object' }),
+      title: textOf(title),
+      ...(faulty !== undefined && { faultyField: { field: faulty.id, label: textOf(faulty.label) } }),
+      ...(alert !== undefined && { alert: textOf(alert), isAlertOwn: typeof alert === 'object' }),
       ...(alert === undefined && faulty === undefined && isNotice(said) && { said }),
     },
-    { status, frames, ...formsLeadOutside({ baseUrl, consoleUrl }) },
+    { status, frames, ...loginFormOptions({ baseUrl, consoleUrl }) },
   );
 }

@@ -18,7 +18,7 @@ const SECRET_READS: ReadonlySet<string> = new Set([
  * Scopes of those who help users: what they need to manage users and to see what users have. Links that log in as a
  * user are left out, because a person who asks for help may not be the user.
  */
-const SUPPORT: ReadonlySet<string> = new Set([
+const SUPPORT_SCOPES: ReadonlySet<string> = new Set([
   'read:users',
   'update:users',
   'read:authentication_methods',
@@ -52,12 +52,12 @@ export function scopesOf(role: AdministratorRole, all: readonly string[]): Reado
     case 'viewer':
       return new Set(all.filter((scope) => scope.startsWith('read:') && !SECRET_READS.has(scope)));
     case 'support':
-      return new Set(all.filter((scope) => SUPPORT.has(scope)));
+      return new Set(all.filter((scope) => SUPPORT_SCOPES.has(scope)));
   }
 }
 
 /** Reports whether a role may see secrets within what it may read. Roles that may change them may also see them. */
-export function seesSecrets(role: AdministratorRole): boolean {
+export function maySeeSecrets(role: AdministratorRole): boolean {
   return role === 'owner' || role === 'editor';
 }
 

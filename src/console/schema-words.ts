@@ -18,7 +18,7 @@ export function wordingIn(language: string): (issue: z.core.$ZodIssue) => string
   return (issue) => {
     if (issue.code === 'custom') return issueMessage(issue);
     // A reported issue can be worded again: it has the members from which Zod words a raw one.
-    const said = localeError(issue as z.core.$ZodRawIssue);
-    return (typeof said === 'string' ? said : said?.message) ?? issueMessage(issue);
+    const message = localeError(issue as z.core.$ZodRawIssue);
+    return (typeof message === 'string' ? message : message?.message) ?? issueMessage(issue);
   };
 }

@@ -44,19 +44,19 @@ export interface ConsoleSession {
 /** Purpose of the sessions' tickets. */
 const CONSOLE_SESSION = 'console_session';
 /** Lifetime of a session, seconds. */
-const OPEN_SECONDS = 8 * 3600;
+const SESSION_SECONDS = 8 * 3600;
 /**
  * How long an expired session can still be recognized as the sender of a late form, seconds. It permits nothing else.
  */
-const TOLD_SECONDS = 16 * 3600;
+const RECOGNIZED_SECONDS = 16 * 3600;
 /** The maximum age of a login for dangerous actions, seconds. */
-const FRESH_SECONDS = 600;
+const MAX_FRESH_SECONDS = 600;
 
 // `lax`, because administrators follow links in mails and chats.
 const COOKIE = browserCookie('__Host-gatehouse_console', { sameSite: 'lax' });
 
 /** What is stored of a login. */
-interface Kept {
+interface StoredLogin {
   login: Login;
   /** The fingerprint of the administrator's second factors at the login. */
   factors: string;
@@ -68,16 +68,16 @@ interface Kept {
 export async function openConsoleSession(
   { challenges, random }: Pick<ConsoleSessionDependencies, 'challenges' | 'random'>,
   ctx: Context,
-  kept: Kept,
+  storedLogin: StoredLogin,
 ): Promise<void> {
   await endConsoleSession({ challenges }, ctx);
   const { secret } = await challenges.issueTicket({
     purpose: CONSOLE_SESSION,
     // A subject of its own for each session: the same administrator may use several browsers.
     subject: random(16).toString('hex'),
-    userId: kept.login.userId,
-    ttlSeconds: OPEN_SECONDS + TOLD_SECONDS,
-    data: { ...kept },
+    userId: storedLogin.login.userId,
+    ttlSeconds: SESSION_SECONDS + RECOGNIZED_SECONDS,
+    data: { ...storedLogin },
   });
   COOKIE.set(ctx, secret);
 }
@@ -103,11 +103,11 @@ export async function consoleSession(
   ctx: Context,
 ): Promise<ConsoleSession | undefined> {
   const found = await readSession(deps, ctx);
-  return found?.isOver === false ? found.session : undefined;
+  return found?.isExpired === false ? found.session : undefined;
 }
 
 /**
- * Returns the expired session of a request, within {@link TOLD_SECONDS} after its end, so that a form sent too late
+ * Returns the expired session of a request, within {@link RECOGNIZED_SECONDS} after its end, so that a form sent too late
  * is not lost. It permits nothing.
  * @returns undefined as {@link consoleSession}, and for a session that is still open.
  */
@@ -116,25 +116,25 @@ export async function expiredConsoleSession(
   ctx: Context,
 ): Promise<ConsoleSession | undefined> {
   const found = await readSession(deps, ctx);
-  return found?.isOver === true ? found.session : undefined;
+  return found?.isExpired === true ? found.session : undefined;
 }
 
 async function readSession(
   deps: ConsoleSessionDependencies,
   ctx: Context,
-): Promise<{ session: ConsoleSession; isOver: boolean } | undefined> {
+): Promise<{ session: ConsoleSession; isExpired: boolean } | undefined> {
   const secret = COOKIE.secret(ctx);
   const verifiedChallenge =
-    secret === undefined ? undefined : await deps.challenges.peekTicket<Kept>(CONSOLE_SESSION, secret);
+    secret === undefined ? undefined : await deps.challenges.peekTicket<StoredLogin>(CONSOLE_SESSION, secret);
   if (secret === undefined || verifiedChallenge === undefined) return undefined;
   const { login, factors, form } = verifiedChallenge.data;
-  const [standing, member] = await Promise.all([
+  const [admission, member] = await Promise.all([
     admissionOf(deps.users, login),
     memberOf(deps, login.userId),
   ]);
-  const { user, refusal } = standing;
+  const { user, refusal } = admission;
   if (member === undefined || user === undefined || refusal !== undefined) return undefined;
-  if (!(await isProved(deps, { login, factors }))) return undefined;
+  if (!(await isLoginSufficient(deps, { login, factors }))) return undefined;
   const scopes = scopesOf(member.role, deps.scopes);
   const session: ConsoleSession = {
     administrator: {
@@ -149,14 +149,17 @@ async function readSession(
     token: tokenOf(secret),
     form,
   };
-  return { session, isOver: epochSeconds(deps.wallClock) - login.authTime >= OPEN_SECONDS };
+  return { session, isExpired: epochSeconds(deps.wallClock) - login.authTime >= SESSION_SECONDS };
 }
 
 /**
  * Reports whether a login is still sufficient: the password is unchanged, and if second factors are enrolled one was
  * used, whatever the tenant's policy. Adding or removing a factor elsewhere ends earlier sessions.
  */
-export async function isProved(deps: ConsoleSessionDependencies, { login, factors }: Kept): Promise<boolean> {
+export async function isLoginSufficient(
+  deps: ConsoleSessionDependencies,
+  { login, factors }: StoredLogin,
+): Promise<boolean> {
   const user = isAdministratorId(login.userId) ? await deps.users.get(login.userId) : undefined;
   if (user === undefined) return false;
   if (!login.amr.includes('mfa') && (await hasEnrolled(deps, user))) return false;
@@ -171,17 +174,17 @@ export async function isProved(deps: ConsoleSessionDependencies, { login, factor
  * the tenant's mail settings could otherwise lock all administrators out.
  */
 async function hasEnrolled(deps: ConsoleSessionDependencies, user: User): Promise<boolean> {
-  const [counting, enrolled] = await Promise.all([
+  const [activeFactors, enrolled] = await Promise.all([
     activeAuthenticators(deps, user),
     deps.authenticators.of(user.id),
   ]);
-  return counting.some(({ id }) => enrolled.some((one) => one.id === id));
+  return activeFactors.some(({ id }) => enrolled.some((one) => one.id === id));
 }
 
 function isFresh({ wallClock }: Pick<ConsoleSessionDependencies, 'wallClock'>, login: Login): boolean {
   const age = epochSeconds(wallClock) - login.authTime;
   // A login in the future is not accepted; clocks of several processes may differ by a minute.
-  return age <= FRESH_SECONDS && age >= -60;
+  return age <= MAX_FRESH_SECONDS && age >= -60;
 }
 
 /**
@@ -194,11 +197,20 @@ function tokenOf(secret: string): string {
 
 /**
  * Verifies that a request comes from a page of the console.
- * @param sent the token in the request.
+ * @param sentToken the token in the request.
  * @throws AuthError 403 `invalid_request` with the reason `form_expired`.
  */
-export function requireOwn(ctx: Context, { token }: ConsoleSession, consoleUrl: string, sent: unknown): void {
-  if (typeof sent === 'string' && isSameOrigin(ctx, new URL(consoleUrl).origin) && isSameSecret(sent, token))
+export function requireConsoleRequest(
+  ctx: Context,
+  { token }: ConsoleSession,
+  consoleUrl: string,
+  sentToken: unknown,
+): void {
+  if (
+    typeof sentToken === 'string' &&
+    isSameOrigin(ctx, new URL(consoleUrl).origin) &&
+    isSameSecret(sentToken, token)
+  )
     return;
   throw new AuthError(
     403,

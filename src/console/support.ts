@@ -3,14 +3,19 @@
 import type { AdministratorRole } from '../records/administrators.ts';
 
 /** The members that are removed from every answer, whatever object they are in. */
-const UNSHOWN: ReadonlySet<string> = new Set(['user_metadata', 'app_metadata', 'roles', 'permissions']);
+const HIDDEN_MEMBERS: ReadonlySet<string> = new Set([
+  'user_metadata',
+  'app_metadata',
+  'roles',
+  'permissions',
+]);
 const METADATA_NAME = /(app|user)_metadata/i;
 
 /**
  * The calls that support may make to change something, by method and path. A list names the only members that the
  * body may have.
  */
-const CHANGES: Readonly<Record<string, 'any' | readonly string[]>> = {
+const ALLOWED_CHANGES: Readonly<Record<string, 'any' | readonly string[]>> = {
   'PATCH /users/:id': ['name', 'given_name', 'family_name', 'nickname', 'picture', 'blocked'],
   'POST /jobs/verification-email': ['user_id'],
   'DELETE /user-blocks': 'any',
@@ -35,7 +40,7 @@ const CHANGES: Readonly<Record<string, 'any' | readonly string[]>> = {
 };
 
 /** The reads that support may not make: who has which rights is for those who assign them. */
-const UNSEEN: ReadonlySet<string> = new Set([
+const HIDDEN_CALLS: ReadonlySet<string> = new Set([
   'GET /users/:id/roles',
   'GET /users/:id/permissions',
   'GET /roles/:id/users',
@@ -46,31 +51,31 @@ const UNSEEN: ReadonlySet<string> = new Set([
  * The lists that the generated pages show to support: those about users. Names of other objects appear on the users'
  * own pages.
  */
-const OF_USERS =
+const USER_CALLS =
   /^GET \/(users|users-by-email|user-blocks|anomaly|sessions|refresh-tokens|grants|device-credentials|guardian\/enrollments|logs)(\/|$)/;
 
-const isSeen = (name: string): boolean => OF_USERS.test(name) && !UNSEEN.has(name);
+const isVisibleCall = (name: string): boolean => USER_CALLS.test(name) && !HIDDEN_CALLS.has(name);
 
 /** Reports whether a role may make a call without restriction, apart from its scopes. @param name method and path. */
-export function isWhollyOf(role: AdministratorRole, name: string): boolean {
-  return role !== 'support' || isSeen(name) || CHANGES[name] === 'any';
+export function mayCallUnrestricted(role: AdministratorRole, name: string): boolean {
+  return role !== 'support' || isVisibleCall(name) || ALLOWED_CHANGES[name] === 'any';
 }
 
 /** Reports whether a role may make this very call, apart from its scopes. */
-export function mayAsk(
+export function mayMakeCall(
   role: AdministratorRole,
   name: string,
   { query, body }: { query: Readonly<Record<string, string | undefined>>; body: unknown },
 ): boolean {
   if (role !== 'support') return true;
-  if (UNSEEN.has(name)) return false;
+  if (HIDDEN_CALLS.has(name)) return false;
   // Searching by hidden members would reveal them letter by letter. Backslashes are removed because the query
   // language ignores them.
   if (name.startsWith('GET '))
     return !Object.values(query).some(
       (one) => one !== undefined && METADATA_NAME.test(one.replaceAll('\\', '')),
     );
-  const members = Object.hasOwn(CHANGES, name) ? CHANGES[name] : undefined;
+  const members = Object.hasOwn(ALLOWED_CHANGES, name) ? ALLOWED_CHANGES[name] : undefined;
   if (members === undefined || members === 'any') return members === 'any';
   return Object.keys((body ?? {}) as object).every((one) => members.includes(one));
 }
@@ -79,13 +84,13 @@ export function mayAsk(
  * Returns a copy of an answer without the members that a role must not see: for support, metadata that applications
  * keep about users, and rights.
  */
-export function asShownTo(role: AdministratorRole, value: unknown): unknown {
+export function visibleTo(role: AdministratorRole, value: unknown): unknown {
   if (role !== 'support' || typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map((one) => asShownTo(role, one));
+  if (Array.isArray(value)) return value.map((one) => visibleTo(role, one));
   return Object.fromEntries(
-    Object.entries(isOfRights(value) ? withoutChange(value) : value)
-      .filter(([name]) => !UNSHOWN.has(name))
-      .map(([name, one]) => [name, asShownTo(role, one)]),
+    Object.entries(isRightsChange(value) ? withoutBody(value) : value)
+      .filter(([name]) => !HIDDEN_MEMBERS.has(name))
+      .map(([name, one]) => [name, visibleTo(role, one)]),
   );
 }
 
@@ -95,7 +100,7 @@ interface LoggedCall {
 }
 
 /** Reports whether a value is a log event's record of a call that granted or withdrew rights. */
-function isOfRights(value: object): value is LoggedCall {
+function isRightsChange(value: object): value is LoggedCall {
   const { path } = (value as Partial<LoggedCall>).request ?? {};
   return typeof path === 'string' && /\/(roles|permissions)(\/|$)/.test(path);
 }
@@ -103,6 +108,6 @@ function isOfRights(value: object): value is LoggedCall {
 /**
  * Returns the record of a call without its body: it shows that there was a call, but not what was granted to whom.
  */
-function withoutChange({ request: { method, path }, response }: LoggedCall): object {
+function withoutBody({ request: { method, path }, response }: LoggedCall): object {
   return { request: { method, path }, response };
 }

@@ -1,6 +1,6 @@
 // The console's pages generated from the Management API. New resources are tested without a change here.
 import { expect } from 'chai';
-import { filled, placesOf } from '../../src/console/resources/declared.ts';
+import { fillPath, placesOf } from '../../src/console/resources/declared.ts';
 import { operationsOf } from '../../src/console/resources/operations.ts';
 import { scopesOf } from '../../src/console/roles.ts';
 import type { CallRules } from '../../src/management/call.ts';
@@ -27,7 +27,7 @@ describe('every resource in the console', () => {
 
   for (const place of PLACES.values()) {
     const { path, read } = place;
-    const at = filled(path, {
+    const at = fillPath(path, {
       ...Object.fromEntries([...path.matchAll(/:(\w+)/g)].map(([, name]) => [name, 'unknown1'])),
     });
     if (read !== undefined)
@@ -49,7 +49,7 @@ describe('every resource in the console', () => {
 /** Every operation of the console. */
 const DONE = [...PLACES.values()].flatMap((place) => {
   const names = [...place.path.matchAll(/:(\w+)/g)].map(([, name]) => [name, 'unknown1'] as const);
-  const at = filled(place.path, Object.fromEntries(names));
+  const at = fillPath(place.path, Object.fromEntries(names));
   return operationsOf(place).map(([operation, call]) => ({
     operation,
     call,

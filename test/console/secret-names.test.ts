@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { secretsIn } from '../../src/console/connections/options.ts';
 import { createSecrets, shownJson } from '../../src/console/connections/steps.ts';
 import { withoutSecrets } from '../../src/console/masked.ts';
-import { hidden } from '../../src/console/resources/secrets.ts';
+import { maskSecrets } from '../../src/console/resources/secrets.ts';
 import { redacted } from '../../src/management/events.ts';
 import { collections } from '../../src/records/collections.ts';
 import { connectionSecrets } from '../../src/records/secrets.ts';
@@ -38,7 +38,7 @@ describe('the names of secrets', () => {
     expect(named).to.include.members(['client_secret', 'options.signing_key', 'body.sink.datadogApiKey']);
     for (const path of named) {
       const record = recordWith(path);
-      expect(JSON.stringify(hidden(record)), `pages: ${path}`).not.to.contain(SECRET);
+      expect(JSON.stringify(maskSecrets(record)), `pages: ${path}`).not.to.contain(SECRET);
       expect(JSON.stringify(withoutSecrets(record)), `viewers: ${path}`).not.to.contain(SECRET);
       expect(JSON.stringify(redacted(record)), `log: ${path}`).not.to.contain(SECRET);
     }
@@ -52,7 +52,7 @@ describe('the names of secrets', () => {
       { customHeaders: { 'X-Key': SECRET } },
     ];
     for (const record of all)
-      for (const shown of [hidden(record), withoutSecrets(record), redacted(record)])
+      for (const shown of [maskSecrets(record), withoutSecrets(record), redacted(record)])
         expect(JSON.stringify(shown)).not.to.contain(SECRET);
   });
 

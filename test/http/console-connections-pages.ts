@@ -37,7 +37,7 @@ export function consoleConnectionPages(model: object): Record<string, SitePage> 
   const list = [of('acme'), of(LONG, { lacking: ['client_id'] }), of('unused', { isUsed: false })];
   const fault = { status: 400, key: 'console.json.syntax', line: 3, column: 14 };
   const faults = { attribute_map: fault, client_id: fault };
-  const refused = filledFields('oidc', {}, { typed: {}, faults });
+  const refused = filledFields('oidc', {}, { entered: {}, faults });
   return {
     '/console-connections': page('list', {
       groups: [{ kind: kindOf('samlp'), connections: list }],

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import type { RouteDeclaration } from '../../http/routes.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
 import { withLongTexts } from '../forms.ts';
-import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
+import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import {
   ACTIONS,
@@ -13,7 +13,7 @@ import {
   actionPath,
   bindingsOf,
   isDeployed,
-  isRunning,
+  isSupportedTrigger,
   triggerOf,
 } from './view.ts';
 
@@ -25,10 +25,10 @@ type Tab = (typeof TABS)[number];
  * The maximum length of a form, bytes: code of 100,000 characters, each of which may take nine bytes when
  * URL-encoded.
  */
-const LARGEST_FORM = 1_000_000;
+const MAX_FORM_BYTES = 1_000_000;
 
 /** The data of a tab. After a refused form it includes the fault and the values that were entered. */
-interface Shown {
+interface TabData {
   action: ActionAnswer;
   fault?: FormFault | undefined;
   values?: Readonly<Record<string, string>>;
@@ -41,7 +41,7 @@ export interface ActionTab {
   tab: Tab;
   /** The scopes that the tab requires; all of them are needed. */
   scopes: readonly string[];
-  model(deps: ActionsDependencies, ctx: Context, session: ConsoleSession, shown: Shown): Promise<object>;
+  model(deps: ActionsDependencies, ctx: Context, session: ConsoleSession, shown: TabData): Promise<object>;
 }
 
 /** Reports whether an action is bound to its trigger. A bound action runs as soon as it is deployed. */
@@ -52,7 +52,7 @@ export async function isBound(
   action: ActionAnswer,
 ): Promise<boolean> {
   const trigger = triggerOf(action);
-  if (!isRunning(trigger)) return false;
+  if (!isSupportedTrigger(trigger)) return false;
   return (await bindingsOf(deps, ctx, session, trigger)).some((one) => one.action.id === action.id);
 }
 
@@ -62,16 +62,16 @@ async function showTab(
   ctx: Context,
   session: ConsoleSession,
   { tab, model }: ActionTab,
-  shown: Shown,
+  shown: TabData,
 ): Promise<void> {
   const { action, fault, result } = shown;
-  const own = await model(deps, ctx, session, shown);
+  const tabModel = await model(deps, ctx, session, shown);
   await renderConsole(deps, ctx, session, {
     template: `console/actions-${tab}`,
     section: 'actions',
     title: { text: action.name },
     model: {
-      ...own,
+      ...tabModel,
       ...result,
       actionsPath: ACTIONS,
       path: actionPath(action.id),
@@ -105,8 +105,8 @@ export function tabPage(tab: ActionTab): RouteDeclaration<ActionsDependencies> {
 }
 
 /** The outcome of a form: a message and where to redirect, a result to show on the tab, or a refusal. */
-type Done =
-  | { said: string; to?: string }
+type FormOutcome =
+  | { notice: string; to?: string }
   | { result: object; values: Readonly<Record<string, string>> }
   | { refused: FormFault };
 
@@ -116,32 +116,33 @@ type Done =
  */
 export function tabForm(
   tab: ActionTab,
-  rules: { scopes: readonly string[]; isDangerous: boolean; typed?(ctx: Context): Record<string, string> },
+  rules: { scopes: readonly string[]; isDangerous: boolean; entered?(ctx: Context): Record<string, string> },
   act: (
     deps: ActionsDependencies,
     ctx: Context,
     session: ConsoleSession,
     action: ActionAnswer,
-  ) => Promise<Done>,
+  ) => Promise<FormOutcome>,
 ): RouteDeclaration<ActionsDependencies> {
-  const { scopes, isDangerous, typed } = rules;
+  const { scopes, isDangerous, entered } = rules;
   const form = consoleForm<ActionsDependencies>(
     'actions',
     { scopes: [...tab.scopes, ...scopes], isDangerous },
     async (deps, ctx, session) => {
       const action = await actionOf(deps, ctx, session);
-      let done: Done;
+      let done: FormOutcome;
       try {
         done = await act(deps, ctx, session, action);
       } catch (thrown) {
         done = { refused: faultOf(thrown) };
       }
-      if ('said' in done) return back(ctx, done.to ?? actionPath(action.id, tab.tab), done.said);
-      const values = 'values' in done ? done.values : (typed?.(ctx) ?? {});
+      if ('notice' in done)
+        return redirectAfterForm(ctx, done.to ?? actionPath(action.id, tab.tab), done.notice);
+      const values = 'values' in done ? done.values : (entered?.(ctx) ?? {});
       const shown =
         'refused' in done ? { action, fault: done.refused, values } : { action, result: done.result, values };
       await showTab(deps, ctx, session, tab, shown);
     },
   );
-  return withLongTexts(form, LARGEST_FORM);
+  return withLongTexts(form, MAX_FORM_BYTES);
 }

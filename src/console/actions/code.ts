@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { bodyObject, bodyTexts, formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
-import { ask } from '../ask.ts';
+import { callApi } from '../api-calls.ts';
 import { withoutReturns } from '../forms.ts';
 import { stampOf } from '../json-text.ts';
 import type { ConsoleSession } from '../page.ts';
@@ -10,9 +10,9 @@ import { type ActionTab, tabForm, tabPage } from './action.ts';
 import {
   type ActionAnswer,
   type ActionsDependencies,
+  formatDependencies,
   type ModuleReferenceAnswer,
-  readDependencies,
-  writtenDependencies,
+  parseDependencies,
 } from './view.ts';
 
 interface ModuleAnswer {
@@ -29,16 +29,16 @@ const CODE: ActionTab = {
   tab: 'code',
   scopes: ['read:actions'],
   model: async (deps, ctx, session, { action, values = {} }) => {
-    const used = action.modules ?? [];
-    const answer = await ask(deps, ctx, session, 'GET /actions/modules', { query: { per_page: '100' } });
+    const references = action.modules ?? [];
+    const answer = await callApi(deps, ctx, session, 'GET /actions/modules', { query: { per_page: '100' } });
     const modules = (answer.body as { modules: ModuleAnswer[] }).modules;
     return {
       code: values.code ?? action.code ?? '',
-      dependencies: values.dependencies ?? writtenDependencies(action.dependencies),
+      dependencies: values.dependencies ?? formatDependencies(action.dependencies),
       stamp: values.stamp ?? draftStamp(action),
       secrets: action.secrets ?? [],
       modules: modules.map(({ id, name, latest_version_number: latest }) => {
-        const reference = used.find((one) => one.module_id === id);
+        const reference = references.find((one) => one.module_id === id);
         return { id, name, latest, used: reference?.module_version_number, isUsed: reference !== undefined };
       }),
     };
@@ -47,23 +47,23 @@ const CODE: ActionTab = {
 
 const PATH = '/console/actions/:id';
 const EDIT = { scopes: ['update:actions'], isDangerous: false };
-const typed = (ctx: Context) => {
+const enteredDraft = (ctx: Context) => {
   const { code = '', dependencies = '', stamp = '' } = bodyTexts(ctx);
   return { code: withoutReturns(code), dependencies: withoutReturns(dependencies), stamp };
 };
 
 export const codeRoutes: RouteDeclarations<ActionsDependencies> = {
   [`GET ${PATH}`]: tabPage(CODE),
-  [`POST ${PATH}/draft`]: tabForm(CODE, { ...EDIT, typed }, saveDraft),
+  [`POST ${PATH}/draft`]: tabForm(CODE, { ...EDIT, entered: enteredDraft }, saveDraft),
   // Counted as dangerous: code that gets another secret, for example one for another provider, does something else.
   [`POST ${PATH}/secrets`]: tabForm(
     CODE,
     { ...EDIT, isDangerous: true },
     async (deps, ctx, session, action) => {
       const { name, value } = formFields(ctx, 'name', 'value');
-      const known = (action.secrets ?? []).filter((one) => one.name !== name.trim());
+      const others = (action.secrets ?? []).filter((one) => one.name !== name.trim());
       return saveSecrets(deps, ctx, session, action, [
-        ...known,
+        ...others,
         { name: name.trim(), value: withoutReturns(value) },
       ]);
     },
@@ -90,15 +90,15 @@ async function saveDraft(
   session: ConsoleSession,
   action: ActionAnswer,
 ) {
-  const { code, dependencies, stamp } = typed(ctx);
+  const { code, dependencies, stamp } = enteredDraft(ctx);
   if (stamp !== draftStamp(action)) return { refused: { status: 409, key: 'console.actions.draft.changed' } };
   const body = {
     code,
-    dependencies: readDependencies(dependencies),
+    dependencies: parseDependencies(dependencies),
     modules: modulesIn(ctx, action.modules ?? []),
   };
-  await ask(deps, ctx, session, 'PATCH /actions/actions/:id', { params: { id: action.id }, body });
-  return { said: 'console.actions.said.saved' };
+  await callApi(deps, ctx, session, 'PATCH /actions/actions/:id', { params: { id: action.id }, body });
+  return { notice: 'console.actions.said.saved' };
 }
 
 /**
@@ -130,6 +130,6 @@ async function saveSecrets(
 ) {
   if (secrets.some(({ name }) => name === ''))
     return { refused: { status: 400, key: 'console.actions.secret.nameless', field: 'name' } };
-  await ask(deps, ctx, session, 'PATCH /actions/actions/:id', { params: { id }, body: { secrets } });
-  return { said: 'console.actions.said.secretSaved' };
+  await callApi(deps, ctx, session, 'PATCH /actions/actions/:id', { params: { id }, body: { secrets } });
+  return { notice: 'console.actions.said.secretSaved' };
 }

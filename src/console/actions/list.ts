@@ -3,12 +3,12 @@ import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
-import { ask } from '../ask.ts';
+import { callApi } from '../api-calls.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
-import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
+import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { CHANGES, changedBindings, stampOfBindings } from './order.ts';
-import { RUNNING } from './templates.ts';
+import { SUPPORTED_TRIGGERS } from './templates.ts';
 import {
   ACTIONS,
   type ActionAnswer,
@@ -17,7 +17,7 @@ import {
   allActions,
   bindingsOf,
   isDeployed,
-  isRunning,
+  isSupportedTrigger,
   triggerOf,
 } from './view.ts';
 
@@ -43,7 +43,7 @@ async function showList(
 ): Promise<void> {
   const actions = await allActions(deps, ctx, session);
   const triggers = await Promise.all(
-    RUNNING.map((trigger) => triggerView(deps, ctx, session, trigger, actions)),
+    SUPPORTED_TRIGGERS.map((trigger) => triggerView(deps, ctx, session, trigger, actions)),
   );
   await renderConsole(deps, ctx, session, {
     template: 'console/actions-list',
@@ -52,7 +52,7 @@ async function showList(
     model: {
       actionsPath: ACTIONS,
       triggers,
-      others: actions.filter((one) => !isRunning(triggerOf(one))).map(rowOf),
+      others: actions.filter((one) => !isSupportedTrigger(triggerOf(one))).map(rowOf),
       hasNone: actions.length === 0,
       mayCreate: session.can('create:actions'),
       mayOrder: session.can('update:actions'),
@@ -70,10 +70,10 @@ async function triggerView(
   all: readonly ActionAnswer[],
 ) {
   const bindings = await bindingsOf(deps, ctx, session, trigger);
-  const known = new Map(all.map((one) => [one.id, one]));
+  const actionsById = new Map(all.map((one) => [one.id, one]));
   const bound = bindings.map(({ action, on_error }, index) => ({
-    ...(known.has(action.id)
-      ? rowOf(known.get(action.id) as ActionAnswer)
+    ...(actionsById.has(action.id)
+      ? rowOf(actionsById.get(action.id) as ActionAnswer)
       : { id: action.id, name: action.name }),
     mayFail: on_error === 'continue',
     isFirst: index === 0,
@@ -99,20 +99,25 @@ function rowOf(action: ActionAnswer) {
 }
 
 async function changeOrder(deps: ActionsDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
-  const { trigger, action, change: asked, stamp } = formFields(ctx, 'trigger', 'action', 'change', 'stamp');
-  const change = CHANGES.find((one) => one === asked);
-  if (!isRunning(trigger) || change === undefined)
+  const {
+    trigger,
+    action,
+    change: requestedChange,
+    stamp,
+  } = formFields(ctx, 'trigger', 'action', 'change', 'stamp');
+  const change = CHANGES.find((one) => one === requestedChange);
+  if (!isSupportedTrigger(trigger) || change === undefined)
     throw new AuthError(400, 'invalid_request', 'There is no such trigger, or no such change.');
   const bindings = await bindingsOf(deps, ctx, session, trigger);
   if (stamp !== stampOfBindings(bindings))
     return showList(deps, ctx, session, { status: 409, key: 'console.actions.order.changed' });
   const body = changedBindings(bindings, action, change);
-  if (body === undefined) return back(ctx, ACTIONS);
+  if (body === undefined) return redirectAfterForm(ctx, ACTIONS);
   try {
     const params = { triggerId: trigger };
-    await ask(deps, ctx, session, 'PATCH /actions/triggers/:triggerId/bindings', { params, body });
+    await callApi(deps, ctx, session, 'PATCH /actions/triggers/:triggerId/bindings', { params, body });
   } catch (thrown) {
     return showList(deps, ctx, session, faultOf(thrown));
   }
-  back(ctx, `${ACTIONS}#${trigger}`, undefined);
+  redirectAfterForm(ctx, `${ACTIONS}#${trigger}`, undefined);
 }

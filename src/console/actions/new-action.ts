@@ -2,13 +2,20 @@
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
-import { ask } from '../ask.ts';
+import { callApi } from '../api-calls.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
-import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
+import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { isBound } from './action.ts';
-import { RUNNING, templateOf } from './templates.ts';
-import { ACTIONS, type ActionsDependencies, actionOf, actionPath, isRunning, triggerOf } from './view.ts';
+import { SUPPORTED_TRIGGERS, templateOf } from './templates.ts';
+import {
+  ACTIONS,
+  type ActionsDependencies,
+  actionOf,
+  actionPath,
+  isSupportedTrigger,
+  triggerOf,
+} from './view.ts';
 
 const NEW = `${ACTIONS}/new` as const;
 const REMOVAL = `${ACTIONS}/:id/delete` as const;
@@ -48,7 +55,7 @@ async function showForm(
     title: 't:console.actions.new.title',
     model: {
       actionsPath: ACTIONS,
-      triggers: RUNNING.map((id) => ({ id, template: templateOf(id) })),
+      triggers: SUPPORTED_TRIGGERS.map((id) => ({ id, template: templateOf(id) })),
       values,
       ...faultModel(fault),
     },
@@ -59,7 +66,7 @@ async function showForm(
 async function create(deps: ActionsDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   const { name, trigger } = formFields(ctx, 'name', 'trigger');
   const values = { name, trigger };
-  if (!isRunning(trigger))
+  if (!isSupportedTrigger(trigger))
     return showForm(deps, ctx, session, values, {
       status: 400,
       key: 'console.actions.new.noTrigger',
@@ -70,14 +77,14 @@ async function create(deps: ActionsDependencies, ctx: Context, session: ConsoleS
     supported_triggers: [{ id: trigger, version: trigger === 'post-login' ? 'v3' : 'v2' }],
     code: templateOf(trigger),
   };
-  let made: { id: string };
+  let created: { id: string };
   try {
-    made = (await ask(deps, ctx, session, 'POST /actions/actions', { body })).body as { id: string };
+    created = (await callApi(deps, ctx, session, 'POST /actions/actions', { body })).body as { id: string };
   } catch (thrown) {
     const fault = faultOf(thrown);
     return showForm(deps, ctx, session, values, fault.status === 409 ? { ...fault, field: 'name' } : fault);
   }
-  back(ctx, actionPath(made.id), 'console.actions.said.made');
+  redirectAfterForm(ctx, actionPath(created.id), 'console.actions.said.made');
 }
 
 async function showRemoval(
@@ -111,9 +118,9 @@ async function remove(deps: ActionsDependencies, ctx: Context, session: ConsoleS
   // The removal page has explained the effect on the bindings, and the administrator has ticked the box.
   const query = unbind === 'yes' ? { force: 'true' } : {};
   try {
-    await ask(deps, ctx, session, 'DELETE /actions/actions/:id', { params: { id }, query });
+    await callApi(deps, ctx, session, 'DELETE /actions/actions/:id', { params: { id }, query });
   } catch (thrown) {
     return showRemoval(deps, ctx, session, faultOf(thrown));
   }
-  back(ctx, ACTIONS, 'console.said.deleted');
+  redirectAfterForm(ctx, ACTIONS, 'console.said.deleted');
 }

@@ -11,7 +11,7 @@ export function stampOfBindings(bindings: readonly BindingAnswer[]): string {
   return stampOf(bindings.map(({ action, on_error }) => [action.id, on_error ?? 'stop']));
 }
 
-interface Bound {
+interface Binding {
   actionId: string;
   display_name?: string;
   on_error: 'stop' | 'continue';
@@ -23,13 +23,13 @@ export function changedBindings(
   actionId: string,
   change: Change,
 ): { bindings: object[] } | undefined {
-  const bound: Bound[] = before.map(({ action, display_name, on_error }) => ({
+  const bindings: Binding[] = before.map(({ action, display_name, on_error }) => ({
     actionId: action.id,
     display_name,
     on_error: on_error ?? 'stop',
   }));
-  const at = bound.findIndex((one) => one.actionId === actionId);
-  const after = withChange(bound, at, actionId, change);
+  const index = bindings.findIndex((one) => one.actionId === actionId);
+  const after = withChange(bindings, index, actionId, change);
   if (after === undefined) return undefined;
   return {
     bindings: after.map(({ actionId: value, display_name, on_error }) => ({
@@ -41,25 +41,25 @@ export function changedBindings(
 }
 
 function withChange(
-  bound: readonly Bound[],
-  at: number,
+  bindings: readonly Binding[],
+  index: number,
   actionId: string,
   change: Change,
-): Bound[] | undefined {
-  const one = bound[at];
-  if (change === 'bind') return one === undefined ? [...bound, { actionId, on_error: 'stop' }] : undefined;
+): Binding[] | undefined {
+  const one = bindings[index];
+  if (change === 'bind') return one === undefined ? [...bindings, { actionId, on_error: 'stop' }] : undefined;
   if (one === undefined) return undefined;
-  const others = bound.filter((_, index) => index !== at);
+  const others = bindings.filter((_, other) => other !== index);
   switch (change) {
     case 'unbind':
       return others;
     case 'up':
     case 'down': {
-      const to = change === 'up' ? at - 1 : at + 1;
-      if (to < 0 || to >= bound.length) return undefined;
+      const to = change === 'up' ? index - 1 : index + 1;
+      if (to < 0 || to >= bindings.length) return undefined;
       return [...others.slice(0, to), one, ...others.slice(to)];
     }
     default:
-      return bound.map((each, index) => (index === at ? { ...each, on_error: change } : each));
+      return bindings.map((each, other) => (other === index ? { ...each, on_error: change } : each));
   }
 }

@@ -3,15 +3,15 @@ import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
-import { ask, askIfThere } from '../ask.ts';
+import { callApi, callApiIfFound } from '../api-calls.ts';
 import { withoutReturns } from '../forms.ts';
-import { readObject } from '../json-text.ts';
+import { parseObject } from '../json-text.ts';
 import type { ConsoleSession } from '../page.ts';
 import { type ActionTab, tabForm, tabPage } from './action.ts';
 import { exampleEvent } from './templates.ts';
-import { type ActionAnswer, type ActionsDependencies, isRunning, triggerOf } from './view.ts';
+import { type ActionAnswer, type ActionsDependencies, isSupportedTrigger, triggerOf } from './view.ts';
 
-interface TriedAnswer {
+interface TestAnswer {
   commands: { method: string; args: unknown[] }[];
   refused: string[];
   logs: { level: string; text: string }[];
@@ -24,20 +24,22 @@ const TEST: ActionTab = {
   scopes: ['read:actions', 'create:actions'],
   model: async (_deps, _ctx, _here, { action, values }) => {
     const trigger = triggerOf(action);
-    const usual = isRunning(trigger) ? JSON.stringify(exampleEvent(trigger), null, 2) : undefined;
-    return { event: values?.event ?? usual };
+    const exampleText = isSupportedTrigger(trigger)
+      ? JSON.stringify(exampleEvent(trigger), null, 2)
+      : undefined;
+    return { event: values?.event ?? exampleText };
   },
 };
 
-const typed = (ctx: Context) => ({ event: withoutReturns(bodyTexts(ctx).event ?? '') });
+const enteredEvent = (ctx: Context) => ({ event: withoutReturns(bodyTexts(ctx).event ?? '') });
 
 async function test(deps: ActionsDependencies, ctx: Context, session: ConsoleSession, { id }: ActionAnswer) {
-  const values = typed(ctx);
-  const read = readObject(values.event);
-  if ('fault' in read) return { refused: { status: 400, field: 'event', ...read.fault } };
-  const asked = { params: { id }, body: { payload: read.value } };
-  const answer = await ask(deps, ctx, session, 'POST /actions/actions/:id/test', asked);
-  const { commands, refused, logs, used, error } = (answer.body as { payload: TriedAnswer }).payload;
+  const values = enteredEvent(ctx);
+  const parsed = parseObject(values.event);
+  if ('fault' in parsed) return { refused: { status: 400, field: 'event', ...parsed.fault } };
+  const input = { params: { id }, body: { payload: parsed.value } };
+  const answer = await callApi(deps, ctx, session, 'POST /actions/actions/:id/test', input);
+  const { commands, refused, logs, used, error } = (answer.body as { payload: TestAnswer }).payload;
   const tried = {
     commands: commands.map(({ method, args }) => ({
       method,
@@ -67,8 +69,8 @@ interface ExecutionAnswer {
 }
 
 /** How many log events are searched for executions, and how many runs are shown. */
-const LOOKED_THROUGH = '100';
-const SHOWN = 50;
+const SEARCHED_EVENTS = '100';
+const MAX_RUNS = 50;
 
 const RUNS: ActionTab = {
   tab: 'runs',
@@ -89,7 +91,7 @@ const RUNS: ActionTab = {
           failure: one.error?.msg,
         })),
     );
-    return { runs: runs.slice(0, SHOWN), looked: LOOKED_THROUGH };
+    return { runs: runs.slice(0, MAX_RUNS), looked: SEARCHED_EVENTS };
   },
 };
 
@@ -99,7 +101,7 @@ async function executionsOf(
   ctx: Context,
   session: ConsoleSession,
 ): Promise<ExecutionAnswer[]> {
-  const answer = await ask(deps, ctx, session, 'GET /logs', { query: { per_page: LOOKED_THROUGH } });
+  const answer = await callApi(deps, ctx, session, 'GET /logs', { query: { per_page: SEARCHED_EVENTS } });
   const events = answer.body as { details?: { actions?: { executions?: string[] } } }[];
   const ids = [...new Set(events.flatMap(({ details }) => details?.actions?.executions ?? []))];
   const found = await Promise.all(ids.map((id) => executionOf(deps, ctx, session, id)));
@@ -113,7 +115,7 @@ async function executionOf(
   session: ConsoleSession,
   id: string,
 ): Promise<ExecutionAnswer | undefined> {
-  const answer = await askIfThere(deps, ctx, session, 'GET /actions/executions/:id', { params: { id } });
+  const answer = await callApiIfFound(deps, ctx, session, 'GET /actions/executions/:id', { params: { id } });
   return answer?.body as ExecutionAnswer | undefined;
 }
 
@@ -123,6 +125,10 @@ export const runRoutes: RouteDeclarations<ActionsDependencies> = {
   [`GET ${PATH}/test`]: tabPage(TEST),
   // Counted as dangerous: the draft can read the action's secrets and use the network, so whoever runs it could send
   // them away.
-  [`POST ${PATH}/test`]: tabForm(TEST, { scopes: ['create:actions'], isDangerous: true, typed }, test),
+  [`POST ${PATH}/test`]: tabForm(
+    TEST,
+    { scopes: ['create:actions'], isDangerous: true, entered: enteredEvent },
+    test,
+  ),
   [`GET ${PATH}/runs`]: tabPage(RUNS),
 };

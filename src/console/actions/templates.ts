@@ -2,7 +2,7 @@
 import { TRIGGER_ENTRIES, type Trigger } from '../../records/actions.ts';
 
 /** The triggers whose actions run on this server, in the order in which the console lists them. */
-export const RUNNING = Object.keys(TRIGGER_ENTRIES) as Trigger[];
+export const SUPPORTED_TRIGGERS = Object.keys(TRIGGER_ENTRIES) as Trigger[];
 
 const BODIES: Readonly<Record<Trigger, string>> = {
   'post-login': `  // A claim that applications read. Its name is an address, so that it is nobody else's.
@@ -46,7 +46,7 @@ const BODIES: Readonly<Record<Trigger, string>> = {
   console.log('password reset', event.user.user_id);`,
 };
 
-const API: Readonly<Partial<Record<Trigger, boolean>>> = {
+const WITHOUT_API: Readonly<Partial<Record<Trigger, boolean>>> = {
   'post-user-registration': true,
   'post-change-password': true,
   'send-phone-message': true,
@@ -54,7 +54,7 @@ const API: Readonly<Partial<Record<Trigger, boolean>>> = {
 
 /** Returns the initial code of an action. */
 export function templateOf(trigger: Trigger): string {
-  const parameters = API[trigger] === true ? 'event' : 'event, api';
+  const parameters = WITHOUT_API[trigger] === true ? 'event' : 'event, api';
   return `exports.${TRIGGER_ENTRIES[trigger]} = async (${parameters}) => {\n${BODIES[trigger]}\n};\n`;
 }
 

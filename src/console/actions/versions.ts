@@ -3,22 +3,22 @@ import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
-import { ask } from '../ask.ts';
+import { callApi } from '../api-calls.ts';
 import { lineDiff, withContext } from '../line-diff.ts';
 import type { ConsoleSession } from '../page.ts';
 import { type ActionTab, tabForm, tabPage } from './action.ts';
 import {
   type ActionAnswer,
   type ActionsDependencies,
-  inForce,
+  deployedVersion,
+  formatDependencies,
   type VersionAnswer,
-  writtenDependencies,
 } from './view.ts';
 
 /** Returns a version as one text: its packages and modules as comment lines, then its code. */
 function textOf({ code = '', dependencies = [], modules = [] }: VersionAnswer): string {
   const needs = [
-    ...writtenDependencies(dependencies).split('\n'),
+    ...formatDependencies(dependencies).split('\n'),
     ...modules.map((one) => `actions:${one.module_name ?? one.module_id}@${one.module_version_number ?? ''}`),
   ].filter((line) => line !== '');
   return [...needs.map((line) => `// needs ${line}`), code].join('\n');
@@ -33,7 +33,7 @@ const changes = (before: VersionAnswer | undefined, after: VersionAnswer) => {
 const DEPLOY: ActionTab = {
   tab: 'deploy',
   scopes: ['read:actions'],
-  model: async (_deps, _ctx, _here, { action }) => ({ diff: changes(inForce(action), action) }),
+  model: async (_deps, _ctx, _here, { action }) => ({ diff: changes(deployedVersion(action), action) }),
 };
 
 async function versionsOf(
@@ -42,8 +42,8 @@ async function versionsOf(
   session: ConsoleSession,
   { id }: ActionAnswer,
 ) {
-  const asked = { params: { id }, query: { per_page: '100' } };
-  const answer = await ask(deps, ctx, session, 'GET /actions/actions/:id/versions', asked);
+  const input = { params: { id }, query: { per_page: '100' } };
+  const answer = await callApi(deps, ctx, session, 'GET /actions/actions/:id/versions', input);
   return (answer.body as { versions: (VersionAnswer & { id: string })[] }).versions;
 }
 
@@ -69,7 +69,7 @@ const VERSIONS: ActionTab = {
           number: chosen.number,
           isDeployed: chosen.deployed === true,
           code: chosen.code ?? '',
-          diff: changes(inForce(action), chosen),
+          diff: changes(deployedVersion(action), chosen),
         },
       }),
     };
@@ -82,15 +82,15 @@ const RULES = { scopes: ['create:actions'], isDangerous: true };
 export const versionRoutes: RouteDeclarations<ActionsDependencies> = {
   [`GET ${PATH}/deploy`]: tabPage(DEPLOY),
   [`POST ${PATH}/deploy`]: tabForm(DEPLOY, RULES, async (deps, ctx, session, { id }) => {
-    await ask(deps, ctx, session, 'POST /actions/actions/:id/deploy', { params: { id } });
-    return { said: 'console.actions.said.deployed' };
+    await callApi(deps, ctx, session, 'POST /actions/actions/:id/deploy', { params: { id } });
+    return { notice: 'console.actions.said.deployed' };
   }),
   [`GET ${PATH}/versions`]: tabPage(VERSIONS),
   [`POST ${PATH}/versions`]: tabForm(VERSIONS, RULES, async (deps, ctx, session, { id }) => {
     const { version, draft } = formFields(ctx, 'version', 'draft');
     const params = { id, version };
     const body = { update_draft: draft === 'yes' };
-    await ask(deps, ctx, session, 'POST /actions/actions/:id/versions/:version/deploy', { params, body });
-    return { said: 'console.actions.said.rolledBack' };
+    await callApi(deps, ctx, session, 'POST /actions/actions/:id/versions/:version/deploy', { params, body });
+    return { notice: 'console.actions.said.rolledBack' };
   }),
 };

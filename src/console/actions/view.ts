@@ -1,14 +1,14 @@
 // Actions as returned by the Management API, with the members that the pages read, and functions that fetch them.
 import type { Context } from 'koa';
 import { TRIGGER_ENTRIES, type Trigger } from '../../records/actions.ts';
-import { ask, type RunActionDependencies } from '../ask.ts';
+import { type ApiCallDependencies, callApi } from '../api-calls.ts';
 import type { ConsolePageDependencies, ConsoleSession } from '../page.ts';
 
-export interface ActionsDependencies extends ConsolePageDependencies, RunActionDependencies {}
+export interface ActionsDependencies extends ConsolePageDependencies, ApiCallDependencies {}
 
 export const ACTIONS = '/console/actions';
 
-interface Named {
+interface Dependency {
   name: string;
   version?: string;
 }
@@ -25,7 +25,7 @@ export interface VersionAnswer {
   id?: string;
   number?: number;
   code?: string;
-  dependencies?: Named[];
+  dependencies?: Dependency[];
   modules?: ModuleReferenceAnswer[];
   created_at?: string;
   deployed?: boolean;
@@ -59,7 +59,8 @@ export function actionPath(id: string, below = ''): string {
 export const triggerOf = ({ supported_triggers }: ActionAnswer): string => supported_triggers?.[0]?.id ?? '';
 
 /** Reports whether actions of a trigger run on this server. */
-export const isRunning = (trigger: string): trigger is Trigger => Object.hasOwn(TRIGGER_ENTRIES, trigger);
+export const isSupportedTrigger = (trigger: string): trigger is Trigger =>
+  Object.hasOwn(TRIGGER_ENTRIES, trigger);
 
 /**
  * Reports whether an action is deployed; a draft never runs. An action of a tenant file has `deployed` when its code
@@ -69,7 +70,7 @@ export const isDeployed = ({ deployed_version, deployed }: ActionAnswer): boolea
   deployed_version !== undefined || deployed === true;
 
 /** Returns the version of an action that is deployed. */
-export const inForce = (action: ActionAnswer): VersionAnswer | undefined =>
+export const deployedVersion = (action: ActionAnswer): VersionAnswer | undefined =>
   action.deployed === true ? action : action.deployed_version;
 
 /** Returns the action of the request's path. @throws AuthError 404 */
@@ -79,22 +80,24 @@ export async function actionOf(
   session: ConsoleSession,
 ): Promise<ActionAnswer> {
   const params = { id: idOf(ctx) };
-  return (await ask(deps, ctx, session, 'GET /actions/actions/:id', { params })).body as ActionAnswer;
+  return (await callApi(deps, ctx, session, 'GET /actions/actions/:id', { params })).body as ActionAnswer;
 }
 
 /** Returns the action id in the request's path. */
 const idOf = (ctx: Context): string => (ctx.params as Record<string, string>).id ?? '';
 
 /** The maximum number of items fetched for a page. */
-const MOST = '100';
+const PAGE_SIZE = '100';
 
-/** Returns the actions of the tenant, at most {@link MOST}. @throws AuthError as the Management API answers. */
+/** Returns the actions of the tenant, at most {@link PAGE_SIZE}. @throws AuthError as the Management API answers. */
 export async function allActions(
   deps: ActionsDependencies,
   ctx: Context,
   session: ConsoleSession,
 ): Promise<ActionAnswer[]> {
-  const answer = await ask(deps, ctx, session, 'GET /actions/actions', { query: { per_page: MOST } });
+  const answer = await callApi(deps, ctx, session, 'GET /actions/actions', {
+    query: { per_page: PAGE_SIZE },
+  });
   return (answer.body as { actions: ActionAnswer[] }).actions;
 }
 
@@ -105,17 +108,17 @@ export async function bindingsOf(
   session: ConsoleSession,
   triggerId: string,
 ): Promise<BindingAnswer[]> {
-  const asked = { params: { triggerId }, query: { per_page: MOST } };
-  const answer = await ask(deps, ctx, session, 'GET /actions/triggers/:triggerId/bindings', asked);
+  const input = { params: { triggerId }, query: { per_page: PAGE_SIZE } };
+  const answer = await callApi(deps, ctx, session, 'GET /actions/triggers/:triggerId/bindings', input);
   return (answer.body as { bindings: BindingAnswer[] }).bindings;
 }
 
 /** Formats dependencies as lines of a form: `name@version`. */
-export const writtenDependencies = (dependencies: readonly Named[] = []): string =>
+export const formatDependencies = (dependencies: readonly Dependency[] = []): string =>
   dependencies.map(({ name, version }) => (version ? `${name}@${version}` : name)).join('\n');
 
 /** Parses lines of `name@version`, which may also be separated by commas. */
-export function readDependencies(text: string): Named[] {
+export function parseDependencies(text: string): Dependency[] {
   return text
     .split(/[\n,]/)
     .map((line) => line.trim())

@@ -4,12 +4,12 @@ import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../../records/administrators.
 import type { Events } from '../../tenant/events.ts';
 
 /** A change of an administrator. */
-interface Done {
+interface AdministratorChange {
   /** The administrator who made the change; undefined for the command line, which acts for nobody. */
-  by?: { userId: string; email: string } | undefined;
+  actor?: { userId: string; email: string } | undefined;
   description: string;
   /** The e-mail address of the administrator who was changed. */
-  about: string;
+  email: string;
   before?: object;
   after?: object;
 }
@@ -27,15 +27,15 @@ declare module '../../records/log-events.ts' {
 export function recordAdministrator(
   { events }: { events: Pick<Events, 'record'> },
   ctx: Pick<Context, 'ip'> | undefined,
-  { by, description, about, before, after }: Done,
+  { actor, description, email, before, after }: AdministratorChange,
 ): void {
   events.record({
     type: 'administrator_changed',
     client_id: CONSOLE_CLIENT,
     connection: CONSOLE_DIRECTORY,
-    description: `${description}: ${about}`,
+    description: `${description}: ${email}`,
     ...(ctx && { ip: ctx.ip }),
-    ...(by && { user_id: by.userId, user_name: by.email }),
-    details: { administrator: about, ...(before && { before }), ...(after && { after }) },
+    ...(actor && { user_id: actor.userId, user_name: actor.email }),
+    details: { administrator: email, ...(before && { before }), ...(after && { after }) },
   });
 }

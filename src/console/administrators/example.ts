@@ -2,7 +2,7 @@
 // only.
 import { FIRST_VERSION } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
-import { addAdministrator, type MemberDependencies, registerOf } from './members.ts';
+import { addAdministrator, type MemberDependencies, readRegister } from './members.ts';
 
 /** The credentials of the example's administrator. */
 export const EXAMPLE_ADMINISTRATOR = {
@@ -12,7 +12,7 @@ export const EXAMPLE_ADMINISTRATOR = {
 
 /** Creates the example's administrator if there is no administrator yet. */
 export async function addExample(deps: MemberDependencies): Promise<void> {
-  if ((await registerOf(deps)).members.length > 0) return;
+  if ((await readRegister(deps)).members.length > 0) return;
   await addAdministrator(deps, { ...EXAMPLE_ADMINISTRATOR, name: 'Example administrator', role: 'owner' });
 }
 
@@ -21,8 +21,9 @@ export async function exampleOf(
   administrators: Pick<Users, 'withEmail' | 'credentialVersion'>,
 ): Promise<typeof EXAMPLE_ADMINISTRATOR | undefined> {
   const [user] = await administrators.withEmail(EXAMPLE_ADMINISTRATOR.email);
-  const isFirst = user !== undefined && (await administrators.credentialVersion(user.id)) === FIRST_VERSION;
-  return isFirst ? EXAMPLE_ADMINISTRATOR : undefined;
+  const isUnchanged =
+    user !== undefined && (await administrators.credentialVersion(user.id)) === FIRST_VERSION;
+  return isUnchanged ? EXAMPLE_ADMINISTRATOR : undefined;
 }
 
 /** Reports whether the example's well-known password still logs in. */

@@ -14,7 +14,7 @@ import { isSameSecret, sha256 } from '../../runtime/secrets.ts';
 import type { Write } from '../../store/contract.ts';
 import { updateWithResult } from '../../store/update-with-result.ts';
 import { CONSOLE } from '../callbacks.ts';
-import { addAdministrator, isOwner, type MemberDependencies, registerOf } from './members.ts';
+import { addAdministrator, isOwner, type MemberDependencies, readRegister } from './members.ts';
 
 export interface LinkDependencies extends MemberDependencies {
   /** The console's public origin. */
@@ -29,7 +29,7 @@ export const LINK_PATH = `${CONSOLE}/link`;
 export const LINK_SECONDS = { invitation: 3 * 86_400, password: 3600 } as const;
 
 /** The maximum number of open links. */
-const MOST = 200;
+const MAX_OPEN_LINKS = 200;
 
 /** The purpose of a link: an invitation with a role, or a new password for a user. */
 type Purpose = { email: string; role: AdministratorRole } | { email: string; user_id: string };
@@ -38,13 +38,13 @@ type Register = Frozen<AdministratorsRecord>;
 
 /**
  * Creates a link, replacing an earlier one for the same address.
- * @param by the owner who creates it; undefined for a command.
- * @returns its address; undefined when `by` is no longer an owner or there are too many open links.
+ * @param ownerId the owner who creates it; undefined for a command.
+ * @returns its address; undefined when `ownerId` is no longer an owner or there are too many open links.
  */
-export async function makeLink(
+export async function createLink(
   { store, consoleUrl, random, wallClock }: LinkDependencies,
   purpose: Purpose,
-  by: string | undefined,
+  ownerId: string | undefined,
 ): Promise<string | undefined> {
   const secret = random(32).toString('base64url');
   const lifetime = LINK_SECONDS['role' in purpose ? 'invitation' : 'password'];
@@ -52,17 +52,17 @@ export async function makeLink(
     id: random(12).toString('hex'),
     secret_hash: sha256(secret),
     ...purpose,
-    ...(by !== undefined && { made_by: by }),
+    ...(ownerId !== undefined && { made_by: ownerId }),
     expires_at: new Date(wallClock() + lifetime * 1000).toISOString(),
   };
-  const kept = await store.collection('administrators').upsert(ADMINISTRATORS, (found) => {
+  const stored = await store.collection('administrators').upsert(ADMINISTRATORS, (found) => {
     const register = found ?? { id: ADMINISTRATORS, members: [] };
     const others = openLinks(register, wallClock).filter(({ email }) => email !== purpose.email);
-    const isAllowed = (by === undefined || isOwner(register, by)) && others.length < MOST;
+    const isAllowed = (ownerId === undefined || isOwner(register, ownerId)) && others.length < MAX_OPEN_LINKS;
     return isAllowed ? { ...register, links: [...others, link] } : register;
   });
-  const isKept = kept.links?.some(({ id }) => id === link.id) === true;
-  return isKept ? `${consoleUrl}${LINK_PATH}?ticket=${secret}` : undefined;
+  const isStored = stored.links?.some(({ id }) => id === link.id) === true;
+  return isStored ? `${consoleUrl}${LINK_PATH}?ticket=${secret}` : undefined;
 }
 
 /** Returns the links that have not expired. */
@@ -73,20 +73,20 @@ export function openLinks({ links = [] }: Register, wallClock: Clock): Frozen<Ad
 
 /**
  * Withdraws a link.
- * @param by the owner who does so.
- * @returns the link; undefined when there was none, or `by` is no longer an owner.
+ * @param ownerId the owner who does so.
+ * @returns the link; undefined when there was none, or `ownerId` is no longer an owner.
  */
 export function withdrawLink(
   { store }: Pick<LinkDependencies, 'store'>,
   id: string,
-  by: string,
+  ownerId: string,
 ): Promise<Frozen<AdministratorLink> | undefined> {
   return updateWithResult(
     store.collection('administrators'),
     ADMINISTRATORS,
     (register): { result: Frozen<AdministratorLink> | undefined; next?: Register } => {
       const { links = [] } = register;
-      const result = isOwner(register, by) ? links.find((one) => one.id === id) : undefined;
+      const result = isOwner(register, ownerId) ? links.find((one) => one.id === id) : undefined;
       return {
         result,
         ...(result && { next: { ...register, links: links.filter((one) => one !== result) } }),
@@ -100,16 +100,16 @@ export async function linkOf(
   deps: Pick<LinkDependencies, 'store' | 'wallClock'>,
   secret: string,
 ): Promise<Frozen<AdministratorLink> | undefined> {
-  return foundIn(await registerOf(deps), secret, deps.wallClock);
+  return findLink(await readRegister(deps), secret, deps.wallClock);
 }
 
-function foundIn(register: Register, secret: string, wallClock: Clock) {
+function findLink(register: Register, secret: string, wallClock: Clock) {
   const hash = sha256(secret);
   return openLinks(register, wallClock).find((one) => isSameSecret(one.secret_hash, hash));
 }
 
 /** Returns the register without the link. @throws AuthError 400 when it was used or withdrawn meanwhile. */
-function spent(register: Register, id: string, wallClock: Clock): Register {
+function spendLink(register: Register, id: string, wallClock: Clock): Register {
   const links = openLinks(register, wallClock);
   if (!links.some((one) => one.id === id)) throw linkExpired();
   return { ...register, links: links.filter((one) => one.id !== id) };
@@ -125,10 +125,10 @@ export async function acceptLink(
   { id, email }: Frozen<AdministratorLink>,
   { name, password, role }: { name: string; password: string; role: AdministratorRole },
 ): Promise<string | undefined> {
-  const made = await addAdministrator(deps, { email, name, password, role }, (register) =>
-    spent(register, id, deps.wallClock),
+  const user = await addAdministrator(deps, { email, name, password, role }, (register) =>
+    spendLink(register, id, deps.wallClock),
   );
-  return made?.id;
+  return user?.id;
 }
 
 /**
@@ -140,7 +140,7 @@ export async function setPasswordByLink(
   { id, user_id: userId }: Frozen<AdministratorLink> & { user_id: string },
   password: string,
 ): Promise<void> {
-  const change = (register: Register) => spent(register, id, wallClock);
+  const change = (register: Register) => spendLink(register, id, wallClock);
   const also = [{ collection: 'administrators', update: ADMINISTRATORS, change } as const];
   await administrators.setPassword(userId, password, { also });
 }

@@ -33,7 +33,7 @@ export type MemberFault =
   | 'missing';
 
 /** Returns all administrators and their links. */
-export async function registerOf({ store }: Pick<MemberDependencies, 'store'>): Promise<Register> {
+export async function readRegister({ store }: Pick<MemberDependencies, 'store'>): Promise<Register> {
   const found = await store.collection('administrators').get(ADMINISTRATORS);
   return found ?? { id: ADMINISTRATORS, members: [] };
 }
@@ -42,7 +42,7 @@ export async function registerOf({ store }: Pick<MemberDependencies, 'store'>): 
  * Reports whether an address belongs to an administrator. A user without a role is left over from a removal that a
  * crash interrupted, and is deleted now.
  */
-export async function isTaken(
+export async function isEmailTaken(
   {
     removeUser,
     ...deps
@@ -51,10 +51,10 @@ export async function isTaken(
 ): Promise<boolean> {
   // The users are read first: one who is created with a role meanwhile is then in the register.
   const users = await deps.administrators.withEmail(email);
-  const { members } = await registerOf(deps);
-  const gone = users.filter(({ id }) => !members.some(({ user_id }) => user_id === id));
-  for (const { id } of gone) await removeUser(id);
-  return gone.length < users.length;
+  const { members } = await readRegister(deps);
+  const leftovers = users.filter(({ id }) => !members.some(({ user_id }) => user_id === id));
+  for (const { id } of leftovers) await removeUser(id);
+  return leftovers.length < users.length;
 }
 
 /** Returns the entry of an administrator; undefined for another user. */
@@ -62,7 +62,7 @@ export async function memberOf(
   deps: Pick<MemberDependencies, 'store'>,
   userId: string,
 ): Promise<AdministratorMember | undefined> {
-  return (await registerOf(deps)).members.find(({ user_id }) => user_id === userId);
+  return (await readRegister(deps)).members.find(({ user_id }) => user_id === userId);
 }
 
 /** Reports whether a user is an owner. */
@@ -80,20 +80,20 @@ interface NewAdministrator {
 
 /**
  * Creates an administrator: user, password and role in one write, or none of them.
- * @param admitted checks the register within that write, and may change it; it throws to refuse.
+ * @param admit checks the register within that write, and may change it; it throws to refuse.
  * @returns undefined when the address is taken.
  */
 export async function addAdministrator(
   { store, administrators, wallClock }: MemberDependencies,
   { email, name, password, role }: NewAdministrator,
-  admitted: (register: Register) => Register = (register) => register,
+  admit: (register: Register) => Register = (register) => register,
 ): Promise<User | undefined> {
   // The write below can only change a record that exists.
   await store
     .collection('administrators')
     .upsert(ADMINISTRATORS, (found) => found ?? { id: ADMINISTRATORS, members: [] });
   const added_at = new Date(wallClock()).toISOString();
-  const made = await administrators.create({
+  const created = await administrators.create({
     identity: {
       connection: CONSOLE_DIRECTORY,
       provider: ADMINISTRATOR,
@@ -107,33 +107,33 @@ export async function addAdministrator(
         collection: 'administrators',
         update: ADMINISTRATORS,
         change: (current) => {
-          const register = admitted(current);
+          const register = admit(current);
           return { ...register, members: [...register.members, { user_id: id, role, added_at }] };
         },
       },
     ],
   });
-  return 'taken' in made ? undefined : made.user;
+  return 'taken' in created ? undefined : created.user;
 }
 
 /**
  * Changes an administrator's role.
- * @param by the owner who does so.
+ * @param ownerId the owner who does so.
  * @returns the previous role, or why it was refused.
  */
 export function changeRole(
   { store }: Pick<MemberDependencies, 'store'>,
   userId: string,
-  { role, by }: { role: AdministratorRole; by: string },
+  { role, ownerId }: { role: AdministratorRole; ownerId: string },
 ): Promise<MemberFault | { before: AdministratorRole }> {
-  return changed(store, { userId, by }, (register) => ({
+  return changeMember(store, { userId, ownerId }, (register) => ({
     ...withoutLinks(register, role === 'owner' ? undefined : userId),
     members: register.members.map((one) => (one.user_id === userId ? { ...one, role } : one)),
   }));
 }
 
 /** Changes an administrator's role without an owner who does so: for the command line. */
-export async function changeRoleAtOnce(
+export async function changeRoleAsOperator(
   { store }: Pick<MemberDependencies, 'store'>,
   userId: string,
   role: AdministratorRole,
@@ -146,15 +146,15 @@ export async function changeRoleAtOnce(
 
 /**
  * Takes an administrator's role away.
- * @param by the owner who does so.
+ * @param ownerId the owner who does so.
  * @returns the previous role, or why it was refused.
  */
 export function removeMember(
   { store }: Pick<MemberDependencies, 'store'>,
   userId: string,
-  by: string,
+  ownerId: string,
 ): Promise<MemberFault | { before: AdministratorRole }> {
-  return changed(store, { userId, by }, (register) => ({
+  return changeMember(store, { userId, ownerId }, (register) => ({
     ...withoutLinks(register, userId),
     members: register.members.filter(({ user_id }) => user_id !== userId),
   }));
@@ -167,9 +167,9 @@ function withoutLinks(register: Register, userId: string | undefined): Register 
   return { ...register, links: links.filter((one) => one.made_by !== userId && one.user_id !== userId) };
 }
 
-async function changed(
+async function changeMember(
   store: Store,
-  { userId, by }: { userId: string; by: string },
+  { userId, ownerId }: { userId: string; ownerId: string },
   change: (register: Register) => Register,
 ): Promise<MemberFault | { before: AdministratorRole }> {
   type Outcome = MemberFault | { before: AdministratorRole };
@@ -178,7 +178,7 @@ async function changed(
     ADMINISTRATORS,
     (register): { result: Outcome; next?: Register } => {
       const before = register.members.find(({ user_id }) => user_id === userId)?.role;
-      if (!isOwner(register, by)) return { result: 'not-allowed' };
+      if (!isOwner(register, ownerId)) return { result: 'not-allowed' };
       if (before === undefined) return { result: 'missing' };
       const next = change(register);
       if (!next.members.some(({ role }) => role === 'owner')) return { result: 'last-owner' };

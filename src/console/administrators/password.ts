@@ -9,13 +9,13 @@ import { type AdministratorLink, CONSOLE_CLIENT } from '../../records/administra
 import type { Frozen } from '../../records/record.ts';
 import { checkStrength } from '../../users/password-policy.ts';
 import { passwordRefusal } from '../../users/signup.ts';
-import { CONSOLE, formsLeadOutside, outsideOf } from '../callbacks.ts';
+import { addressOutsideConsole, CONSOLE, loginFormOptions } from '../callbacks.ts';
 import { DIRECTORY_OPTIONS } from '../directory.ts';
-import { back, consoleForm, consolePage } from '../page.ts';
+import { consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { recordAdministrator } from './events.ts';
 import { acceptLink, endPasswordLinks, LINK_PATH, linkOf, setPasswordByLink } from './links.ts';
-import { isTaken } from './members.ts';
+import { isEmailTaken } from './members.ts';
 import type { AdministratorsDependencies } from './routes.ts';
 
 export interface PasswordDependencies extends AdministratorsDependencies {
@@ -30,7 +30,7 @@ type Link = Frozen<AdministratorLink>;
 
 const ROUTE = { ...PAGE, limit: 'console' } as const;
 const PASSWORD = `${CONSOLE}/password`;
-const LONGEST_NAME = 200;
+const MAX_NAME_LENGTH = 200;
 
 /** The routes. Opening a link only shows the form; sending the form uses the link up. */
 export const passwordRoutes: RouteDeclarations<PasswordDependencies> = {
@@ -62,12 +62,12 @@ export const passwordRoutes: RouteDeclarations<PasswordDependencies> = {
       await deps.administrators.setPassword(userId, password, { also: [endPasswordLinks(userId)] });
       await deps.endPending(userId);
       recordAdministrator(deps, ctx, {
-        by: session.administrator,
+        actor: session.administrator,
         description: 'new password',
-        about: email,
+        email,
       });
       // The session ends together with the old password, so this leads to the login.
-      back(ctx, CONSOLE);
+      redirectAfterForm(ctx, CONSOLE);
     },
   ),
 };
@@ -87,7 +87,7 @@ async function showLink(
   deps: Deps,
   ctx: Context,
   ticket: string,
-  { faults, tried, name = '' }: { faults?: Faults; tried?: string; name?: string } = {},
+  { faults, refusedPassword, name = '' }: { faults?: Faults; refusedPassword?: string; name?: string } = {},
 ): Promise<void> {
   const link = await linkOf(deps, ticket);
   if (link === undefined) throw linkExpired();
@@ -95,7 +95,7 @@ async function showLink(
     ctx,
     'console/administrators-link',
     {
-      ...formOf(faults, tried),
+      ...formOf(faults, refusedPassword),
       action: LINK_PATH,
       csrf: deps.csrf.token(ctx),
       ticket,
@@ -104,30 +104,39 @@ async function showLink(
       name,
       ...(faults !== undefined && { alert: 'reset.failed' }),
     },
-    { status: faults === undefined ? 200 : 400, ...formsLeadOutside(deps) },
+    { status: faults === undefined ? 200 : 400, ...loginFormOptions(deps) },
   );
 }
 
 async function useLink(deps: Deps, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);
-  const { ticket, name: typed, password, repeat } = formFields(ctx, 'ticket', 'name', 'password', 'repeat');
-  const name = typed.trim().slice(0, LONGEST_NAME);
+  const {
+    ticket,
+    name: enteredName,
+    password,
+    repeat,
+  } = formFields(ctx, 'ticket', 'name', 'password', 'repeat');
+  const name = enteredName.trim().slice(0, MAX_NAME_LENGTH);
   const link = await linkOf(deps, ticket);
   if (link === undefined) throw linkExpired();
-  const about = { email: link.email, name, userId: link.user_id };
-  const faults = await faultsOf(deps, about, password, repeat);
-  const unnamed = link.role !== undefined && name === '' ? { name: 'console.link.nameless' } : undefined;
-  if (faults !== undefined || unnamed !== undefined)
-    return showLink(deps, ctx, ticket, { faults: { ...faults, ...unnamed }, tried: password, name });
-  await used(deps, ctx, link, { name, password });
-  back(ctx, CONSOLE);
+  const account = { email: link.email, name, userId: link.user_id };
+  const faults = await faultsOf(deps, account, password, repeat);
+  const nameFault = link.role !== undefined && name === '' ? { name: 'console.link.nameless' } : undefined;
+  if (faults !== undefined || nameFault !== undefined)
+    return showLink(deps, ctx, ticket, {
+      faults: { ...faults, ...nameFault },
+      refusedPassword: password,
+      name,
+    });
+  await redeemLink(deps, ctx, link, { name, password });
+  redirectAfterForm(ctx, CONSOLE);
 }
 
 /**
  * Uses the link up.
  * @throws AuthError 400 when it was used meanwhile, or its address belongs to another administrator.
  */
-async function used(
+async function redeemLink(
   deps: Deps,
   ctx: Context,
   link: Link,
@@ -138,20 +147,20 @@ async function used(
     await setPasswordByLink(deps, { ...link, user_id: userId }, password);
     await deps.endPending(userId);
     return recordAdministrator(deps, ctx, {
-      by: { userId, email },
+      actor: { userId, email },
       description: 'new password',
-      about: email,
+      email,
     });
   }
   if (role === undefined) throw linkExpired();
-  if (await isTaken(deps, email)) throw linkExpired();
-  const made = await acceptLink(deps, link, { name, password, role });
-  if (made === undefined) throw linkExpired();
-  const by = { userId: made, email };
+  if (await isEmailTaken(deps, email)) throw linkExpired();
+  const createdId = await acceptLink(deps, link, { name, password, role });
+  if (createdId === undefined) throw linkExpired();
+  const actor = { userId: createdId, email };
   recordAdministrator(deps, ctx, {
-    by,
+    actor,
     description: 'became an administrator',
-    about: email,
+    email,
     after: { role },
   });
 }
@@ -176,13 +185,13 @@ async function faultsOf(
 
 /**
  * Returns the data of a form for a password.
- * @param tried the refused password, against which the rules are marked.
+ * @param refusedPassword the refused password, against which the rules are marked.
  */
-function formOf(faults: Faults = {}, tried?: string): object {
-  const { rules } = checkStrength(DIRECTORY_OPTIONS, tried ?? '');
+function formOf(faults: Faults = {}, refusedPassword?: string): object {
+  const { rules } = checkStrength(DIRECTORY_OPTIONS, refusedPassword ?? '');
   return {
     faults,
-    rules: tried === undefined ? rules.map(({ verified: _verified, ...rule }) => rule) : rules,
+    rules: refusedPassword === undefined ? rules.map(({ verified: _verified, ...rule }) => rule) : rules,
   };
 }
 
@@ -192,5 +201,5 @@ function formOf(faults: Faults = {}, tried?: string): object {
 function factorsOf(deps: Deps): { factorsUrl?: string } {
   const { enabled } = deps.config.settings().tenant.account_page;
   if (!enabled || enrollable(deps).length === 0) return {};
-  return { factorsUrl: outsideOf(deps, `/account/security?client_id=${CONSOLE_CLIENT}`) };
+  return { factorsUrl: addressOutsideConsole(deps, `/account/security?client_id=${CONSOLE_CLIENT}`) };
 }

@@ -9,18 +9,18 @@ import { ADMINISTRATOR, type AdministratorRole, ROLES } from '../../records/admi
 import { normalizeEmail } from '../../records/email.ts';
 import { CONSOLE } from '../callbacks.ts';
 import {
-  back,
   type ConsolePageDependencies,
   type ConsoleSession,
   consoleForm,
   consolePage,
+  redirectAfterForm,
 } from '../page.ts';
-import { renderConsole, type Words } from '../render.ts';
+import { type DisplayText, renderConsole } from '../render.ts';
 import { ADMINISTRATORS_SCOPE, roleRefusal } from '../roles.ts';
 import { recordAdministrator } from './events.ts';
-import { LINK_SECONDS, type LinkDependencies, makeLink, withdrawLink } from './links.ts';
-import { listed } from './listed.ts';
-import { changeRole, isTaken, type MemberFault, memberOf, removeMember } from './members.ts';
+import { createLink, LINK_SECONDS, type LinkDependencies, withdrawLink } from './links.ts';
+import { administratorsModel } from './list-model.ts';
+import { changeRole, isEmailTaken, type MemberFault, memberOf, removeMember } from './members.ts';
 
 export interface AdministratorsDependencies extends ConsolePageDependencies, LinkDependencies {
   messages: Messages;
@@ -47,19 +47,24 @@ export const administratorsRoutes: RouteDeclarations<AdministratorsDependencies>
   [`POST ${ROOT}/:id/remove` as const]: consoleForm(SECTION, dangerous, remove),
   [`POST ${ROOT}/:id/sessions` as const]: consoleForm(SECTION, dangerous, endSessions),
   [`POST ${ROOT}/:id/factors` as const]: consoleForm(SECTION, dangerous, removeFactors),
-  [`POST ${ROOT}/:id/link` as const]: consoleForm(SECTION, dangerous, linkToPassword),
+  [`POST ${ROOT}/:id/link` as const]: consoleForm(SECTION, dangerous, createPasswordLink),
   [`POST ${ROOT}/links/:id/withdraw` as const]: consoleForm(SECTION, dangerous, withdraw),
 };
 
-interface Also {
+interface PageExtras {
   /** A link to show this once. */
   link?: { url: string; email: string; isInvitation: boolean };
-  alert?: Words;
+  alert?: DisplayText;
   values?: { email: string; role: string };
 }
 
-async function show(deps: Deps, ctx: Context, session: ConsoleSession, also: Also = {}): Promise<void> {
-  const { alert, ...rest } = also;
+async function show(
+  deps: Deps,
+  ctx: Context,
+  session: ConsoleSession,
+  extras: PageExtras = {},
+): Promise<void> {
+  const { alert, ...rest } = extras;
   await renderConsole(deps, ctx, session, {
     template: 'console/administrators-list',
     section: SECTION,
@@ -67,7 +72,7 @@ async function show(deps: Deps, ctx: Context, session: ConsoleSession, also: Als
     status: alert === undefined ? 200 : 400,
     ...(alert !== undefined && { alert }),
     model: {
-      ...(await listed(deps, ctx, session)),
+      ...(await administratorsModel(deps, ctx, session)),
       roles: ROLES,
       isMailed: deps.isMailed,
       values: { email: '', role: 'viewer' },
@@ -80,14 +85,14 @@ async function invite(deps: Deps, ctx: Context, session: ConsoleSession): Promis
   const values = formFields(ctx, 'email', 'role');
   const email = normalizeEmail(values.email);
   const role = roleOf(values.role);
-  const refuse = (why: string) =>
-    show(deps, ctx, session, { alert: `t:console.administrators.${why}`, values });
+  const refuse = (reason: string) =>
+    show(deps, ctx, session, { alert: `t:console.administrators.${reason}`, values });
   if (email === undefined) return refuse('badEmail');
-  if (await isTaken(deps, email)) return refuse('taken');
+  if (await isEmailTaken(deps, email)) return refuse('taken');
   const { userId, name } = session.administrator;
-  const url = await makeLink(deps, { email, role }, userId);
+  const url = await createLink(deps, { email, role }, userId);
   if (url === undefined) return refuse('tooMany');
-  record(deps, ctx, session, { description: 'invited', about: email, after: { role } });
+  record(deps, ctx, session, { description: 'invited', email, after: { role } });
   if (!deps.isMailed) return show(deps, ctx, session, { link: { url, email, isInvitation: true } });
   const lifetimeInSeconds = LINK_SECONDS.invitation;
   const notice = {
@@ -99,64 +104,64 @@ async function invite(deps: Deps, ctx: Context, session: ConsoleSession): Promis
     ip: ctx.ip,
   };
   await deps.messages.post('administrator_invitation', notice, { ttlSeconds: lifetimeInSeconds });
-  back(ctx, ROOT, 'console.administrators.invited');
+  redirectAfterForm(ctx, ROOT, 'console.administrators.invited');
 }
 
 async function setRole(deps: Deps, ctx: Context, session: ConsoleSession): Promise<void> {
-  const { userId, email } = await meant(deps, ctx);
+  const { userId, email } = await administratorAt(deps, ctx);
   const role = roleOf(formFields(ctx, 'role').role);
-  const done = await changeRole(deps, userId, { role, by: session.administrator.userId });
-  if (typeof done === 'string') return refused(deps, ctx, session, done);
-  if (done.before !== role)
+  const result = await changeRole(deps, userId, { role, ownerId: session.administrator.userId });
+  if (typeof result === 'string') return showFault(deps, ctx, session, result);
+  if (result.before !== role)
     record(deps, ctx, session, {
       description: 'role changed',
-      about: email,
-      before: { role: done.before },
+      email,
+      before: { role: result.before },
       after: { role },
     });
-  back(ctx, ROOT, 'console.said.saved');
+  redirectAfterForm(ctx, ROOT, 'console.said.saved');
 }
 
 async function remove(deps: Deps, ctx: Context, session: ConsoleSession): Promise<void> {
-  const { userId, email } = await meant(deps, ctx);
-  const done = await removeMember(deps, userId, session.administrator.userId);
-  if (typeof done === 'string') return refused(deps, ctx, session, done);
+  const { userId, email } = await administratorAt(deps, ctx);
+  const result = await removeMember(deps, userId, session.administrator.userId);
+  if (typeof result === 'string') return showFault(deps, ctx, session, result);
   await deps.removeUser(userId);
-  record(deps, ctx, session, { description: 'removed', about: email, before: { role: done.before } });
-  back(ctx, ROOT, 'console.said.deleted');
+  record(deps, ctx, session, { description: 'removed', email, before: { role: result.before } });
+  redirectAfterForm(ctx, ROOT, 'console.said.deleted');
 }
 
 async function endSessions(deps: Deps, ctx: Context, session: ConsoleSession): Promise<void> {
-  const { userId, email } = await meant(deps, ctx);
+  const { userId, email } = await administratorAt(deps, ctx);
   await deps.challenges.revokeAllOf(userId);
-  record(deps, ctx, session, { description: 'sessions ended', about: email });
-  back(ctx, ROOT, 'console.administrators.ended');
+  record(deps, ctx, session, { description: 'sessions ended', email });
+  redirectAfterForm(ctx, ROOT, 'console.administrators.ended');
 }
 
 async function removeFactors(deps: Deps, ctx: Context, session: ConsoleSession): Promise<void> {
-  const { userId, email } = await meant(deps, ctx);
+  const { userId, email } = await administratorAt(deps, ctx);
   await deps.authenticators.removeAllOf(userId);
-  record(deps, ctx, session, { description: 'second factors removed', about: email });
-  back(ctx, ROOT, 'console.said.saved');
+  record(deps, ctx, session, { description: 'second factors removed', email });
+  redirectAfterForm(ctx, ROOT, 'console.said.saved');
 }
 
-async function linkToPassword(deps: Deps, ctx: Context, session: ConsoleSession): Promise<void> {
-  const { userId, email } = await meant(deps, ctx);
-  const url = await makeLink(deps, { email, user_id: userId }, session.administrator.userId);
-  if (url === undefined) return refused(deps, ctx, session, 'not-allowed');
-  record(deps, ctx, session, { description: 'link to a new password made', about: email });
+async function createPasswordLink(deps: Deps, ctx: Context, session: ConsoleSession): Promise<void> {
+  const { userId, email } = await administratorAt(deps, ctx);
+  const url = await createLink(deps, { email, user_id: userId }, session.administrator.userId);
+  if (url === undefined) return showFault(deps, ctx, session, 'not-allowed');
+  record(deps, ctx, session, { description: 'link to a new password made', email });
   await show(deps, ctx, session, { link: { url, email, isInvitation: false } });
 }
 
 async function withdraw(deps: Deps, ctx: Context, session: ConsoleSession): Promise<void> {
   const before = await withdrawLink(deps, String(ctx.params.id), session.administrator.userId);
   if (before !== undefined)
-    record(deps, ctx, session, { description: 'link withdrawn', about: before.email });
-  back(ctx, ROOT, 'console.said.deleted');
+    record(deps, ctx, session, { description: 'link withdrawn', email: before.email });
+  redirectAfterForm(ctx, ROOT, 'console.said.deleted');
 }
 
 /** Returns the administrator of the request's path. @throws AuthError 404 */
-async function meant(deps: Deps, ctx: Context): Promise<{ userId: string; email: string }> {
+async function administratorAt(deps: Deps, ctx: Context): Promise<{ userId: string; email: string }> {
   const userId = `${ADMINISTRATOR}|${String(ctx.params.id)}`;
   const [member, user] = await Promise.all([memberOf(deps, userId), deps.administrators.get(userId)]);
   if (member === undefined) throw new AuthError(404, 'not_found', 'There is no such administrator.');
@@ -170,7 +175,7 @@ function roleOf(text: string): AdministratorRole {
   return role;
 }
 
-function refused(deps: Deps, ctx: Context, session: ConsoleSession, fault: MemberFault): Promise<void> {
+function showFault(deps: Deps, ctx: Context, session: ConsoleSession, fault: MemberFault): Promise<void> {
   if (fault === 'last-owner')
     return show(deps, ctx, session, { alert: 't:console.administrators.lastOwner' });
   if (fault === 'missing') throw new AuthError(404, 'not_found', 'There is no such administrator.');
@@ -180,8 +185,8 @@ function refused(deps: Deps, ctx: Context, session: ConsoleSession, fault: Membe
 function record(
   deps: Deps,
   ctx: Context,
-  { administrator: by }: ConsoleSession,
-  done: Omit<Parameters<typeof recordAdministrator>[2], 'by'>,
+  { administrator: actor }: ConsoleSession,
+  change: Omit<Parameters<typeof recordAdministrator>[2], 'actor'>,
 ): void {
-  recordAdministrator(deps, ctx, { by, ...done });
+  recordAdministrator(deps, ctx, { actor, ...change });
 }

@@ -2,19 +2,19 @@
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
-import { ask } from '../ask.ts';
+import { callApi } from '../api-calls.ts';
 import { type FormFault, faultIn } from '../form-fault.ts';
 import { refusalOf, refusalOptions } from '../forms.ts';
-import { back, type ConsoleSession } from '../page.ts';
+import { type ConsoleSession, redirectAfterForm } from '../page.ts';
 import { type FaultyField, renderConsole } from '../render.ts';
-import { allOf } from './all-of.ts';
 import { hasUsers, KINDS, newApplication } from './kinds.ts';
+import { listAll } from './list-all.ts';
 import { type ApplicationsDependencies, addressOf, applicationOf } from './model.ts';
 
 const NAME: FaultyField = { id: 'name', label: 't:console.applications.name' };
 const CALLBACK: FaultyField = { id: 'callback', label: 't:console.applications.callback' };
 
-interface Typed {
+interface EnteredApplication {
   name: string;
   callback: string;
 }
@@ -24,23 +24,23 @@ export async function showKinds(
   deps: ApplicationsDependencies,
   ctx: Context,
   session: ConsoleSession,
-  { typed, fault }: { typed?: Typed; fault?: FormFault } = {},
+  { entered, fault }: { entered?: EnteredApplication; fault?: FormFault } = {},
 ): Promise<void> {
   const { text } = deps.views.locale(ctx);
-  const ofName = faultIn(fault, 'name');
-  const ofCallback = faultIn(fault, 'callbacks') && {
+  const nameFault = faultIn(fault, 'name');
+  const callbackFault = faultIn(fault, 'callbacks') && {
     status: 400,
     key: 'console.applications.callbackFault',
   };
-  const faulty = ofName ? NAME : ofCallback && CALLBACK;
+  const faulty = nameFault ? NAME : callbackFault && CALLBACK;
   await renderConsole(deps, ctx, session, {
     template: 'console/applications-new',
     section: 'applications',
     title: 't:console.applications.new',
     model: {
       kinds: KINDS,
-      values: typed ?? { name: text('console.applications.usualName'), callback: 'http://localhost:3000' },
-      faults: { ...(ofName && { name: ofName }), ...(ofCallback && { callback: ofCallback }) },
+      values: entered ?? { name: text('console.applications.usualName'), callback: 'http://localhost:3000' },
+      faults: { ...(nameFault && { name: nameFault }), ...(callbackFault && { callback: callbackFault }) },
     },
     ...refusalOptions(fault, faulty),
   });
@@ -57,15 +57,15 @@ export async function create(
   if (kind === undefined)
     throw new AuthError(400, 'invalid_request', 'There is no such kind of application.');
   const body = newApplication(kind, name.trim(), hasUsers(kind) && callback !== '' ? callback : undefined);
-  let made: unknown;
+  let created: unknown;
   try {
-    ({ body: made } = await ask(deps, ctx, session, 'POST /clients', { body }));
+    ({ body: created } = await callApi(deps, ctx, session, 'POST /clients', { body }));
   } catch (thrown) {
-    return showKinds(deps, ctx, session, { typed: { name, callback }, fault: refusalOf(thrown) });
+    return showKinds(deps, ctx, session, { entered: { name, callback }, fault: refusalOf(thrown) });
   }
-  const application = applicationOf(made as Record<string, unknown>);
+  const application = applicationOf(created as Record<string, unknown>);
   if (hasUsers(kind)) await enableDatabases(deps, ctx, session, application.client_id);
-  back(ctx, addressOf(application), 'console.said.created');
+  redirectAfterForm(ctx, addressOf(application), 'console.said.created');
 }
 
 async function enableDatabases(
@@ -75,8 +75,8 @@ async function enableDatabases(
   client_id: string,
 ): Promise<void> {
   if (!session.can('read:connections') || !session.can('update:connections')) return;
-  for (const { id } of await allOf(deps, ctx, session, 'GET /connections', { strategy: 'auth0' }))
-    await ask(deps, ctx, session, 'PATCH /connections/:id/clients', {
+  for (const { id } of await listAll(deps, ctx, session, 'GET /connections', { strategy: 'auth0' }))
+    await callApi(deps, ctx, session, 'PATCH /connections/:id/clients', {
       params: { id: String(id) },
       body: [{ client_id, status: true }],
     });

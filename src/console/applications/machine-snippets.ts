@@ -52,16 +52,16 @@ for await (const user of await client.users.list()) console.log(user.email);
   );
 
 /** Quotes a text for a shell. */
-const inShell = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Without any package. */
 export const curl = (values: QuickstartValues): Snippet => ({
   package: undefined,
   language: 'sh',
-  code: `curl ${inShell(`${values.issuer}oauth/token`)} \\
+  code: `curl ${shellQuoted(`${values.issuer}oauth/token`)} \\
   -d grant_type=client_credentials \\
-  -d ${inShell(`client_id=${values.clientId}`)} \\
+  -d ${shellQuoted(`client_id=${values.clientId}`)} \\
   -d "client_secret=$CLIENT_SECRET" \\
-  --data-urlencode ${inShell(`audience=${audienceOf(values)}`)}
+  --data-urlencode ${shellQuoted(`audience=${audienceOf(values)}`)}
 `,
 });

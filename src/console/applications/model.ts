@@ -1,12 +1,12 @@
 // Data and layout that the pages of an application share.
 import type { Context } from 'koa';
-import { ask, type RunActionDependencies } from '../ask.ts';
+import { type ApiCallDependencies, callApi } from '../api-calls.ts';
 import type { ConsolePageDependencies, ConsoleSession } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { hasUsers, kindOf } from './kinds.ts';
 import type { Kind } from './snippets.ts';
 
-export interface ApplicationsDependencies extends ConsolePageDependencies, RunActionDependencies {
+export interface ApplicationsDependencies extends ConsolePageDependencies, ApiCallDependencies {
   /** The issuer, with its final slash. */
   issuer: string;
 }
@@ -36,7 +36,7 @@ export async function applicationAt(
   session: ConsoleSession,
 ): Promise<Application> {
   const { id = '' } = ctx.params as Record<string, string>;
-  const { body } = await ask(deps, ctx, session, 'GET /clients/:id', { params: { id } });
+  const { body } = await callApi(deps, ctx, session, 'GET /clients/:id', { params: { id } });
   return applicationOf(body as Record<string, unknown>);
 }
 
@@ -60,7 +60,7 @@ export function applicationOf(record: Record<string, unknown>): Application {
 export const addressOf = ({ client_id }: Pick<Application, 'client_id'>, tab: Tab = ''): string =>
   `${APPLICATIONS}/${encodeURIComponent(client_id)}${tab === '' ? '' : `/${tab}`}`;
 
-interface Shown {
+interface ApplicationPage {
   tab: Tab;
   model: object;
   status?: number;
@@ -72,7 +72,7 @@ export async function renderApplication(
   ctx: Context,
   session: ConsoleSession,
   application: Application,
-  { tab, model, status = 200 }: Shown,
+  { tab, model, status = 200 }: ApplicationPage,
 ): Promise<void> {
   const tabs = TABS.filter((one) => one !== 'connections' || hasUsers(application.kind)).filter(
     (one) => one !== 'try' || (session.can('update:clients') && session.can('read:client_keys')),

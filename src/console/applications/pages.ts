@@ -1,13 +1,13 @@
 // The pages of applications: the list, and the quickstart, connections and APIs of one.
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
-import { ask, callOf } from '../ask.ts';
-import { back, type ConsoleSession } from '../page.ts';
+import { callApi, callOf } from '../api-calls.ts';
+import { type ConsoleSession, redirectAfterForm } from '../page.ts';
 import { pageNumber, queryText } from '../query.ts';
 import { renderConsole } from '../render.ts';
 import { findPage, PER_PAGE } from '../resources/find.ts';
-import { allOf } from './all-of.ts';
 import { hasUsers } from './kinds.ts';
+import { listAll } from './list-all.ts';
 import {
   APPLICATIONS,
   type Application,
@@ -27,10 +27,10 @@ export async function showApplications(
   ctx: Context,
   session: ConsoleSession,
 ): Promise<void> {
-  const one = (name: string) => queryText(ctx, name);
-  const text = one('text').slice(0, 200);
-  const page = Math.max(pageNumber(one('page')) - 1, 0);
-  const asked = {
+  const param = (name: string) => queryText(ctx, name);
+  const text = param('text').slice(0, 200);
+  const page = Math.max(pageNumber(param('page')) - 1, 0);
+  const request = {
     filters: { is_global: 'false' },
     text,
     sort: '',
@@ -40,8 +40,8 @@ export async function showApplications(
   };
   const found = await findPage(
     callOf(LIST),
-    asked,
-    async (query) => (await ask(deps, ctx, session, LIST, { query })).body,
+    request,
+    async (query) => (await callApi(deps, ctx, session, LIST, { query })).body,
   );
   const address = (number: number) =>
     `${APPLICATIONS}?${new URLSearchParams({ ...(text && { text }), page: String(number) })}`;
@@ -74,7 +74,7 @@ export async function showQuickstart(
   const { kind, callbacks, allowed_logout_urls, client_id: clientId } = application;
   const { issuer } = deps;
   const grants = session.can('read:client_grants')
-    ? await allOf(deps, ctx, session, 'GET /client-grants', { client_id: clientId })
+    ? await listAll(deps, ctx, session, 'GET /client-grants', { client_id: clientId })
     : [];
   const [audience] = grants.map((grant) => String(grant.audience));
   const callback = callbacks[0] ?? 'http://localhost:3000';
@@ -106,7 +106,7 @@ export async function showConnections(
   session: ConsoleSession,
 ): Promise<void> {
   const application = await applicationAt(deps, ctx, session);
-  const connections = await allOf(deps, ctx, session, 'GET /connections');
+  const connections = await listAll(deps, ctx, session, 'GET /connections');
   await renderApplication(deps, ctx, session, application, {
     tab: 'connections',
     model: {
@@ -130,8 +130,8 @@ export async function switchConnection(
   const application = await applicationAt(deps, ctx, session);
   const { connection: id, on } = formFields(ctx, 'connection', 'on');
   const body = [{ client_id: application.client_id, status: on === 'true' }];
-  await ask(deps, ctx, session, 'PATCH /connections/:id/clients', { params: { id }, body });
-  back(ctx, addressOf(application, 'connections'), 'console.said.saved');
+  await callApi(deps, ctx, session, 'PATCH /connections/:id/clients', { params: { id }, body });
+  redirectAfterForm(ctx, addressOf(application, 'connections'), 'console.said.saved');
 }
 
 /**
@@ -145,7 +145,7 @@ export async function showApis(
 ): Promise<void> {
   const application = await applicationAt(deps, ctx, session);
   const [apis, grants] = await Promise.all([
-    allOf(deps, ctx, session, 'GET /resource-servers'),
+    listAll(deps, ctx, session, 'GET /resource-servers'),
     machineGrants(deps, ctx, session, application),
   ]);
   await renderApplication(deps, ctx, session, application, {
@@ -156,12 +156,12 @@ export async function showApis(
       apis: apis.map(({ identifier, name, scopes }) => {
         const grant = grants.find(({ audience }) => audience === identifier);
         const all = Array.isArray(scopes) ? scopes.length : 0;
-        const given = Array.isArray(grant?.scope) ? grant.scope.length : 0;
+        const grantedCount = Array.isArray(grant?.scope) ? grant.scope.length : 0;
         return {
           identifier,
           name: name ?? identifier,
           all,
-          given,
+          given: grantedCount,
           isOn: grant !== undefined,
           grant: grant && `/console/change/client-grants/${encodeURIComponent(String(grant.id))}`,
         };
@@ -176,7 +176,7 @@ const machineGrants = (
   ctx: Context,
   session: ConsoleSession,
   { client_id }: Application,
-) => allOf(deps, ctx, session, 'GET /client-grants', { client_id, subject_type: 'client' });
+) => listAll(deps, ctx, session, 'GET /client-grants', { client_id, subject_type: 'client' });
 
 /** Allows an application to get tokens for an API with all its scopes, or withdraws that. */
 export async function switchApi(
@@ -190,12 +190,12 @@ export async function switchApi(
   const grants = await machineGrants(deps, ctx, session, application);
   const grant = grants.find(({ audience }) => audience === api);
   if (on === 'true' && grant === undefined) {
-    const apis = await allOf(deps, ctx, session, 'GET /resource-servers');
+    const apis = await listAll(deps, ctx, session, 'GET /resource-servers');
     const scopes = apis.find(({ identifier }) => identifier === api)?.scopes;
     const scope = (Array.isArray(scopes) ? scopes : []).map(({ value }) => value);
-    await ask(deps, ctx, session, 'POST /client-grants', { body: { client_id, audience: api, scope } });
+    await callApi(deps, ctx, session, 'POST /client-grants', { body: { client_id, audience: api, scope } });
   }
   if (on !== 'true' && grant !== undefined)
-    await ask(deps, ctx, session, 'DELETE /client-grants/:id', { params: { id: String(grant.id) } });
-  back(ctx, addressOf(application, 'apis'), 'console.said.saved');
+    await callApi(deps, ctx, session, 'DELETE /client-grants/:id', { params: { id: String(grant.id) } });
+  redirectAfterForm(ctx, addressOf(application, 'apis'), 'console.said.saved');
 }

@@ -11,13 +11,13 @@ import {
   switchApi,
   switchConnection,
 } from './pages.ts';
-import { TRIED } from './try-logins.ts';
-import { beginTry, showTried, showTry, type TryDependencies } from './try-page.ts';
+import { TRY_CALLBACK } from './try-logins.ts';
+import { showTry, showTryResult, startTry, type TryDependencies } from './try-page.ts';
 
 const SECTION = 'applications';
 
 /** Trying an application uses its secret, so it requires the scope to see the secret. */
-const MAY_TRY = ['update:clients', 'read:client_keys'];
+const TRY_SCOPES = ['update:clients', 'read:client_keys'];
 
 const page = (scopes: readonly string[], handle: Parameters<typeof consolePage<TryDependencies>>[2]) =>
   consolePage<TryDependencies>(SECTION, { scopes: ['read:clients', ...scopes] }, handle);
@@ -44,9 +44,9 @@ export const applicationsRoutes: RouteDeclarations<TryDependencies> = {
     ['read:resource_servers', 'read:client_grants', 'create:client_grants', 'delete:client_grants'],
     switchApi,
   ),
-  [`GET ${APPLICATIONS}/:id/try` as const]: page(MAY_TRY, showTry),
-  [`POST ${APPLICATIONS}/:id/try` as const]: form(MAY_TRY, beginTry, { isDangerous: false }),
-  [`GET ${TRIED}/:id` as const]: page(MAY_TRY, showTried),
+  [`GET ${APPLICATIONS}/:id/try` as const]: page(TRY_SCOPES, showTry),
+  [`POST ${APPLICATIONS}/:id/try` as const]: form(TRY_SCOPES, startTry, { isDangerous: false }),
+  [`GET ${TRY_CALLBACK}/:id` as const]: page(TRY_SCOPES, showTryResult),
 };
 
 /** The templates of these pages. */

@@ -11,11 +11,11 @@ import type { Random } from '../../runtime/random.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 
 /** Path below which each application has its callback. */
-export const TRIED = '/console-try';
+export const TRY_CALLBACK = '/console-try';
 
 const PURPOSE = 'console_try';
 /** How long a login may take, seconds. */
-const TTL = 900;
+const LOGIN_SECONDS = 900;
 
 /**
  * Returns the callbacks of all applications that use the authorization code grant.
@@ -25,8 +25,8 @@ export function tryCallbacks(consoleUrl: string): OwnCallback {
   return {
     isFor: ({ client_id, grant_types = [] }) =>
       client_id !== CONSOLE_CLIENT && grant_types.includes('authorization_code'),
-    of: (clientId) => `${consoleUrl}${TRIED}/${encodeURIComponent(clientId)}`,
-    has: addressesBelow(consoleUrl, TRIED),
+    of: (clientId) => `${consoleUrl}${TRY_CALLBACK}/${encodeURIComponent(clientId)}`,
+    has: addressesBelow(consoleUrl, TRY_CALLBACK),
     // The login should be as its users see it: a third-party application asks for consent.
     needsConsent: true,
     protocol: 'oidc-basic-profile',
@@ -34,7 +34,7 @@ export function tryCallbacks(consoleUrl: string): OwnCallback {
 }
 
 /** A login that was begun. */
-interface Kept {
+interface StoredLogin {
   clientId: string;
   verifier: string;
   challenge: string;
@@ -43,7 +43,7 @@ interface Kept {
 }
 
 /** An authorization code, and the proof that it was requested here. */
-interface TriedCode {
+interface ReceivedCode {
   code: string;
   redirectUri: string;
   verifier: string;
@@ -51,7 +51,7 @@ interface TriedCode {
 
 export interface TryLogins {
   /** Begins a login. @returns the address to send the browser to. */
-  begin(session: string, request: { clientId: string; params: Record<string, string> }): Promise<string>;
+  start(session: string, request: { clientId: string; params: Record<string, string> }): Promise<string>;
   /**
    * Reads the authorization response at the callback; each login can end only once.
    * @returns the code, or the error of the response.
@@ -61,7 +61,7 @@ export interface TryLogins {
     session: string,
     clientId: string,
     query: Query,
-  ): Promise<TriedCode | { error: string; description: string }>;
+  ): Promise<ReceivedCode | { error: string; description: string }>;
   /**
    * Checks an authorization request.
    * @throws AuthError 400 when it uses one of these callbacks without a login begun here.
@@ -81,18 +81,18 @@ export function tryLogins({
   challenges: Pick<Challenges, 'issueTicket' | 'peekTicket' | 'spendTicket'>;
   random: Random;
 }): TryLogins {
-  const keptOf = async (state: Query[string]): Promise<Kept | undefined> => {
+  const readLogin = async (state: Query[string]): Promise<StoredLogin | undefined> => {
     const verifiedChallenge =
       typeof state === 'string' ? await challenges.peekTicket(PURPOSE, state) : undefined;
-    return verifiedChallenge?.data as Kept | undefined;
+    return verifiedChallenge?.data as StoredLogin | undefined;
   };
   return {
-    begin: async (session, { clientId, params }) => {
+    start: async (session, { clientId, params }) => {
       const verifier = random(32).toString('base64url');
       const challenge = sha256(verifier);
-      const kept: Kept = { clientId, verifier, challenge, session };
+      const login: StoredLogin = { clientId, verifier, challenge, session };
       // One login per session: a new one replaces one that was given up.
-      const ticket = { purpose: PURPOSE, subject: session, ttlSeconds: TTL, data: { ...kept } };
+      const ticket = { purpose: PURPOSE, subject: session, ttlSeconds: LOGIN_SECONDS, data: { ...login } };
       const { secret: state } = await challenges.issueTicket(ticket);
       return `/authorize?${new URLSearchParams({
         ...params,
@@ -106,21 +106,21 @@ export function tryLogins({
       })}`;
     },
     finish: async (session, clientId, { state, code, error, error_description: description }) => {
-      const kept = await keptOf(state);
+      const login = await readLogin(state);
       // Checked before it is spent, so that another session cannot end a login that it has not begun.
-      if (typeof state !== 'string' || kept?.clientId !== clientId || kept.session !== session)
+      if (typeof state !== 'string' || login?.clientId !== clientId || login.session !== session)
         throw requestExpired();
       if ((await challenges.spendTicket(PURPOSE, state)) === undefined) throw requestExpired();
       if (typeof error === 'string')
         return { error, description: typeof description === 'string' ? description : '' };
       if (typeof code !== 'string') throw requestExpired();
-      return { code, redirectUri: callbacks.of(clientId), verifier: kept.verifier };
+      return { code, redirectUri: callbacks.of(clientId), verifier: login.verifier };
     },
     check: async ({ redirect_uri, client_id, state, code_challenge, response_mode }) => {
       if (![redirect_uri ?? []].flat().some((uri) => callbacks.has(uri))) return;
-      const kept = await keptOf(state);
-      const isOurs = kept?.clientId === client_id && kept?.challenge === code_challenge;
-      if (kept !== undefined && isOurs && response_mode === undefined) return;
+      const login = await readLogin(state);
+      const isOurs = login?.clientId === client_id && login?.challenge === code_challenge;
+      if (login !== undefined && isOurs && response_mode === undefined) return;
       throw new AuthError(400, 'invalid_request', 'This redirect_uri is not for applications to use.');
     },
   };

@@ -6,9 +6,9 @@ import { AuthError } from '../../http/errors.ts';
 import type { Client } from '../../records/collections.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import type { Config } from '../../tenant/config.ts';
-import { outsideOf } from '../callbacks.ts';
+import { addressOutsideConsole } from '../callbacks.ts';
 import type { ConsoleSession } from '../page.ts';
-import { allOf } from './all-of.ts';
+import { listAll } from './list-all.ts';
 import {
   type Application,
   type ApplicationsDependencies,
@@ -16,7 +16,7 @@ import {
   renderApplication,
 } from './model.ts';
 import type { TryLogins } from './try-logins.ts';
-import { askForTokens, proofOf, type Tried } from './try-tokens.ts';
+import { credentialsOf, requestTokens, type TryResult } from './try-tokens.ts';
 
 export interface TryDependencies extends ApplicationsDependencies {
   config: Config;
@@ -25,19 +25,24 @@ export interface TryDependencies extends ApplicationsDependencies {
 }
 
 /** Returns a hash that stands for the administrator's session, which one browser has. */
-const sessionOf = ({ token }: ConsoleSession) => sha256(`try ${token}`);
+const sessionHash = ({ token }: ConsoleSession) => sha256(`try ${token}`);
 
 /** Returns how an application can be tried: by a login, by client credentials, or not at all. */
-function waysOf(client: Client | undefined): { proof?: Record<string, string>; by?: 'login' | 'machine' } {
-  const proof = client && proofOf(client);
+function tryMethodOf(client: Client | undefined): {
+  credentials?: Record<string, string>;
+  method?: 'login' | 'machine';
+} {
+  const credentials = client && credentialsOf(client);
   const grants = client?.grant_types ?? [];
-  if (proof === undefined) return {};
-  if (grants.includes('authorization_code')) return { proof, by: 'login' };
-  return grants.includes('client_credentials') && proof.client_secret ? { proof, by: 'machine' } : {};
+  if (credentials === undefined) return {};
+  if (grants.includes('authorization_code')) return { credentials, method: 'login' };
+  return grants.includes('client_credentials') && credentials.client_secret
+    ? { credentials, method: 'machine' }
+    : {};
 }
 
-interface Shown {
-  tried?: Tried;
+interface TryPage {
+  result?: TryResult;
   /** The address that begins the login. */
   goUrl?: string;
 }
@@ -47,21 +52,21 @@ async function showPage(
   ctx: Context,
   session: ConsoleSession,
   application: Application,
-  { tried, goUrl }: Shown = {},
+  { result, goUrl }: TryPage = {},
 ): Promise<void> {
   const { client_id } = application;
   const client = await deps.config.client(client_id);
   const [apis, connections] = await Promise.all([
-    session.can('read:resource_servers') ? allOf(deps, ctx, session, 'GET /resource-servers') : [],
+    session.can('read:resource_servers') ? listAll(deps, ctx, session, 'GET /resource-servers') : [],
     deps.config.connectionsOf(client_id),
   ]);
   await renderApplication(deps, ctx, session, application, {
     tab: 'try',
     model: {
-      by: waysOf(client).by,
+      by: tryMethodOf(client).method,
       apis: apis.map(({ identifier, name }) => ({ identifier, name: name ?? identifier })),
       connections: connections.map(({ name }) => name),
-      tried,
+      tried: result,
       goUrl,
     },
   });
@@ -73,43 +78,50 @@ export async function showTry(deps: TryDependencies, ctx: Context, session: Cons
 }
 
 /** Begins a login, or requests a token by client credentials. */
-export async function beginTry(deps: TryDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
+export async function startTry(deps: TryDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   const application = await applicationAt(deps, ctx, session);
   const { client_id: clientId } = application;
   const { audience, connection, fresh } = formFields(ctx, 'audience', 'connection', 'fresh');
-  const { proof, by } = waysOf(await deps.config.client(clientId));
-  if (proof === undefined || by === undefined)
+  const { credentials, method } = tryMethodOf(await deps.config.client(clientId));
+  if (credentials === undefined || method === undefined)
     throw new AuthError(400, 'invalid_request', 'This application cannot be tried here.');
-  if (by === 'machine') {
-    const fields = { grant_type: 'client_credentials', ...proof, audience };
-    return showPage(deps, ctx, session, application, { tried: await askForTokens(deps, ctx, fields) });
+  if (method === 'machine') {
+    const fields = { grant_type: 'client_credentials', ...credentials, audience };
+    return showPage(deps, ctx, session, application, { result: await requestTokens(deps, ctx, fields) });
   }
   const params = {
     ...(audience !== '' && { audience }),
     ...(connection !== '' && { connection }),
     ...(fresh === 'true' && { prompt: 'login' }),
   };
-  const goUrl = outsideOf(deps, await deps.tryLogins.begin(sessionOf(session), { clientId, params }));
+  const goUrl = addressOutsideConsole(
+    deps,
+    await deps.tryLogins.start(sessionHash(session), { clientId, params }),
+  );
   // Not a redirect: the page's form-action policy would block a form's redirect to an upstream provider.
   ctx.set('Refresh', `0; url=${goUrl}`);
   await showPage(deps, ctx, session, application, { goUrl });
 }
 
 /** Shows the tokens after the login has returned. */
-export async function showTried(deps: TryDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
+export async function showTryResult(
+  deps: TryDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
   const application = await applicationAt(deps, ctx, session);
   const { client_id: clientId } = application;
-  const ended = await deps.tryLogins.finish(sessionOf(session), clientId, ctx.query);
-  if ('error' in ended) return showPage(deps, ctx, session, application, { tried: ended });
-  const { proof } = waysOf(await deps.config.client(clientId));
-  if (proof === undefined)
+  const response = await deps.tryLogins.finish(sessionHash(session), clientId, ctx.query);
+  if ('error' in response) return showPage(deps, ctx, session, application, { result: response });
+  const { credentials } = tryMethodOf(await deps.config.client(clientId));
+  if (credentials === undefined)
     throw new AuthError(400, 'invalid_request', 'This application cannot be tried here.');
-  const tried = await askForTokens(deps, ctx, {
+  const result = await requestTokens(deps, ctx, {
     grant_type: 'authorization_code',
-    ...proof,
-    code: ended.code,
-    redirect_uri: ended.redirectUri,
-    code_verifier: ended.verifier,
+    ...credentials,
+    code: response.code,
+    redirect_uri: response.redirectUri,
+    code_verifier: response.verifier,
   });
-  await showPage(deps, ctx, session, application, { tried });
+  await showPage(deps, ctx, session, application, { result });
 }

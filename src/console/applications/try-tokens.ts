@@ -14,7 +14,7 @@ interface ShownToken {
 }
 
 /** The answer without the tokens themselves. */
-export type Tried =
+export type TryResult =
   | {
       idToken?: ShownToken | undefined;
       accessToken?: ShownToken | undefined;
@@ -29,7 +29,7 @@ const TOKENS = ['access_token', 'id_token', 'refresh_token'];
  * Returns the parameters by which the application authenticates; undefined when it uses a key that this server does
  * not have.
  */
-export function proofOf(client: Client): Record<string, string> | undefined {
+export function credentialsOf(client: Client): Record<string, string> | undefined {
   const { client_id, client_secret, token_endpoint_auth_method: method } = client;
   if (client.client_authentication_methods !== undefined || method === undefined) return undefined;
   if (method === 'none') return { client_id };
@@ -37,11 +37,11 @@ export function proofOf(client: Client): Record<string, string> | undefined {
 }
 
 /** Requests tokens within a request of the console. @param fields the parameters of the token request. */
-export async function askForTokens(
+export async function requestTokens(
   { tokens }: { tokens: Pick<TokenEndpoint, 'token'> },
   ctx: Context,
   fields: Record<string, string>,
-): Promise<Tried> {
+): Promise<TryResult> {
   const { method, url } = ctx;
   // Credentials in the administrator's own request must not authenticate the application.
   delete ctx.req.headers.authorization;
@@ -60,7 +60,7 @@ export async function askForTokens(
   }
 }
 
-function shownAnswer(status: number, body: unknown): Tried {
+function shownAnswer(status: number, body: unknown): TryResult {
   const answer = isObject(body) ? body : {};
   if (status !== 200)
     return { error: String(answer.error ?? status), description: String(answer.error_description ?? '') };

@@ -2,24 +2,24 @@
 import type { Context } from 'koa';
 import { bodyTexts, textsOf } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
-import { ask, askIfThere } from '../ask.ts';
+import { callApi, callApiIfFound } from '../api-calls.ts';
 import type { FormFault } from '../form-fault.ts';
 import { fieldsBelow, refusalOf, refusalOptions } from '../forms.ts';
-import { back } from '../page.ts';
+import { redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
-import { brandFields, faultyLook, themeGroups, typedBrand, typedTheme } from './look.ts';
+import { brandFields, enteredBrand, enteredTheme, faultyLook, themeGroups } from './look.ts';
 import { SAMPLES } from './samples.ts';
 import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
 
 type Section = Readonly<Record<string, unknown>>;
 
 /** Returns the branding and the theme in force. */
-async function lookNow(deps: BrandingDependencies, ctx: Context, session: ConsoleSession) {
-  const brand = (await ask(deps, ctx, session, 'GET /branding')).body as Section;
-  const kept = await askIfThere(deps, ctx, session, 'GET /branding/themes/default');
-  if (kept === undefined) return { brand, theme: {}, themeId: undefined };
-  const { themeId, ...theme } = kept.body as Section;
+async function currentLook(deps: BrandingDependencies, ctx: Context, session: ConsoleSession) {
+  const brand = (await callApi(deps, ctx, session, 'GET /branding')).body as Section;
+  const storedTheme = await callApiIfFound(deps, ctx, session, 'GET /branding/themes/default');
+  if (storedTheme === undefined) return { brand, theme: {}, themeId: undefined };
+  const { themeId, ...theme } = storedTheme.body as Section;
   return { brand, theme, themeId: String(themeId) };
 }
 
@@ -38,20 +38,20 @@ export async function saveLook(
   ctx: Context,
   session: ConsoleSession,
 ): Promise<void> {
-  const { brand, theme, themeId } = await lookNow(deps, ctx, session);
-  const typed = {
-    brand: typedBrand(brand, fieldsBelow(ctx, 'brand.')),
-    theme: typedTheme(theme, fieldsBelow(ctx, 'theme.')),
+  const { brand, theme, themeId } = await currentLook(deps, ctx, session);
+  const entered = {
+    brand: enteredBrand(brand, fieldsBelow(ctx, 'brand.')),
+    theme: enteredTheme(theme, fieldsBelow(ctx, 'theme.')),
   };
-  let of: 'brand' | 'theme' = 'brand';
+  let part: 'brand' | 'theme' = 'brand';
   try {
-    const body = changesOf(brand, typed.brand);
-    if (Object.keys(body).length > 0) await ask(deps, ctx, session, 'PATCH /branding', { body });
-    of = 'theme';
-    await saveTheme(deps, ctx, session, { before: theme, after: typed.theme, themeId });
-    back(ctx, PATH, 'console.said.saved');
+    const body = changesOf(brand, entered.brand);
+    if (Object.keys(body).length > 0) await callApi(deps, ctx, session, 'PATCH /branding', { body });
+    part = 'theme';
+    await saveTheme(deps, ctx, session, { before: theme, after: entered.theme, themeId });
+    redirectAfterForm(ctx, PATH, 'console.said.saved');
   } catch (thrown) {
-    await showForm(deps, ctx, session, { typed, refused: { of, fault: refusalOf(thrown) } });
+    await showForm(deps, ctx, session, { entered, refused: { part, fault: refusalOf(thrown) } });
   }
 }
 
@@ -61,10 +61,10 @@ export async function removeTheme(
   ctx: Context,
   session: ConsoleSession,
 ): Promise<void> {
-  const { themeId } = await lookNow(deps, ctx, session);
+  const { themeId } = await currentLook(deps, ctx, session);
   if (themeId !== undefined)
-    await ask(deps, ctx, session, 'DELETE /branding/themes/:id', { params: { id: themeId } });
-  back(ctx, PATH, 'console.said.deleted');
+    await callApi(deps, ctx, session, 'DELETE /branding/themes/:id', { params: { id: themeId } });
+  redirectAfterForm(ctx, PATH, 'console.said.deleted');
 }
 
 /** Members of a theme that the Management API requires. */
@@ -80,8 +80,8 @@ async function saveTheme(
   if (changed.length === 0) return;
   const body = Object.fromEntries(changed.map((name) => [name, after[name]]));
   if (themeId === undefined)
-    await ask(deps, ctx, session, 'POST /branding/themes', { body: { ...SECTIONS, ...body } });
-  else await ask(deps, ctx, session, 'PATCH /branding/themes/:id', { params: { id: themeId }, body });
+    await callApi(deps, ctx, session, 'POST /branding/themes', { body: { ...SECTIONS, ...body } });
+  else await callApi(deps, ctx, session, 'PATCH /branding/themes/:id', { params: { id: themeId }, body });
 }
 
 /** Returns the members that differ, at any depth; null for one that was removed. */
@@ -89,10 +89,12 @@ function changesOf(before: Section, after: Section): Record<string, unknown> {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return Object.fromEntries(
     names.flatMap((name): [string, unknown][] => {
-      const [old, now] = [before[name], after[name]];
-      if (old === now) return [];
-      if (now === undefined) return [[name, null]];
-      return isSection(old) && isSection(now) ? [[name, changesOf(old, now)]] : [[name, now]];
+      const [old, currentValue] = [before[name], after[name]];
+      if (old === currentValue) return [];
+      if (currentValue === undefined) return [[name, null]];
+      return isSection(old) && isSection(currentValue)
+        ? [[name, changesOf(old, currentValue)]]
+        : [[name, currentValue]];
     }),
   );
 }
@@ -106,7 +108,7 @@ export async function showPreview(
   ctx: Context,
   session: ConsoleSession,
 ): Promise<void> {
-  await preview(deps, ctx, textsOf(ctx.query), await lookNow(deps, ctx, session));
+  await preview(deps, ctx, textsOf(ctx.query), await currentLook(deps, ctx, session));
 }
 
 /** Shows a page with the look as entered in the form. */
@@ -115,10 +117,10 @@ export async function showDraft(
   ctx: Context,
   session: ConsoleSession,
 ): Promise<void> {
-  const { brand, theme } = await lookNow(deps, ctx, session);
+  const { brand, theme } = await currentLook(deps, ctx, session);
   await preview(deps, ctx, bodyTexts(ctx), {
-    brand: typedBrand(brand, fieldsBelow(ctx, 'brand.')),
-    theme: typedTheme(theme, fieldsBelow(ctx, 'theme.')),
+    brand: enteredBrand(brand, fieldsBelow(ctx, 'brand.')),
+    theme: enteredTheme(theme, fieldsBelow(ctx, 'theme.')),
   });
 }
 
@@ -140,20 +142,20 @@ async function preview(
 }
 
 /** A form as it was filled in, and the part of it that was refused. */
-interface Filled {
-  typed?: { brand: Section; theme: Section };
-  refused?: { of: 'brand' | 'theme'; fault: FormFault };
+interface FormState {
+  entered?: { brand: Section; theme: Section };
+  refused?: { part: 'brand' | 'theme'; fault: FormFault };
 }
 
 async function showForm(
   deps: BrandingDependencies,
   ctx: Context,
   session: ConsoleSession,
-  { typed, refused }: Filled,
+  { entered, refused }: FormState,
 ): Promise<void> {
-  const now = await lookNow(deps, ctx, session);
-  const look = typed ?? now;
-  const faultOf = (part: 'brand' | 'theme') => (refused?.of === part ? refused.fault : undefined);
+  const current = await currentLook(deps, ctx, session);
+  const look = entered ?? current;
+  const faultOf = (part: 'brand' | 'theme') => (refused?.part === part ? refused.fault : undefined);
   const brand = brandFields(look.brand, faultOf('brand'));
   const theme = themeGroups(look.theme, faultOf('theme'));
   const {
@@ -175,7 +177,7 @@ async function showForm(
       path: PATH,
       brand,
       theme,
-      hasTheme: now.themeId !== undefined,
+      hasTheme: current.themeId !== undefined,
       mayChange: session.can('update:branding'),
       mayDelete: session.can('delete:branding'),
       pages: Object.keys(SAMPLES),

@@ -105,13 +105,13 @@ interface ThemeGroup {
 }
 
 /** The text of a field without a value. The card has a shadow by default, so that switch is on. */
-const usual = ({ kind }: LookField) => (kind === 'switch' ? 'true' : '');
+const defaultText = ({ kind }: LookField) => (kind === 'switch' ? 'true' : '');
 
 /** Returns a value as text; for a gradient its start colour. */
 function valueAt(look: Section, field: LookField): string {
   const found = field.path.split('.').reduce<unknown>(memberOf, look);
   if (typeof found === 'object' && found !== null) return textOf(memberOf(found, 'start'));
-  return found === undefined || found === null ? usual(field) : textOf(found);
+  return found === undefined || found === null ? defaultText(field) : textOf(found);
 }
 
 const textOf = (value: unknown) => (value === undefined || value === null ? '' : String(value));
@@ -120,20 +120,20 @@ const memberOf = (value: unknown, name: string): unknown =>
     ? (value as Record<string, unknown>)[name]
     : undefined;
 
-const shown = (look: Section, field: LookField, fault: FormFault | undefined): ShownField => {
-  const own = faultIn(fault, field.path);
-  return { ...field, value: valueAt(look, field), ...(own && { fault: own }) };
+const shownField = (look: Section, field: LookField, fault: FormFault | undefined): ShownField => {
+  const fieldFault = faultIn(fault, field.path);
+  return { ...field, value: valueAt(look, field), ...(fieldFault && { fault: fieldFault }) };
 };
 
 /** Returns the fields of the branding with their values. @param fault the refusal of the branding. */
 export function brandFields(brand: Section, fault?: FormFault): ShownField[] {
-  return BRAND.map((field) => shown(brand, field, fault));
+  return BRAND.map((field) => shownField(brand, field, fault));
 }
 
 /** Returns the fields of the theme by group with their values. @param fault the refusal of the theme. */
 export function themeGroups(theme: Section, fault?: FormFault): ThemeGroup[] {
   return THEME.map(({ group, fields }) => {
-    const all = fields.map((field) => shown(theme, field, fault));
+    const all = fields.map((field) => shownField(theme, field, fault));
     return { group, fields: all, isFaulty: all.some((one) => one.fault !== undefined) };
   });
 }
@@ -144,44 +144,44 @@ export function faultyLook(
   theme: readonly ThemeGroup[],
 ): FaultyField | undefined {
   const isFaulty = ({ fault }: ShownField) => fault !== undefined;
-  const ofBrand = brand.find(isFaulty);
-  const found = ofBrand ?? theme.flatMap(({ fields }) => fields).find(isFaulty);
+  const brandField = brand.find(isFaulty);
+  const found = brandField ?? theme.flatMap(({ fields }) => fields).find(isFaulty);
   if (found === undefined) return undefined;
   const { path } = found;
-  const id = `${ofBrand === undefined ? 'theme' : 'brand'}-${path.replaceAll('.', '-')}`;
+  const id = `${brandField === undefined ? 'theme' : 'brand'}-${path.replaceAll('.', '-')}`;
   return { id, label: `t:console.branding.field.${path}` };
 }
 
 /**
  * Returns a look with the values of a form. A member whose field is unchanged stays as it is.
- * @param typed values by the paths of the fields; fields that are missing are not part of the form.
+ * @param entered values by the paths of the fields; fields that are missing are not part of the form.
  */
-function withTyped(
+function withEntered(
   look: Section,
   fields: readonly LookField[],
-  typed: Readonly<Record<string, string>>,
+  entered: Readonly<Record<string, string>>,
 ): Section {
   return fields.reduce<Section>((rest, field) => {
-    const text = field.kind === 'switch' ? switched(field, typed) : typed[field.path]?.trim();
+    const text = field.kind === 'switch' ? switchText(field, entered) : entered[field.path]?.trim();
     if (text === undefined || text === valueAt(look, field)) return rest;
-    return withValue(rest, field.path.split('.'), read(field, text));
+    return withValue(rest, field.path.split('.'), parseField(field, text));
   }, look);
 }
 
 /** A switch that is off sends nothing, so the form has a field `switches` that tells of them. */
-const switched = ({ path }: LookField, typed: Readonly<Record<string, string>>) =>
-  typed.switches === '1' ? (typed[path] ?? 'false') : undefined;
+const switchText = ({ path }: LookField, entered: Readonly<Record<string, string>>) =>
+  entered.switches === '1' ? (entered[path] ?? 'false') : undefined;
 
 /** Returns the branding as entered. */
-export const typedBrand = (brand: Section, typed: Readonly<Record<string, string>>) =>
-  withTyped(brand, BRAND, typed);
+export const enteredBrand = (brand: Section, entered: Readonly<Record<string, string>>) =>
+  withEntered(brand, BRAND, entered);
 
 /** Returns the theme as entered. */
-export const typedTheme = (theme: Section, typed: Readonly<Record<string, string>>) =>
-  withTyped(theme, THEME_FIELDS, typed);
+export const enteredTheme = (theme: Section, entered: Readonly<Record<string, string>>) =>
+  withEntered(theme, THEME_FIELDS, entered);
 
 /** Parses a field. @returns undefined when the member is to be left out. */
-function read({ kind }: LookField, text: string): unknown {
+function parseField({ kind }: LookField, text: string): unknown {
   if (kind === 'switch') return text === 'true';
   if (text === '') return undefined;
   // A text that is not a number is sent unchanged: the API words the error.

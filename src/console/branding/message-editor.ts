@@ -4,21 +4,21 @@ import type { Draft } from '../../delivery/templates.ts';
 import { bodyTexts } from '../../http/body-fields.ts';
 import type { FormFault } from '../form-fault.ts';
 import { refusalOptions } from '../forms.ts';
-import { renderConsole, type Words } from '../render.ts';
+import { type DisplayText, renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
-import { draftOf, type Message, type Written } from './message.ts';
+import { draftOf, type Message, type TemplateTexts } from './message.ts';
 import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
 
 export interface Editor {
   message: Message;
-  written: Written;
+  templateTexts: TemplateTexts;
   draft?: Draft;
   /** Whether an action was refused because the template is broken. */
   isRefused?: boolean;
   /** The refusal, by the Management API or by the page. */
   fault?: FormFault;
   /** Another error message for the whole page. */
-  alert?: Words;
+  alert?: DisplayText;
   /** The address or number that it was sent to. */
   sent?: string;
 }
@@ -31,15 +31,15 @@ export const changeScope = ({ connection }: Message) =>
 export const pathOf = ({ name }: Message) => `${PATH}/messages/${name}`;
 
 /** Renders a message from an entered or saved template, in the requested language. */
-export function drafted(
+export function renderDraft(
   deps: BrandingDependencies,
   ctx: Context,
   session: ConsoleSession,
   message: Message,
-  written: Written,
+  templateTexts: TemplateTexts,
 ): Promise<Draft> {
   const language = languageOf(deps, bodyTexts(ctx).language ?? ctx.query.language);
-  return draftOf(deps, message, { written, language, to: session.administrator.email });
+  return draftOf(deps, message, { templateTexts, language, to: session.administrator.email });
 }
 
 const FIELDS = ['from', 'subject', 'body', 'number'] as const;
@@ -57,7 +57,7 @@ function faultsOf(broken: Draft['faults'], fault?: FormFault): Partial<Record<Fi
   return { ...Object.fromEntries(rendered), ...(fault && { [last === 'template' ? 'body' : last]: fault }) };
 }
 
-function labelOf(name: FieldName, isSms: boolean): Words {
+function labelOf(name: FieldName, isSms: boolean): DisplayText {
   if (name === 'number') return 't:console.branding.number';
   if (name === 'body') return isSms ? 't:console.branding.message.text' : 't:console.branding.message.html';
   return `t:console.branding.message.${name}`;
@@ -68,27 +68,28 @@ export async function showEditor(
   deps: BrandingDependencies,
   ctx: Context,
   session: ConsoleSession,
-  { message, written, draft, isRefused = false, fault, alert, sent }: Editor,
+  { message, templateTexts, draft, isRefused = false, fault, alert, sent }: Editor,
 ): Promise<void> {
   const language = languageOf(deps, bodyTexts(ctx).language ?? ctx.query.language);
-  const { message: shown, faults: broken } = draft ?? (await drafted(deps, ctx, session, message, written));
+  const { message: shown, faults: broken } =
+    draft ?? (await renderDraft(deps, ctx, session, message, templateTexts));
   const isSms = shown.channel === 'sms';
   const faults = faultsOf(broken, fault);
   const [first] = FIELDS.filter((name) => faults[name] !== undefined);
-  const refused = fault ?? (isRefused && first !== undefined ? faults[first] : undefined);
+  const shownFault = fault ?? (isRefused && first !== undefined ? faults[first] : undefined);
   const query = new URLSearchParams({ language, _csrf: session.token });
   await renderConsole(deps, ctx, session, {
     template: 'console/branding-message',
     title: 't:console.branding.tab.messages',
     ...(alert === undefined
-      ? refusalOptions(refused, first && { id: first, label: labelOf(first, isSms) })
+      ? refusalOptions(shownFault, first && { id: first, label: labelOf(first, isSms) })
       : { alert, status: 400 }),
     model: {
       tab: 'messages',
       path: PATH,
       message: shownMessage(message),
       isSms,
-      written,
+      written: templateTexts,
       faults,
       subject: shown.channel === 'email' ? shown.subject : undefined,
       from: shown.from,
@@ -103,13 +104,13 @@ export async function showEditor(
 }
 
 /** Returns the data of a message that pages show. */
-export function shownMessage({ name, kind, connection, isOwn, written }: Message) {
+export function shownMessage({ name, kind, connection, isOwn, templateTexts }: Message) {
   return {
     name,
     kind,
     connection: connection?.name,
     path: `${PATH}/messages/${name}`,
     isOwn,
-    isOff: written.enabled === false,
+    isOff: templateTexts.enabled === false,
   };
 }

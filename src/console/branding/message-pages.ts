@@ -5,15 +5,22 @@ import type { Draft } from '../../delivery/templates.ts';
 import { numberOf } from '../../factors/message/countries.ts';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
-import { ask } from '../ask.ts';
+import { callApi } from '../api-calls.ts';
 import type { FormFault } from '../form-fault.ts';
 import { refusalOf, withoutReturns } from '../forms.ts';
-import { back } from '../page.ts';
+import { redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { roleRefusal } from '../roles.ts';
 import type { ConsoleSession } from '../session.ts';
-import { EMAILS, isOfConnection, type Message, messageAt, type Written, writeMessage } from './message.ts';
-import { changeScope, drafted, type Editor, pathOf, showEditor, shownMessage } from './message-editor.ts';
+import {
+  EMAILS,
+  isOfConnection,
+  type Message,
+  messageAt,
+  type TemplateTexts,
+  writeMessage,
+} from './message.ts';
+import { changeScope, type Editor, pathOf, renderDraft, showEditor, shownMessage } from './message-editor.ts';
 import { type BrandingDependencies, PATH } from './shared.ts';
 
 /** Shows the list of messages. */
@@ -23,8 +30,10 @@ export async function showMessages(
   session: ConsoleSession,
 ): Promise<void> {
   const names = session.can('read:email_templates') ? EMAILS : [];
-  const own = session.can('read:connections') ? await passwordless(deps, ctx, session) : [];
-  const all = await Promise.all([...names, ...own].map((name) => messageAt(deps, ctx, session, name)));
+  const connectionIds = session.can('read:connections') ? await passwordless(deps, ctx, session) : [];
+  const all = await Promise.all(
+    [...names, ...connectionIds].map((name) => messageAt(deps, ctx, session, name)),
+  );
   await renderConsole(deps, ctx, session, {
     template: 'console/branding-messages',
     title: 't:console.branding.tab.messages',
@@ -40,7 +49,7 @@ async function passwordless(
 ): Promise<string[]> {
   const lists = await Promise.all(
     ['email', 'sms'].map((strategy) =>
-      ask(deps, ctx, session, 'GET /connections', { query: { strategy, take: '100', fields: 'id' } }),
+      callApi(deps, ctx, session, 'GET /connections', { query: { strategy, take: '100', fields: 'id' } }),
     ),
   );
   return lists.flatMap(({ body }) =>
@@ -55,11 +64,11 @@ export async function showMessage(
   session: ConsoleSession,
 ): Promise<void> {
   const message = await messageOf(deps, ctx, session);
-  await showEditor(deps, ctx, session, { message, written: message.written });
+  await showEditor(deps, ctx, session, { message, templateTexts: message.templateTexts });
 }
 
 /** Saves the template, restores the default, or sends the message to the administrator. */
-export async function takeMessage(
+export async function submitMessage(
   deps: BrandingDependencies,
   ctx: Context,
   session: ConsoleSession,
@@ -67,16 +76,17 @@ export async function takeMessage(
   const message = await messageOf(deps, ctx, session);
   requireScope(session, changeScope(message));
   const { order } = bodyTexts(ctx);
-  const written = typedOf(ctx, message);
-  const editor = { message, written };
+  const templateTexts = enteredTexts(ctx, message);
+  const editor = { message, templateTexts };
   if (order === 'send') return send(deps, ctx, session, editor);
-  const next = order === 'reset' ? { ...message.written, from: '', subject: '', body: '' } : written;
-  const draft = await drafted(deps, ctx, session, message, next);
+  const next =
+    order === 'reset' ? { ...message.templateTexts, from: '', subject: '', body: '' } : templateTexts;
+  const draft = await renderDraft(deps, ctx, session, message, next);
   if (Object.keys(draft.faults).length > 0)
     return showEditor(deps, ctx, session, { ...editor, draft, isRefused: true });
   try {
     await writeMessage(deps, ctx, session, message, next);
-    back(ctx, pathOf(message), 'console.said.saved');
+    redirectAfterForm(ctx, pathOf(message), 'console.said.saved');
   } catch (thrown) {
     await showEditor(deps, ctx, session, { ...editor, fault: refusalOf(thrown) });
   }
@@ -89,17 +99,17 @@ export async function previewMessage(
   session: ConsoleSession,
 ): Promise<void> {
   const message = await messageOf(deps, ctx, session);
-  showDraft(ctx, await drafted(deps, ctx, session, message, message.written));
+  showDraft(ctx, await renderDraft(deps, ctx, session, message, message.templateTexts));
 }
 
 /** Shows the message from the template as entered. */
-export async function previewTyped(
+export async function previewEntered(
   deps: BrandingDependencies,
   ctx: Context,
   session: ConsoleSession,
 ): Promise<void> {
   const message = await messageOf(deps, ctx, session);
-  showDraft(ctx, await drafted(deps, ctx, session, message, typedOf(ctx, message)));
+  showDraft(ctx, await renderDraft(deps, ctx, session, message, enteredTexts(ctx, message)));
 }
 
 /** Answers with the message. The policy forbids scripts, and only pages of this origin may frame it. */
@@ -134,11 +144,11 @@ function requireScope(session: ConsoleSession, scope: string): void {
   if (!session.can(scope)) throw roleRefusal();
 }
 
-function typedOf(ctx: Context, { connection, written }: Message): Written {
+function enteredTexts(ctx: Context, { connection, templateTexts }: Message): TemplateTexts {
   const { from = '', subject = '', body = '', enabled, switches } = bodyTexts(ctx);
   const texts = { from, subject, body: withoutReturns(body) };
   return connection === undefined
-    ? { ...texts, enabled: switches === '1' ? enabled === 'true' : written.enabled === true }
+    ? { ...texts, enabled: switches === '1' ? enabled === 'true' : templateTexts.enabled === true }
     : texts;
 }
 
@@ -150,7 +160,7 @@ async function send(
   editor: Editor,
 ): Promise<void> {
   const { email } = session.administrator;
-  const draft = await drafted(deps, ctx, session, editor.message, editor.written);
+  const draft = await renderDraft(deps, ctx, session, editor.message, editor.templateTexts);
   if (Object.keys(draft.faults).length > 0)
     return showEditor(deps, ctx, session, { ...editor, draft, isRefused: true });
   const { message } = draft;

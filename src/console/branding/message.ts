@@ -10,7 +10,7 @@ import type { DraftTemplate } from '../../delivery/tenant-template.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import type { User } from '../../users/user.ts';
-import { ask, askIfThere } from '../ask.ts';
+import { callApi, callApiIfFound } from '../api-calls.ts';
 import type { ConsoleSession } from '../session.ts';
 import type { BrandingDependencies } from './shared.ts';
 
@@ -30,7 +30,7 @@ const KINDS: Readonly<Partial<Record<EmailKind, 'link' | 'code' | 'nothing'>>> =
 export const EMAILS = Object.keys(KINDS) as EmailKind[];
 
 /** A template as form fields. An empty text stands for the default. */
-export interface Written {
+export interface TemplateTexts {
   from: string;
   subject: string;
   body: string;
@@ -45,11 +45,11 @@ export interface Message {
   kind: MessageKind;
   /** The connection, for a message of one. */
   connection?: Connection;
-  written: Written;
+  templateTexts: TemplateTexts;
   /** Whether the tenant has replaced any of its texts. */
   isOwn: boolean;
   /** Whether a template is stored. */
-  isKept: boolean;
+  isStored: boolean;
 }
 
 /** Reports whether a message, by its name, belongs to a connection. */
@@ -65,23 +65,23 @@ export async function messageAt(
   if (isOfConnection(name)) return connectionMessage(deps, ctx, session, name);
   const kind = EMAILS.find((one) => one === name);
   if (kind === undefined) throw new AuthError(404, 'not_found', 'Not Found');
-  const kept = await keptTemplate(deps, ctx, session, kind);
-  const written = {
-    ...textsIn(kept ?? {}),
+  const stored = await storedTemplate(deps, ctx, session, kind);
+  const templateTexts = {
+    ...textsIn(stored ?? {}),
     // The default: all are sent except welcome mails.
-    enabled: kept === undefined ? kind !== 'welcome_email' : kept.enabled !== false,
+    enabled: stored === undefined ? kind !== 'welcome_email' : stored.enabled !== false,
   };
-  return { name, kind, written, isKept: kept !== undefined, isOwn: isOwn(written) };
+  return { name, kind, templateTexts, isStored: stored !== undefined, isOwn: isOwn(templateTexts) };
 }
 
-async function keptTemplate(
+async function storedTemplate(
   deps: BrandingDependencies,
   ctx: Context,
   session: ConsoleSession,
   templateName: string,
 ): Promise<Record<string, unknown> | undefined> {
-  const asked = { params: { templateName } };
-  const answer = await askIfThere(deps, ctx, session, 'GET /email-templates/:templateName', asked);
+  const input = { params: { templateName } };
+  const answer = await callApiIfFound(deps, ctx, session, 'GET /email-templates/:templateName', input);
   return answer?.body as Record<string, unknown> | undefined;
 }
 
@@ -91,24 +91,25 @@ async function connectionMessage(
   session: ConsoleSession,
   id: string,
 ): Promise<Message> {
-  const { body } = await ask(deps, ctx, session, 'GET /connections/:id', { params: { id } });
+  const { body } = await callApi(deps, ctx, session, 'GET /connections/:id', { params: { id } });
   const connection = body as Connection;
   const { strategy, options } = connection;
   if (strategy !== email.name && strategy !== sms.name) throw new AuthError(404, 'not_found', 'Not Found');
-  const written =
+  const templateTexts =
     strategy === sms.name
       ? textsIn({ from: options.from, body: options.template })
       : textsIn((options.email ?? {}) as Record<string, unknown>);
   const kind = strategy === sms.name ? 'passwordless_sms' : 'passwordless_email';
-  return { name: id, kind, connection, written, isKept: true, isOwn: isOwn(written) };
+  return { name: id, kind, connection, templateTexts, isStored: true, isOwn: isOwn(templateTexts) };
 }
 
-function textsIn({ from, subject, body }: Readonly<Record<string, unknown>>): Written {
+function textsIn({ from, subject, body }: Readonly<Record<string, unknown>>): TemplateTexts {
   const text = (value: unknown) => (typeof value === 'string' ? value : '');
   return { from: text(from), subject: text(subject), body: text(body) };
 }
 
-const isOwn = ({ from, subject, body }: Written) => [from, subject, body].some((text) => text.trim() !== '');
+const isOwn = ({ from, subject, body }: TemplateTexts) =>
+  [from, subject, body].some((text) => text.trim() !== '');
 
 /** Saves a template; an empty text restores the default. @throws AuthError 400 */
 export async function writeMessage(
@@ -116,23 +117,23 @@ export async function writeMessage(
   ctx: Context,
   session: ConsoleSession,
   message: Message,
-  written: Written,
+  templateTexts: TemplateTexts,
 ): Promise<void> {
-  const { from, subject, body } = written;
+  const { from, subject, body } = templateTexts;
   const texts = {
     from: from.trim() || null,
     subject: subject.trim() || null,
     body: body.trim() === '' ? null : body,
   };
   if (message.connection !== undefined) return writeOptions(deps, ctx, session, message.connection, texts);
-  const { name, isKept } = message;
-  const enabled = written.enabled ?? true;
-  if (isKept) {
-    const asked = { params: { templateName: name }, body: { ...texts, enabled } };
-    await ask(deps, ctx, session, 'PATCH /email-templates/:templateName', asked);
+  const { name, isStored } = message;
+  const enabled = templateTexts.enabled ?? true;
+  if (isStored) {
+    const input = { params: { templateName: name }, body: { ...texts, enabled } };
+    await callApi(deps, ctx, session, 'PATCH /email-templates/:templateName', input);
   } else {
-    const made = { template: name, ...texts, syntax: 'liquid', enabled };
-    await ask(deps, ctx, session, 'POST /email-templates', { body: made });
+    const template = { template: name, ...texts, syntax: 'liquid', enabled };
+    await callApi(deps, ctx, session, 'POST /email-templates', { body: template });
   }
 }
 
@@ -143,14 +144,14 @@ async function writeOptions(
   { id, strategy, options: before }: Connection,
   { from, subject, body }: Record<'from' | 'subject' | 'body', string | null>,
 ): Promise<void> {
-  const given = (all: Record<string, string | null>) =>
+  const withoutNulls = (all: Record<string, string | null>) =>
     Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null));
   const { template: _template, from: _from, email: _email, ...others } = before;
   const options =
     strategy === sms.name
-      ? { ...others, ...given({ from, template: body }) }
-      : { ...others, email: { ...withoutTexts(before.email), ...given({ from, subject, body }) } };
-  await ask(deps, ctx, session, 'PATCH /connections/:id', { params: { id }, body: { options } });
+      ? { ...others, ...withoutNulls({ from, template: body }) }
+      : { ...others, email: { ...withoutTexts(before.email), ...withoutNulls({ from, subject, body }) } };
+  await callApi(deps, ctx, session, 'PATCH /connections/:id', { params: { id }, body: { options } });
 }
 
 function withoutTexts(email: unknown): object {
@@ -162,25 +163,27 @@ function withoutTexts(email: unknown): object {
 export function draftOf(
   { templates, baseUrl }: Pick<BrandingDependencies, 'templates' | 'baseUrl'>,
   { kind, connection }: Pick<Message, 'kind' | 'connection'>,
-  { written, language, to }: { written: Written; language: string; to: string },
+  { templateTexts, language, to }: { templateTexts: TemplateTexts; language: string; to: string },
 ): Promise<Draft> {
-  const carries =
+  const content =
     kind === 'passwordless_email' || kind === 'passwordless_sms' ? 'code' : KINDS[kind as EmailKind];
   const notice: Notice = {
     to: kind === 'passwordless_sms' ? '+15550100123' : to,
-    user: PERSON,
+    user: EXAMPLE_USER,
     inviter: { name: 'Grace Hopper' },
     languages: [language],
     ...(connection && { connection }),
-    ...(carries === 'link' && { url: `${baseUrl}/#example` }),
-    ...(carries === 'code' && { code: '123456' }),
+    ...(content === 'link' && { url: `${baseUrl}/#example` }),
+    ...(content === 'code' && { code: '123456' }),
   };
-  const texts = Object.entries(written).filter(([, text]) => typeof text === 'string' && text.trim() !== '');
+  const texts = Object.entries(templateTexts).filter(
+    ([, text]) => typeof text === 'string' && text.trim() !== '',
+  );
   return templates.draft(kind, notice, Object.fromEntries(texts) as DraftTemplate);
 }
 
 /** The example recipient of messages. */
-const PERSON: User = {
+const EXAMPLE_USER: User = {
   id: 'auth0|example',
   email: 'ada.lovelace@example.com',
   email_verified: true,

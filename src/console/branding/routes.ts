@@ -3,7 +3,7 @@ import type { RouteDeclarations } from '../../http/routes.ts';
 import { withLongTexts } from '../forms.ts';
 import { consoleForm, consolePage } from '../page.ts';
 import { removeTheme, saveLook, showDraft, showLook, showPreview } from './look-page.ts';
-import { previewMessage, previewTyped, showMessage, showMessages, takeMessage } from './message-pages.ts';
+import { previewEntered, previewMessage, showMessage, showMessages, submitMessage } from './message-pages.ts';
 import { type BrandingDependencies, PATH, SECTION } from './shared.ts';
 import { saveTemplate, showTemplate } from './template-page.ts';
 import { saveTexts, showPrompts, showTexts } from './text-pages.ts';
@@ -34,9 +34,9 @@ export const brandingRoutes: RouteDeclarations<D> = {
   [`GET ${PATH}/messages` as const]: page(LOOK, showMessages),
   [`GET ${PATH}/messages/:message` as const]: page([], showMessage),
   // Dangerous: a template receives the link or code of every recipient, and an SMS can be sent to any number.
-  [`POST ${PATH}/messages/:message` as const]: form([], takeMessage, { isDangerous: true }),
+  [`POST ${PATH}/messages/:message` as const]: form([], submitMessage, { isDangerous: true }),
   [`GET ${PATH}/messages/:message/preview` as const]: page([], previewMessage),
-  [`POST ${PATH}/messages/:message/preview` as const]: form([], previewTyped),
+  [`POST ${PATH}/messages/:message/preview` as const]: form([], previewEntered),
   [`GET ${PATH}/texts` as const]: page(['read:prompts'], showPrompts),
   [`GET ${PATH}/texts/:prompt/:language` as const]: page(['read:prompts'], showTexts),
   [`POST ${PATH}/texts/:prompt/:language` as const]: form(['update:prompts'], saveTexts),

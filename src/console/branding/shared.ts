@@ -1,11 +1,11 @@
 // What the pages of branding share.
 import type { Templates } from '../../delivery/templates.ts';
 import type { OutgoingEmail, OutgoingSms } from '../../delivery/transport.ts';
-import type { RunActionDependencies } from '../ask.ts';
+import type { ApiCallDependencies } from '../api-calls.ts';
 import { CONSOLE } from '../callbacks.ts';
 import type { ConsolePageDependencies } from '../page.ts';
 
-export interface BrandingDependencies extends ConsolePageDependencies, RunActionDependencies {
+export interface BrandingDependencies extends ConsolePageDependencies, ApiCallDependencies {
   templates: Pick<Templates, 'draft'>;
   /** Sends an e-mail immediately, without retries. @throws DeliveryError when the server does not accept it. */
   sendEmail(message: OutgoingEmail): Promise<void>;
@@ -30,7 +30,7 @@ export function languagesOf({ views, config }: Pick<BrandingDependencies, 'views
 }
 
 /** Returns the requested language if there is such a locale, or else the tenant's first. */
-export function languageOf(deps: Pick<BrandingDependencies, 'views' | 'config'>, asked: unknown): string {
+export function languageOf(deps: Pick<BrandingDependencies, 'views' | 'config'>, requested: unknown): string {
   const all = languagesOf(deps).map(({ tag }) => tag);
-  return typeof asked === 'string' && all.includes(asked) ? asked : (all[0] ?? 'en');
+  return typeof requested === 'string' && all.includes(requested) ? requested : (all[0] ?? 'en');
 }

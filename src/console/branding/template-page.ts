@@ -1,10 +1,10 @@
 // The editor of the tenant's page template.
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
-import { ask, askIfThere } from '../ask.ts';
+import { callApi, callApiIfFound } from '../api-calls.ts';
 import type { FormFault } from '../form-fault.ts';
 import { refusalOf, refusalOptions, withoutReturns } from '../forms.ts';
-import { back } from '../page.ts';
+import { redirectAfterForm } from '../page.ts';
 import { type FaultyField, renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
 import { type BrandingDependencies, PATH } from './shared.ts';
@@ -15,7 +15,7 @@ const CALL = '/branding/templates/universal-login';
 const SOURCE: FaultyField = { id: 'source', label: 't:console.branding.template.source' };
 
 /** A new template, which contains nothing but our page. */
-const EMPTY = `<!DOCTYPE html>
+const NEW_TEMPLATE = `<!DOCTYPE html>
 <html lang="{{ locale }}">
   <head>
     {%- auth0:head -%}
@@ -43,13 +43,13 @@ export async function saveTemplate(
 ): Promise<void> {
   const { source = '', order } = bodyTexts(ctx);
   if (order === 'remove') {
-    await ask(deps, ctx, session, `DELETE ${CALL}`);
-    return back(ctx, `${PATH}/template`, 'console.said.deleted');
+    await callApi(deps, ctx, session, `DELETE ${CALL}`);
+    return redirectAfterForm(ctx, `${PATH}/template`, 'console.said.deleted');
   }
   try {
     const body = { template: withoutReturns(source) };
-    await ask(deps, ctx, session, `PUT ${CALL}`, { body });
-    back(ctx, `${PATH}/template`, 'console.said.saved');
+    await callApi(deps, ctx, session, `PUT ${CALL}`, { body });
+    redirectAfterForm(ctx, `${PATH}/template`, 'console.said.saved');
   } catch (thrown) {
     await showForm(deps, ctx, session, { source, fault: refusalOf(thrown) });
   }
@@ -61,7 +61,7 @@ async function showForm(
   session: ConsoleSession,
   { source, fault }: { source?: string; fault?: FormFault },
 ): Promise<void> {
-  const kept = await templateNow(deps, ctx, session);
+  const stored = await storedTemplate(deps, ctx, session);
   await renderConsole(deps, ctx, session, {
     template: 'console/branding-template',
     title: 't:console.branding.tab.template',
@@ -70,19 +70,19 @@ async function showForm(
       fault,
       tab: 'template',
       path: PATH,
-      source: source ?? kept ?? EMPTY,
-      isKept: kept !== undefined,
+      source: source ?? stored ?? NEW_TEMPLATE,
+      isKept: stored !== undefined,
       mayChange: session.can('update:branding'),
       mayDelete: session.can('delete:branding'),
     },
   });
 }
 
-async function templateNow(
+async function storedTemplate(
   deps: BrandingDependencies,
   ctx: Context,
   session: ConsoleSession,
 ): Promise<string | undefined> {
-  const answer = await askIfThere(deps, ctx, session, `GET ${CALL}`);
+  const answer = await callApiIfFound(deps, ctx, session, `GET ${CALL}`);
   return (answer?.body as { body: string } | undefined)?.body;
 }

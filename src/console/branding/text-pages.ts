@@ -1,14 +1,14 @@
 // The texts of pages by prompt and language, with the default texts beside them.
 import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
-import { ask } from '../ask.ts';
+import { callApi } from '../api-calls.ts';
 import { type FormFault, faultIn } from '../form-fault.ts';
 import { fieldsBelow, refusalOf, refusalOptions } from '../forms.ts';
-import { back } from '../page.ts';
+import { redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
 import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
-import { defaultText, type KeptTexts, placesByPrompt, type TextPlace, withTexts } from './text-places.ts';
+import { defaultText, placesByPrompt, type StoredTexts, type TextPlace, withTexts } from './text-places.ts';
 
 /** Shows the prompts in a language. */
 export async function showPrompts(
@@ -19,11 +19,11 @@ export async function showPrompts(
   const language = languageOf(deps, ctx.query.language);
   const prompts = await Promise.all(
     [...placesByPrompt()].map(async ([prompt, places]) => {
-      const kept = await textsOf(deps, ctx, session, { prompt, language });
+      const stored = await textsOf(deps, ctx, session, { prompt, language });
       return {
         name: prompt,
         path: `${PATH}/texts/${prompt}/${language}`,
-        own: countOf(kept, places),
+        own: countReplaced(stored, places),
         of: places.length,
       };
     }),
@@ -41,8 +41,8 @@ export async function showTexts(
   ctx: Context,
   session: ConsoleSession,
 ): Promise<void> {
-  const at = placeAt(deps, ctx);
-  await showForm(deps, ctx, session, { at, kept: await textsOf(deps, ctx, session, at) });
+  const selection = selectionAt(deps, ctx);
+  await showForm(deps, ctx, session, { selection, stored: await textsOf(deps, ctx, session, selection) });
 }
 
 /** Saves the texts of the form. */
@@ -51,28 +51,28 @@ export async function saveTexts(
   ctx: Context,
   session: ConsoleSession,
 ): Promise<void> {
-  const at = placeAt(deps, ctx);
-  const kept = await textsOf(deps, ctx, session, at);
-  const typed = fieldsBelow(ctx, 'text.');
-  const body = withTexts(kept, at.places, typed);
-  const { prompt, language } = at;
+  const selection = selectionAt(deps, ctx);
+  const stored = await textsOf(deps, ctx, session, selection);
+  const entered = fieldsBelow(ctx, 'text.');
+  const body = withTexts(stored, selection.places, entered);
+  const { prompt, language } = selection;
   try {
     const params = { prompt, language };
-    await ask(deps, ctx, session, 'PUT /prompts/:prompt/custom-text/:language', { params, body });
-    back(ctx, `${PATH}/texts/${prompt}/${language}`, 'console.said.saved');
+    await callApi(deps, ctx, session, 'PUT /prompts/:prompt/custom-text/:language', { params, body });
+    redirectAfterForm(ctx, `${PATH}/texts/${prompt}/${language}`, 'console.said.saved');
   } catch (thrown) {
-    await showForm(deps, ctx, session, { at, kept: body, fault: refusalOf(thrown) });
+    await showForm(deps, ctx, session, { selection, stored: body, fault: refusalOf(thrown) });
   }
 }
 
-interface At {
+interface TextSelection {
   prompt: string;
   language: string;
   places: readonly TextPlace[];
 }
 
 /** Returns the prompt and language of the request's path. @throws AuthError 404 */
-function placeAt(deps: BrandingDependencies, ctx: Context): At {
+function selectionAt(deps: BrandingDependencies, ctx: Context): TextSelection {
   const prompt = String(ctx.params.prompt);
   const places = placesByPrompt().get(prompt);
   const language = String(ctx.params.language);
@@ -85,19 +85,21 @@ async function textsOf(
   deps: BrandingDependencies,
   ctx: Context,
   session: ConsoleSession,
-  { prompt, language }: Pick<At, 'prompt' | 'language'>,
-): Promise<KeptTexts> {
+  { prompt, language }: Pick<TextSelection, 'prompt' | 'language'>,
+): Promise<StoredTexts> {
   const params = { prompt, language };
-  const { body } = await ask(deps, ctx, session, 'GET /prompts/:prompt/custom-text/:language', { params });
-  return body as KeptTexts;
+  const { body } = await callApi(deps, ctx, session, 'GET /prompts/:prompt/custom-text/:language', {
+    params,
+  });
+  return body as StoredTexts;
 }
 
-function countOf(kept: KeptTexts, places: readonly TextPlace[]): number {
-  return places.filter(({ screen, key }) => textAt(kept, { screen, key }) !== '').length;
+function countReplaced(stored: StoredTexts, places: readonly TextPlace[]): number {
+  return places.filter(({ screen, key }) => textAt(stored, { screen, key }) !== '').length;
 }
 
-function textAt(kept: KeptTexts, { screen, key }: Pick<TextPlace, 'screen' | 'key'>): string {
-  const text = Object.hasOwn(kept, screen) ? kept[screen]?.[key] : undefined;
+function textAt(stored: StoredTexts, { screen, key }: Pick<TextPlace, 'screen' | 'key'>): string {
+  const text = Object.hasOwn(stored, screen) ? stored[screen]?.[key] : undefined;
   return typeof text === 'string' ? text : '';
 }
 
@@ -105,7 +107,11 @@ async function showForm(
   deps: BrandingDependencies,
   ctx: Context,
   session: ConsoleSession,
-  { at: { prompt, language, places }, kept, fault }: { at: At; kept: KeptTexts; fault?: FormFault },
+  {
+    selection: { prompt, language, places },
+    stored,
+    fault,
+  }: { selection: TextSelection; stored: StoredTexts; fault?: FormFault },
 ): Promise<void> {
   const locale = deps.views.locales.get(language) ?? deps.views.locale(ctx);
   const names = [...new Set(places.map(({ screen }) => screen))];
@@ -118,7 +124,7 @@ async function showForm(
         key: one.key,
         field: `${name}.${one.key}`,
         usual: defaultText(locale, one.message),
-        value: textAt(kept, one),
+        value: textAt(stored, one),
         fault: faultIn(fault, `${name}.${one.key}`),
       })),
   }));

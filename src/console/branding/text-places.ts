@@ -43,20 +43,20 @@ export function defaultText(locale: Locale, message: string): string {
 }
 
 /** The tenant's texts of a prompt, by screen and key. */
-export type KeptTexts = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+export type StoredTexts = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 /**
  * Returns the stored texts with the entered ones; an empty text restores the default. Screens and keys that the form
  * does not have are kept.
  */
 export function withTexts(
-  before: KeptTexts,
+  before: StoredTexts,
   places: readonly TextPlace[],
-  typed: Readonly<Record<string, string>>,
-): KeptTexts {
+  entered: Readonly<Record<string, string>>,
+): StoredTexts {
   const after = structuredClone(before) as Record<string, Record<string, unknown>>;
   for (const { screen, key } of places) {
-    const text = typed[`${screen}.${key}`];
+    const text = entered[`${screen}.${key}`];
     if (text === undefined) continue;
     const { [key]: _before, ...others } = after[screen] ?? {};
     after[screen] = text.trim() === '' ? others : { ...others, [key]: withoutReturns(text) };

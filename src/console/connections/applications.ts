@@ -1,8 +1,8 @@
 // The applications of a connection, as switches.
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
-import { ask } from '../ask.ts';
-import { back } from '../page.ts';
+import { callApi } from '../api-calls.ts';
+import { redirectAfterForm } from '../page.ts';
 import { pageNumber, queryText } from '../query.ts';
 import { renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
@@ -31,7 +31,7 @@ export async function showApplications(
     page: String(page),
     include_totals: 'true',
   };
-  const { body } = await ask(deps, ctx, session, 'GET /clients', { query });
+  const { body } = await callApi(deps, ctx, session, 'GET /clients', { query });
   const { clients, total } = body as { clients: Application[]; total: number };
   const head = headOf(session, connection, 'applications');
   const pageUrl = (number: number) => `${head.connection.path}/applications?page=${number}`;
@@ -66,9 +66,9 @@ export async function saveApplications(
   });
   const id = String(ctx.params.id);
   if (body.length > 0)
-    await ask(deps, ctx, session, 'PATCH /connections/:id/clients', { params: { id }, body });
+    await callApi(deps, ctx, session, 'PATCH /connections/:id/clients', { params: { id }, body });
   const page = pageNumber(texts.page ?? '');
-  back(
+  redirectAfterForm(
     ctx,
     `${PATH}/${encodeURIComponent(id)}/applications${page > 0 ? `?page=${page}` : ''}`,
     'console.said.saved',

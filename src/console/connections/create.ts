@@ -2,20 +2,20 @@
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
-import { ask } from '../ask.ts';
+import { callApi } from '../api-calls.ts';
 import { type FormFault, faultIn } from '../form-fault.ts';
 import { refusalOf, refusalOptions } from '../forms.ts';
-import { back } from '../page.ts';
+import { redirectAfterForm } from '../page.ts';
 import { type FaultyField, renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
 import { isKnown, kindOf, kindsByGroup } from './kinds.ts';
-import { faultyOption, filledFields, withTyped } from './options.ts';
+import { faultyOption, filledFields, withEntered } from './options.ts';
 import {
   type ConnectionsDependencies,
   DISPLAY_NAME,
+  enteredOptions,
   PATH,
   type ShownConnection,
-  typedOptions,
 } from './shared.ts';
 
 const NAME: FaultyField = { id: 'name', label: 't:console.connections.name' };
@@ -50,11 +50,11 @@ export async function create(
 ): Promise<void> {
   const strategy = strategyAt(ctx);
   const { name = '', display_name = '' } = bodyTexts(ctx);
-  const typed = typedOptions(ctx);
-  const { options, faults } = withTyped(strategy, {}, typed);
-  const shown = { name, display_name, typed, faults };
-  const [unread] = Object.values(faults);
-  if (unread !== undefined) return showForm(deps, ctx, session, { ...shown, fault: unread });
+  const entered = enteredOptions(ctx);
+  const { options, faults } = withEntered(strategy, {}, entered);
+  const formState = { name, display_name, entered, faults };
+  const [parseFault] = Object.values(faults);
+  if (parseFault !== undefined) return showForm(deps, ctx, session, { ...formState, fault: parseFault });
   const body = {
     name: name.trim(),
     strategy,
@@ -62,17 +62,17 @@ export async function create(
     ...(display_name.trim() !== '' && { display_name: display_name.trim() }),
   };
   try {
-    const made = await ask(deps, ctx, session, 'POST /connections', { body });
-    back(ctx, `${PATH}/${(made.body as ShownConnection).id}`, 'console.said.created');
+    const created = await callApi(deps, ctx, session, 'POST /connections', { body });
+    redirectAfterForm(ctx, `${PATH}/${(created.body as ShownConnection).id}`, 'console.said.created');
   } catch (thrown) {
-    await showForm(deps, ctx, session, { ...shown, fault: refusalOf(thrown) });
+    await showForm(deps, ctx, session, { ...formState, fault: refusalOf(thrown) });
   }
 }
 
 interface Form {
   name: string;
   display_name: string;
-  typed?: Record<string, string>;
+  entered?: Record<string, string>;
   /** Faults of options that cannot be parsed, by name. */
   faults?: Record<string, FormFault>;
   fault?: FormFault;
@@ -82,24 +82,27 @@ async function showForm(
   deps: ConnectionsDependencies,
   ctx: Context,
   session: ConsoleSession,
-  { name, display_name, typed, faults, fault }: Form,
+  { name, display_name, entered, faults, fault }: Form,
 ): Promise<void> {
   const strategy = strategyAt(ctx);
   const { has } = deps.views.locale(ctx);
-  const fields = filledFields(strategy, {}, { typed, faults, fault });
+  const fields = filledFields(strategy, {}, { entered, faults, fault });
   // A conflict can only concern the name.
-  const ofName = fault?.status === 409 ? fault : faultIn(fault, 'name');
-  const ofDisplayName = faultIn(fault, 'display_name');
-  const named = ofName ? NAME : ofDisplayName && DISPLAY_NAME;
+  const nameFault = fault?.status === 409 ? fault : faultIn(fault, 'name');
+  const displayNameFault = faultIn(fault, 'display_name');
+  const faultyName = nameFault ? NAME : displayNameFault && DISPLAY_NAME;
   await renderConsole(deps, ctx, session, {
     template: 'console/connections-new',
     title: 't:console.connections.new',
-    ...refusalOptions(fault, named ?? faultyOption(fields, has)),
+    ...refusalOptions(fault, faultyName ?? faultyOption(fields, has)),
     model: {
       kind: kindOf(strategy),
       action: `${PATH}/new/${strategy}`,
       values: { name, display_name },
-      faults: { ...(ofName && { name: ofName }), ...(ofDisplayName && { display_name: ofDisplayName }) },
+      faults: {
+        ...(nameFault && { name: nameFault }),
+        ...(displayNameFault && { display_name: displayNameFault }),
+      },
       fields,
     },
   });

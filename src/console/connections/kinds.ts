@@ -50,9 +50,9 @@ export function isKnown(strategy: string): boolean {
 
 /** Returns the name and logo of a strategy. */
 export function kindOf(strategy: string): Kind {
-  const known = strategyOf({ strategy });
-  const own = known?.page === 'redirect' ? known.label : undefined;
-  const label = NAMED.has(strategy) ? undefined : (PRODUCTS[strategy] ?? own ?? strategy);
+  const definition = strategyOf({ strategy });
+  const providerLabel = definition?.page === 'redirect' ? definition.label : undefined;
+  const label = NAMED.has(strategy) ? undefined : (PRODUCTS[strategy] ?? providerLabel ?? strategy);
   return { strategy, label, mark: markOf(strategy) };
 }
 
@@ -62,7 +62,7 @@ export function titleOf({ name, display_name }: { name: string; display_name?: s
 }
 
 /** Returns the names of missing options without which nobody can log in. */
-export function lackingOf({
+export function missingOptionsOf({
   strategy,
   options,
 }: {

@@ -1,13 +1,13 @@
 // The list of connections, by strategy.
 import type { Context } from 'koa';
-import { ask } from '../ask.ts';
+import { callApi } from '../api-calls.ts';
 import { renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
-import { kindOf, lackingOf, titleOf } from './kinds.ts';
+import { kindOf, missingOptionsOf, titleOf } from './kinds.ts';
 import { type ConnectionsDependencies, PATH, type ShownConnection } from './shared.ts';
 
 /** The number of connections on a page. */
-const MOST = '500';
+const PAGE_SIZE = '500';
 
 /** Shows a page of connections. `?q=` filters them by a part of a name, `?from=` continues after a page. */
 export async function showConnections(
@@ -16,20 +16,20 @@ export async function showConnections(
   session: ConsoleSession,
 ): Promise<void> {
   const { q, from } = ctx.query;
-  const wanted = typeof q === 'string' ? q.trim().toLowerCase() : '';
-  const query = { take: MOST, ...(typeof from === 'string' && { from }) };
-  const { body } = await ask(deps, ctx, session, 'GET /connections', { query });
+  const search = typeof q === 'string' ? q.trim().toLowerCase() : '';
+  const query = { take: PAGE_SIZE, ...(typeof from === 'string' && { from }) };
+  const { body } = await callApi(deps, ctx, session, 'GET /connections', { query });
   const { connections, next } = body as { connections: ShownConnection[]; next?: string };
   const found = connections.filter(({ name, display_name = '' }) =>
-    `${name} ${display_name}`.toLowerCase().includes(wanted),
+    `${name} ${display_name}`.toLowerCase().includes(search),
   );
   await renderConsole(deps, ctx, session, {
     template: 'console/connections-list',
     title: 't:console.connections.title',
     model: {
       groups: byStrategy(found),
-      isEmpty: connections.length === 0 && wanted === '',
-      q: wanted,
+      isEmpty: connections.length === 0 && search === '',
+      q: search,
       nextUrl: next === undefined ? undefined : `${PATH}?from=${encodeURIComponent(next)}`,
       mayCreate: session.can('create:connections'),
     },
@@ -48,7 +48,7 @@ function byStrategy(all: readonly ShownConnection[]) {
         path: `${PATH}/${one.id}`,
         name: one.name,
         title: titleOf(one),
-        lacking: lackingOf(one),
+        lacking: missingOptionsOf(one),
         applications: one.enabled_clients.length,
         isUsed: one.enabled_clients.length > 0 || one.is_domain_connection === true,
       })),

@@ -18,10 +18,10 @@ export interface OptionField {
 type Schema = z.core.$ZodType;
 
 /** Options that have a page of their own, or that an import has left behind. */
-const ELSEWHERE = new Set(['scripts', 'customScripts', 'oidc_metadata']);
+const OMITTED_OPTIONS = new Set(['scripts', 'customScripts', 'oidc_metadata']);
 
 /** Options that are texts with several lines. */
-const LONG = new Set([
+const MULTILINE_OPTIONS = new Set([
   'metadataXml',
   'signingCert',
   'cert',
@@ -36,7 +36,7 @@ export const SECRETS: ReadonlySet<string> = new Set(
 );
 
 /** The options that most connections need, in the order in which they are shown. */
-const FIRST = [
+const MAIN_OPTIONS = [
   ...[
     'client_id',
     'client_secret',
@@ -71,7 +71,7 @@ const FIRST = [
 
 /** Options with an explanation: the message `console.connections.help.<name>`. */
 export const WITH_HELP: ReadonlySet<string> = new Set([
-  ...FIRST,
+  ...MAIN_OPTIONS,
   ...['non_persistent_attrs', 'upstream_params', 'entityId', 'signSAMLRequest', 'fieldsMap', 'attribute_map'],
   ...['enabledDatabaseCustomization', 'configuration', 'LDAP_STARTTLS', 'LDAP_CA', 'GROUPS', 'customHeaders'],
 ]);
@@ -80,14 +80,14 @@ export const WITH_HELP: ReadonlySet<string> = new Set([
 export function fieldsOf(strategy: string): { main: OptionField[]; further: OptionField[] } {
   const shape = shapeOf(strategyRecord(strategy)?.options);
   const all = Object.entries(shape).flatMap(([name, schema]) =>
-    ELSEWHERE.has(name) ? [] : [fieldOf(name, schema)],
+    OMITTED_OPTIONS.has(name) ? [] : [fieldOf(name, schema)],
   );
-  const main = FIRST.flatMap((name) => all.find((one) => one.name === name) ?? []);
+  const main = MAIN_OPTIONS.flatMap((name) => all.find((one) => one.name === name) ?? []);
   return { main, further: all.filter((one) => !main.includes(one)) };
 }
 
 function fieldOf(name: string, schema: Schema): OptionField {
-  const { inner, usual } = unwrapped(schema);
+  const { inner, usual } = unwrap(schema);
   const choices = choicesOf(inner);
   const kind = SECRETS.has(name) ? 'secret' : kindOf(name, inner);
   return {
@@ -99,15 +99,15 @@ function fieldOf(name: string, schema: Schema): OptionField {
 }
 
 /** Removes `optional`, `default` and other wrappers. @returns the inner schema and the default. */
-function unwrapped(schema: Schema, usual?: unknown): { inner: Schema; usual: unknown } {
+function unwrap(schema: Schema, usual?: unknown): { inner: Schema; usual: unknown } {
   const def = defOf(schema);
   if (def.type === 'pipe') {
     const { in: first, out } = def;
-    return unwrapped(first !== undefined && typeOf(first) !== 'transform' ? first : (out ?? schema), usual);
+    return unwrap(first !== undefined && typeOf(first) !== 'transform' ? first : (out ?? schema), usual);
   }
   if (def.innerType === undefined) return { inner: schema, usual };
-  const own = def.type === 'default' || def.type === 'prefault' ? def.defaultValue : undefined;
-  return unwrapped(def.innerType, usual ?? own);
+  const defaultValue = def.type === 'default' || def.type === 'prefault' ? def.defaultValue : undefined;
+  return unwrap(def.innerType, usual ?? defaultValue);
 }
 
 const typeOf = (schema: Schema): string => schema._zod.def.type;
@@ -137,13 +137,13 @@ const defOf = (schema: Schema) => schema._zod.def as SchemaDef;
 
 function shapeOf(schema: Schema | undefined): Record<string, Schema> {
   if (schema === undefined) return {};
-  const { inner } = unwrapped(schema);
+  const { inner } = unwrap(schema);
   return defOf(inner).shape ?? {};
 }
 
 function kindOf(name: string, schema: Schema): OptionKind {
   const type = typeOf(schema);
-  if (LONG.has(name)) return 'long';
+  if (MULTILINE_OPTIONS.has(name)) return 'long';
   if (type === 'string' || type === 'literal') return 'text';
   if (type === 'number') return 'number';
   if (type === 'boolean') return 'switch';
@@ -151,7 +151,7 @@ function kindOf(name: string, schema: Schema): OptionKind {
   const { element, options } = defOf(schema);
   if (element !== undefined) return isText(element) ? 'list' : 'json';
   if (options === undefined) return 'json';
-  const kinds = options.map((one) => kindOf('', unwrapped(one).inner));
+  const kinds = options.map((one) => kindOf('', unwrap(one).inner));
   if (kinds.includes('switch')) return 'switch';
   if (kinds.includes('json')) return 'json';
   return kinds.includes('list') ? 'list' : 'text';

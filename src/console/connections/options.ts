@@ -23,15 +23,15 @@ export function secretsIn(options: Options): string[] {
 }
 
 /** Returns a field with the value of its option. */
-function filled(field: OptionField, options: Options): FilledField {
+function fieldWithValue(field: OptionField, options: Options): FilledField {
   const value = options[field.name];
   const isSet = value !== undefined && value !== null && value !== '';
   return { ...field, isSet, value: field.kind === 'secret' ? '' : textOf(field, value) };
 }
 
 /** A form that was refused. */
-interface Refused {
-  typed?: Readonly<Record<string, string>> | undefined;
+interface RefusedForm {
+  entered?: Readonly<Record<string, string>> | undefined;
   /** Faults of values that cannot be parsed, by the name of the field. */
   faults?: Readonly<Record<string, FormFault>> | undefined;
   /** The refusal of the Management API, which may name an option. */
@@ -42,14 +42,15 @@ interface Refused {
 export function filledFields(
   strategy: string,
   options: Options,
-  { typed, faults = {}, fault }: Refused = {},
+  { entered, faults = {}, fault }: RefusedForm = {},
 ) {
   const shown = (field: OptionField) => {
     const { name } = field;
-    const one = filled(field, options);
-    const value = typed === undefined || one.kind === 'secret' ? one.value : (typed[name] ?? '');
-    const own = faults[name] ?? faultIn(fault, `options.${name}`);
-    return { ...one, value, hasHelp: WITH_HELP.has(name), ...(own && { fault: own }) };
+    const filledField = fieldWithValue(field, options);
+    const value =
+      entered === undefined || filledField.kind === 'secret' ? filledField.value : (entered[name] ?? '');
+    const fieldFault = faults[name] ?? faultIn(fault, `options.${name}`);
+    return { ...filledField, value, hasHelp: WITH_HELP.has(name), ...(fieldFault && { fault: fieldFault }) };
   };
   const { main, further } = fieldsOf(strategy);
   return { main: main.map(shown), further: further.map(shown) };
@@ -70,22 +71,22 @@ export function faultyOption(
 /**
  * Returns the options with the values of a form. Unchanged options stay as they are, and a secret for which nothing was
  * entered is kept.
- * @param typed values by the names of options; options that are missing are not part of the form.
+ * @param entered values by the names of options; options that are missing are not part of the form.
  * @returns also the faults of values that cannot be parsed, by name.
  */
-export function withTyped(
+export function withEntered(
   strategy: string,
   before: Options,
-  typed: Readonly<Record<string, string>>,
+  entered: Readonly<Record<string, string>>,
 ): { options: Record<string, unknown>; faults: Record<string, FormFault> } {
   const { main, further } = fieldsOf(strategy);
   const options: Record<string, unknown> = { ...before };
   const faults: Record<string, FormFault> = {};
   for (const field of [...main, ...further]) {
-    const { [field.name]: sent } = typed;
-    if (sent === undefined) continue;
-    const text = withoutReturns(sent);
-    if (text.trim() === filled(field, before).value.trim()) continue;
+    const { [field.name]: sentText } = entered;
+    if (sentText === undefined) continue;
+    const text = withoutReturns(sentText);
+    if (text.trim() === fieldWithValue(field, before).value.trim()) continue;
     try {
       const value = readField(field, text);
       if (value === undefined) delete options[field.name];

@@ -22,7 +22,7 @@ const EMPTY = new Set([204, 205, 304]);
 /** Records each request once it is answered. */
 function tracedFetch(fetch: Outbound['fetch'], clock: Clock, { steps, secrets }: Trace): Outbound['fetch'] {
   return async (input, init) => {
-    const began = clock();
+    const startedAt = clock();
     const request = input instanceof Request ? input : undefined;
     const { address } = shownAddress(request?.url ?? String(input), secrets);
     const method = init?.method ?? request?.method ?? 'GET';
@@ -31,11 +31,11 @@ function tracedFetch(fetch: Outbound['fetch'], clock: Clock, { steps, secrets }:
       const response = await fetch(input, init);
       const text = await response.text();
       const { status, statusText, headers } = response;
-      steps.push({ ...step, status, ms: clock() - began, text: shownBody(text, secrets) });
+      steps.push({ ...step, status, ms: clock() - startedAt, text: shownBody(text, secrets) });
       return new Response(EMPTY.has(status) ? null : text, { status, statusText, headers });
     } catch (thrown) {
-      const failure = secrets.without(thrown instanceof Error ? thrown.message : String(thrown));
-      steps.push({ ...step, ms: clock() - began, failure, text: '' });
+      const failure = secrets.mask(thrown instanceof Error ? thrown.message : String(thrown));
+      steps.push({ ...step, ms: clock() - startedAt, failure, text: '' });
       throw thrown;
     }
   };
@@ -54,8 +54,8 @@ export function tracedScripts(
         kind: 'script',
         name: run.entry,
         used,
-        printed: printed.map((line) => ({ ...line, text: secrets.without(line.text) })),
-        failure: failure && { ...failure, message: secrets.without(failure.message) },
+        printed: printed.map((line) => ({ ...line, text: secrets.mask(line.text) })),
+        failure: failure && { ...failure, message: secrets.mask(failure.message) },
       });
       return outcome;
     },
@@ -66,8 +66,8 @@ export function tracedScripts(
 export function tracedDirectories(directories: Directories, { steps, secrets }: Trace): Directories {
   return {
     ...directories,
-    prove: async (...asked) => {
-      const user = await directories.prove(...asked);
+    prove: async (...args) => {
+      const user = await directories.prove(...args);
       if (user !== undefined) steps.push(profileStep(user, secrets));
       return user;
     },
@@ -78,8 +78,8 @@ export function tracedDirectories(directories: Directories, { steps, secrets }: 
 export function tracedDatabases(databases: CustomDatabases, { steps, secrets }: Trace): CustomDatabases {
   return {
     ...databases,
-    login: async (...asked) => {
-      const answer = await databases.login(...asked);
+    login: async (...args) => {
+      const answer = await databases.login(...args);
       if (answer === 'failed' || 'wrong' in answer) return answer;
       // The factors contain the secrets of authenticator apps.
       const { factors: _, ...profile } = answer;
@@ -91,7 +91,7 @@ export function tracedDatabases(databases: CustomDatabases, { steps, secrets }: 
 
 /** Returns the step that shows the user whom a connection has found. */
 export function profileStep({ id, profile }: { id: string; profile: object }, secrets: Secrets): Step {
-  return { kind: 'profile', id: secrets.without(id), text: shownJson(profile, secrets) };
+  return { kind: 'profile', id: secrets.mask(id), text: shownJson(profile, secrets) };
 }
 
 /**

@@ -5,10 +5,10 @@ import { consoleForm, consolePage } from '../page.ts';
 import { saveApplications, showApplications } from './applications.ts';
 import { create, showKinds, showNew } from './create.ts';
 import { showConnections } from './list.ts';
-import { showScript, takeScript } from './script-page.ts';
+import { showScript, submitScript } from './script-page.ts';
 import { remove, saveSettings, showRemoval, showSettings } from './settings.ts';
-import { CHANGE, type ConnectionsDependencies, PATH, READ, SECTION, TRIED } from './shared.ts';
-import { showTried, showTry, tryConnection } from './try-page.ts';
+import { CHANGE, type ConnectionsDependencies, PATH, READ, SECTION, TRY_RESULT } from './shared.ts';
+import { showTry, showTryResult, tryConnection } from './try-page.ts';
 
 type D = ConnectionsDependencies;
 
@@ -22,7 +22,7 @@ export const connectionsRoutes: RouteDeclarations<D> = {
   [`GET ${PATH}/new/:strategy` as const]: consolePage<D>(SECTION, { scopes: MAKE }, showNew),
   [`POST ${PATH}/new/:strategy` as const]: withLongTexts(consoleForm<D>(SECTION, dangerous(MAKE), create)),
   // What a trial shows of a provider's users requires the scope to change the connection.
-  [`GET ${TRIED}` as const]: consolePage<D>(SECTION, { scopes: CHANGE }, showTried),
+  [`GET ${TRY_RESULT}` as const]: consolePage<D>(SECTION, { scopes: CHANGE }, showTryResult),
   [`GET ${PATH}/:id` as const]: consolePage<D>(SECTION, { scopes: READ }, showSettings),
   // Dangerous: the options say where users log in, and where the connection's secrets are sent.
   [`POST ${PATH}/:id` as const]: withLongTexts(consoleForm<D>(SECTION, dangerous(CHANGE), saveSettings)),
@@ -36,7 +36,7 @@ export const connectionsRoutes: RouteDeclarations<D> = {
   [`GET ${PATH}/:id/scripts/:script` as const]: consolePage<D>(SECTION, { scopes: READ }, showScript),
   [`POST ${PATH}/:id/scripts/:script` as const]: withLongTexts(
     // Dangerous: a script that is run can read the connection's secrets and use the network.
-    consoleForm<D>(SECTION, dangerous(CHANGE), takeScript),
+    consoleForm<D>(SECTION, dangerous(CHANGE), submitScript),
   ),
   [`GET ${PATH}/:id/try` as const]: consolePage<D>(SECTION, { scopes: CHANGE }, showTry),
   [`POST ${PATH}/:id/try` as const]: consoleForm<D>(

@@ -3,11 +3,11 @@ import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { jsonOf } from '../../runtime/json.ts';
-import { ask } from '../ask.ts';
+import { callApi } from '../api-calls.ts';
 import type { FormFault } from '../form-fault.ts';
 import { fieldsBelow, refusalOf, refusalOptions, withoutReturns } from '../forms.ts';
 import { syntaxFault } from '../json-text.ts';
-import { back } from '../page.ts';
+import { redirectAfterForm } from '../page.ts';
 import { type FaultyField, renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
 import { type ScriptKind, scriptKinds, sourceOf, type TestRun, testRun, withSource } from './scripts.ts';
@@ -30,25 +30,25 @@ export async function showScript(
 }
 
 /** Saves a script, or runs the entered script once. */
-export async function takeScript(
+export async function submitScript(
   deps: ConnectionsDependencies,
   ctx: Context,
   session: ConsoleSession,
 ): Promise<void> {
   const connection = await connectionAt(deps, ctx, session);
   const kind = kindAt(ctx, connection);
-  const { source: sent = '', order } = bodyTexts(ctx);
-  const source = withoutReturns(sent);
-  const typed = fieldsBelow(ctx, 'argument.');
-  const editor = { connection, kind, source, typed };
+  const { source: sentSource = '', order } = bodyTexts(ctx);
+  const source = withoutReturns(sentSource);
+  const entered = fieldsBelow(ctx, 'argument.');
+  const editor = { connection, kind, source, entered };
   if (order === 'run') return runScript(deps, ctx, session, editor);
   try {
     const options = withSource(connection.options, kind, source);
-    await ask(deps, ctx, session, 'PATCH /connections/:id', {
+    await callApi(deps, ctx, session, 'PATCH /connections/:id', {
       params: { id: connection.id },
       body: { options },
     });
-    back(ctx, ctx.path, 'console.said.saved');
+    redirectAfterForm(ctx, ctx.path, 'console.said.saved');
   } catch (thrown) {
     await showEditor(deps, ctx, session, { ...editor, fault: refusalOf(thrown) });
   }
@@ -59,7 +59,7 @@ interface Editor {
   kind: ScriptKind;
   source?: string;
   /** Arguments as entered, JSON, by name. */
-  typed?: Readonly<Record<string, string>>;
+  entered?: Readonly<Record<string, string>>;
   run?: TestRun;
   /** A fault of the script. */
   fault?: FormFault;
@@ -73,11 +73,11 @@ async function runScript(
   session: ConsoleSession,
   editor: Editor & { source: string },
 ): Promise<void> {
-  const { connection, kind, source, typed = {} } = editor;
-  const texts = kind.parameters.map(({ name }) => [name, typed[name] ?? ''] as const);
-  const unread = texts.filter(([, text]) => jsonOf(text) === undefined);
-  if (unread.length > 0) {
-    const faults = Object.fromEntries(unread.map(([name, text]) => [name, syntaxFault(text)]));
+  const { connection, kind, source, entered = {} } = editor;
+  const texts = kind.parameters.map(({ name }) => [name, entered[name] ?? ''] as const);
+  const invalid = texts.filter(([, text]) => jsonOf(text) === undefined);
+  if (invalid.length > 0) {
+    const faults = Object.fromEntries(invalid.map(([name, text]) => [name, syntaxFault(text)]));
     return showEditor(deps, ctx, session, { ...editor, faults });
   }
   const args = texts.map(([, text]) => jsonOf(text));
@@ -90,7 +90,7 @@ async function showEditor(
   deps: ConnectionsDependencies,
   ctx: Context,
   session: ConsoleSession,
-  { connection, kind, source, typed, run, fault, faults = {} }: Editor,
+  { connection, kind, source, entered, run, fault, faults = {} }: Editor,
 ): Promise<void> {
   const head = headOf(session, connection, 'scripts');
   const scripts = scriptKinds(connection.strategy).map((one) => ({
@@ -113,7 +113,7 @@ async function showEditor(
       source: source ?? sourceOf(connection.options, kind),
       parameters: kind.parameters.map(({ name, example }) => ({
         name,
-        value: typed?.[name] ?? JSON.stringify(example, null, 2),
+        value: entered?.[name] ?? JSON.stringify(example, null, 2),
         fault: faults[name],
       })),
       run,

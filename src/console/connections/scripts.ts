@@ -86,7 +86,7 @@ export function withSource(options: Options, { name, within }: ScriptKind, sourc
 }
 
 /** How much of a resource a run has used. */
-interface Used {
+interface ResourceUsage {
   /** The end of a message key. */
   what: 'time' | 'cpu' | 'memory' | 'output' | 'requests';
   used: number;
@@ -98,11 +98,11 @@ export interface TestRun {
   result?: string;
   failure?: ScriptFailure | undefined;
   printed: readonly ScriptLine[];
-  used: Used[];
+  used: ResourceUsage[];
 }
 
 /** A test run. */
-interface Trial {
+interface TestRunInput {
   connection: { name: string; options: Options };
   kind: ScriptKind;
   source: string;
@@ -113,10 +113,10 @@ interface Trial {
 /** Runs a script once as a login would. Its result is only shown. */
 export async function testRun(
   { scripts, packages }: { scripts: Pick<Scripts, 'run'>; packages: Pick<Packages, 'filesFor'> },
-  { connection, kind, source, args }: Trial,
+  { connection, kind, source, args }: TestRunInput,
 ): Promise<TestRun> {
   const { configuration, enable_script_context: hasContext } = connection.options;
-  const hidden = [...secretsIn(connection.options), ...textsIn(configuration)];
+  const secrets = [...secretsIn(connection.options), ...textsIn(configuration)];
   const isOfDatabase = kind.within === 'customScripts';
   const files = isOfDatabase ? await packages.filesFor(source).catch(asFault) : undefined;
   if (files instanceof PackageFault)
@@ -128,16 +128,16 @@ export async function testRun(
     entry: kind.name,
     args: hasContext === true && isOfDatabase ? [...args, {}] : args,
     globals: { configuration: configuration ?? {} },
-    hidden,
+    hidden: secrets,
   });
-  const shown = shownJson(result, createSecrets(hidden));
+  const shown = shownJson(result, createSecrets(secrets));
   return { ...(failure === undefined ? { result: shown } : { failure }), printed, used: usedOf(used) };
 }
 
 const MIB = 1024 * 1024;
 
 /** Returns what a run has used of each resource, with the limits. */
-export function usedOf(used: ScriptUsage, limits: ScriptLimits = SCRIPT_LIMITS): Used[] {
+export function usedOf(used: ScriptUsage, limits: ScriptLimits = SCRIPT_LIMITS): ResourceUsage[] {
   return [
     { what: 'time', used: Math.round(used.wallMs), of: limits.wallMs },
     { what: 'cpu', used: Math.round(used.cpuMs), of: limits.cpuMs },

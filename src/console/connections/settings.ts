@@ -4,24 +4,24 @@ import { isSaml, samlpOptions } from '../../connections/samlp/provider.ts';
 import { consumerUrl, entityId, logoutUrl } from '../../connections/samlp/service-provider.ts';
 import { CALLBACK } from '../../connections/upstream/begin.ts';
 import { bodyTexts } from '../../http/body-fields.ts';
-import { ask } from '../ask.ts';
+import { callApi } from '../api-calls.ts';
 import { type FormFault, faultIn } from '../form-fault.ts';
 import { refusalOf, refusalOptions } from '../forms.ts';
-import { back } from '../page.ts';
+import { redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
-import { faultyOption, filledFields, withTyped } from './options.ts';
+import { faultyOption, filledFields, withEntered } from './options.ts';
 import {
   type ConnectionsDependencies,
   connectionAt,
   DISPLAY_NAME,
+  enteredOptions,
   headOf,
   PATH,
   recordOf,
   type ShownConnection,
-  typedOptions,
 } from './shared.ts';
-import { tryingOf } from './try.ts';
+import { tryMethodOf } from './try.ts';
 
 /** Shows the connection. With `?check=1` it checks whether the provider is available for logins. */
 export async function showSettings(
@@ -41,21 +41,22 @@ export async function saveSettings(
   session: ConsoleSession,
 ): Promise<void> {
   const connection = await connectionAt(deps, ctx, session);
-  const typed = typedOptions(ctx);
-  const { options, faults } = withTyped(connection.strategy, connection.options, typed);
+  const entered = enteredOptions(ctx);
+  const { options, faults } = withEntered(connection.strategy, connection.options, entered);
   const { display_name = '' } = bodyTexts(ctx);
-  const [unread] = Object.values(faults);
-  if (unread !== undefined) return showForm(deps, ctx, session, connection, { typed, faults, fault: unread });
+  const [parseFault] = Object.values(faults);
+  if (parseFault !== undefined)
+    return showForm(deps, ctx, session, connection, { entered, faults, fault: parseFault });
   const body = {
     display_name: display_name.trim() === '' ? null : display_name.trim(),
     options,
   };
   const { id } = connection;
   try {
-    await ask(deps, ctx, session, 'PATCH /connections/:id', { params: { id }, body });
-    back(ctx, `${PATH}/${id}`, 'console.said.saved');
+    await callApi(deps, ctx, session, 'PATCH /connections/:id', { params: { id }, body });
+    redirectAfterForm(ctx, `${PATH}/${id}`, 'console.said.saved');
   } catch (thrown) {
-    await showForm(deps, ctx, session, connection, { typed, fault: refusalOf(thrown) });
+    await showForm(deps, ctx, session, connection, { entered, fault: refusalOf(thrown) });
   }
 }
 
@@ -83,8 +84,8 @@ export async function remove(
   ctx: Context,
   session: ConsoleSession,
 ): Promise<void> {
-  await ask(deps, ctx, session, 'DELETE /connections/:id', { params: { id: String(ctx.params.id) } });
-  back(ctx, PATH, 'console.said.deleted');
+  await callApi(deps, ctx, session, 'DELETE /connections/:id', { params: { id: String(ctx.params.id) } });
+  redirectAfterForm(ctx, PATH, 'console.said.deleted');
 }
 
 async function usersOf(
@@ -99,7 +100,7 @@ async function usersOf(
     include_totals: 'true',
     search_engine: 'v3',
   };
-  const { body } = await ask(deps, ctx, session, 'GET /users', { query });
+  const { body } = await callApi(deps, ctx, session, 'GET /users', { query });
   return Number((body as { total?: number }).total ?? 0);
 }
 
@@ -111,7 +112,7 @@ async function statusOf(
   { id }: ShownConnection,
 ): Promise<{ fault?: string }> {
   try {
-    await ask(deps, ctx, session, 'GET /connections/:id/status', { params: { id } });
+    await callApi(deps, ctx, session, 'GET /connections/:id/status', { params: { id } });
     return {};
   } catch (thrown) {
     const { status, error_description } = thrown as { status?: number; error_description?: string };
@@ -121,7 +122,7 @@ async function statusOf(
 }
 
 interface Form {
-  typed?: Record<string, string>;
+  entered?: Record<string, string>;
   /** Faults of options that cannot be parsed, by name. */
   faults?: Record<string, FormFault>;
   fault?: FormFault;
@@ -133,20 +134,20 @@ async function showForm(
   ctx: Context,
   session: ConsoleSession,
   connection: ShownConnection,
-  { typed, faults, fault, check }: Form,
+  { entered, faults, fault, check }: Form,
 ): Promise<void> {
   const { strategy, options, display_name = '' } = connection;
   const head = headOf(session, connection, 'settings');
-  const fields = filledFields(strategy, options, { typed, faults, fault });
-  const ofDisplayName = faultIn(fault, 'display_name');
-  const faulty = ofDisplayName ? DISPLAY_NAME : faultyOption(fields, deps.views.locale(ctx).has);
+  const fields = filledFields(strategy, options, { entered, faults, fault });
+  const displayNameFault = faultIn(fault, 'display_name');
+  const faulty = displayNameFault ? DISPLAY_NAME : faultyOption(fields, deps.views.locale(ctx).has);
   await renderConsole(deps, ctx, session, {
     template: 'console/connections-settings',
     title: { text: head.connection.title },
     ...refusalOptions(fault, faulty),
     model: {
       ...head,
-      faults: ofDisplayName ? { display_name: ofDisplayName } : {},
+      faults: displayNameFault ? { display_name: displayNameFault } : {},
       check,
       mayDelete: session.can('delete:connections'),
       addresses: await addressesOf(deps, connection),
@@ -163,7 +164,7 @@ async function addressesOf(
 ): Promise<{ text: string; value: string }[]> {
   const { baseUrl } = deps;
   if (!isSaml(connection))
-    return tryingOf(connection).by === 'redirect'
+    return tryMethodOf(connection).kind === 'redirect'
       ? [{ text: 'callback', value: `${baseUrl}${CALLBACK}` }]
       : [];
   const record = await recordOf(deps, connection);

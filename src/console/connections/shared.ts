@@ -3,19 +3,19 @@ import type { Context } from 'koa';
 import type { LimitLogin } from '../../connections/database/limit-login.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
-import { ask, type RunActionDependencies } from '../ask.ts';
+import { type ApiCallDependencies, callApi } from '../api-calls.ts';
 import { CONSOLE } from '../callbacks.ts';
 import { fieldsBelow } from '../forms.ts';
 import type { ConsolePageDependencies } from '../page.ts';
 import type { FaultyField } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
-import { kindOf, lackingOf, titleOf } from './kinds.ts';
+import { kindOf, missingOptionsOf, titleOf } from './kinds.ts';
 import { scriptKinds } from './scripts.ts';
 import type { TryDependencies } from './try.ts';
 
 export interface ConnectionsDependencies
   extends ConsolePageDependencies,
-    RunActionDependencies,
+    ApiCallDependencies,
     TryDependencies {
   limitLogin: LimitLogin;
 }
@@ -23,7 +23,7 @@ export interface ConnectionsDependencies
 export const SECTION = 'connections';
 export const PATH = `${CONSOLE}/connections` as const;
 /** Path of the page to which the browser returns after a trial login. */
-export const TRIED = `${PATH}/tried` as const;
+export const TRY_RESULT = `${PATH}/tried` as const;
 export const READ = ['read:connections'];
 /** The display name's field on the pages that have one. */
 export const DISPLAY_NAME: FaultyField = { id: 'display_name', label: 't:console.connections.displayName' };
@@ -43,7 +43,7 @@ export async function connectionAt(
   ctx: Context,
   session: ConsoleSession,
 ): Promise<ShownConnection> {
-  const { body } = await ask(deps, ctx, session, 'GET /connections/:id', {
+  const { body } = await callApi(deps, ctx, session, 'GET /connections/:id', {
     params: { id: String(ctx.params.id) },
   });
   return body as ShownConnection;
@@ -73,7 +73,7 @@ export function headOf(session: ConsoleSession, connection: ShownConnection, tab
       title: titleOf(connection),
       path: `${PATH}/${id}`,
       kind: kindOf(strategy),
-      lacking: lackingOf(connection),
+      lacking: missingOptionsOf(connection),
     },
     tab,
     scriptsPath: script === undefined ? undefined : `${PATH}/${id}/scripts/${script.name}`,
@@ -82,7 +82,7 @@ export function headOf(session: ConsoleSession, connection: ShownConnection, tab
 }
 
 /** Returns the options of a form as entered. A switch that is off sends nothing, so the form lists its switches. */
-export function typedOptions(ctx: Context): Record<string, string> {
+export function enteredOptions(ctx: Context): Record<string, string> {
   const switches = Object.keys(fieldsBelow(ctx, 'switch.')).map((name) => [name, '']);
   return { ...Object.fromEntries(switches), ...fieldsBelow(ctx, 'option.') };
 }

@@ -6,11 +6,11 @@ import type { ScriptFailure, ScriptLine, ScriptUsage } from '../../scripts/limit
 import { withoutSecrets } from '../../scripts/scripts.ts';
 
 /** The name of a value, and the value as text. */
-type Shown = readonly [name: string, value: string];
+type NamedValue = readonly [name: string, value: string];
 
 export type Step =
-  | { kind: 'redirect'; method: 'GET' | 'POST'; address: string; values: Shown[] }
-  | { kind: 'answer'; values: Shown[] }
+  | { kind: 'redirect'; method: 'GET' | 'POST'; address: string; values: NamedValue[] }
+  | { kind: 'answer'; values: NamedValue[] }
   | {
       kind: 'request';
       method: string;
@@ -31,59 +31,60 @@ export type Step =
   | { kind: 'error'; error: string; text: string };
 
 /** The maximum length of a body or value that is shown, characters. */
-const LONGEST = 20_000;
+const MAX_LENGTH = 20_000;
 
 /** Shown in place of a secret. */
 const HIDDEN = '•••';
 
 /** Names of values, other than credentials, that could be used to continue or repeat a login. */
-const OF_LOGIN =
+const LOGIN_SECRET_NAMES =
   /^code$|^code_verifier$|^state$|^nonce$|assertion|^client_info$|^SAMLResponse$|^RelayState$|private|signing_key|decryptionKey/i;
 /** Names that match but hold no secret. */
-const PLAIN = new Set(['client_assertion_type', 'credential_type']);
+const PUBLIC_NAMES = new Set(['client_assertion_type', 'credential_type']);
 
 /** Reports whether the value of a name is masked. */
 function isSecretName(name: string): boolean {
-  return (isNamedSecret(name) || OF_LOGIN.test(name)) && !PLAIN.has(name);
+  return (isNamedSecret(name) || LOGIN_SECRET_NAMES.test(name)) && !PUBLIC_NAMES.has(name);
 }
 
 /** Collects secrets while the login proceeds, and masks them. */
 export interface Secrets {
   /** Adds the strings inside a value whose names mark them as secrets. */
-  note(value: unknown): void;
+  collect(value: unknown): void;
   /** Masks all collected secrets in a text. */
-  without(text: string): string;
+  mask(text: string): string;
 }
 
 /** The minimum length of a collected secret, characters: shorter ones occur as ordinary words. */
-const SHORTEST = 4;
+const MIN_SECRET_LENGTH = 4;
 
 /** Creates a collection of secrets. @param known the secrets that are known from the start. */
 export function createSecrets(known: readonly string[]): Secrets {
-  const all = new Set(known.filter((one) => one.length >= SHORTEST));
-  const note = (value: unknown): void => {
+  const all = new Set(known.filter((one) => one.length >= MIN_SECRET_LENGTH));
+  const collect = (value: unknown): void => {
     if (typeof value !== 'object' || value === null) return;
     for (const [name, member] of Object.entries(value)) {
-      if (typeof member === 'string' && isSecretName(name) && member.length >= SHORTEST) all.add(member);
-      note(member);
+      if (typeof member === 'string' && isSecretName(name) && member.length >= MIN_SECRET_LENGTH)
+        all.add(member);
+      collect(member);
     }
   };
-  return { note, without: (text) => withoutSecrets(text, [...all]) };
+  return { collect, mask: (text) => withoutSecrets(text, [...all]) };
 }
 
 /** Returns parameters as they are shown. */
-export function shownValues(values: Readonly<Record<string, string>>, secrets: Secrets): Shown[] {
+export function shownValues(values: Readonly<Record<string, string>>, secrets: Secrets): NamedValue[] {
   return Object.entries(values).map(([name, value]) => [
     name,
-    isSecretName(name) ? HIDDEN : cut(secrets.without(value)),
+    isSecretName(name) ? HIDDEN : truncated(secrets.mask(value)),
   ]);
 }
 
 /** Returns an address without its query and with secrets masked, and the query's parameters as they are shown. */
-export function shownAddress(address: string, secrets: Secrets): { address: string; values: Shown[] } {
+export function shownAddress(address: string, secrets: Secrets): { address: string; values: NamedValue[] } {
   const url = new URL(address);
   const values = shownValues(Object.fromEntries(url.searchParams), secrets);
-  return { address: cut(secrets.without(`${url.origin}${url.pathname}`)), values };
+  return { address: truncated(secrets.mask(`${url.origin}${url.pathname}`)), values };
 }
 
 /**
@@ -92,8 +93,8 @@ export function shownAddress(address: string, secrets: Secrets): { address: stri
  */
 export function shownBody(text: string, secrets: Secrets): string {
   const parsed = objectOf(text) ?? formOf(text);
-  if (parsed === undefined) return cut(secrets.without(text));
-  secrets.note(parsed);
+  if (parsed === undefined) return truncated(secrets.mask(text));
+  secrets.collect(parsed);
   return shownJson(parsed, secrets);
 }
 
@@ -104,7 +105,7 @@ export function shownJson(value: unknown, secrets: Secrets): string {
     (name, member) => (typeof member === 'string' && isSecretName(name) ? HIDDEN : member),
     2,
   );
-  return cut(secrets.without(text ?? 'null'));
+  return truncated(secrets.mask(text ?? 'null'));
 }
 
 function objectOf(text: string): object | undefined {
@@ -118,4 +119,4 @@ function formOf(text: string): object | undefined {
   return Object.fromEntries(new URLSearchParams(text.trim()));
 }
 
-const cut = (text: string) => (text.length > LONGEST ? `${text.slice(0, LONGEST)} …` : text);
+const truncated = (text: string) => (text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)} …` : text);

@@ -5,7 +5,7 @@ import { formFields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { CONSOLE_CLIENT } from '../../records/administrators.ts';
 import { sha256 } from '../../runtime/secrets.ts';
-import { ask } from '../ask.ts';
+import { callApi } from '../api-calls.ts';
 import { renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
 import { usedOf } from './scripts.ts';
@@ -17,10 +17,10 @@ import {
   type ShownConnection,
 } from './shared.ts';
 import type { Step } from './steps.ts';
-import { beginTry, finishTry, tryingOf, tryPassword } from './try.ts';
+import { finishTry, startTry, tryMethodOf, tryPassword } from './try.ts';
 
 /** Returns a hash that stands for the administrator's session, which one browser has. */
-const sessionOf = ({ token }: ConsoleSession) => sha256(`trial ${token}`);
+const sessionHash = ({ token }: ConsoleSession) => sha256(`trial ${token}`);
 
 /** Shows the form. */
 export async function showTry(
@@ -39,44 +39,45 @@ export async function tryConnection(
 ): Promise<void> {
   const shown = await connectionAt(deps, ctx, session);
   const connection = await recordOf(deps, shown);
-  const trying = tryingOf(connection);
-  if (trying.by === 'redirect') {
-    const by = { userId: session.administrator.userId, session: sessionOf(session) };
-    const begun = await beginTry(deps, by, { connection, strategy: trying.strategy });
-    if (begun.redirect === undefined)
-      return showPage(deps, ctx, session, shown, { ...begun, isRight: false });
-    return go(deps, ctx, session, shown, { ...begun, redirect: begun.redirect });
+  const method = tryMethodOf(connection);
+  if (method.kind === 'redirect') {
+    const owner = { userId: session.administrator.userId, session: sessionHash(session) };
+    const started = await startTry(deps, owner, { connection, strategy: method.strategy });
+    if (started.redirect === undefined)
+      return showPage(deps, ctx, session, shown, { ...started, isRight: false });
+    return showRedirect(deps, ctx, session, shown, { ...started, redirect: started.redirect });
   }
-  if (trying.by === 'none')
+  if (method.kind === 'none')
     throw new AuthError(400, 'invalid_request', 'This connection cannot be tried here.');
   const { identifier, password } = formFields(ctx, 'identifier', 'password');
   await deps.limitLogin(ctx, connection, identifier);
-  const typed = {
+  const passwordTry = {
     connection,
-    strategy: trying.strategy,
+    strategy: method.strategy,
     identifier,
     password,
     caller: { ip: ctx.ip },
     clientId: CONSOLE_CLIENT,
   };
-  await showPage(deps, ctx, session, shown, await tryPassword(deps, typed));
+  await showPage(deps, ctx, session, shown, await tryPassword(deps, passwordTry));
 }
 
 /** Shows the outcome after the browser has returned from the provider. */
-export async function showTried(
+export async function showTryResult(
   deps: ConnectionsDependencies,
   ctx: Context,
   session: ConsoleSession,
 ): Promise<void> {
   const { ticket } = ctx.query;
   const answer =
-    typeof ticket === 'string' ? await deps.testLogins.take(ticket, sessionOf(session)) : undefined;
+    typeof ticket === 'string' ? await deps.testLogins.take(ticket, sessionHash(session)) : undefined;
   if (answer === undefined)
     throw new AuthError(400, 'invalid_request', 'This try is over. Begin another one.', {
       extra: { reason: 'request_expired' },
     });
   const params = { id: answer.connectionId };
-  const shown = (await ask(deps, ctx, session, 'GET /connections/:id', { params })).body as ShownConnection;
+  const shown = (await callApi(deps, ctx, session, 'GET /connections/:id', { params }))
+    .body as ShownConnection;
   const steps = await finishTry(deps, answer, await recordOf(deps, shown));
   await showPage(deps, ctx, session, shown, { steps, isRight: steps.at(-1)?.kind === 'profile' });
 }
@@ -85,7 +86,7 @@ export async function showTried(
  * Shows a link to the provider. It is not a redirect, because forms of the console's pages may not lead elsewhere. A
  * provider that needs a form gets a page of its own.
  */
-async function go(
+async function showRedirect(
   deps: ConnectionsDependencies,
   ctx: Context,
   session: ConsoleSession,
@@ -104,7 +105,7 @@ async function showPage(
   ctx: Context,
   session: ConsoleSession,
   connection: ShownConnection,
-  tried?: { steps: readonly Step[]; isRight: boolean; goUrl?: string },
+  outcome?: { steps: readonly Step[]; isRight: boolean; goUrl?: string },
 ): Promise<void> {
   const head = headOf(session, connection, 'try');
   await renderConsole(deps, ctx, session, {
@@ -112,11 +113,11 @@ async function showPage(
     title: { text: head.connection.title },
     model: {
       ...head,
-      by: tryingOf(connection).by,
+      by: tryMethodOf(connection).kind,
       action: `${head.connection.path}/try`,
-      steps: tried?.steps.map(shownStep),
-      isRight: tried?.isRight,
-      goUrl: /^https?:/i.test(tried?.goUrl ?? '') ? tried?.goUrl : undefined,
+      steps: outcome?.steps.map(shownStep),
+      isRight: outcome?.isRight,
+      goUrl: /^https?:/i.test(outcome?.goUrl ?? '') ? outcome?.goUrl : undefined,
     },
   });
 }

@@ -33,35 +33,35 @@ export interface TryDependencies {
 }
 
 /** How a connection can be tried. */
-type Trying =
-  | { by: 'redirect'; strategy: RedirectStrategy }
-  | { by: 'form'; strategy: FormStrategy }
-  | { by: 'none' };
+type TryMethod =
+  | { kind: 'redirect'; strategy: RedirectStrategy }
+  | { kind: 'form'; strategy: FormStrategy }
+  | { kind: 'none' };
 
 /** Returns how a connection can be tried. */
-export function tryingOf(connection: Pick<Connection, 'strategy'>): Trying {
+export function tryMethodOf(connection: Pick<Connection, 'strategy'>): TryMethod {
   const strategy = strategyOf(connection);
-  if (strategy?.page === 'redirect') return { by: 'redirect', strategy };
-  if (strategy?.page === 'form') return { by: 'form', strategy };
-  return { by: 'none' };
+  if (strategy?.page === 'redirect') return { kind: 'redirect', strategy };
+  if (strategy?.page === 'form') return { kind: 'form', strategy };
+  return { kind: 'none' };
 }
 
 /**
  * Begins a trial login at a provider.
  * @returns the steps so far, and where to send the browser if the login could begin.
  */
-export async function beginTry(
+export async function startTry(
   deps: Pick<TryDependencies, 'testLogins' | 'upstream' | 'scripts'>,
-  by: { userId: string; session: string },
+  owner: { userId: string; session: string },
   { connection, strategy }: { connection: Connection; strategy: RedirectStrategy },
 ): Promise<{ steps: Step[]; redirect?: UpstreamRedirect }> {
-  const own = await deps.testLogins.begin({ ...by, connectionId: connection.id });
-  const trace = traceOf(connection, [own.state, own.nonce, own.codeVerifier]);
-  const request = { connection, redirectUri: callbackOf(deps), ...own, params: {}, additional: {} };
+  const login = await deps.testLogins.begin({ ...owner, connectionId: connection.id });
+  const trace = traceOf(connection, [login.state, login.nonce, login.codeVerifier]);
+  const request = { connection, redirectUri: callbackOf(deps), ...login, params: {}, additional: {} };
   try {
     const redirect = await strategy.redirect(tracedUpstream({ ...deps.upstream, ...deps }, trace), request);
     trace.steps.push(redirectStep(redirect, trace.secrets));
-    await deps.testLogins.storeRedirect(own.state, trace.steps);
+    await deps.testLogins.storeRedirect(login.state, trace.steps);
     return { redirect, steps: trace.steps };
   } catch (thrown) {
     return { steps: [...trace.steps, errorStep(thrown, trace.secrets)] };
@@ -76,15 +76,16 @@ export async function finishTry(
 ): Promise<Step[]> {
   const { parameters, state, nonce, codeVerifier } = answer;
   const trace = traceOf(connection, [state, nonce, codeVerifier]);
-  trace.secrets.note(parameters);
+  trace.secrets.collect(parameters);
   const before = (answer.redirect ?? []) as Step[];
   trace.steps.push(...before, { kind: 'answer', values: shownValues(parameters, trace.secrets) });
-  const trying = tryingOf(connection);
+  const method = tryMethodOf(connection);
   try {
-    if (trying.by !== 'redirect') throw new AuthError(400, 'invalid_request', 'The connection has changed.');
+    if (method.kind !== 'redirect')
+      throw new AuthError(400, 'invalid_request', 'The connection has changed.');
     if (answer.connection !== undefined && answer.connection !== connection.name)
       throw new AuthError(400, 'invalid_request', 'The answer came to the address of another connection.');
-    const identity = await trying.strategy.identify(tracedUpstream({ ...deps.upstream, ...deps }, trace), {
+    const identity = await method.strategy.identify(tracedUpstream({ ...deps.upstream, ...deps }, trace), {
       connection,
       redirectUri: callbackOf(deps),
       state,
@@ -92,7 +93,7 @@ export async function finishTry(
       codeVerifier,
       parameters,
     });
-    trace.secrets.note(identity.grant);
+    trace.secrets.collect(identity.grant);
     trace.steps.push(profileStep(identity, trace.secrets));
   } catch (thrown) {
     trace.steps.push(errorStep(thrown, trace.secrets));
@@ -101,7 +102,7 @@ export async function finishTry(
 }
 
 /** The input for a connection with a form. */
-interface Typed {
+interface PasswordTry {
   connection: Connection;
   strategy: FormStrategy;
   identifier: string;
@@ -117,7 +118,7 @@ interface Typed {
  */
 export async function tryPassword(
   { proofs, databasesBy, scripts }: Pick<TryDependencies, 'proofs' | 'databasesBy' | 'scripts'>,
-  { connection, strategy, identifier, password, caller, clientId }: Typed,
+  { connection, strategy, identifier, password, caller, clientId }: PasswordTry,
 ): Promise<{ steps: Step[]; isRight: boolean }> {
   const trace = traceOf(connection, [password]);
   const deps = {
@@ -154,9 +155,9 @@ function redirectStep(redirect: UpstreamRedirect, secrets: Secrets): Step {
  * wrong.
  */
 function errorStep(thrown: unknown, secrets: Secrets): Step {
-  const known = thrown instanceof AuthError ? thrown : undefined;
+  const authError = thrown instanceof AuthError ? thrown : undefined;
   const { message, cause } = thrown instanceof Error ? thrown : new Error(String(thrown));
-  const because = cause instanceof Error && cause.message !== '' ? ` (${cause.message})` : '';
-  const text = secrets.without(`${known?.error_description ?? message}${because}`);
-  return { kind: 'error', error: known?.error ?? 'server_error', text };
+  const causeText = cause instanceof Error && cause.message !== '' ? ` (${cause.message})` : '';
+  const text = secrets.mask(`${authError?.error_description ?? message}${causeText}`);
+  return { kind: 'error', error: authError?.error ?? 'server_error', text };
 }

@@ -4,7 +4,7 @@ import type { Locale } from '../../pages/locales.ts';
 import type { EventMeanings } from '../../records/declaration.ts';
 
 /** An event as returned by `GET /logs`. */
-export interface AnsweredEvent {
+export interface EventAnswer {
   log_id: string;
   type: string;
   date: string;
@@ -20,7 +20,7 @@ export interface AnsweredEvent {
 }
 
 /** Returns the name of the person or application an event is about; undefined when it names none. */
-export function whoOf({ user_name: name, user_id: id, details, client_name: client, type }: AnsweredEvent) {
+export function actorOf({ user_name: name, user_id: id, details, client_name: client, type }: EventAnswer) {
   const { administrator } = (details?.request ?? {}) as { administrator?: unknown };
   if (typeof administrator === 'string') return administrator;
   // A call of the Management API that was not made for a user was made by the application itself.
@@ -29,17 +29,17 @@ export function whoOf({ user_name: name, user_id: id, details, client_name: clie
 
 /** Returns the sentence that describes an event. */
 export function describeEvent(
-  event: AnsweredEvent,
+  event: EventAnswer,
   { text, has }: Pick<Locale, 'text' | 'has'>,
   meanings: EventMeanings,
 ): string {
   const key = `console.log.event.${event.type}`;
   if (!has(key)) return meanings[event.type] ?? event.type;
-  return text(key, { who: whoOf(event) ?? text('console.log.somebody') });
+  return text(key, { who: actorOf(event) ?? text('console.log.somebody') });
 }
 
-const BAD =
+const FAILURE_TYPES =
   /^(f|fu|fp|fn|fs|fv|fcp|fcpr|fvr|flo|fcoa|fapi|ferrt|fe\w+|fd\w+)$|^limit_|_failed$|_rejected$|_exceed$/;
 
 /** Reports whether an event is a failure or a refusal. */
-export const isBad = ({ type }: Pick<AnsweredEvent, 'type'>): boolean => BAD.test(type);
+export const isFailure = ({ type }: Pick<EventAnswer, 'type'>): boolean => FAILURE_TYPES.test(type);

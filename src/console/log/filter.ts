@@ -8,25 +8,25 @@ const FIELDS = ['type', 'user', 'client', 'connection', 'ip', 'from', 'to', 'q',
 export type LogFilter = Record<(typeof FIELDS)[number], string>;
 
 /** The maximum length of a field, characters. */
-const LONGEST = 1_000;
+const MAX_FIELD_LENGTH = 1_000;
 
 /** Returns the filter of a query string. */
 export function readFilter(query: Readonly<Record<string, unknown>>): LogFilter {
-  const one = (name: string) => {
+  const fieldText = (name: string) => {
     const value = query[name];
-    return typeof value === 'string' ? value.trim().slice(0, LONGEST) : '';
+    return typeof value === 'string' ? value.trim().slice(0, MAX_FIELD_LENGTH) : '';
   };
-  return Object.fromEntries(FIELDS.map((name) => [name, one(name)])) as LogFilter;
+  return Object.fromEntries(FIELDS.map((name) => [name, fieldText(name)])) as LogFilter;
 }
 
 /** Reports whether the filter selects everything. */
-export const isOpen = (filter: LogFilter): boolean =>
+export const isUnfiltered = (filter: LogFilter): boolean =>
   FIELDS.every((name) => name === 'before' || filter[name] === '');
 
 /** Returns the address of the log with a filter. */
 export function hrefOf(path: string, filter: LogFilter, over: Partial<LogFilter> = {}): string {
-  const set = Object.entries({ ...filter, ...over }).filter(([, value]) => value !== '');
-  return set.length === 0 ? path : `${path}?${new URLSearchParams(set)}`;
+  const parameters = Object.entries({ ...filter, ...over }).filter(([, value]) => value !== '');
+  return parameters.length === 0 ? path : `${path}?${new URLSearchParams(parameters)}`;
 }
 
 /**
@@ -43,12 +43,12 @@ export function queriesOf(filter: LogFilter, userIds: readonly string[]): (strin
     ...(q === '' ? [] : [`(${q})`]),
   ];
   const types = type === '' ? [undefined] : typesNamed(type).map((one) => `type:${quoted(one)}`);
-  const whose =
+  const userTerms =
     user === ''
       ? [undefined]
       : [`user_name:${quoted(user)}`, ...new Set([user, ...userIds].map((id) => `user_id:${quoted(id)}`))];
   return types.flatMap((kind) =>
-    whose.map((who) => {
+    userTerms.map((who) => {
       const all = [kind, who, ...rest].filter((one) => one !== undefined);
       return all.length === 0 ? undefined : all.join(' AND ');
     }),

@@ -4,16 +4,16 @@ import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import type { EventMeanings } from '../../records/declaration.ts';
-import { ask, askIfThere, type RunActionDependencies } from '../ask.ts';
+import { type ApiCallDependencies, callApi, callApiIfFound } from '../api-calls.ts';
 import { CONSOLE } from '../callbacks.ts';
 import { EVENT_GROUPS } from '../event-groups.ts';
 import { type ConsolePageDependencies, type ConsoleSession, consolePage } from '../page.ts';
 import { renderConsole } from '../render.ts';
-import { type AnsweredEvent, describeEvent, isBad, whoOf } from './describe-event.ts';
-import { hrefOf, isOpen, type LogFilter, queriesOf, readFilter } from './filter.ts';
+import { actorOf, describeEvent, type EventAnswer, isFailure } from './describe-event.ts';
+import { hrefOf, isUnfiltered, type LogFilter, queriesOf, readFilter } from './filter.ts';
 import { outcomeOf, relatedEvents, relatedQueries } from './related-events.ts';
 
-export interface LogDependencies extends ConsolePageDependencies, RunActionDependencies {
+export interface LogDependencies extends ConsolePageDependencies, ApiCallDependencies {
   /** The description of each type of event. */
   meanings: EventMeanings;
   /** The number of days for which events are kept. */
@@ -24,9 +24,9 @@ const PATH = `${CONSOLE}/log`;
 const SCOPES = { scopes: ['read:logs'] };
 /** The maximum number of events on a page and among related events. */
 const PAGE_SIZE = 50;
-const MOST_RELATED = 100;
+const MAX_RELATED = 100;
 /** The maximum number of users that one address is resolved to; each has another connection. */
-const MOST_USERS = 5;
+const MAX_USERS = 5;
 
 export const logRoutes: RouteDeclarations<LogDependencies> = {
   [`GET ${PATH}` as const]: consolePage('log', SCOPES, showLog),
@@ -34,17 +34,17 @@ export const logRoutes: RouteDeclarations<LogDependencies> = {
 };
 
 /** Capitalizes a sentence: for an event that names nobody it begins with the word for somebody. */
-const sentence = (text: string, tag: string) => text.charAt(0).toLocaleUpperCase(tag) + text.slice(1);
+const capitalized = (text: string, tag: string) => text.charAt(0).toLocaleUpperCase(tag) + text.slice(1);
 
 async function showLog(deps: LogDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   const filter = readFilter(ctx.query);
-  const found = await eventsOf(deps, ctx, session, filter).catch(refusalOf);
+  const found = await eventsOf(deps, ctx, session, filter).catch(queryRefusal);
   const { events, next } = 'refusal' in found ? { events: [], next: undefined } : found;
   const locale = deps.views.locale(ctx);
   const groups = Object.keys(EVENT_GROUPS).map((name) => ({ name, text: `console.log.group.${name}` }));
   const types = Object.keys(deps.meanings).map((name) => ({
     name,
-    text: sentence(describeEvent({ type: name, log_id: '', date: '' }, locale, deps.meanings), locale.tag),
+    text: capitalized(describeEvent({ type: name, log_id: '', date: '' }, locale, deps.meanings), locale.tag),
   }));
   await renderConsole(deps, ctx, session, {
     template: 'console/log-list',
@@ -52,13 +52,13 @@ async function showLog(deps: LogDependencies, ctx: Context, session: ConsoleSess
     model: {
       path: PATH,
       filter,
-      isOpen: isOpen(filter),
+      isOpen: isUnfiltered(filter),
       isNewest: filter.before === '',
       groups,
       types: types.sort((a, b) => a.text.localeCompare(b.text, locale.tag)),
       ...(await choicesOf(deps, ctx, session)),
       days: deps.retentionDays(),
-      events: events.map(shownBy(deps, ctx)),
+      events: events.map(eventFormatter(deps, ctx)),
       newest: hrefOf(PATH, filter, { before: '' }),
       ...(next !== undefined && { older: hrefOf(PATH, filter, { before: next }) }),
     },
@@ -67,7 +67,7 @@ async function showLog(deps: LogDependencies, ctx: Context, session: ConsoleSess
 }
 
 /** Returns the error of a query that is malformed or takes too long. @throws any other error. */
-function refusalOf(thrown: unknown): { refusal: string } {
+function queryRefusal(thrown: unknown): { refusal: string } {
   if (thrown instanceof AuthError && thrown.status === 400) return { refusal: thrown.error_description };
   throw thrown;
 }
@@ -77,7 +77,7 @@ async function eventsOf(deps: LogDependencies, ctx: Context, session: ConsoleSes
   const userIds = await idsOf(deps, ctx, session, filter.user);
   const pages = await Promise.all(
     queriesOf(filter, userIds).map((q) =>
-      listed(deps, ctx, session, { q, most: PAGE_SIZE + 1, sort: 'log_id:-1' }),
+      listEvents(deps, ctx, session, { q, limit: PAGE_SIZE + 1, sort: 'log_id:-1' }),
     ),
   );
   const byId = new Map(pages.flat().map((event) => [event.log_id, event]));
@@ -86,14 +86,14 @@ async function eventsOf(deps: LogDependencies, ctx: Context, session: ConsoleSes
   return { events, next: sorted.length > PAGE_SIZE ? events.at(-1)?.log_id : undefined };
 }
 
-async function listed(
+async function listEvents(
   deps: LogDependencies,
   ctx: Context,
   session: ConsoleSession,
-  { q, most, sort }: { q: string | undefined; most: number; sort: string },
-): Promise<AnsweredEvent[]> {
-  const query = { q, sort, per_page: String(most) };
-  return (await ask(deps, ctx, session, 'GET /logs', { query })).body as AnsweredEvent[];
+  { q, limit, sort }: { q: string | undefined; limit: number; sort: string },
+): Promise<EventAnswer[]> {
+  const query = { q, sort, per_page: String(limit) };
+  return (await callApi(deps, ctx, session, 'GET /logs', { query })).body as EventAnswer[];
 }
 
 /**
@@ -107,17 +107,17 @@ async function idsOf(
   user: string,
 ): Promise<string[]> {
   if (!user.includes('@') || !session.can('read:users')) return [];
-  const { body } = await ask(deps, ctx, session, 'GET /users-by-email', {
+  const { body } = await callApi(deps, ctx, session, 'GET /users-by-email', {
     query: { email: user.toLowerCase() },
   });
-  return (body as { user_id: string }[]).slice(0, MOST_USERS).map(({ user_id: id }) => id);
+  return (body as { user_id: string }[]).slice(0, MAX_USERS).map(({ user_id: id }) => id);
 }
 
 /** Returns the choices that the form offers, as far as the role may read them. */
 async function choicesOf(deps: LogDependencies, ctx: Context, session: ConsoleSession) {
   const names = async (scope: string, call: string, fields: string) =>
     session.can(scope)
-      ? ((await ask(deps, ctx, session, call, { query: { fields, per_page: '100' } })).body as object[])
+      ? ((await callApi(deps, ctx, session, call, { query: { fields, per_page: '100' } })).body as object[])
       : undefined;
   const [clients, connections] = await Promise.all([
     names('read:clients', 'GET /clients', 'client_id,name'),
@@ -127,15 +127,15 @@ async function choicesOf(deps: LogDependencies, ctx: Context, session: ConsoleSe
 }
 
 /** Returns a function that prepares events for display. */
-function shownBy(deps: LogDependencies, ctx: Context) {
+function eventFormatter(deps: LogDependencies, ctx: Context) {
   const locale = deps.views.locale(ctx);
   const timeOf = timesOf(deps, ctx, 'second');
-  return (event: AnsweredEvent) => ({
+  return (event: EventAnswer) => ({
     path: `${PATH}/${encodeURIComponent(event.log_id)}`,
     type: event.type,
     time: timeOf(event.date),
     words: describeEvent(event, locale, deps.meanings),
-    isBad: isBad(event),
+    isBad: isFailure(event),
     why: event.description,
     client: event.client_name ?? event.client_id,
     connection: event.connection,
@@ -145,16 +145,16 @@ function shownBy(deps: LogDependencies, ctx: Context) {
 
 async function showEvent(deps: LogDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   const params = { id: ctx.params.id ?? '' };
-  const event = (await ask(deps, ctx, session, 'GET /logs/:id', { params })).body as AnsweredEvent;
-  const most = MOST_RELATED;
+  const event = (await callApi(deps, ctx, session, 'GET /logs/:id', { params })).body as EventAnswer;
+  const limit = MAX_RELATED;
   const found = await Promise.all(
-    relatedQueries(event).map((q) => listed(deps, ctx, session, { q, most, sort: 'log_id:1' })),
+    relatedQueries(event).map((q) => listEvents(deps, ctx, session, { q, limit, sort: 'log_id:1' })),
   );
-  const story = relatedEvents(event, found.flat());
-  const outcome = outcomeOf(story);
+  const related = relatedEvents(event, found.flat());
+  const outcome = outcomeOf(related);
   const { text } = deps.views.locale(ctx);
-  const who = story.map(whoOf).find((one) => one !== undefined) ?? text('console.log.somebody');
-  const shown = shownBy(deps, ctx);
+  const who = related.map(actorOf).find((one) => one !== undefined) ?? text('console.log.somebody');
+  const shown = eventFormatter(deps, ctx);
   await renderConsole(deps, ctx, session, {
     template: 'console/log-event',
     title: 't:console.log.detail',
@@ -165,16 +165,16 @@ async function showEvent(deps: LogDependencies, ctx: Context, session: ConsoleSe
       userPath: await pathOfUser(deps, ctx, session, event.user_id),
       json: JSON.stringify(event, undefined, 2),
       story: {
-        outcome: outcomeWords(outcome.is, outcome.why),
+        outcome: outcomeWords(outcome.kind, outcome.reason),
         who,
-        why: outcome.why,
-        steps: stepsOf(story).map(({ step, seconds }) => ({
+        why: outcome.reason,
+        steps: stepsOf(related).map(({ step, seconds }) => ({
           ...shown(step),
           seconds,
           isThis: step.log_id === event.log_id,
         })),
-        isCut: found.some((page) => page.length === most),
-        most,
+        isCut: found.some((page) => page.length === limit),
+        most: limit,
       },
     },
   });
@@ -192,31 +192,31 @@ async function pathOfUser(
 ): Promise<string | undefined> {
   if (id === undefined || !deps.paths.has(`${CONSOLE}/users/:id`) || !session.can('read:users'))
     return undefined;
-  const found = await askIfThere(deps, ctx, session, 'GET /users/:id', { params: { id } });
+  const found = await callApiIfFound(deps, ctx, session, 'GET /users/:id', { params: { id } });
   return found && `${CONSOLE}/users/${encodeURIComponent(id)}`;
 }
 
 /** Returns the message key for the outcome of a login. */
-function outcomeWords(is: ReturnType<typeof outcomeOf>['is'], why: string | undefined): string {
-  if (is === 'in') return 'console.log.story.in';
-  if (is === 'waiting') return 'console.log.story.open.end';
-  if (is === 'other') return 'console.log.story.other';
-  return why === undefined ? 'console.log.story.refused' : 'console.log.story.refused.why';
+function outcomeWords(kind: ReturnType<typeof outcomeOf>['kind'], reason: string | undefined): string {
+  if (kind === 'in') return 'console.log.story.in';
+  if (kind === 'waiting') return 'console.log.story.open.end';
+  if (kind === 'other') return 'console.log.story.other';
+  return reason === undefined ? 'console.log.story.refused' : 'console.log.story.refused.why';
 }
 
 /** Returns the steps, each with the seconds since the previous one. */
-function stepsOf(story: readonly AnsweredEvent[]) {
-  return story.map((step, at) => {
-    const before = story[at - 1];
-    const passed = before === undefined ? 0 : Date.parse(step.date) - Date.parse(before.date);
-    return { step, seconds: Math.round(passed / 100) / 10 };
+function stepsOf(related: readonly EventAnswer[]) {
+  return related.map((step, at) => {
+    const before = related[at - 1];
+    const elapsed = before === undefined ? 0 : Date.parse(step.date) - Date.parse(before.date);
+    return { step, seconds: Math.round(elapsed / 100) / 10 };
   });
 }
 
 /** Returns the members of an event that are shown by themselves, each with a message key. */
-function fieldsOf(event: AnsweredEvent): { text: string; value: string }[] {
+function fieldsOf(event: EventAnswer): { text: string; value: string }[] {
   const { client_name: name, client_id: id } = event;
-  const given = {
+  const valuesByKey = {
     'console.log.user': [...new Set([event.user_name, event.user_id])].filter((one) => one !== undefined),
     'console.log.client': [...new Set([name, id])].filter((one) => one !== undefined),
     'console.log.connection': [event.connection ?? []].flat(),
@@ -224,7 +224,7 @@ function fieldsOf(event: AnsweredEvent): { text: string; value: string }[] {
     'console.log.why': [event.description ?? []].flat(),
     'console.log.story': [event.transaction ?? []].flat(),
   };
-  return Object.entries(given).flatMap(([text, values]) =>
+  return Object.entries(valuesByKey).flatMap(([text, values]) =>
     values.length === 0 ? [] : [{ text, value: values.join(' · ') }],
   );
 }

@@ -4,17 +4,17 @@ import type { Context } from 'koa';
 import { ADMINISTRATORS } from '../../records/administrators.ts';
 import type { EventType } from '../../records/log-events.ts';
 import type { LogCounts } from '../../tenant/log-counts.ts';
-import { ask, askIfThere, type RunActionDependencies } from '../ask.ts';
+import { type ApiCallDependencies, callApi, callApiIfFound } from '../api-calls.ts';
 import { CONSOLE } from '../callbacks.ts';
-import type { AnsweredEvent } from '../log/describe-event.ts';
+import type { EventAnswer } from '../log/describe-event.ts';
 import { hrefOf, readFilter } from '../log/filter.ts';
 import type { ConsolePageDependencies, ConsoleSession } from '../page.ts';
 import { ADMINISTRATORS_SCOPE } from '../roles.ts';
-import { endingBefore } from './certificates.ts';
+import { expiringBefore } from './certificates.ts';
 import type { ConnectionChecks } from './connection-checks.ts';
 import { lastDayOf } from './numbers.ts';
 
-export interface AttentionDependencies extends ConsolePageDependencies, RunActionDependencies {
+export interface AttentionDependencies extends ConsolePageDependencies, ApiCallDependencies {
   logCounts: LogCounts;
   connectionChecks: ConnectionChecks;
   /** Returns the server's own TLS certificate, PEM, if it has one. */
@@ -35,17 +35,17 @@ interface Attention {
   path?: string;
 }
 
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 /**
  * A signing key should be replaced a few times a year (`gatehouse doctor` uses the same age); a certificate before it
  * expires.
  */
-const OLD_KEY = 180 * DAY;
-const SOON = 21 * DAY;
+const MAX_KEY_AGE_MS = 180 * DAY_MS;
+const EXPIRY_NOTICE_MS = 21 * DAY_MS;
 /** The maximum number of problems of one kind. */
-const MOST = 20;
+const MAX_PER_KIND = 20;
 
-type Look = (
+type Check = (
   deps: AttentionDependencies,
   ctx: Context,
   session: ConsoleSession,
@@ -59,13 +59,13 @@ export async function attentionOf(
   session: ConsoleSession,
   now: number,
 ): Promise<Attention[]> {
-  const all = await Promise.all(LOOKS.map((look) => look(deps, ctx, session, now)));
-  const found = all.flat().map((one) => ({ ...one, ...(!isThere(deps, one) && { path: undefined }) }));
+  const all = await Promise.all(CHECKS.map((check) => check(deps, ctx, session, now)));
+  const found = all.flat().map((one) => ({ ...one, ...(!hasPage(deps, one) && { path: undefined }) }));
   return found.sort((a, b) => Number(b.isBad) - Number(a.isBad)) as Attention[];
 }
 
 /** Reports whether the page that a problem links to exists. */
-function isThere({ paths }: AttentionDependencies, { path = '' }: Attention): boolean {
+function hasPage({ paths }: AttentionDependencies, { path = '' }: Attention): boolean {
   return paths.has(path.split('?')[0] ?? '');
 }
 
@@ -75,7 +75,7 @@ const FAILURES: Partial<Record<EventType, string>> = {
   actions_execution_failed: 'actions',
 };
 
-const failures: Look = async (deps, ctx, session, now) => {
+const failures: Check = async (deps, ctx, session, now) => {
   if (!session.can('read:logs')) return [];
   const found = await lastDayOf(deps.logCounts, Object.keys(FAILURES), now);
   return Promise.all(
@@ -91,13 +91,13 @@ const failures: Look = async (deps, ctx, session, now) => {
 
 /** Returns the description of an event; undefined when it has been deleted. */
 async function descriptionOf(deps: AttentionDependencies, ctx: Context, session: ConsoleSession, id: string) {
-  const answer = await askIfThere(deps, ctx, session, 'GET /logs/:id', { params: { id } });
-  return (answer?.body as AnsweredEvent | undefined)?.description;
+  const answer = await callApiIfFound(deps, ctx, session, 'GET /logs/:id', { params: { id } });
+  return (answer?.body as EventAnswer | undefined)?.description;
 }
 
-const connections: Look = async ({ connectionChecks }, _ctx, session) =>
+const connections: Check = async ({ connectionChecks }, _ctx, session) =>
   session.can('read:connections')
-    ? (await connectionChecks.broken()).slice(0, MOST).map(({ name, why }) => ({
+    ? (await connectionChecks.broken()).slice(0, MAX_PER_KIND).map(({ name, fault: why }) => ({
         isBad: true,
         text: 'console.attention.connection',
         name,
@@ -107,67 +107,67 @@ const connections: Look = async ({ connectionChecks }, _ctx, session) =>
       }))
     : [];
 
-const certificates: Look = async (deps, _ctx, session, now) => {
+const certificates: Check = async (deps, _ctx, session, now) => {
   const { config } = deps;
-  const ending = endingBefore(
+  const ending = expiringBefore(
     {
       server: session.can('read:tenant_settings') ? await deps.serverCertificate() : undefined,
       connections: session.can('read:connections') ? await config.connections() : [],
       clients: session.can('read:clients') ? await config.clients() : [],
     },
-    now + SOON,
+    now + EXPIRY_NOTICE_MS,
   );
-  return ending.slice(0, MOST).map(({ of, name, until }) => ({
-    isBad: until <= now,
-    text: `console.attention.certificate.${of}${until <= now ? '.over' : ''}`,
+  return ending.slice(0, MAX_PER_KIND).map(({ owner, name, expiresAt }) => ({
+    isBad: expiresAt <= now,
+    text: `console.attention.certificate.${owner}${expiresAt <= now ? '.over' : ''}`,
     name,
-    count: Math.ceil((until - now) / DAY),
-    ...(of !== 'server' && { path: `${CONSOLE}/${of === 'client' ? 'applications' : 'connections'}` }),
+    count: Math.ceil((expiresAt - now) / DAY_MS),
+    ...(owner !== 'server' && { path: `${CONSOLE}/${owner === 'client' ? 'applications' : 'connections'}` }),
   }));
 };
 
-const keys: Look = async (deps, ctx, session, now) => {
+const keys: Check = async (deps, ctx, session, now) => {
   if (!session.can('read:signing_keys')) return [];
-  const { body } = await ask(deps, ctx, session, 'GET /keys/signing');
+  const { body } = await callApi(deps, ctx, session, 'GET /keys/signing');
   return (body as { alg: string; current_since?: string }[]).flatMap(({ alg, current_since: since }) => {
     const age = since === undefined ? 0 : now - Date.parse(since);
-    if (age <= OLD_KEY) return [];
+    if (age <= MAX_KEY_AGE_MS) return [];
     const path = `${CONSOLE}/security/keys`;
-    return { isBad: false, text: 'console.attention.key', name: alg, count: Math.floor(age / DAY), path };
+    return { isBad: false, text: 'console.attention.key', name: alg, count: Math.floor(age / DAY_MS), path };
   });
 };
 
-const streams: Look = async (deps, ctx, session) => {
+const streams: Check = async (deps, ctx, session) => {
   if (!session.can('read:log_streams')) return [];
-  const { body } = await ask(deps, ctx, session, 'GET /log-streams');
+  const { body } = await callApi(deps, ctx, session, 'GET /log-streams');
   return (body as { name: string; status: string }[])
     .filter(({ status }) => status === 'suspended')
-    .slice(0, MOST)
+    .slice(0, MAX_PER_KIND)
     .map(({ name }) => ({ isBad: true, text: 'console.attention.stream', name }));
 };
 
 /** Finds administrators without a second factor. */
-const administrators: Look = async (deps, _ctx, session) => {
+const administrators: Check = async (deps, _ctx, session) => {
   if (!session.can(ADMINISTRATORS_SCOPE)) return [];
   const { members = [] } = (await deps.store.collection('administrators').get(ADMINISTRATORS)) ?? {};
-  const without: string[] = [];
-  for (const { user_id: id } of members.slice(0, MOST)) {
+  const withoutFactor: string[] = [];
+  for (const { user_id: id } of members.slice(0, MAX_PER_KIND)) {
     const user = await deps.users.get(id);
     if (user === undefined || user.blocked === true) continue;
     // Only enrolled factors count: the tenant's e-mail factor is not used for logins to the console.
-    const own = await deps.authenticators.of(id);
-    if (!own.some(({ active }) => active)) without.push(user.email ?? user.id);
+    const authenticators = await deps.authenticators.of(id);
+    if (!authenticators.some(({ active }) => active)) withoutFactor.push(user.email ?? user.id);
   }
-  if (without.length === 0) return [];
+  if (withoutFactor.length === 0) return [];
   return [
     {
       isBad: false,
       text: 'console.attention.administrators',
-      count: without.length,
-      name: without.join(', '),
+      count: withoutFactor.length,
+      name: withoutFactor.join(', '),
       path: `${CONSOLE}/administrators`,
     },
   ];
 };
 
-const LOOKS: readonly Look[] = [failures, connections, certificates, streams, keys, administrators];
+const CHECKS: readonly Check[] = [failures, connections, certificates, streams, keys, administrators];

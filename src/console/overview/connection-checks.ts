@@ -9,7 +9,7 @@ import type { Config } from '../../tenant/config.ts';
 
 interface BrokenConnection {
   name: string;
-  why: ProviderFault;
+  fault: ProviderFault;
 }
 
 export interface ConnectionChecks {
@@ -30,57 +30,59 @@ interface ConnectionChecksDependencies {
 }
 
 /** How long a finding is valid, milliseconds; the number of concurrent checks; the maximum number of connections. */
-const GOOD = 600_000;
-const AT_ONCE = 4;
-const MOST = 200;
+const VALID_MS = 600_000;
+const MAX_CONCURRENT = 4;
+const MAX_CONNECTIONS = 200;
 
 /** A finding, with the connection as it was then. */
-interface Answer {
-  as: Connection;
-  at: number;
-  why: ProviderFault | undefined;
+interface Finding {
+  connection: Connection;
+  checkedAt: number;
+  fault: ProviderFault | undefined;
 }
 
 /** Creates the checks of a tenant. */
 export function connectionChecks(deps: ConnectionChecksDependencies): ConnectionChecks {
   const { config, background, clock, faultOf, ending } = deps;
-  const answers = new Map<string, Answer>();
-  let isAsking = false;
+  const findings = new Map<string, Finding>();
+  let isChecking = false;
   /**
    * Returns the finding about a connection unless it has changed since: one that was mended must not be shown as
    * broken.
    */
-  const answerOf = (one: Connection): Answer | undefined => {
-    const answer = answers.get(one.id);
-    return answer !== undefined && isDeepStrictEqual(answer.as, one) ? answer : undefined;
+  const findingOf = (one: Connection): Finding | undefined => {
+    const finding = findings.get(one.id);
+    return finding !== undefined && isDeepStrictEqual(finding.connection, one) ? finding : undefined;
   };
-  const ask = async (due: Connection[]) => {
+  const checkAll = async (due: Connection[]) => {
     const work = async () => {
       for (let one = due.shift(); one !== undefined && !ending.aborted; one = due.shift()) {
-        const why = await faultOf(one);
-        answers.set(one.id, { as: one, at: clock(), why });
+        const fault = await faultOf(one);
+        findings.set(one.id, { connection: one, checkedAt: clock(), fault });
       }
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    await Promise.all(Array.from({ length: MAX_CONCURRENT }, work));
   };
   return {
     broken: async () => {
-      const looked = (await config.connections()).filter(isInUse).slice(0, MOST);
-      const ids = new Set(looked.map(({ id }) => id));
-      for (const id of answers.keys()) if (!ids.has(id)) answers.delete(id);
-      const due = looked.filter((one) => clock() - (answerOf(one)?.at ?? Number.NEGATIVE_INFINITY) >= GOOD);
-      if (due.length > 0 && !isAsking && !ending.aborted) {
-        isAsking = true;
-        const asked = () =>
-          ask(due).finally(() => {
-            isAsking = false;
+      const checked = (await config.connections()).filter(isInUse).slice(0, MAX_CONNECTIONS);
+      const ids = new Set(checked.map(({ id }) => id));
+      for (const id of findings.keys()) if (!ids.has(id)) findings.delete(id);
+      const due = checked.filter(
+        (one) => clock() - (findingOf(one)?.checkedAt ?? Number.NEGATIVE_INFINITY) >= VALID_MS,
+      );
+      if (due.length > 0 && !isChecking && !ending.aborted) {
+        isChecking = true;
+        const check = () =>
+          checkAll(due).finally(() => {
+            isChecking = false;
           });
-        background.run('asking whether connections work', asked);
+        background.run('asking whether connections work', check);
       }
-      return looked
+      return checked
         .flatMap((one) => {
-          const why = answerOf(one)?.why;
-          return why === undefined ? [] : [{ name: one.name, why }];
+          const fault = findingOf(one)?.fault;
+          return fault === undefined ? [] : [{ name: one.name, fault }];
         })
         .sort((a, b) => (a.name < b.name ? -1 : 1));
     },

@@ -3,14 +3,14 @@ import { distinct } from '../../tenant/distinct.ts';
 import type { HourCount, LogCounts } from '../../tenant/log-counts.ts';
 import { EVENT_GROUPS, type EventGroup } from '../event-groups.ts';
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 /** The selectable time ranges: how many intervals of which length, milliseconds. */
 const RANGES = {
-  '24h': { parts: 24, length: HOUR, form: 'hour' },
-  '7d': { parts: 28, length: 6 * HOUR, form: 'hour' },
-  '30d': { parts: 30, length: DAY, form: 'day' },
+  '24h': { parts: 24, length: HOUR_MS, form: 'hour' },
+  '7d': { parts: 28, length: 6 * HOUR_MS, form: 'hour' },
+  '30d': { parts: 30, length: DAY_MS, form: 'day' },
 } as const;
 
 type Range = keyof typeof RANGES;
@@ -79,7 +79,7 @@ function peopleOf(hours: readonly HourCount[]): number {
  * @param now epoch milliseconds.
  */
 export async function lastDayOf(counts: LogCounts, types: readonly string[], now: number) {
-  const { hours } = await counts.since(now - DAY);
+  const { hours } = await counts.since(now - DAY_MS);
   const found = new Map<string, { count: number; latest: string }>();
   for (const [, { counts: counted, latest }] of [...hours].sort(([a], [b]) => a - b)) {
     for (const type of types) {

@@ -60,10 +60,10 @@ function kindOf({ path, read, create, change, replace, child }: Place): Place['k
   if (read === undefined) return isRecord(path) ? 'record' : 'action';
   if (isRecord(path)) return 'record';
   if (child !== undefined && change === undefined && replace === undefined) return 'list';
-  const asked = Object.entries(read.query?.shape ?? {});
-  const isPaged = asked.some(([name]) => name === 'per_page');
+  const parameters = Object.entries(read.query?.shape ?? {});
+  const isPaged = parameters.some(([name]) => name === 'per_page');
   // A required parameter is a search term.
-  if (isPaged || asked.some(([, schema]) => !schema.safeParse(undefined).success)) return 'list';
+  if (isPaged || parameters.some(([, schema]) => !schema.safeParse(undefined).success)) return 'list';
   return change === undefined && replace === undefined && create !== undefined ? 'list' : 'setting';
 }
 
@@ -75,7 +75,7 @@ export function parametersOf(path: string): string[] {
 }
 
 /** Replaces the parameters of a path by values. */
-export function filled(path: string, params: Readonly<Record<string, string>>): string {
+export function fillPath(path: string, params: Readonly<Record<string, string>>): string {
   return path.replaceAll(/:(\w+)/g, (_all, name: string) => encodeURIComponent(params[name] ?? ''));
 }
 
@@ -104,7 +104,7 @@ export function placesBelow(places: ReadonlyMap<string, Place>, path: string): P
 }
 
 /** Members that contain a human-readable name, the best first. */
-const NAMING = [
+const NAME_MEMBERS = [
   'name',
   'display_name',
   'friendly_name',
@@ -117,11 +117,11 @@ const NAMING = [
 ];
 
 /** Reports whether a member contains a human-readable name. */
-export const isNaming = (name: string): boolean => NAMING.includes(name);
+export const isNameMember = (name: string): boolean => NAME_MEMBERS.includes(name);
 
 /** Returns the human-readable name of a record; undefined when it has none. */
 export function nameOf(record: Readonly<Record<string, unknown>>): string | undefined {
-  for (const member of NAMING) {
+  for (const member of NAME_MEMBERS) {
     const value = record[member];
     if (typeof value === 'string' && value !== '') return value;
   }

@@ -1,7 +1,7 @@
 // Compares a record with a change of it, member by member.
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../../management/section.ts';
-import { HIDDEN, hasSecrets, hidden } from './secrets.ts';
+import { HIDDEN, hasSecrets, maskSecrets } from './secrets.ts';
 
 /** A member that changes. */
 interface Difference {
@@ -41,7 +41,7 @@ const withAbsent = (before: object, after: Record<string, unknown>): Record<stri
 
 function shownPair(name: string, before: unknown, after: unknown): Pick<Difference, 'before' | 'after'> {
   const shown = (value: unknown) =>
-    value === undefined || value === null ? undefined : textOf(hidden(value, name));
+    value === undefined || value === null ? undefined : textOf(maskSecrets(value, name));
   const isSecret = hasSecrets({ [name]: before }) || hasSecrets({ [name]: after });
   const pair = { before: shown(before), after: shown(after) };
   // Two masked secrets look the same, so a mark shows that the secret changes.

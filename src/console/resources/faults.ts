@@ -26,7 +26,7 @@ export function faultsBySchema(
   const result = schema.safeParse(body, { reportInput: true });
   const faults: FormFaults = { at: {}, general: [] };
   for (const issue of result.success ? [] : result.error.issues)
-    place(faults, fields, issue.path.map(String), wording(issue));
+    addFault(faults, fields, issue.path.map(String), wording(issue));
   return faults;
 }
 
@@ -34,12 +34,12 @@ export function faultsBySchema(
 export function faultOfAnswer({ error_description: text }: AuthError, fields: readonly Field[]): FormFaults {
   const faults: FormFaults = { at: {}, general: [] };
   const [, path = ''] = / on property ([\w.[\]-]+)\.$/.exec(text) ?? [];
-  place(faults, fields, path.replaceAll(/\[(\d+)\]/g, '.$1').split('.'), text);
+  addFault(faults, fields, path.replaceAll(/\[(\d+)\]/g, '.$1').split('.'), text);
   return faults;
 }
 
 /** Adds a fault to the most deeply nested field that contains the member. */
-function place(faults: FormFaults, fields: readonly Field[], path: readonly string[], text: string): void {
+function addFault(faults: FormFaults, fields: readonly Field[], path: readonly string[], text: string): void {
   const paths = pathsOf(fields);
   for (let length = path.length; length > 0; length -= 1) {
     const at = path.slice(0, length).join('.');

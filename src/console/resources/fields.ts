@@ -48,7 +48,7 @@ interface JsonSchema {
 }
 
 /** The maximum depth of nested groups; deeper members are edited as JSON. */
-const DEEPEST = 3;
+const MAX_DEPTH = 3;
 
 /** The name of the only field for a body that is not an object with known members. */
 export const WHOLE = '$';
@@ -95,9 +95,9 @@ interface Member {
   isRequired: boolean;
 }
 
-function fieldOf(given: JsonSchema, { name, path, isRequired }: Member): Field {
-  const { schema, isNullable } = withoutNull(given);
-  const { description = given.description, default: usual = given.default } = schema;
+function fieldOf(fullSchema: JsonSchema, { name, path, isRequired }: Member): Field {
+  const { schema, isNullable } = withoutNull(fullSchema);
+  const { description = fullSchema.description, default: usual = fullSchema.default } = schema;
   return {
     path: path.join('.'),
     name,
@@ -110,18 +110,18 @@ function fieldOf(given: JsonSchema, { name, path, isRequired }: Member): Field {
 }
 
 /** Separates null from the other values that a schema accepts. */
-function withoutNull(given: JsonSchema): { schema: JsonSchema; isNullable: boolean } {
-  if (Array.isArray(given.type)) {
-    const types = given.type.filter((type) => type !== 'null');
-    const isNullable = types.length < given.type.length;
-    return { schema: { ...given, type: types.length === 1 ? types[0] : types }, isNullable };
+function withoutNull(fullSchema: JsonSchema): { schema: JsonSchema; isNullable: boolean } {
+  if (Array.isArray(fullSchema.type)) {
+    const types = fullSchema.type.filter((type) => type !== 'null');
+    const isNullable = types.length < fullSchema.type.length;
+    return { schema: { ...fullSchema, type: types.length === 1 ? types[0] : types }, isNullable };
   }
-  const others = given.anyOf?.filter(({ type }) => type !== 'null') ?? [];
-  if (given.anyOf === undefined || others.length === given.anyOf.length)
-    return { schema: given, isNullable: false };
+  const others = fullSchema.anyOf?.filter(({ type }) => type !== 'null') ?? [];
+  if (fullSchema.anyOf === undefined || others.length === fullSchema.anyOf.length)
+    return { schema: fullSchema, isNullable: false };
   const [only] = others;
   if (others.length > 1 || only === undefined)
-    return { schema: { ...given, anyOf: others }, isNullable: true };
+    return { schema: { ...fullSchema, anyOf: others }, isNullable: true };
   // A member that is both optional and nullable has one wrapper inside the other.
   return { schema: withoutNull(only).schema, isNullable: true };
 }
@@ -142,7 +142,7 @@ function shapeOf(schema: JsonSchema, name: string, path: readonly string[]): Sha
     };
   }
   if (schema.type === 'array') return listShape(schema, name);
-  if (schema.type === 'object' && hasMembers(schema) && path.length <= DEEPEST)
+  if (schema.type === 'object' && hasMembers(schema) && path.length <= MAX_DEPTH)
     return { kind: 'group', fields: membersOf(schema, path) };
   return { kind: 'json' };
 }
@@ -163,7 +163,7 @@ function boundsOf({ type, minimum, exclusiveMinimum, maximum }: JsonSchema): Par
   const isWhole = type === 'integer';
   const least =
     minimum ?? (exclusiveMinimum === undefined ? undefined : exclusiveMinimum + (isWhole ? 1 : 0));
-  const isSaid = (bound: number | undefined): bound is number =>
+  const isMeaningful = (bound: number | undefined): bound is number =>
     bound !== undefined && Math.abs(bound) < Number.MAX_SAFE_INTEGER;
-  return { isWhole, ...(isSaid(least) && { least }), ...(isSaid(maximum) && { most: maximum }) };
+  return { isWhole, ...(isMeaningful(least) && { least }), ...(isMeaningful(maximum) && { most: maximum }) };
 }

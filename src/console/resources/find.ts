@@ -1,12 +1,12 @@
 // Reads pages of a list, however the Management API pages it.
 import type { CallRules } from '../../management/call.ts';
 import { isObject } from '../../management/section.ts';
-import { hidden } from './secrets.ts';
+import { maskSecrets } from './secrets.ts';
 
 export type Item = Record<string, unknown>;
 
 /** The requested part of a list. */
-export interface AskedList {
+export interface ListRequest {
   /** By the names of the call's query parameters. */
   filters: Readonly<Record<string, string>>;
   /** A text that records must contain, for lists that cannot be searched by the API. */
@@ -21,7 +21,7 @@ export interface AskedList {
 }
 
 /** A page of a list. */
-export interface FoundPage {
+export interface ListPage {
   items: readonly Item[];
   /** The number of all records, if known. */
   total?: number | undefined;
@@ -37,15 +37,15 @@ type Read = (query: Query) => Promise<unknown>;
 
 export const PER_PAGE = 25;
 /** The maximum number of records that are read when a list must be searched or sorted here. */
-const MOST = 1000;
+const MAX_RECORDS = 1000;
 /** The number of records per call. */
-const BATCH = 100;
+const BATCH_SIZE = 100;
 
 /** Query parameters that select a page. */
 const PAGING = ['page', 'per_page', 'from', 'take', 'fields'];
 
 /** Query parameters that affect the form of the answer rather than the selection of records. */
-const MANNERS = [
+const FORMAT_PARAMETERS = [
   'hydrate',
   'synchronous',
   'search_engine',
@@ -59,17 +59,17 @@ const MANNERS = [
  */
 export const filterNames = ({ query }: CallRules): string[] =>
   Object.keys(query?.shape ?? {}).filter(
-    (name) => ![...PAGING, ...MANNERS].includes(name) && !name.startsWith('include_'),
+    (name) => ![...PAGING, ...FORMAT_PARAMETERS].includes(name) && !name.startsWith('include_'),
   );
 
 /** Returns the requested page of a list. @param read runs the call with a query. */
-export async function findPage(call: CallRules, asked: AskedList, read: Read): Promise<FoundPage> {
-  const takes = (name: string) => Object.hasOwn(call.query?.shape ?? {}, name);
-  if (asked.text !== '' || asked.sort !== '') return inMemory(takes, asked, read);
-  const query = { ...asked.filters, ...pageQuery(takes, asked, PER_PAGE) };
+export async function findPage(call: CallRules, request: ListRequest, read: Read): Promise<ListPage> {
+  const accepts = (name: string) => Object.hasOwn(call.query?.shape ?? {}, name);
+  if (request.text !== '' || request.sort !== '') return findInMemory(accepts, request, read);
+  const query = { ...request.filters, ...pageQuery(accepts, request, PER_PAGE) };
   const { items, total, next, isPage } = listOf(await read(query));
-  if (items.length > PER_PAGE) return slice(items, asked.page, false);
-  const last = (asked.page + 1) * PER_PAGE;
+  if (items.length > PER_PAGE) return pageOfItems(items, request.page, false);
+  const last = (request.page + 1) * PER_PAGE;
   return {
     items,
     total,
@@ -80,38 +80,42 @@ export async function findPage(call: CallRules, asked: AskedList, read: Read): P
 }
 
 function pageQuery(
-  takes: (name: string) => boolean,
-  { page, from }: Pick<AskedList, 'page' | 'from'>,
+  accepts: (name: string) => boolean,
+  { page, from }: Pick<ListRequest, 'page' | 'from'>,
   size: number,
 ): Query {
-  if (takes('take') && (from !== undefined || !takes('per_page')))
+  if (accepts('take') && (from !== undefined || !accepts('per_page')))
     return { take: String(size), ...(from !== undefined && { from }) };
   return {
-    ...(takes('page') && { page: String(page) }),
-    ...(takes('per_page') && { per_page: String(size) }),
-    ...(takes('include_totals') && { include_totals: 'true' }),
+    ...(accepts('page') && { page: String(page) }),
+    ...(accepts('per_page') && { per_page: String(size) }),
+    ...(accepts('include_totals') && { include_totals: 'true' }),
   };
 }
 
-/** Reads up to {@link MOST} records and searches and sorts them here. */
-async function inMemory(takes: (name: string) => boolean, asked: AskedList, read: Read): Promise<FoundPage> {
+/** Reads up to {@link MAX_RECORDS} records and searches and sorts them here. */
+async function findInMemory(
+  accepts: (name: string) => boolean,
+  request: ListRequest,
+  read: Read,
+): Promise<ListPage> {
   const all: Item[] = [];
   let from: string | undefined;
   let isPartial = false;
   for (let page = 0; ; page += 1) {
-    const query = { ...asked.filters, ...pageQuery(takes, { page, from }, BATCH) };
+    const query = { ...request.filters, ...pageQuery(accepts, { page, from }, BATCH_SIZE) };
     const { items, total, next, isPage } = listOf(await read(query));
     all.push(...items);
     from = next;
-    const isLast = total === undefined ? !isPage || items.length < BATCH : total <= all.length;
+    const isLast = total === undefined ? !isPage || items.length < BATCH_SIZE : total <= all.length;
     const isEnd = items.length === 0 || (next === undefined && isLast);
-    isPartial = !isEnd && all.length >= MOST;
+    isPartial = !isEnd && all.length >= MAX_RECORDS;
     if (isEnd || isPartial) break;
   }
-  const text = asked.text.toLowerCase();
-  const chosen = all.filter((item) => JSON.stringify(hidden(item)).toLowerCase().includes(text));
-  const sorted = asked.sort === '' ? chosen : chosen.sort(byMember(asked.sort, asked.isDescending));
-  return slice(sorted, asked.page, isPartial);
+  const text = request.text.toLowerCase();
+  const chosen = all.filter((item) => JSON.stringify(maskSecrets(item)).toLowerCase().includes(text));
+  const sorted = request.sort === '' ? chosen : chosen.sort(byMember(request.sort, request.isDescending));
+  return pageOfItems(sorted, request.page, isPartial);
 }
 
 function byMember(name: string, isDescending: boolean): (a: Item, b: Item) => number {
@@ -124,7 +128,7 @@ function byMember(name: string, isDescending: boolean): (a: Item, b: Item) => nu
   return (a, b) => collator.compare(text(a), text(b)) * (isDescending ? -1 : 1);
 }
 
-function slice(items: readonly Item[], page: number, isPartial: boolean): FoundPage {
+function pageOfItems(items: readonly Item[], page: number, isPartial: boolean): ListPage {
   const end = (page + 1) * PER_PAGE;
   return {
     items: items.slice(page * PER_PAGE, end),
@@ -135,7 +139,7 @@ function slice(items: readonly Item[], page: number, isPartial: boolean): FoundP
 }
 
 /** The answer of a list, in a common form. */
-interface Listed {
+interface ListAnswer {
   items: Item[];
   total?: number | undefined;
   next?: string | undefined;
@@ -144,7 +148,7 @@ interface Listed {
 }
 
 /** Reads the answer of a list. */
-export function listOf(body: unknown): Listed {
+export function listOf(body: unknown): ListAnswer {
   if (Array.isArray(body)) return { items: body.filter(isObject), isPage: false };
   if (!isObject(body)) return { items: [], isPage: false };
   const items = Object.values(body).find((value) => Array.isArray(value)) as unknown[] | undefined;

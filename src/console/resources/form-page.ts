@@ -5,7 +5,7 @@ import { isObject } from '../../management/section.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import type { ConsoleSession } from '../page.ts';
 import { renderConsole } from '../render.ts';
-import { groupOf, isNaming, type Operation, type Place, parametersOf, titleOf } from './declared.ts';
+import { groupOf, isNameMember, type Operation, type Place, parametersOf, titleOf } from './declared.ts';
 import { differences } from './differences.ts';
 import type { FormFaults } from './faults.ts';
 import { type Field, fieldsOf, queryFieldsOf, WHOLE, WHOLE_FIELD } from './fields.ts';
@@ -20,7 +20,7 @@ import {
   translated,
 } from './model.ts';
 import { isHarmless, operationPath, pageOf } from './operations.ts';
-import { withKeptHidden } from './secrets.ts';
+import { maskUnchanged } from './secrets.ts';
 import { type FilledField, filledFields, type Posted } from './values.ts';
 
 /** The operation of a page. */
@@ -60,12 +60,12 @@ export async function operationForm(
   const isJson = asJson && isChange(target);
   const record = isChange(target) ? await recordAt(deps, ctx, session, target) : undefined;
   const fields = call.body === undefined ? [] : fieldsOf(call.body);
-  const asked = call.query === undefined ? [] : queryFieldsOf(call.query);
+  const queryFields = call.query === undefined ? [] : queryFieldsOf(call.query);
   return {
     ...target,
     record: changeable(record, fields),
     fields: isJson ? [WHOLE_FIELD] : fields,
-    queryFields: asked.map((field) => ({ ...field, path: `${QUERY}${field.path}` })),
+    queryFields: queryFields.map((field) => ({ ...field, path: `${QUERY}${field.path}` })),
     isJson,
   };
 }
@@ -81,7 +81,7 @@ function changeable(record: unknown, fields: readonly Field[]): unknown {
 export const digestOf = (record: unknown): string => sha256(JSON.stringify(record ?? null));
 
 /** Returns the data that all pages of an operation show. */
-function framed({ places, place, operation, call, record }: OperationForm, ctx: Context) {
+function frameModel({ places, place, operation, call, record }: OperationForm, ctx: Context) {
   const params = paramsOf(ctx);
   return {
     heading: call.summary,
@@ -93,7 +93,7 @@ function framed({ places, place, operation, call, record }: OperationForm, ctx: 
   };
 }
 
-interface Told {
+interface FormState {
   faults?: FormFaults;
   /** The entered values. */
   posted?: Posted | undefined;
@@ -106,7 +106,7 @@ export async function renderForm(
   ctx: Context,
   session: ConsoleSession,
   form: OperationForm,
-  { faults = { at: {}, general: [] }, posted, status = 200 }: Told = {},
+  { faults = { at: {}, general: [] }, posted, status = 200 }: FormState = {},
 ): Promise<void> {
   const { place, call, record, fields, queryFields, isJson } = form;
   const filling = { posted, faults: faults.at };
@@ -119,14 +119,14 @@ export async function renderForm(
     section: sectionOf(place),
     title: translated(deps, ctx, 'doing', call.summary),
     model: {
-      ...framed(form, ctx),
+      ...frameModel(form, ctx),
       isChange: isChange(form),
       isJson,
       isHarmless: isHarmless(place),
       hasJson: isChange(form) && call.body !== undefined,
       general: faults.general,
       faulty: firstFaulty(filled),
-      ...partedFields(filled),
+      ...splitFields(filled),
       cancel: place.read === undefined ? undefined : pageOf(place.path, paramsOf(ctx)),
     },
     status,
@@ -143,9 +143,9 @@ function firstFaulty(fields: readonly FilledField[]): FilledField | undefined {
 /**
  * Separates fields that are filled, required, faulty or name the record from all others, which are shown below them.
  */
-function partedFields(all: readonly FilledField[]) {
+function splitFields(all: readonly FilledField[]) {
   const isFirst = ({ name, isRequired, isFilled, fault }: FilledField) =>
-    isRequired || isFilled || fault !== undefined || isNaming(name);
+    isRequired || isFilled || fault !== undefined || isNameMember(name);
   const first = all.filter(isFirst);
   // Without any such field all are shown at once.
   return first.length === 0
@@ -163,7 +163,7 @@ export async function renderReview(
 ): Promise<void> {
   const { place, call, record, isJson } = form;
   const name = titleOf(place.path);
-  const frame = framed(form, ctx);
+  const frame = frameModel(form, ctx);
   await renderConsole(deps, ctx, session, {
     template: 'console/resources-review',
     section: sectionOf(place),
@@ -175,7 +175,7 @@ export async function renderReview(
         isObject(body) && (record === undefined || isObject(record))
           ? differences(record ?? {}, body)
           : differences({ [name]: record }, { [name]: body }),
-      body: JSON.stringify(withKeptHidden(body, record)),
+      body: JSON.stringify(maskUnchanged(body, record)),
     },
   });
 }

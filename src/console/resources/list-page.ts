@@ -2,13 +2,13 @@
 import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
 import type { CallRules } from '../../management/call.ts';
-import { ask } from '../ask.ts';
+import { callApi } from '../api-calls.ts';
 import type { ConsoleSession } from '../page.ts';
 import { pageNumber, queryText } from '../query.ts';
 import { renderConsole } from '../render.ts';
 import { type Place, titleOf } from './declared.ts';
 import { queryFieldsOf } from './fields.ts';
-import { type AskedList, type FoundPage, filterNames, findPage, type Item, PER_PAGE } from './find.ts';
+import { filterNames, findPage, type Item, type ListPage, type ListRequest, PER_PAGE } from './find.ts';
 import {
   crumbsOf,
   homeOf,
@@ -28,7 +28,7 @@ import { filledFields } from './values.ts';
 /** Filters by which the API searches a list for a text. */
 const SEARCHES = ['q', 'name_filter', 'search', 'identifier'];
 
-interface At {
+interface ListTarget {
   places: Places;
   place: Place;
   read: CallRules;
@@ -39,16 +39,16 @@ export async function showList(
   deps: ResourcesDependencies,
   ctx: Context,
   session: ConsoleSession,
-  at: At,
+  target: ListTarget,
 ): Promise<void> {
-  const { places, place, read } = at;
+  const { places, place, read } = target;
   const params = paramsOf(ctx);
   const names = filterNames(read);
   const fields =
     read.query === undefined ? [] : queryFieldsOf(read.query).filter(({ path }) => names.includes(path));
-  const asked = askedOf(ctx, names);
-  const isMissing = fields.some(({ path, isRequired }) => isRequired && asked.filters[path] === undefined);
-  const found = isMissing ? NOTHING : await pageAsked(deps, ctx, session, { ...at, asked });
+  const request = requestOf(ctx, names);
+  const isMissing = fields.some(({ path, isRequired }) => isRequired && request.filters[path] === undefined);
+  const found = isMissing ? EMPTY_PAGE : await requestedPage(deps, ctx, session, { ...target, request });
   const operations = operationLinks(session, place, params);
   await renderConsole(deps, ctx, session, {
     template: 'console/resources-list',
@@ -58,97 +58,101 @@ export async function showList(
       heading: titleOf(place.path),
       crumbs: crumbsOf(places, place.path, params),
       at: pageOf(place.path, params),
-      filters: filledFields(fields, asked.filters),
-      hasFilter: Object.keys(asked.filters).length > 0 || asked.text !== '',
+      filters: filledFields(fields, request.filters),
+      hasFilter: Object.keys(request.filters).length > 0 || request.text !== '',
       isSearchable: !names.some((name) => SEARCHES.includes(name)),
-      text: asked.text,
+      text: request.text,
       isMissing,
       operations,
       fault: found.fault,
       isLost: found.isLost === true,
       isPartial: found.isPartial,
-      ...tableOf(session, at, { asked, found, params }),
-      ...pagesOf(pageOf(place.path, params), asked, found),
+      ...tableOf(session, target, { request, found, params }),
+      ...pagesOf(pageOf(place.path, params), request, found),
     },
     status: found.fault === undefined && found.isLost !== true ? 200 : 400,
   });
 }
 
 /** A page with the API's refusal of the query, or of the place in the list. */
-type Found = FoundPage & { fault?: string; isLost?: true };
-const NOTHING: Found = { items: [], hasMore: false, isPartial: false };
+type FoundList = ListPage & { fault?: string; isLost?: true };
+const EMPTY_PAGE: FoundList = { items: [], hasMore: false, isPartial: false };
 
 /** Returns the requested page, or the API's refusal of the query. */
-async function pageAsked(
+async function requestedPage(
   deps: ResourcesDependencies,
   ctx: Context,
   session: ConsoleSession,
-  { read, asked }: At & { asked: AskedList },
-): Promise<Found> {
+  { read, request }: ListTarget & { request: ListRequest },
+): Promise<FoundList> {
   try {
-    return await findPage(read, asked, async (query) => {
-      const answer = await ask(deps, ctx, session, nameOfCall(read), { params: paramsOf(ctx), query });
+    return await findPage(read, request, async (query) => {
+      const answer = await callApi(deps, ctx, session, nameOfCall(read), { params: paramsOf(ctx), query });
       return answer.body;
     });
   } catch (thrown) {
     if (thrown instanceof AuthError && thrown.status === 400)
       // The place came from a link of an earlier page: nothing that was entered here is wrong.
       return {
-        ...NOTHING,
-        ...(asked.from === undefined ? { fault: thrown.error_description } : { isLost: true }),
+        ...EMPTY_PAGE,
+        ...(request.from === undefined ? { fault: thrown.error_description } : { isLost: true }),
       };
     throw thrown;
   }
 }
 
-function askedOf(ctx: Context, names: readonly string[]): AskedList {
-  const one = (name: string) => queryText(ctx, name);
-  const filters = names.map((name) => [name, one(name)] as const).filter(([, value]) => value !== '');
-  const page = Math.max(pageNumber(one('page')) - 1, 0);
+function requestOf(ctx: Context, names: readonly string[]): ListRequest {
+  const param = (name: string) => queryText(ctx, name);
+  const filters = names.map((name) => [name, param(name)] as const).filter(([, value]) => value !== '');
+  const page = Math.max(pageNumber(param('page')) - 1, 0);
   return {
     filters: Object.fromEntries(filters),
-    text: one('text').slice(0, 200),
-    sort: one('by').slice(0, 100),
-    isDescending: one('order') === 'down',
+    text: param('text').slice(0, 200),
+    sort: param('by').slice(0, 100),
+    isDescending: param('order') === 'down',
     page,
-    from: one('from') || undefined,
+    from: param('from') || undefined,
   };
 }
 
 /** Returns the address of the same list with other parameters. */
-function hrefOf(at: string, asked: AskedList, more: Record<string, string | undefined>): string {
-  const { filters, text, sort, isDescending } = asked;
+function hrefOf(at: string, request: ListRequest, changes: Record<string, string | undefined>): string {
+  const { filters, text, sort, isDescending } = request;
   const all: Record<string, string | undefined> = {
     ...filters,
     text,
     by: sort,
     order: sort !== '' && isDescending ? 'down' : '',
-    ...more,
+    ...changes,
   };
-  const given = Object.entries(all).filter((entry): entry is [string, string] => Boolean(entry[1]));
-  return given.length === 0 ? at : `${at}?${new URLSearchParams(given)}`;
+  const parameters = Object.entries(all).filter((entry): entry is [string, string] => Boolean(entry[1]));
+  return parameters.length === 0 ? at : `${at}?${new URLSearchParams(parameters)}`;
 }
 
 function tableOf(
   session: ConsoleSession,
-  { places, place, read }: At,
-  { asked, found, params }: { asked: AskedList; found: Found; params: Params },
+  { places, place, read }: ListTarget,
+  { request, found, params }: { request: ListRequest; found: FoundList; params: Params },
 ) {
   const child = homeOf(places, place);
   const home = child === undefined ? undefined : places.get(child);
   const at = pageOf(place.path, params);
   const hasOwnOrder = filterNames(read).includes('sort');
   const rows = found.items.map((item) => rowOf(session, item, { child, home, params }));
-  const isSaid = (name: string) =>
+  const isShownElsewhere = (name: string) =>
     rows.every(({ item, label, id }) => [undefined, label, id].includes(item[name] as string | undefined));
-  const names = columnsOf(found.items, isSaid);
+  const names = columnsOf(found.items, isShownElsewhere);
   return {
     isSortable: !hasOwnOrder && found.items.length > 0,
     columns: names.map((name) => {
-      const isSorted = asked.sort === name;
-      const order = isSorted && !asked.isDescending ? 'down' : undefined;
-      const direction = asked.isDescending ? 'descending' : 'ascending';
-      return { name, href: hrefOf(at, asked, { by: name, order }), direction: isSorted ? direction : 'none' };
+      const isSorted = request.sort === name;
+      const order = isSorted && !request.isDescending ? 'down' : undefined;
+      const direction = request.isDescending ? 'descending' : 'ascending';
+      return {
+        name,
+        href: hrefOf(at, request, { by: name, order }),
+        direction: isSorted ? direction : 'none',
+      };
     }),
     rows: rows.map(({ item, ...row }) => ({ ...row, cells: names.map((name) => cellOf(item, name)) })),
   };
@@ -159,30 +163,33 @@ function rowOf(
   item: Item,
   { child, home, params }: { child: string | undefined; home: Place | undefined; params: Params },
 ) {
-  const own = child === undefined ? undefined : paramsOfItem(item, child, params);
-  const id = own === undefined ? '' : (Object.values(own).at(-1) ?? '');
+  const itemParams = child === undefined ? undefined : paramsOfItem(item, child, params);
+  const id = itemParams === undefined ? '' : (Object.values(itemParams).at(-1) ?? '');
   const label = labelOf(item, id);
-  const opens = own !== undefined && home?.read !== undefined;
+  const hasPage = itemParams !== undefined && home?.read !== undefined;
   return {
     item,
     id: id === label ? '' : id,
     label,
-    href: opens ? pageOf(home.path, own) : undefined,
-    operations: opens || own === undefined || home === undefined ? [] : operationLinks(session, home, own),
+    href: hasPage ? pageOf(home.path, itemParams) : undefined,
+    operations:
+      hasPage || itemParams === undefined || home === undefined
+        ? []
+        : operationLinks(session, home, itemParams),
   };
 }
 
-function pagesOf(at: string, asked: AskedList, { items, total, next, hasMore }: Found) {
-  const { page, from } = asked;
+function pagesOf(at: string, request: ListRequest, { items, total, next, hasMore }: FoundList) {
+  const { page, from } = request;
   const first = page * PER_PAGE;
   return {
     ...(from === undefined && items.length > 0 && { first: first + 1, last: first + items.length }),
     total,
     count: total ?? items.length,
-    previous: page > 0 ? hrefOf(at, asked, { page: page > 1 ? String(page) : undefined }) : undefined,
-    beginning: from === undefined ? undefined : hrefOf(at, asked, {}),
+    previous: page > 0 ? hrefOf(at, request, { page: page > 1 ? String(page) : undefined }) : undefined,
+    beginning: from === undefined ? undefined : hrefOf(at, request, {}),
     next: hasMore
-      ? hrefOf(at, asked, next === undefined ? { page: String(page + 2) } : { from: next })
+      ? hrefOf(at, request, next === undefined ? { page: String(page + 2) } : { from: next })
       : undefined,
   };
 }

@@ -1,14 +1,14 @@
 // What the pages of resources share.
 import type { Context } from 'koa';
 import type { CallRules } from '../../management/call.ts';
-import { ask, askIfThere, type RunActionDependencies } from '../ask.ts';
+import { type ApiCallDependencies, callApi, callApiIfFound } from '../api-calls.ts';
 import type { ConsolePageDependencies, ConsoleSession } from '../page.ts';
 import { roleRefusal } from '../roles.ts';
 import { groupOf, idOf, nameOf, type Place, parametersOf, titleOf } from './declared.ts';
 import { type Item, listOf } from './find.ts';
 import { mayCall, nameOfCall, operationPath, operationsOf, type Params, pageOf } from './operations.ts';
 
-export interface ResourcesDependencies extends ConsolePageDependencies, RunActionDependencies {}
+export interface ResourcesDependencies extends ConsolePageDependencies, ApiCallDependencies {}
 
 export type Places = ReadonlyMap<string, Place>;
 
@@ -43,7 +43,7 @@ export function requireCall(session: ConsoleSession, call: CallRules): void {
 }
 
 /** Lists that have a page of their own design. */
-const BY_HAND: Readonly<Record<string, string>> = {
+const CUSTOM_PAGES: Readonly<Record<string, string>> = {
   '/clients': '/console/applications',
   '/connections': '/console/connections',
   '/users': '/console/users',
@@ -70,7 +70,7 @@ export function crumbsOf(places: Places, path: string, params: Params): Link[] {
     if (places.get(above)?.read === undefined) return [];
     const isTitle = !part.startsWith(':');
     const text = isTitle ? titleOf(above) : (params[part.slice(1)] ?? '');
-    return [{ href: BY_HAND[above] ?? pageOf(above, params), text, isTitle }];
+    return [{ href: CUSTOM_PAGES[above] ?? pageOf(above, params), text, isTitle }];
   });
 }
 
@@ -105,8 +105,8 @@ export function homeOf(places: Places, place: Place): string | undefined {
 /** Returns the path parameters of a list's record; undefined when its id is not known. */
 export function paramsOfItem(item: Item, child: string, params: Params): Params | undefined {
   const id = idOf(item, child);
-  const own = parametersOf(child);
-  return id === undefined ? undefined : { ...(own.length > 1 ? params : {}), [own.at(-1) ?? 'id']: id };
+  const names = parametersOf(child);
+  return id === undefined ? undefined : { ...(names.length > 1 ? params : {}), [names.at(-1) ?? 'id']: id };
 }
 
 /** Returns the human-readable name of a record, or the fallback. */
@@ -126,8 +126,8 @@ export async function readAt(
 ): Promise<unknown> {
   if (read === undefined) return undefined;
   const mayBeAbsent = create !== undefined || replace !== undefined || parametersOf(path).length === 0;
-  const asking = mayBeAbsent ? askIfThere : ask;
-  return (await asking(deps, ctx, session, nameOfCall(read), { params: paramsOf(ctx) }))?.body;
+  const call = mayBeAbsent ? callApiIfFound : callApi;
+  return (await call(deps, ctx, session, nameOfCall(read), { params: paramsOf(ctx) }))?.body;
 }
 
 /** Returns the current record: from its own path, or else from the list that contains it. @throws AuthError 404 */
@@ -141,7 +141,7 @@ export async function recordAt(
   if (place.read !== undefined) return readAt(deps, ctx, session, place);
   const above = places.get(place.path.slice(0, place.path.lastIndexOf('/')))?.read;
   if (above === undefined || !mayCall(session, above)) return undefined;
-  const { items } = listOf((await ask(deps, ctx, session, nameOfCall(above), { params })).body);
+  const { items } = listOf((await callApi(deps, ctx, session, nameOfCall(above), { params })).body);
   const last = parametersOf(place.path).at(-1) ?? '';
   return items.find((item) => idOf(item, place.path) === params[last]);
 }

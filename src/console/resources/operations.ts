@@ -1,28 +1,28 @@
 // Paths of the console's pages for places and operations of the Management API, and the rights to open them.
 import type { CallRules } from '../../management/call.ts';
 import type { ConsoleSession } from '../session.ts';
-import { isWhollyOf } from '../support.ts';
-import { filled, type Operation, type Place } from './declared.ts';
+import { mayCallUnrestricted } from '../support.ts';
+import { fillPath, type Operation, type Place } from './declared.ts';
 
 const RESOURCES = '/console/resources';
 
 export type Params = Readonly<Record<string, string>>;
 
 /** Returns the path of a place's page. */
-export const pageOf = (path: string, params: Params = {}): string => `${RESOURCES}${filled(path, params)}`;
+export const pageOf = (path: string, params: Params = {}): string => `${RESOURCES}${fillPath(path, params)}`;
 
 /** Returns the path of an operation's page. */
 export const operationPath = (operation: Operation | 'reveal', path: string, params: Params = {}): string =>
-  `/console/${operation}${filled(path, params)}`;
+  `/console/${operation}${fillPath(path, params)}`;
 
-/** Returns the name of a call as `ask` takes it. */
+/** Returns the name of a call as `callApi` takes it. */
 export const nameOfCall = ({ method, path }: CallRules): string => `${method} ${path}`;
 
 /** Reports whether the administrator's role may make a call with any parameters. */
 export function mayCall(session: Pick<ConsoleSession, 'can' | 'administrator'>, call: CallRules): boolean {
   const { scopes, allScopes } = call;
   const has = allScopes === undefined ? scopes.some(session.can) : allScopes.every(session.can);
-  return has && isWhollyOf(session.administrator.role, nameOfCall(call));
+  return has && mayCallUnrestricted(session.administrator.role, nameOfCall(call));
 }
 
 /** Returns the operations of a place in the order in which they are offered. */

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { isObject } from '../../management/section.ts';
 import type { ConsoleSession } from '../page.ts';
 import { renderConsole } from '../render.ts';
-import { seesSecrets } from '../roles.ts';
+import { maySeeSecrets } from '../roles.ts';
 import { type Place, parametersOf, placesBelow, titleOf } from './declared.ts';
 import {
   crumbsOf,
@@ -35,7 +35,7 @@ export async function showRecord(
   const params = paramsOf(ctx);
   const last = params[parametersOf(place.path).at(-1) ?? ''] ?? '';
   const isRecord = place.kind === 'record';
-  const hides = seesSecrets(session.administrator.role) && !isRevealed && hasSecrets(record);
+  const hides = maySeeSecrets(session.administrator.role) && !isRevealed && hasSecrets(record);
   await renderConsole(deps, ctx, session, {
     template: 'console/resources-record',
     section: sectionOf(place),

@@ -2,8 +2,8 @@
 import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
 import { isObject } from '../../management/section.ts';
-import { ask } from '../ask.ts';
-import { back, type ConsoleSession } from '../page.ts';
+import { callApi } from '../api-calls.ts';
+import { type ConsoleSession, redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { parametersOf, placesBelow, titleOf } from './declared.ts';
 import { filterNames, type Item, listOf } from './find.ts';
@@ -19,7 +19,7 @@ import {
   translated,
 } from './model.ts';
 import { mayCall, nameOfCall, operationPath, type Params, pageOf } from './operations.ts';
-import { placeAfter } from './take-form.ts';
+import { placeAfter } from './submit-form.ts';
 
 /** The ends of message keys that explain a deletion, by the path of the record. */
 const EXPLANATIONS: Readonly<Record<string, string>> = {
@@ -34,7 +34,7 @@ const EXPLANATIONS: Readonly<Record<string, string>> = {
 };
 
 /** Other lists whose records refer to a record, with the filters that find them. */
-const NAMED: Readonly<Record<string, readonly { list: string; query(record: Item): Params }[]>> = {
+const REFERRING_LISTS: Readonly<Record<string, readonly { list: string; query(record: Item): Params }[]>> = {
   '/clients/:id': [
     { list: '/client-grants', query: ({ client_id }) => ({ client_id: String(client_id) }) },
     { list: '/grants', query: ({ client_id }) => ({ client_id: String(client_id) }) },
@@ -72,7 +72,7 @@ export async function showRemoval(
     place.kind === 'record' || place.kind === 'setting'
       ? await recordAt(deps, ctx, session, target)
       : undefined;
-  const isOne = place.kind === 'record' && isObject(record);
+  const isRecord = place.kind === 'record' && isObject(record);
   await renderConsole(deps, ctx, session, {
     template: 'console/resources-remove',
     section: sectionOf(place),
@@ -83,7 +83,7 @@ export async function showRemoval(
       crumbs: crumbsOf(places, `${place.path}/:end`, params),
       at: operationPath('remove', place.path, params),
       told: EXPLANATIONS[place.path] && `console.resources.goes.${EXPLANATIONS[place.path]}`,
-      hanging: isOne ? await dependentsOf(deps, ctx, session, { places, path: place.path, record }) : [],
+      hanging: isRecord ? await dependentsOf(deps, ctx, session, { places, path: place.path, record }) : [],
       mayBeForced: call.query !== undefined && Object.hasOwn(call.query.shape, 'force'),
       fault: fault?.error_description,
       cancel: placeAfter(target, params),
@@ -108,41 +108,41 @@ async function dependentsOf(
   const params = paramsOf(ctx);
   const lists = [
     ...placesBelow(places, path).map((place) => ({ place, query: {} as Params, params })),
-    ...(NAMED[path] ?? []).map(({ list, query }) => ({
+    ...(REFERRING_LISTS[path] ?? []).map(({ list, query }) => ({
       place: places.get(list),
       query: query(record),
       params: {},
     })),
   ];
-  const counted = await Promise.all(
-    lists.map(async ({ place, query, params: own }) => {
+  const counts = await Promise.all(
+    lists.map(async ({ place, query, params: listParams }) => {
       const read = place?.kind === 'list' ? place.read : undefined;
       if (place === undefined || read === undefined || !mayCall(session, read)) return undefined;
-      const takes = (name: string) => Object.hasOwn(read.query?.shape ?? {}, name);
+      const accepts = (name: string) => Object.hasOwn(read.query?.shape ?? {}, name);
       const paging = {
-        ...(takes('per_page') && { per_page: '1' }),
-        ...(takes('include_totals') && { include_totals: 'true' }),
+        ...(accepts('per_page') && { per_page: '1' }),
+        ...(accepts('include_totals') && { include_totals: 'true' }),
       };
-      const answer = await askedFor(() =>
-        ask(deps, ctx, session, nameOfCall(read), { params: own, query: { ...paging, ...query } }),
+      const answer = await unlessRefused(() =>
+        callApi(deps, ctx, session, nameOfCall(read), { params: listParams, query: { ...paging, ...query } }),
       );
       const { items, total } = listOf(answer?.body);
       const filters = filterNames(read).filter((name) => Object.hasOwn(query, name));
       const search = filters.length === 0 ? '' : `?${new URLSearchParams(query)}`;
       return {
-        href: `${pageOf(place.path, own)}${search}`,
+        href: `${pageOf(place.path, listParams)}${search}`,
         text: titleOf(place.path),
         count: total ?? items.length,
       };
     }),
   );
-  return counted.filter((one): one is Dependent => one !== undefined && one.count > 0);
+  return counts.filter((one): one is Dependent => one !== undefined && one.count > 0);
 }
 
 /** Runs a call; undefined when it is refused. */
-async function askedFor<T>(asking: () => Promise<T>): Promise<T | undefined> {
+async function unlessRefused<T>(call: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await asking();
+    return await call();
   } catch (thrown) {
     if (thrown instanceof AuthError && thrown.status < 500) return undefined;
     throw thrown;
@@ -150,7 +150,7 @@ async function askedFor<T>(asking: () => Promise<T>): Promise<T | undefined> {
 }
 
 /** Deletes the record. */
-export async function takeRemoval(
+export async function submitRemoval(
   deps: ResourcesDependencies,
   ctx: Context,
   session: ConsoleSession,
@@ -161,11 +161,15 @@ export async function takeRemoval(
   const params = paramsOf(ctx);
   try {
     const query = isForced ? { force: 'true' } : {};
-    await ask(deps, ctx, session, nameOfCall(call), { params, query });
+    await callApi(deps, ctx, session, nameOfCall(call), { params, query });
   } catch (thrown) {
     if (!(thrown instanceof AuthError) || ![400, 409].includes(thrown.status)) throw thrown;
     return showRemoval(deps, ctx, session, target, thrown);
   }
   const above = crumbsOf(places, place.path, params).at(-1)?.href ?? '/console/resources';
-  back(ctx, place.kind === 'record' ? above : placeAfter(target, params), 'console.said.deleted');
+  redirectAfterForm(
+    ctx,
+    place.kind === 'record' ? above : placeAfter(target, params),
+    'console.said.deleted',
+  );
 }

@@ -5,7 +5,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclaration, RouteDeclarations } from '../../http/routes.ts';
 import type { CallRules } from '../../management/call.ts';
 import { withLongTexts } from '../forms.ts';
-import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
+import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { queryText } from '../query.ts';
 import { type Operation, type Place, parametersOf, placesOf } from './declared.ts';
 import { isListOfRecords } from './find.ts';
@@ -15,8 +15,8 @@ import { showList } from './list-page.ts';
 import { type Places, type ResourcesDependencies, readAt, requireCall, sectionOf } from './model.ts';
 import { isHarmless, operationsOf, pageOf } from './operations.ts';
 import { showRecord } from './record-page.ts';
-import { showRemoval, takeRemoval } from './remove-page.ts';
-import { isShownOnce, takeForm } from './take-form.ts';
+import { showRemoval, submitRemoval } from './remove-page.ts';
+import { isShownOnce, submitForm } from './submit-form.ts';
 
 type Route = RouteDeclaration<ResourcesDependencies>;
 
@@ -41,7 +41,7 @@ function routesOf(places: Places): RouteDeclarations<ResourcesDependencies> {
     ...Object.entries(NAMED_LISTS).map(([section, path]) => [
       `GET /console/${section}`,
       consolePage<ResourcesDependencies>(section, { scopes: [] }, async (_deps, ctx) =>
-        back(ctx, pageOf(path)),
+        redirectAfterForm(ctx, pageOf(path)),
       ),
     ]),
     ...[...places.values()].flatMap((place) => [
@@ -53,12 +53,12 @@ function routesOf(places: Places): RouteDeclarations<ResourcesDependencies> {
 
 /** Redirects to the page of a record whose ids are in the query. @throws AuthError 404 */
 function openByName(ctx: Context, places: Places): void {
-  const one = (name: string) => queryText(ctx, name);
-  const place = places.get(one('at'));
-  const params = parametersOf(place?.path ?? '').map((name) => [name, one(name)] as const);
+  const param = (name: string) => queryText(ctx, name);
+  const place = places.get(param('at'));
+  const params = parametersOf(place?.path ?? '').map((name) => [name, param(name)] as const);
   if (place?.read === undefined || params.some(([, value]) => value === ''))
     throw new AuthError(404, 'not_found', 'There is nothing here.');
-  back(ctx, pageOf(place.path, Object.fromEntries(params)));
+  redirectAfterForm(ctx, pageOf(place.path, Object.fromEntries(params)));
 }
 
 function readRoutes(places: Places, place: Place): [string, Route][] {
@@ -106,10 +106,13 @@ function operationRoutes(places: Places, place: Place, operation: Operation): [s
   if (call === undefined) return [];
   const section = sectionOf(place);
   const target = { places, place, operation, call };
-  const isRemoval = operation === 'remove' && call.body === undefined && !hasQuestions(place);
+  const isRemoval = operation === 'remove' && call.body === undefined && !hasParameters(place);
   // A PUT without a body ends something: it revokes a key.
-  const isGone = operation === 'remove' || (operation === 'replace' && call.body === undefined);
-  const rules = { ...rulesFor(call), isDangerous: isGone || isShownOnce(target) || !isHarmless(place) };
+  const isRemovalOrEnd = operation === 'remove' || (operation === 'replace' && call.body === undefined);
+  const rules = {
+    ...rulesFor(call),
+    isDangerous: isRemovalOrEnd || isShownOnce(target) || !isHarmless(place),
+  };
   return [
     [
       `GET /console/${operation}${place.path}`,
@@ -127,8 +130,8 @@ function operationRoutes(places: Places, place: Place, operation: Operation): [s
           requireCall(session, call);
           const isForced = formFields(ctx, 'force').force === 'true';
           await (isRemoval
-            ? takeRemoval(deps, ctx, session, target, { isForced })
-            : takeForm(deps, ctx, session, target));
+            ? submitRemoval(deps, ctx, session, target, { isForced })
+            : submitForm(deps, ctx, session, target));
         }),
       ),
     ],
@@ -136,7 +139,7 @@ function operationRoutes(places: Places, place: Place, operation: Operation): [s
 }
 
 /** Reports whether a deletion has parameters other than its path. */
-const hasQuestions = ({ remove }: Place): boolean =>
+const hasParameters = ({ remove }: Place): boolean =>
   Object.keys(remove?.query?.shape ?? {}).some((name) => name !== 'force');
 
 export const resourcesRoutes = routesOf(placesOf());

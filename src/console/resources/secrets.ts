@@ -18,20 +18,20 @@ export const isSecretName = (name: string): boolean =>
   (isNamedSecret(name) || SECRET.test(name)) && !HARMLESS.test(name);
 
 /** Returns a copy of a value with {@link HIDDEN} in place of its secrets. */
-export function hidden(value: unknown, name = '', isWithinSecret = false): unknown {
+export function maskSecrets(value: unknown, name = '', isWithinSecret = false): unknown {
   if (typeof value === 'string')
     return value !== '' && (isWithinSecret || isSecretName(name)) ? HIDDEN : value;
-  if (Array.isArray(value)) return value.map((item) => hidden(item, name, isWithinSecret));
+  if (Array.isArray(value)) return value.map((item) => maskSecrets(item, name, isWithinSecret));
   if (typeof value !== 'object' || value === null) return value;
   const isWithin = isWithinSecret || ALL_SECRET.test(name);
   return Object.fromEntries(
-    Object.entries(value).map(([member, inner]) => [member, hidden(inner, member, isWithin)]),
+    Object.entries(value).map(([member, inner]) => [member, maskSecrets(inner, member, isWithin)]),
   );
 }
 
 /** Reports whether a value contains secrets. */
 export function hasSecrets(value: unknown): boolean {
-  return JSON.stringify(hidden(value)) !== JSON.stringify(value);
+  return JSON.stringify(maskSecrets(value)) !== JSON.stringify(value);
 }
 
 /**
@@ -55,18 +55,23 @@ export function withSecrets(edited: unknown, before: unknown, name = ''): unknow
 }
 
 /** Returns the entered value with unchanged secrets hidden, from which {@link withSecrets} can restore it. */
-export function withKeptHidden(after: unknown, before: unknown): unknown {
-  const shown = keptHidden(after, before, '', false);
+export function maskUnchanged(after: unknown, before: unknown): unknown {
+  const shown = maskUnchangedMembers(after, before, '', false);
   // For records that look alike the restored value may differ.
   return isDeepStrictEqual(withSecrets(shown, before), after) ? shown : after;
 }
 
-function keptHidden(after: unknown, before: unknown, name: string, isWithinSecret: boolean): unknown {
-  if (typeof after === 'string') return after === before ? hidden(after, name, isWithinSecret) : after;
+function maskUnchangedMembers(
+  after: unknown,
+  before: unknown,
+  name: string,
+  isWithinSecret: boolean,
+): unknown {
+  if (typeof after === 'string') return after === before ? maskSecrets(after, name, isWithinSecret) : after;
   if (Array.isArray(after)) {
     const all: unknown[] = Array.isArray(before) ? before : [];
-    const isKept = (item: unknown) => all.some((one) => isDeepStrictEqual(one, item));
-    return after.map((item) => (isKept(item) ? hidden(item, name, isWithinSecret) : item));
+    const isUnchanged = (item: unknown) => all.some((one) => isDeepStrictEqual(one, item));
+    return after.map((item) => (isUnchanged(item) ? maskSecrets(item, name, isWithinSecret) : item));
   }
   if (typeof after !== 'object' || after === null) return after;
   const base = typeof before === 'object' && before !== null ? (before as Record<string, unknown>) : {};
@@ -74,7 +79,7 @@ function keptHidden(after: unknown, before: unknown, name: string, isWithinSecre
   return Object.fromEntries(
     Object.entries(after).map(([member, value]) => [
       member,
-      keptHidden(value, Object.hasOwn(base, member) ? base[member] : undefined, member, isWithin),
+      maskUnchangedMembers(value, Object.hasOwn(base, member) ? base[member] : undefined, member, isWithin),
     ]),
   );
 }
@@ -88,9 +93,9 @@ function withSecretsOf(
   const shown = JSON.stringify(item);
   if (!shown.includes(HIDDEN)) return item;
   const all: unknown[] = Array.isArray(before) ? before : [];
-  const isIt = (one: unknown) => one !== undefined && JSON.stringify(hidden(one, name)) === shown;
-  const same = all.filter(isIt);
+  const isMatch = (one: unknown) => one !== undefined && JSON.stringify(maskSecrets(one, name)) === shown;
+  const same = all.filter(isMatch);
   // Several items that look alike are only distinguished by their positions.
-  const found = same.length === 1 ? same[0] : isIt(all[index]) && all.length > 0 ? all[index] : undefined;
+  const found = same.length === 1 ? same[0] : isMatch(all[index]) && all.length > 0 ? all[index] : undefined;
   return found ?? withSecrets(item, undefined, name);
 }

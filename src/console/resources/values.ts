@@ -4,7 +4,7 @@ import { isObject } from '../../management/section.ts';
 import { jsonOf } from '../../runtime/json.ts';
 import { withoutReturns } from '../forms.ts';
 import { type Field, WHOLE } from './fields.ts';
-import { HIDDEN, hidden, withSecrets } from './secrets.ts';
+import { HIDDEN, maskSecrets, withSecrets } from './secrets.ts';
 
 /** The fields of a posted form: strings, and lists where several fields have one name. */
 export type Posted = Readonly<Record<string, unknown>>;
@@ -26,13 +26,13 @@ export interface FilledField extends Omit<Field, 'fields'> {
 }
 
 /** Returns the text of a field; undefined when the form did not have the field. */
-function sent(posted: Posted, path: string): string | undefined {
+function sentText(posted: Posted, path: string): string | undefined {
   const value = posted[path];
   const last = Array.isArray(value) ? value.at(-1) : value;
   return typeof last === 'string' ? withoutReturns(last) : undefined;
 }
 
-const all = (posted: Posted, path: string): string[] =>
+const sentTexts = (posted: Posted, path: string): string[] =>
   [posted[path] ?? []].flat().filter((one): one is string => typeof one === 'string' && one !== '');
 
 /** Returns a member of a record; undefined when it is missing. */
@@ -46,7 +46,7 @@ function textOf({ kind }: Pick<Field, 'kind'>, value: unknown): string {
   return typeof value === 'string' && kind !== 'json' ? value : JSON.stringify(value, null, 2);
 }
 
-interface Filling {
+interface FillOptions {
   /** The entered values, when the form is shown again. */
   posted?: Posted | undefined;
   /** By the path of a field. */
@@ -62,18 +62,18 @@ interface Filling {
 export function filledFields(
   fields: readonly Field[],
   value: unknown,
-  { posted, faults = {}, isNew = value === undefined }: Filling = {},
+  { posted, faults = {}, isNew = value === undefined }: FillOptions = {},
 ): FilledField[] {
   return fields.map((field) => {
     const current = field.path === WHOLE ? value : memberOf(value, field.name);
     const shown = current === undefined && isNew ? field.usual : current;
     const { fields: inner, ...rest } = field;
-    const typed = posted && sent(posted, field.path);
-    const usual = textOf(field, field.kind === 'json' ? hidden(shown, field.name) : shown);
+    const entered = posted && sentText(posted, field.path);
+    const storedText = textOf(field, field.kind === 'json' ? maskSecrets(shown, field.name) : shown);
     // An entered secret is not sent back to the browser.
-    const text = field.kind === 'secret' ? '' : (typed ?? usual);
-    const chosen = posted ? all(posted, field.path) : [shown ?? []].flat().map(String);
-    const within = inner && filledFields(inner, current, { posted, faults, isNew });
+    const text = field.kind === 'secret' ? '' : (entered ?? storedText);
+    const chosen = posted ? sentTexts(posted, field.path) : [shown ?? []].flat().map(String);
+    const innerFields = inner && filledFields(inner, current, { posted, faults, isNew });
     const fault = faults[field.path];
     return {
       ...rest,
@@ -88,9 +88,9 @@ export function filledFields(
       isOpen: !field.isRequired || shown === undefined,
       rows: rowsOf(field.kind, text),
       ...(fault !== undefined && { fault }),
-      ...(within && { fields: within }),
+      ...(innerFields && { fields: innerFields }),
       isFilled:
-        within?.some((one) => one.isFilled || one.fault !== undefined) ??
+        innerFields?.some((one) => one.isFilled || one.fault !== undefined) ??
         (text !== '' || (field.kind === 'choices' && chosen.length > 0)),
     };
   });
@@ -104,7 +104,7 @@ function rowsOf(kind: Field['kind'], text: string): number {
 }
 
 /** The body of a form, and the faults of values that cannot be parsed, as message keys by field path. */
-export interface Asked {
+export interface FormBody {
   body: unknown;
   faults: Record<string, string>;
 }
@@ -114,7 +114,7 @@ export interface Asked {
  * changes what they do not see.
  * @param before the record that is changed, so that only differences are returned; undefined for a new one.
  */
-export function bodyOfForm(fields: readonly Field[], posted: Posted, before?: unknown): Asked {
+export function bodyOfForm(fields: readonly Field[], posted: Posted, before?: unknown): FormBody {
   const faults: Record<string, string> = {};
   const [first] = fields;
   if (first?.path === WHOLE) return { body: readValue(first, posted, before, faults), faults };
@@ -122,19 +122,23 @@ export function bodyOfForm(fields: readonly Field[], posted: Posted, before?: un
   return { body, faults };
 }
 
-interface Reading {
+interface ReadOptions {
   before: unknown;
   isChange: boolean;
   faults: Record<string, string>;
 }
 
-function changedMembers(fields: readonly Field[], posted: Posted, reading: Reading): Record<string, unknown> {
-  const { before, isChange, faults } = reading;
+function changedMembers(
+  fields: readonly Field[],
+  posted: Posted,
+  options: ReadOptions,
+): Record<string, unknown> {
+  const { before, isChange, faults } = options;
   const members: Record<string, unknown> = {};
   for (const field of fields) {
     const old = memberOf(before, field.name);
     const value =
-      field.kind === 'group' ? groupOf(field, posted, old, reading) : readValue(field, posted, old, faults);
+      field.kind === 'group' ? groupOf(field, posted, old, options) : readValue(field, posted, old, faults);
     if (value === undefined) continue;
     if (isChange && (isDeepStrictEqual(value, old) || (value === null && old === undefined))) continue;
     members[field.name] = value;
@@ -143,7 +147,7 @@ function changedMembers(fields: readonly Field[], posted: Posted, reading: Readi
 }
 
 /** Returns a changed nested object in full, with its unchanged members; undefined when nothing changed. */
-function groupOf(field: Field, posted: Posted, old: unknown, { isChange, faults }: Reading): unknown {
+function groupOf(field: Field, posted: Posted, old: unknown, { isChange, faults }: ReadOptions): unknown {
   const changed = changedMembers(field.fields ?? [], posted, { before: old, isChange, faults });
   if (Object.keys(changed).length === 0) return isObject(old) || !field.isRequired ? undefined : {};
   return { ...(isObject(old) ? old : {}), ...changed };
@@ -152,11 +156,11 @@ function groupOf(field: Field, posted: Posted, old: unknown, { isChange, faults 
 /** Parses a field; null when it was emptied, undefined when it says nothing. */
 function readValue(field: Field, posted: Posted, old: unknown, faults: Record<string, string>): unknown {
   if (field.kind === 'choices') return readChoices(field, posted, old);
-  const text = sent(posted, field.path);
+  const text = sentText(posted, field.path);
   if (text === undefined) return undefined;
   if (field.kind === 'secret') return text === '' ? undefined : text;
   if (text === withoutReturns(textOf(field, old)) && old !== undefined) return old;
-  if (text.trim() === '') return emptied(field, old, faults);
+  if (text.trim() === '') return emptiedValue(field, old, faults);
   switch (field.kind) {
     case 'number': {
       const number = Number(text);
@@ -181,7 +185,7 @@ function readValue(field: Field, posted: Posted, old: unknown, faults: Record<st
 function readChoices(field: Field, posted: Posted, old: unknown): unknown {
   // The form contains an empty field of this name, which shows that nothing was selected.
   if (!Object.hasOwn(posted, field.path)) return undefined;
-  const chosen = all(posted, field.path);
+  const chosen = sentTexts(posted, field.path);
   if (chosen.length === 0 && (old === undefined || old === null)) return undefined;
   if (Array.isArray(old) && isDeepStrictEqual([...old].sort(), [...chosen].sort())) return old;
   return chosen;
@@ -189,24 +193,24 @@ function readChoices(field: Field, posted: Posted, old: unknown): unknown {
 
 function readJson(field: Field, text: string, old: unknown, faults: Record<string, string>): unknown {
   const value = jsonOf(text);
-  const whole = value === undefined ? undefined : withSecrets(value, old);
+  const restored = value === undefined ? undefined : withSecrets(value, old);
   if (value === undefined) faults[field.path] = 'console.resources.fault.json';
-  else if (JSON.stringify(whole ?? null).includes(HIDDEN) || hasGone(value, whole))
+  else if (JSON.stringify(restored ?? null).includes(HIDDEN) || hasLostSecret(value, restored))
     faults[field.path] = 'console.resources.fault.secret';
-  return whole;
+  return restored;
 }
 
 /** Reports whether a hidden secret is in a place where there was none, so that it cannot be restored. */
-function hasGone(value: unknown, whole: unknown): boolean {
-  if (value === HIDDEN) return whole === undefined;
+function hasLostSecret(value: unknown, restored: unknown): boolean {
+  if (value === HIDDEN) return restored === undefined;
   if (typeof value !== 'object' || value === null) return false;
   return Object.entries(value).some(([name, inner]) =>
-    hasGone(inner, (whole as Record<string, unknown>)[name]),
+    hasLostSecret(inner, (restored as Record<string, unknown>)[name]),
   );
 }
 
 /** Returns the value of an emptied field. */
-function emptied(field: Field, old: unknown, faults: Record<string, string>): unknown {
+function emptiedValue(field: Field, old: unknown, faults: Record<string, string>): unknown {
   if (old === undefined || old === null) return old;
   if (field.isNullable) return null;
   if (field.kind === 'lines') return [];

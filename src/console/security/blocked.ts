@@ -6,17 +6,17 @@ import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
-import { ask, askIfThere } from '../ask.ts';
-import type { AnsweredEvent } from '../log/describe-event.ts';
-import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
+import { callApi, callApiIfFound } from '../api-calls.ts';
+import type { EventAnswer } from '../log/describe-event.ts';
+import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { SecuritySettingsDependencies } from './settings-pages.ts';
 import { PARTS, pathOfPart, tabsOf } from './tabs.ts';
 
 const PATH = pathOfPart('blocked');
 /** How many log events are read, and about how many of their identifiers or addresses the API is asked. */
-const READ = '100';
-const MOST = 20;
+const EVENTS_READ = '100';
+const MAX_CHECKED = 20;
 
 export const blockedRoutes: RouteDeclarations<SecuritySettingsDependencies> = {
   [`GET ${PATH}` as const]: consolePage('security', { scopes: PARTS.blocked }, showBlocked),
@@ -24,8 +24,8 @@ export const blockedRoutes: RouteDeclarations<SecuritySettingsDependencies> = {
     'security',
     { scopes: ['update:users'], isDangerous: false },
     async (deps, ctx, session) => {
-      await ask(deps, ctx, session, 'DELETE /user-blocks', { query: formFields(ctx, 'identifier') });
-      back(ctx, PATH, 'console.security.said.unblocked');
+      await callApi(deps, ctx, session, 'DELETE /user-blocks', { query: formFields(ctx, 'identifier') });
+      redirectAfterForm(ctx, PATH, 'console.security.said.unblocked');
     },
   ),
   [`POST ${PATH}/address` as const]: consoleForm<SecuritySettingsDependencies>(
@@ -33,8 +33,8 @@ export const blockedRoutes: RouteDeclarations<SecuritySettingsDependencies> = {
     { scopes: ['delete:anomaly_blocks'], isDangerous: false },
     async (deps, ctx, session) => {
       const { ip: id } = formFields(ctx, 'ip');
-      await ask(deps, ctx, session, 'DELETE /anomaly/blocks/ips/:id', { params: { id } });
-      back(ctx, PATH, 'console.security.said.unblocked');
+      await callApi(deps, ctx, session, 'DELETE /anomaly/blocks/ips/:id', { params: { id } });
+      redirectAfterForm(ctx, PATH, 'console.security.said.unblocked');
     },
   ),
 };
@@ -44,18 +44,18 @@ async function showBlocked(
   ctx: Context,
   session: ConsoleSession,
 ): Promise<void> {
-  const asked = typeof ctx.query.who === 'string' ? ctx.query.who.trim().slice(0, 320) : '';
+  const search = typeof ctx.query.who === 'string' ? ctx.query.who.trim().slice(0, 320) : '';
   const locks = await latestOf(deps, ctx, session, 'limit_wc', ({ user_name: name }) => name);
   const throttled = await latestOf(deps, ctx, session, 'limit_mu', ({ ip }) => ip);
-  const identifiers = namesOf(locks, isIP(asked) === 0 ? asked : '');
-  const addresses = namesOf(throttled, isIP(asked) === 0 ? '' : asked);
+  const identifiers = namesOf(locks, isIP(search) === 0 ? search : '');
+  const addresses = namesOf(throttled, isIP(search) === 0 ? '' : search);
   const timeOf = timesOf(deps, ctx);
-  const since = (events: ReadonlyMap<string, AnsweredEvent>, name: string) => {
+  const since = (events: ReadonlyMap<string, EventAnswer>, name: string) => {
     const date = events.get(name)?.date;
     return date === undefined ? {} : { since: timeOf(date) };
   };
   const accounts = await Promise.all(identifiers.map((name) => blocksOf(deps, ctx, session, name)));
-  const held = await Promise.all(addresses.map((ip) => isThrottled(deps, ctx, session, ip)));
+  const isAddressThrottled = await Promise.all(addresses.map((ip) => isThrottled(deps, ctx, session, ip)));
   await renderConsole(deps, ctx, session, {
     template: 'console/security-blocked',
     section: 'security',
@@ -63,7 +63,7 @@ async function showBlocked(
     model: {
       tabs: tabsOf(session, 'blocked'),
       path: PATH,
-      asked,
+      asked: search,
       mayUnblockAccounts: session.can('update:users'),
       mayUnblockAddresses: session.can('delete:anomaly_blocks'),
       accounts: identifiers.flatMap((identifier, n) => {
@@ -72,7 +72,9 @@ async function showBlocked(
         const connections = [...new Set(blocks.map(({ connection }) => connection))];
         return blocks.length === 0 ? [] : [{ identifier, from, connections, ...since(locks, identifier) }];
       }),
-      addresses: addresses.filter((_, n) => held[n] === true).map((ip) => ({ ip, ...since(throttled, ip) })),
+      addresses: addresses
+        .filter((_, n) => isAddressThrottled[n] === true)
+        .map((ip) => ({ ip, ...since(throttled, ip) })),
     },
   });
 }
@@ -83,11 +85,11 @@ async function latestOf(
   ctx: Context,
   session: ConsoleSession,
   type: string,
-  nameOf: (event: AnsweredEvent) => string | undefined,
-): Promise<ReadonlyMap<string, AnsweredEvent>> {
-  const query = { q: `type:${type}`, sort: 'log_id:-1', per_page: READ };
-  const events = (await ask(deps, ctx, session, 'GET /logs', { query })).body as AnsweredEvent[];
-  const latest = new Map<string, AnsweredEvent>();
+  nameOf: (event: EventAnswer) => string | undefined,
+): Promise<ReadonlyMap<string, EventAnswer>> {
+  const query = { q: `type:${type}`, sort: 'log_id:-1', per_page: EVENTS_READ };
+  const events = (await callApi(deps, ctx, session, 'GET /logs', { query })).body as EventAnswer[];
+  const latest = new Map<string, EventAnswer>();
   for (const event of events) {
     const name = nameOf(event);
     if (name !== undefined && name !== '' && !latest.has(name)) latest.set(name, event);
@@ -96,8 +98,8 @@ async function latestOf(
 }
 
 /** Returns the names to ask the API about: those of the log, and one that was searched for. */
-const namesOf = (latest: ReadonlyMap<string, AnsweredEvent>, asked: string): string[] => [
-  ...new Set([...(asked === '' ? [] : [asked]), ...[...latest.keys()].slice(0, MOST)]),
+const namesOf = (latest: ReadonlyMap<string, EventAnswer>, search: string): string[] => [
+  ...new Set([...(search === '' ? [] : [search]), ...[...latest.keys()].slice(0, MAX_CHECKED)]),
 ];
 
 async function blocksOf(
@@ -106,7 +108,7 @@ async function blocksOf(
   session: ConsoleSession,
   identifier: string,
 ) {
-  const { body } = await ask(deps, ctx, session, 'GET /user-blocks', { query: { identifier } });
+  const { body } = await callApi(deps, ctx, session, 'GET /user-blocks', { query: { identifier } });
   return (body as { blocked_for: { connection: string; ip?: string }[] }).blocked_for;
 }
 
@@ -119,5 +121,5 @@ async function isThrottled(
   // Old log events may contain something that is not an address.
   if (isIP(ip) === 0) return false;
   const params = { id: ip };
-  return (await askIfThere(deps, ctx, session, 'GET /anomaly/blocks/ips/:id', { params })) !== undefined;
+  return (await callApiIfFound(deps, ctx, session, 'GET /anomaly/blocks/ips/:id', { params })) !== undefined;
 }

@@ -2,8 +2,8 @@
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
-import { ask } from '../ask.ts';
-import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
+import { callApi } from '../api-calls.ts';
+import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { SecuritySettingsDependencies } from './settings-pages.ts';
 import { PARTS, pathOfPart, tabsOf } from './tabs.ts';
@@ -15,7 +15,7 @@ interface Factor {
 
 const PATH = pathOfPart('factors');
 /** A factor that the API lists but this server does not have. */
-const NONE_OF_OURS = 'duo';
+const UNSUPPORTED_FACTOR = 'duo';
 /** When a second factor is required: never, at every login, or unless the browser or address is known. */
 const POLICIES = ['never', 'all-applications', 'confidence-score'] as const;
 
@@ -30,11 +30,11 @@ export const factorsRoutes: RouteDeclarations<SecuritySettingsDependencies> = {
 
 async function factorsOf(deps: SecuritySettingsDependencies, ctx: Context, session: ConsoleSession) {
   const [factors, policies] = await Promise.all([
-    ask(deps, ctx, session, 'GET /guardian/factors'),
-    ask(deps, ctx, session, 'GET /guardian/policies'),
+    callApi(deps, ctx, session, 'GET /guardian/factors'),
+    callApi(deps, ctx, session, 'GET /guardian/policies'),
   ]);
   const [policy = POLICIES[0]] = policies.body as string[];
-  return { factors: (factors.body as Factor[]).filter(({ name }) => name !== NONE_OF_OURS), policy };
+  return { factors: (factors.body as Factor[]).filter(({ name }) => name !== UNSUPPORTED_FACTOR), policy };
 }
 
 async function showFactors(
@@ -74,11 +74,11 @@ async function saveFactors(
     const isOn = sent[`factor-${name}`] === 'on';
     // Unchanged factors are skipped, so that the log only contains changes.
     if (isOn === enabled) continue;
-    const asked = { params: { name }, body: { enabled: isOn } };
-    await ask(deps, ctx, session, 'PUT /guardian/factors/:name', asked);
+    const input = { params: { name }, body: { enabled: isOn } };
+    await callApi(deps, ctx, session, 'PUT /guardian/factors/:name', input);
   }
   const chosen = POLICIES.find((one) => one === sent.policy) ?? policy;
   if (chosen !== policy)
-    await ask(deps, ctx, session, 'PUT /guardian/policies', { body: chosen === 'never' ? [] : [chosen] });
-  back(ctx, PATH, 'console.said.saved');
+    await callApi(deps, ctx, session, 'PUT /guardian/policies', { body: chosen === 'never' ? [] : [chosen] });
+  redirectAfterForm(ctx, PATH, 'console.said.saved');
 }

@@ -3,15 +3,15 @@ import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
-import { ask } from '../ask.ts';
+import { callApi } from '../api-calls.ts';
 import { type FormFault, faultOf } from '../form-fault.ts';
-import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
+import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { SecuritySettingsDependencies } from './settings-pages.ts';
 import { PARTS, pathOfPart, tabsOf } from './tabs.ts';
 
 /** A key as returned by the Management API. */
-interface AnsweredKey {
+interface KeyAnswer {
   kid: string;
   alg: string;
   thumbprint: string;
@@ -29,33 +29,33 @@ export const keysRoutes: RouteDeclarations<SecuritySettingsDependencies> = {
     { scopes: PARTS.keys },
     (deps, ctx, session) => showKeys(deps, ctx, session),
   ),
-  [`POST ${PATH}/rotate` as const]: changing(async (deps, ctx, session) => {
+  [`POST ${PATH}/rotate` as const]: keyForm(async (deps, ctx, session) => {
     const { alg } = formFields(ctx, 'alg');
-    await ask(deps, ctx, session, 'POST /keys/signing/rotate', { body: { alg } });
+    await callApi(deps, ctx, session, 'POST /keys/signing/rotate', { body: { alg } });
     return 'console.security.said.rotated';
   }),
-  [`POST ${PATH}/revoke` as const]: changing(async (deps, ctx, session) => {
+  [`POST ${PATH}/revoke` as const]: keyForm(async (deps, ctx, session) => {
     const params = formFields(ctx, 'kid');
-    await ask(deps, ctx, session, 'PUT /keys/signing/:kid/revoke', { params });
+    await callApi(deps, ctx, session, 'PUT /keys/signing/:kid/revoke', { params });
     return 'console.security.said.revoked';
   }),
 };
 
 /** Declares a form that changes the keys. @param change returns the key of the message to show. */
-function changing(
+function keyForm(
   change: (deps: SecuritySettingsDependencies, ctx: Context, session: ConsoleSession) => Promise<string>,
 ) {
   return consoleForm<SecuritySettingsDependencies>(
     'security',
     { scopes: [UPDATE], isDangerous: true },
     async (deps, ctx, session) => {
-      let said: string;
+      let notice: string;
       try {
-        said = await change(deps, ctx, session);
+        notice = await change(deps, ctx, session);
       } catch (thrown) {
         return showKeys(deps, ctx, session, faultOf(thrown));
       }
-      back(ctx, PATH, said);
+      redirectAfterForm(ctx, PATH, notice);
     },
   );
 }
@@ -66,7 +66,7 @@ async function showKeys(
   session: ConsoleSession,
   fault?: FormFault,
 ): Promise<void> {
-  const keys = (await ask(deps, ctx, session, 'GET /keys/signing')).body as AnsweredKey[];
+  const keys = (await callApi(deps, ctx, session, 'GET /keys/signing')).body as KeyAnswer[];
   const timeOf = timesOf(deps, ctx);
   const shown = keys.map(({ kid, alg, thumbprint, current, current_since: since, next }) => ({
     kid,

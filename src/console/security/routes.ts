@@ -1,6 +1,6 @@
 // /console/security: redirects to the first part that the administrator may see.
 import type { RouteDeclarations } from '../../http/routes.ts';
-import { back, consolePage } from '../page.ts';
+import { consolePage, redirectAfterForm } from '../page.ts';
 import { roleRefusal } from '../roles.ts';
 import { blockedRoutes } from './blocked.ts';
 import { factorsRoutes } from './factors.ts';
@@ -14,7 +14,7 @@ export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
   [`GET ${SECURITY}` as const]: consolePage('security', { scopes: [] }, async (_deps, ctx, session) => {
     const [first] = tabsOf(session);
     if (first === undefined) throw roleRefusal();
-    back(ctx, first.path);
+    redirectAfterForm(ctx, first.path);
   }),
   ...factorsRoutes,
   ...settingsRoutes,

@@ -2,24 +2,24 @@
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
-import { ask, type RunActionDependencies } from '../ask.ts';
+import { type ApiCallDependencies, callApi } from '../api-calls.ts';
 import { type FormFault, faultIn, faultOf } from '../form-fault.ts';
 import { refusalOptions } from '../forms.ts';
 import {
-  back,
   type ConsolePageDependencies,
   type ConsoleSession,
   consoleForm,
   consolePage,
+  redirectAfterForm,
 } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { bodyOf, SETTINGS_FORMS, type SettingsForm, shownValues } from './settings-forms.ts';
 import { PARTS, type Part, pathOfPart, tabsOf } from './tabs.ts';
 
-export interface SecuritySettingsDependencies extends ConsolePageDependencies, RunActionDependencies {}
+export interface SecuritySettingsDependencies extends ConsolePageDependencies, ApiCallDependencies {}
 
 /** A refused form with the entered values. */
-interface Refused {
+interface RefusedForm {
   form: SettingsForm;
   sent: Readonly<Record<string, string>>;
   fault: FormFault;
@@ -51,7 +51,7 @@ async function settingsOf(
   session: ConsoleSession,
   { read }: SettingsForm,
 ): Promise<Record<string, unknown>> {
-  return (await ask(deps, ctx, session, read)).body as Record<string, unknown>;
+  return (await callApi(deps, ctx, session, read)).body as Record<string, unknown>;
 }
 
 async function showPart(
@@ -59,7 +59,7 @@ async function showPart(
   ctx: Context,
   session: ConsoleSession,
   part: Part,
-  refused?: Refused,
+  refused?: RefusedForm,
 ): Promise<void> {
   const { has } = deps.views.locale(ctx);
   const forms = await Promise.all(
@@ -95,8 +95,8 @@ async function showPart(
 
 /** Returns the fault of a member, whose path may begin at the body or at the section of the tenant file. */
 function faultAt(fault: FormFault, { section }: SettingsForm, member: string): FormFault | undefined {
-  const own = faultIn(fault, member);
-  return own ?? (section === undefined ? undefined : faultIn(fault, `${section}.${member}`));
+  const memberFault = faultIn(fault, member);
+  return memberFault ?? (section === undefined ? undefined : faultIn(fault, `${section}.${member}`));
 }
 
 async function save(
@@ -108,9 +108,9 @@ async function save(
   const sent = bodyTexts(ctx);
   try {
     const body = bodyOf(form, sent, await settingsOf(deps, ctx, session, form));
-    await ask(deps, ctx, session, form.write, { body });
+    await callApi(deps, ctx, session, form.write, { body });
   } catch (thrown) {
     return showPart(deps, ctx, session, form.part, { form, sent, fault: faultOf(thrown) });
   }
-  back(ctx, pathOfPart(form.part), 'console.said.saved');
+  redirectAfterForm(ctx, pathOfPart(form.part), 'console.said.saved');
 }

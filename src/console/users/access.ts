@@ -4,13 +4,13 @@ import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import { jsonOf } from '../../runtime/json.ts';
-import { ask } from '../ask.ts';
-import { type AnsweredEvent, describeEvent, isBad } from '../log/describe-event.ts';
+import { callApi } from '../api-calls.ts';
+import { describeEvent, type EventAnswer, isFailure } from '../log/describe-event.ts';
 import type { ConsoleSession } from '../page.ts';
 import { pageNumber, queryText } from '../query.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { requireRight, rightsOf } from './rights.ts';
-import { type Shown, scopesOf, tabForm, tabPage, type UserTab } from './user.ts';
+import { scopesOf, type TabData, tabForm, tabPage, type UserTab } from './user.ts';
 
 interface RoleAnswer {
   id: string;
@@ -27,22 +27,22 @@ interface PermissionAnswer {
 }
 
 /** The maximum number of roles, permissions and APIs that are fetched. */
-const MOST = '100';
+const PAGE_SIZE = '100';
 /** The maximum number of permissions that are offered. */
-const MOST_OFFERED = 500;
+const MAX_OFFERED = 500;
 
 const ROLES: UserTab<UsersDependencies> = {
   tab: 'roles',
   scopes: scopesOf('roles'),
   model: async (deps, ctx, session, { user }) => {
-    const asked = { params: { id: user.user_id }, query: { per_page: MOST } };
+    const input = { params: { id: user.user_id }, query: { per_page: PAGE_SIZE } };
     const [roles, permissions, all, offered] = await Promise.all([
-      ask(deps, ctx, session, 'GET /users/:id/roles', asked),
-      ask(deps, ctx, session, 'GET /users/:id/permissions', asked),
-      ask(deps, ctx, session, 'GET /roles', { query: { per_page: MOST } }),
+      callApi(deps, ctx, session, 'GET /users/:id/roles', input),
+      callApi(deps, ctx, session, 'GET /users/:id/permissions', input),
+      callApi(deps, ctx, session, 'GET /roles', { query: { per_page: PAGE_SIZE } }),
       offeredPermissions(deps, ctx, session),
     ]);
-    const own = roles.body as RoleAnswer[];
+    const userRoles = roles.body as RoleAnswer[];
     const shown = (permissions.body as PermissionAnswer[]).map((one) => ({
       name: one.permission_name,
       api: one.resource_server_identifier,
@@ -52,12 +52,12 @@ const ROLES: UserTab<UsersDependencies> = {
       roles: one.sources
         .filter(({ source_type }) => source_type === 'ROLE')
         .map(({ source_name }) => source_name),
-      value: written(one),
+      value: formatPermission(one),
     }));
     return {
-      roles: own,
+      roles: userRoles,
       permissions: shown,
-      otherRoles: (all.body as RoleAnswer[]).filter(({ id }) => !own.some((one) => one.id === id)),
+      otherRoles: (all.body as RoleAnswer[]).filter(({ id }) => !userRoles.some((one) => one.id === id)),
       otherPermissions: offered.filter(
         ({ value }) => !shown.some((one) => one.isDirect && one.value === value),
       ),
@@ -66,7 +66,7 @@ const ROLES: UserTab<UsersDependencies> = {
 };
 
 /** Formats a permission as the value of a form field. */
-const written = (one: { resource_server_identifier: string; permission_name: string }): string =>
+const formatPermission = (one: { resource_server_identifier: string; permission_name: string }): string =>
   JSON.stringify([one.resource_server_identifier, one.permission_name]);
 
 /** Parses a permission. The API refuses an invalid one. */
@@ -80,26 +80,28 @@ function permissionIn(ctx: Context) {
 /** Returns the permissions of all APIs, for administrators who may assign them. */
 async function offeredPermissions(deps: UsersDependencies, ctx: Context, session: ConsoleSession) {
   if (!rightsOf(session).changeRoles || !session.can('read:resource_servers')) return [];
-  const answer = await ask(deps, ctx, session, 'GET /resource-servers', { query: { per_page: MOST } });
+  const answer = await callApi(deps, ctx, session, 'GET /resource-servers', {
+    query: { per_page: PAGE_SIZE },
+  });
   const apis = answer.body as { identifier: string; name?: string; scopes?: { value: string }[] }[];
   return apis
     .flatMap(({ identifier, name, scopes = [] }) =>
       scopes.map(({ value }) => ({
         api: name ?? identifier,
         name: value,
-        value: written({ resource_server_identifier: identifier, permission_name: value }),
+        value: formatPermission({ resource_server_identifier: identifier, permission_name: value }),
       })),
     )
-    .slice(0, MOST_OFFERED);
+    .slice(0, MAX_OFFERED);
 }
 
 const ORGANIZATIONS: UserTab<UsersDependencies> = {
   tab: 'organizations',
   scopes: scopesOf('organizations'),
   model: async (deps, ctx, session, { user }) => {
-    const answer = await ask(deps, ctx, session, 'GET /users/:id/organizations', {
+    const answer = await callApi(deps, ctx, session, 'GET /users/:id/organizations', {
       params: { id: user.user_id },
-      query: { per_page: MOST },
+      query: { per_page: PAGE_SIZE },
     });
     const organizations = answer.body as { id: string; name: string; display_name?: string }[];
     return {
@@ -113,23 +115,23 @@ const ORGANIZATIONS: UserTab<UsersDependencies> = {
 };
 
 /** The number of events on a page. */
-const EVENTS = 50;
+const EVENTS_PER_PAGE = 50;
 
 const LOG: UserTab<UsersDependencies> = {
   tab: 'events',
   scopes: scopesOf('events'),
-  model: async (deps, ctx, session, { user }: Shown) => {
+  model: async (deps, ctx, session, { user }: TabData) => {
     const page = pageNumber(queryText(ctx, 'page'));
-    const answer = await ask(deps, ctx, session, 'GET /users/:id/logs', {
+    const answer = await callApi(deps, ctx, session, 'GET /users/:id/logs', {
       params: { id: user.user_id },
-      query: { page: String(page), per_page: String(EVENTS) },
+      query: { page: String(page), per_page: String(EVENTS_PER_PAGE) },
     });
     const locale = deps.views.locale(ctx);
     const time = timesOf(deps, ctx);
-    const events = (answer.body as (AnsweredEvent & { user_agent?: string })[]).map((one) => ({
+    const events = (answer.body as (EventAnswer & { user_agent?: string })[]).map((one) => ({
       path: `/console/log/${encodeURIComponent(one.log_id)}`,
       words: describeEvent(one, locale, deps.meanings),
-      isBad: isBad(one),
+      isBad: isFailure(one),
       at: time(one.date),
       description: one.description,
       application: one.client_name,
@@ -140,7 +142,7 @@ const LOG: UserTab<UsersDependencies> = {
     return {
       events,
       hasBefore: page > 0,
-      hasMore: events.length === EVENTS,
+      hasMore: events.length === EVENTS_PER_PAGE,
       before: page - 1,
       next: page + 1,
     };
@@ -162,24 +164,27 @@ export const accessRoutes: RouteDeclarations<UsersDependencies> = {
   [`GET ${PATH}/roles`]: tabPage(ROLES),
   [`POST ${PATH}/roles`]: rightsForm(async (deps, ctx, session, { user_id: id }) => {
     const body = { roles: [formFields(ctx, 'role').role] };
-    await ask(deps, ctx, session, 'POST /users/:id/roles', { params: { id }, body });
-    return { said: 'console.users.said.roleGiven' };
+    await callApi(deps, ctx, session, 'POST /users/:id/roles', { params: { id }, body });
+    return { notice: 'console.users.said.roleGiven' };
   }),
   [`POST ${PATH}/roles/remove`]: rightsForm(async (deps, ctx, session, { user_id: id }) => {
     const body = { roles: [formFields(ctx, 'role').role] };
-    await ask(deps, ctx, session, 'DELETE /users/:id/roles', { params: { id }, body });
-    return { said: 'console.users.said.roleTaken' };
+    await callApi(deps, ctx, session, 'DELETE /users/:id/roles', { params: { id }, body });
+    return { notice: 'console.users.said.roleTaken' };
   }),
   [`POST ${PATH}/roles/permission`]: rightsForm(async (deps, ctx, session, { user_id: id }) => {
-    await ask(deps, ctx, session, 'POST /users/:id/permissions', { params: { id }, body: permissionIn(ctx) });
-    return { said: 'console.users.said.permissionGiven' };
-  }),
-  [`POST ${PATH}/roles/permission/remove`]: rightsForm(async (deps, ctx, session, { user_id: id }) => {
-    await ask(deps, ctx, session, 'DELETE /users/:id/permissions', {
+    await callApi(deps, ctx, session, 'POST /users/:id/permissions', {
       params: { id },
       body: permissionIn(ctx),
     });
-    return { said: 'console.users.said.permissionTaken' };
+    return { notice: 'console.users.said.permissionGiven' };
+  }),
+  [`POST ${PATH}/roles/permission/remove`]: rightsForm(async (deps, ctx, session, { user_id: id }) => {
+    await callApi(deps, ctx, session, 'DELETE /users/:id/permissions', {
+      params: { id },
+      body: permissionIn(ctx),
+    });
+    return { notice: 'console.users.said.permissionTaken' };
   }),
   [`GET ${PATH}/organizations`]: tabPage(ORGANIZATIONS),
   [`GET ${PATH}/events`]: tabPage(LOG),

@@ -1,12 +1,12 @@
 // The dependencies of the user pages.
 import type { Connection } from '../../records/collections.ts';
-import type { RunActionDependencies } from '../ask.ts';
+import type { ApiCallDependencies } from '../api-calls.ts';
 import type { LogDependencies } from '../log/routes.ts';
 import type { ConsolePageDependencies } from '../page.ts';
 
 export interface UsersDependencies
   extends ConsolePageDependencies,
-    RunActionDependencies,
+    ApiCallDependencies,
     Pick<LogDependencies, 'meanings'> {
   /**
    * Mails a user a link for setting a new password, as if the user had requested it. The Management API can only

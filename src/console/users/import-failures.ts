@@ -15,7 +15,7 @@ export interface ImportFailure {
 }
 
 /** The maximum number of users listed; the Management API returns all of them. */
-const MOST = 200;
+const MAX_LISTED = 200;
 
 /** Members by which a user can be found in the file, the best first. */
 const NAMES = ['email', 'username', 'phone_number', 'user_id', 'name'] as const;
@@ -32,7 +32,7 @@ export function failuresOf(
   }[];
   more: number;
 } {
-  const lines = failed.slice(0, MOST).map(({ user, errors, place }) => ({
+  const lines = failed.slice(0, MAX_LISTED).map(({ user, errors, place }) => ({
     place,
     user: NAMES.map((name) => user[name]).find((one) => typeof one === 'string' && one !== '') as
       | string
@@ -42,5 +42,5 @@ export function failuresOf(
       ...(path !== undefined && { path }),
     })),
   }));
-  return { lines, more: Math.max(0, failed.length - MOST) };
+  return { lines, more: Math.max(0, failed.length - MAX_LISTED) };
 }

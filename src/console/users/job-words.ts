@@ -2,11 +2,11 @@
 import type { Locale } from '../../pages/locales.ts';
 import type { JobFaultRecord } from '../../records/job-faults.ts';
 
-/** Returns the message of a fault. @param said the English message, which is all that jobs of older releases have. */
+/** Returns the message of a fault. @param message the English message, which is all that jobs of older releases have. */
 export function jobWords(
   { text }: Pick<Locale, 'text'>,
-  said: string,
+  message: string,
   fault: JobFaultRecord | undefined,
 ): string {
-  return fault === undefined ? said : text(`console.users.job.fault.${fault.name}`, fault.values);
+  return fault === undefined ? message : text(`console.users.job.fault.${fault.name}`, fault.values);
 }

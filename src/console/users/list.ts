@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
-import { ask } from '../ask.ts';
+import { callApi } from '../api-calls.ts';
 import { type ConsoleSession, consolePage } from '../page.ts';
 import { pageNumber, queryText } from '../query.ts';
 import { renderConsole } from '../render.ts';
@@ -52,8 +52,8 @@ async function showList(
   // Searches for metadata are refused to support. The word is removed because it is part of no name that support
   // looks for.
   const isSupport = session.administrator.role === 'support';
-  const asked = userQuery(isSupport ? text.replaceAll(/metadata/gi, ' ') : text);
-  const q = [asked, filter === undefined ? undefined : FILTERS[filter as keyof typeof FILTERS]]
+  const searchQuery = userQuery(isSupport ? text.replaceAll(/metadata/gi, ' ') : text);
+  const q = [searchQuery, filter === undefined ? undefined : FILTERS[filter as keyof typeof FILTERS]]
     .filter((one) => one !== undefined)
     .map((one) => `(${one})`)
     .join(' AND ');
@@ -70,7 +70,7 @@ async function showList(
     fields: FIELDS,
   };
   const time = timesOf(deps, ctx);
-  const { users, total, slow, is_cut } = await found(deps, ctx, session, query);
+  const { users, total, slow, is_cut } = await findUsers(deps, ctx, session, query);
   const connections = (await deps.config.connections()).map(({ name }) => name);
   await renderConsole(deps, ctx, session, {
     template,
@@ -96,14 +96,14 @@ async function showList(
 const FIELDS =
   'user_id,name,email,email_verified,phone_number,username,blocked,last_login,logins_count,identities';
 
-async function found(
+async function findUsers(
   deps: UsersDependencies,
   ctx: Context,
   session: ConsoleSession,
   query: Record<string, string>,
 ): Promise<{ users: UserAnswer[]; total?: number; slow?: string; is_cut?: boolean }> {
   try {
-    const { body } = await ask(deps, ctx, session, 'GET /users', { query });
+    const { body } = await callApi(deps, ctx, session, 'GET /users', { query });
     return Array.isArray(body)
       ? { users: body as UserAnswer[] }
       : (body as { users: UserAnswer[]; total?: number; is_cut?: boolean });
@@ -126,8 +126,8 @@ function textOf(ctx: Context, name: string): string {
 /** Returns the queries of the previous and the next page. */
 function pagesOf(page: number, shown: number, rest: Record<string, string | undefined>) {
   const link = (to: number) => {
-    const set = Object.entries({ ...rest, page: to === 0 ? '' : String(to) });
-    return `?${new URLSearchParams(set.filter((one): one is [string, string] => (one[1] ?? '') !== ''))}`;
+    const parameters = Object.entries({ ...rest, page: to === 0 ? '' : String(to) });
+    return `?${new URLSearchParams(parameters.filter((one): one is [string, string] => (one[1] ?? '') !== ''))}`;
   };
   return {
     number: page + 1,

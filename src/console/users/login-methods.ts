@@ -4,7 +4,7 @@ import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import { ALL_SECOND_FACTORS } from '../../records/second-factors.ts';
-import { ask } from '../ask.ts';
+import { callApi } from '../api-calls.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { takeOverForm } from './profile.ts';
 import { scopesOf, tabForm, tabPage, type UserTab } from './user.ts';
@@ -49,7 +49,7 @@ const FACTORS: UserTab<UsersDependencies> = {
   tab: 'factors',
   scopes: scopesOf('factors'),
   model: async (deps, ctx, session, { user }) => {
-    const answer = await ask(deps, ctx, session, 'GET /users/:id/authentication-methods', {
+    const answer = await callApi(deps, ctx, session, 'GET /users/:id/authentication-methods', {
       params: { id: user.user_id },
       query: { per_page: '100' },
     });
@@ -78,29 +78,29 @@ export const loginMethodRoutes: RouteDeclarations<UsersDependencies> = {
   [`POST ${PATH}/identities`]: takeOverForm(async (deps, ctx, session, user) => {
     const { provider, identity_id } = formFields(ctx, 'provider', 'identity_id');
     const params = { id: user.user_id, provider, identity_id };
-    await ask(deps, ctx, session, 'DELETE /users/:id/identities/:provider/:identity_id', { params });
-    return { said: 'console.users.said.unlinked' };
+    await callApi(deps, ctx, session, 'DELETE /users/:id/identities/:provider/:identity_id', { params });
+    return { notice: 'console.users.said.unlinked' };
   }, IDENTITIES),
   [`GET ${PATH}/factors`]: tabPage(FACTORS),
   [`POST ${PATH}/factors`]: tabForm(FACTORS, REMOVE, async (deps, ctx, session, user) => {
     const params = { id: user.user_id, method_id: formFields(ctx, 'method').method };
-    await ask(deps, ctx, session, 'DELETE /users/:id/authentication-methods/:method_id', { params });
-    return { said: 'console.users.said.methodRemoved' };
+    await callApi(deps, ctx, session, 'DELETE /users/:id/authentication-methods/:method_id', { params });
+    return { notice: 'console.users.said.methodRemoved' };
   }),
   [`POST ${PATH}/factors/all`]: tabForm(FACTORS, REMOVE, async (deps, ctx, session, user) => {
     const params = { id: user.user_id };
-    await ask(deps, ctx, session, 'DELETE /users/:id/authentication-methods', { params });
-    return { said: 'console.users.said.methodRemoved' };
+    await callApi(deps, ctx, session, 'DELETE /users/:id/authentication-methods', { params });
+    return { notice: 'console.users.said.methodRemoved' };
   }),
   [`POST ${PATH}/factors/browsers`]: tabForm(
     FACTORS,
     { scopes: ['update:users'] },
     async (deps, ctx, session, user) => {
       const params = { id: user.user_id };
-      await ask(deps, ctx, session, 'POST /users/:id/multifactor/actions/invalidate-remember-browser', {
+      await callApi(deps, ctx, session, 'POST /users/:id/multifactor/actions/invalidate-remember-browser', {
         params,
       });
-      return { said: 'console.users.said.browsersForgotten' };
+      return { notice: 'console.users.said.browsersForgotten' };
     },
   ),
 };

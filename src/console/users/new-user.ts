@@ -3,9 +3,9 @@ import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { strategyRecord } from '../../records/connections.ts';
-import { ask } from '../ask.ts';
+import { callApi } from '../api-calls.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
-import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
+import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { USERS, userPath } from './paths.ts';
@@ -41,13 +41,13 @@ async function create(deps: UsersDependencies, ctx: Context, session: ConsoleSes
       verify_email: !isVerified && texts.mail === 'yes',
     }),
   };
-  let made: { user_id: string };
+  let created: { user_id: string };
   try {
-    made = (await ask(deps, ctx, session, 'POST /users', { body })).body as { user_id: string };
+    created = (await callApi(deps, ctx, session, 'POST /users', { body })).body as { user_id: string };
   } catch (thrown) {
     return showForm(deps, ctx, session, faultOf(thrown), texts);
   }
-  back(ctx, userPath(made.user_id), 'console.users.said.userMade');
+  redirectAfterForm(ctx, userPath(created.user_id), 'console.users.said.userMade');
 }
 
 async function showForm(

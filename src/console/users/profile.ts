@@ -5,8 +5,8 @@ import { bodyTexts, formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import { DATABASE } from '../../records/connections.ts';
-import { ask } from '../ask.ts';
-import { mergePatch, readObject, stampOf, writtenObject } from '../json-text.ts';
+import { callApi } from '../api-calls.ts';
+import { formatObject, mergePatch, parseObject, stampOf } from '../json-text.ts';
 import type { ConsoleSession } from '../page.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { requireRight, rightsOf } from './rights.ts';
@@ -24,7 +24,7 @@ export const PROFILE: UserTab<UsersDependencies> = {
   model: async (deps, ctx, session, { user, values = {}, fault }) => {
     const rights = rightsOf(session);
     const time = timesOf(deps, ctx);
-    const isAgain = fault !== undefined;
+    const isRetry = fault !== undefined;
     return {
       profile: Object.fromEntries(
         [...NAMES, ...ADDRESSES].map((name) => [name, values[name] ?? user[name] ?? '']),
@@ -42,7 +42,7 @@ export const PROFILE: UserTab<UsersDependencies> = {
       ...(rights.readMetadata && {
         metadata: METADATA.map((name) => ({
           name,
-          text: (isAgain ? values[name] : undefined) ?? writtenObject(user[name]),
+          text: (isRetry ? values[name] : undefined) ?? formatObject(user[name]),
           stamp: stampOf(user[name]),
         })),
       }),
@@ -61,7 +61,7 @@ export const profileRoutes: RouteDeclarations<UsersDependencies> = {
   [`GET ${PATH}`]: tabPage(PROFILE),
   [`POST ${PATH}/profile`]: tabForm(PROFILE, UPDATE, async (deps, ctx, session, user) => {
     await patch(deps, ctx, session, user, changesIn(ctx, user, NAMES));
-    return { said: 'console.said.saved' };
+    return { notice: 'console.said.saved' };
   }),
   // Counted as taking the account over: whoever sets an address or a password can log in with it.
   [`POST ${PATH}/login`]: takeOverForm(async (deps, ctx, session, user) => {
@@ -71,13 +71,16 @@ export const profileRoutes: RouteDeclarations<UsersDependencies> = {
     const filled = Object.entries(changesIn(ctx, user, ADDRESSES)).filter(([, value]) => value !== null);
     const changes: Record<string, unknown> = Object.fromEntries(filled);
     // A new address is unverified unless the form says otherwise.
-    const says = (user.email_verified === true && changes.email === undefined) !== isVerified;
-    await patch(deps, ctx, session, user, { ...changes, ...(says && { email_verified: isVerified }) });
-    return { said: 'console.said.saved' };
+    const changesVerification = (user.email_verified === true && changes.email === undefined) !== isVerified;
+    await patch(deps, ctx, session, user, {
+      ...changes,
+      ...(changesVerification && { email_verified: isVerified }),
+    });
+    return { notice: 'console.said.saved' };
   }),
   [`POST ${PATH}/password`]: takeOverForm(async (deps, ctx, session, user) => {
     await patch(deps, ctx, session, user, { password: formFields(ctx, 'password').password });
-    return { said: 'console.users.said.passwordSet' };
+    return { notice: 'console.users.said.passwordSet' };
   }),
   // Dangerous: applications may decide by metadata what a user may do.
   [`POST ${PATH}/metadata`]: tabForm(
@@ -113,7 +116,7 @@ async function patch(
   body: Record<string, unknown>,
 ): Promise<void> {
   if (Object.keys(body).length === 0) return;
-  await ask(deps, ctx, session, 'PATCH /users/:id', { params: { id }, body });
+  await callApi(deps, ctx, session, 'PATCH /users/:id', { params: { id }, body });
 }
 
 /** Returns the named fields that differ from the user; null for one that was emptied. */
@@ -143,9 +146,9 @@ async function saveMetadata(
   for (const name of METADATA) {
     const text = texts[name];
     if (text === undefined) continue;
-    const read = readObject(text);
-    if ('fault' in read) return { refused: { status: 400, field: name, ...read.fault } };
-    const change = mergePatch(user[name] ?? {}, read.value);
+    const parsed = parseObject(text);
+    if ('fault' in parsed) return { refused: { status: 400, field: name, ...parsed.fault } };
+    const change = mergePatch(user[name] ?? {}, parsed.value);
     if (change === undefined) continue;
     // Otherwise the form could overwrite what an application has stored since the form was opened.
     if (texts[`${name}_stamp`] !== stampOf(user[name]))
@@ -153,5 +156,5 @@ async function saveMetadata(
     body[name] = change;
   }
   await patch(deps, ctx, session, user, body);
-  return { said: 'console.said.saved' as const };
+  return { notice: 'console.said.saved' as const };
 }

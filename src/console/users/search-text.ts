@@ -3,9 +3,9 @@ import { userFilter } from '../../management/search/users.ts';
 import { BOOLEAN_FIELDS, EXACT_FIELDS, FOLDED_FIELDS } from '../../records/search-terms.ts';
 
 /** The maximum lengths of a searched name and of a query, characters. */
-const LONGEST = { name: 100, query: 2000 };
+const MAX_LENGTHS = { name: 100, query: 2000 };
 /** The maximum number of words of a name that are searched one by one. */
-const MOST_WORDS = 4;
+const MAX_WORDS = 4;
 
 /** Fields that mark a text as a query rather than a name. Another word before a colon, as in `http:`, does not. */
 const FIELDS = [
@@ -26,21 +26,21 @@ const NAMED_FIELD = new RegExp(
  */
 export function userQuery(text: string): string | undefined {
   // PostgreSQL cannot store NUL, and control characters are not part of names.
-  const written = text
+  const query = text
     .toWellFormed()
     .replaceAll(/\p{Cc}+/gu, ' ')
     .trim()
-    .slice(0, LONGEST.query);
-  if (NAMED_FIELD.test(written) && isReadable(written)) return written;
-  const asked = written.slice(0, LONGEST.name).toWellFormed().trim();
-  if (asked === '') return undefined;
-  const words = asked.split(/\s+/u).slice(0, MOST_WORDS);
-  const whole = [...beginningsOf(asked), `user_id:"${asked.replaceAll(/["\\]/g, '\\$&')}"`].join(' OR ');
+    .slice(0, MAX_LENGTHS.query);
+  if (NAMED_FIELD.test(query) && isValidQuery(query)) return query;
+  const name = query.slice(0, MAX_LENGTHS.name).toWellFormed().trim();
+  if (name === '') return undefined;
+  const words = name.split(/\s+/u).slice(0, MAX_WORDS);
+  const whole = [...prefixTerms(name), `user_id:"${name.replaceAll(/["\\]/g, '\\$&')}"`].join(' OR ');
   if (words.length === 1) return whole;
-  return `${whole} OR (${words.map((word) => `(${beginningsOf(word).join(' OR ')})`).join(' AND ')})`;
+  return `${whole} OR (${words.map((word) => `(${prefixTerms(word).join(' OR ')})`).join(' AND ')})`;
 }
 
-function isReadable(query: string): boolean {
+function isValidQuery(query: string): boolean {
   try {
     // Assumes the costly kind for every query of metadata; only the store knows.
     userFilter(query, () => true);
@@ -52,7 +52,7 @@ function isReadable(query: string): boolean {
 }
 
 /** Returns search terms for a prefix in all fields by which people are known. */
-function beginningsOf(text: string): string[] {
+function prefixTerms(text: string): string[] {
   const phone = text.replaceAll(/[\s()/.-]/g, '');
   return [
     ...FOLDED_FIELDS.map((field) => `${field}:${escaped(text)}*`),

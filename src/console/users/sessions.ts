@@ -4,14 +4,14 @@ import { formFields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
-import { ask } from '../ask.ts';
+import { callApi } from '../api-calls.ts';
 import type { ConsoleSession } from '../page.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { scopesOf, tabForm, tabPage, type UserTab } from './user.ts';
 import type { UserAnswer } from './view.ts';
 
 /** The maximum number of items that are fetched for a page. */
-const MOST = '100';
+const PAGE_SIZE = '100';
 
 interface Device {
   initial_ip?: string;
@@ -67,9 +67,9 @@ async function sessionsOf(
   session: ConsoleSession,
   { user_id: id }: UserAnswer,
 ) {
-  const answer = await ask(deps, ctx, session, 'GET /users/:id/sessions', {
+  const answer = await callApi(deps, ctx, session, 'GET /users/:id/sessions', {
     params: { id },
-    query: { take: MOST },
+    query: { take: PAGE_SIZE },
   });
   return (answer.body as { sessions: SessionAnswer[] }).sessions;
 }
@@ -80,9 +80,9 @@ async function tokensOf(
   session: ConsoleSession,
   { user_id: id }: UserAnswer,
 ) {
-  const answer = await ask(deps, ctx, session, 'GET /users/:id/refresh-tokens', {
+  const answer = await callApi(deps, ctx, session, 'GET /users/:id/refresh-tokens', {
     params: { id },
-    query: { take: MOST },
+    query: { take: PAGE_SIZE },
   });
   return (answer.body as { tokens: TokenAnswer[] }).tokens;
 }
@@ -91,7 +91,7 @@ const SESSIONS: UserTab<UsersDependencies> = {
   tab: 'sessions',
   scopes: scopesOf('sessions'),
   model: async (deps, ctx, session, { user }) => {
-    const [sessions, tokens, named] = await Promise.all([
+    const [sessions, tokens, nameOf] = await Promise.all([
       sessionsOf(deps, ctx, session, user),
       tokensOf(deps, ctx, session, user),
       clientNames(deps),
@@ -102,14 +102,14 @@ const SESSIONS: UserTab<UsersDependencies> = {
         id: one.id,
         agent: one.device?.last_user_agent ?? one.device?.initial_user_agent,
         address: one.device?.last_ip ?? one.device?.initial_ip,
-        applications: one.clients.map(({ client_id }) => named(client_id)),
+        applications: one.clients.map(({ client_id }) => nameOf(client_id)),
         since: time(one.authenticated_at),
         used: time(one.last_interacted_at),
         until: time(one.expires_at),
       })),
       tokens: tokens.map((one) => ({
         id: one.id,
-        application: named(one.client_id),
+        application: nameOf(one.client_id),
         agent: one.device?.last_user_agent ?? one.device?.initial_user_agent,
         audiences: one.resource_servers.map(({ audience }) => audience),
         since: time(one.created_at),
@@ -126,7 +126,9 @@ async function grantsOf(
   session: ConsoleSession,
   { user_id }: UserAnswer,
 ) {
-  const answer = await ask(deps, ctx, session, 'GET /grants', { query: { user_id, per_page: MOST } });
+  const answer = await callApi(deps, ctx, session, 'GET /grants', {
+    query: { user_id, per_page: PAGE_SIZE },
+  });
   return answer.body as GrantAnswer[];
 }
 
@@ -134,11 +136,11 @@ const CONSENTS: UserTab<UsersDependencies> = {
   tab: 'consents',
   scopes: scopesOf('consents'),
   model: async (deps, ctx, session, { user }) => {
-    const [grants, named] = await Promise.all([grantsOf(deps, ctx, session, user), clientNames(deps)]);
+    const [grants, nameOf] = await Promise.all([grantsOf(deps, ctx, session, user), clientNames(deps)]);
     return {
       grants: grants.map(({ id, clientID, audience, scope }) => ({
         id,
-        application: named(clientID),
+        application: nameOf(clientID),
         audience,
         scopes: scope,
       })),
@@ -152,28 +154,28 @@ async function devicesOf(
   session: ConsoleSession,
   { user_id }: UserAnswer,
 ) {
-  const query = { user_id, type: 'public_key', per_page: MOST };
-  return (await ask(deps, ctx, session, 'GET /device-credentials', { query })).body as DeviceAnswer[];
+  const query = { user_id, type: 'public_key', per_page: PAGE_SIZE };
+  return (await callApi(deps, ctx, session, 'GET /device-credentials', { query })).body as DeviceAnswer[];
 }
 
 const DEVICES: UserTab<UsersDependencies> = {
   tab: 'devices',
   scopes: scopesOf('devices'),
   model: async (deps, ctx, session, { user }) => {
-    const [devices, named] = await Promise.all([devicesOf(deps, ctx, session, user), clientNames(deps)]);
+    const [devices, nameOf] = await Promise.all([devicesOf(deps, ctx, session, user), clientNames(deps)]);
     return {
       devices: devices.map(({ id, device_name, client_id }) => ({
         id,
         name: device_name,
-        application: named(client_id),
+        application: nameOf(client_id),
       })),
     };
   },
 };
 
 /** Requires that an item named by a form belongs to the user: the sender chooses the id. @throws AuthError 404 */
-function requireOwn(own: readonly { id: string }[], id: string): void {
-  if (!own.some((one) => one.id === id))
+function requireListed(items: readonly { id: string }[], id: string): void {
+  if (!items.some((one) => one.id === id))
     throw new AuthError(404, 'not_found', 'There is no such thing of this user any more.');
 }
 
@@ -186,9 +188,9 @@ export const sessionRoutes: RouteDeclarations<UsersDependencies> = {
     { scopes: ['delete:sessions'] },
     async (deps, ctx, session, user) => {
       const { session: id } = formFields(ctx, 'session');
-      requireOwn(await sessionsOf(deps, ctx, session, user), id);
-      await ask(deps, ctx, session, 'DELETE /sessions/:id', { params: { id } });
-      return { said: 'console.users.said.sessionEnded' };
+      requireListed(await sessionsOf(deps, ctx, session, user), id);
+      await callApi(deps, ctx, session, 'DELETE /sessions/:id', { params: { id } });
+      return { notice: 'console.users.said.sessionEnded' };
     },
   ),
   [`POST ${PATH}/sessions/all`]: tabForm(
@@ -196,8 +198,8 @@ export const sessionRoutes: RouteDeclarations<UsersDependencies> = {
     { scopes: ['delete:sessions', 'delete:refresh_tokens'] },
     async (deps, ctx, session, user) => {
       const params = { id: user.user_id };
-      await ask(deps, ctx, session, 'POST /users/:id/revoke-access', { params, body: {} });
-      return { said: 'console.users.said.accessEnded' };
+      await callApi(deps, ctx, session, 'POST /users/:id/revoke-access', { params, body: {} });
+      return { notice: 'console.users.said.accessEnded' };
     },
   ),
   [`POST ${PATH}/sessions/token`]: tabForm(
@@ -205,9 +207,9 @@ export const sessionRoutes: RouteDeclarations<UsersDependencies> = {
     { scopes: ['delete:refresh_tokens'] },
     async (deps, ctx, session, user) => {
       const { token } = formFields(ctx, 'token');
-      requireOwn(await tokensOf(deps, ctx, session, user), token);
-      await ask(deps, ctx, session, 'DELETE /refresh-tokens/:id', { params: { id: token } });
-      return { said: 'console.users.said.tokenEnded' };
+      requireListed(await tokensOf(deps, ctx, session, user), token);
+      await callApi(deps, ctx, session, 'DELETE /refresh-tokens/:id', { params: { id: token } });
+      return { notice: 'console.users.said.tokenEnded' };
     },
   ),
   [`GET ${PATH}/consents`]: tabPage(CONSENTS),
@@ -216,9 +218,9 @@ export const sessionRoutes: RouteDeclarations<UsersDependencies> = {
     { scopes: ['delete:grants'] },
     async (deps, ctx, session, user) => {
       const { grant } = formFields(ctx, 'grant');
-      requireOwn(await grantsOf(deps, ctx, session, user), grant);
-      await ask(deps, ctx, session, 'DELETE /grants/:id', { params: { id: grant } });
-      return { said: 'console.users.said.withdrawn' };
+      requireListed(await grantsOf(deps, ctx, session, user), grant);
+      await callApi(deps, ctx, session, 'DELETE /grants/:id', { params: { id: grant } });
+      return { notice: 'console.users.said.withdrawn' };
     },
   ),
   [`GET ${PATH}/devices`]: tabPage(DEVICES),
@@ -227,10 +229,10 @@ export const sessionRoutes: RouteDeclarations<UsersDependencies> = {
     { scopes: ['delete:device_credentials'] },
     async (deps, ctx, session, user) => {
       const { device } = formFields(ctx, 'device');
-      requireOwn(await devicesOf(deps, ctx, session, user), device);
+      requireListed(await devicesOf(deps, ctx, session, user), device);
       const params = { credential_id: device };
-      await ask(deps, ctx, session, 'DELETE /device-credentials/:credential_id', { params });
-      return { said: 'console.users.said.deviceRemoved' };
+      await callApi(deps, ctx, session, 'DELETE /device-credentials/:credential_id', { params });
+      return { notice: 'console.users.said.deviceRemoved' };
     },
   ),
 };

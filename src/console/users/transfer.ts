@@ -6,9 +6,9 @@ import { timesOf } from '../../pages/times.ts';
 import { DATABASE } from '../../records/connections.ts';
 import { customDatabase } from '../../records/database-options.ts';
 import type { JobFaultRecord } from '../../records/job-faults.ts';
-import { ask } from '../ask.ts';
+import { callApi } from '../api-calls.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
-import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
+import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { failuresOf, type ImportFailure } from './import-failures.ts';
@@ -20,7 +20,7 @@ const TRANSFER = `${USERS}/transfer` as const;
 const SCOPES = ['read:users', 'create:users'];
 
 /** The maximum size of a file that the Management API accepts, bytes. */
-const LARGEST_FILE = 512_000;
+const MAX_FILE_BYTES = 512_000;
 
 interface JobAnswer {
   id: string;
@@ -45,11 +45,11 @@ export const transferRoutes: RouteDeclarations<UsersDependencies> = {
     {
       scopes: SCOPES,
       isDangerous: true,
-      file: { maxBytes: LARGEST_FILE, tooLarge: 'The file is larger than 500 kB.' },
+      file: { maxBytes: MAX_FILE_BYTES, tooLarge: 'The file is larger than 500 kB.' },
     },
     (deps, ctx, session) => {
       requireRight(rightsOf(session).import);
-      return beginImport(deps, ctx, session);
+      return startImport(deps, ctx, session);
     },
   ),
   [`POST ${TRANSFER}/export`]: consoleForm<UsersDependencies>(
@@ -57,7 +57,7 @@ export const transferRoutes: RouteDeclarations<UsersDependencies> = {
     { scopes: SCOPES, isDangerous: true },
     (deps, ctx, session) => {
       requireRight(rightsOf(session).export);
-      return beginExport(deps, ctx, session);
+      return startExport(deps, ctx, session);
     },
   ),
   [`GET ${TRANSFER}/:job`]: consolePage<UsersDependencies>(
@@ -97,24 +97,24 @@ async function showForms(
   });
 }
 
-async function beginImport(deps: UsersDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
+async function startImport(deps: UsersDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   const { users = '', connection_id = '', upsert } = bodyTexts(ctx);
   if (users.trim() === '')
     return showForms(deps, ctx, session, { status: 400, key: 'console.users.import.noFile' });
   const body = { users, connection_id, upsert: upsert === 'yes' ? 'true' : 'false' };
-  await begin(deps, ctx, session, () => ask(deps, ctx, session, 'POST /jobs/users-imports', { body }));
+  await startJob(deps, ctx, session, () => callApi(deps, ctx, session, 'POST /jobs/users-imports', { body }));
 }
 
-async function beginExport(deps: UsersDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
+async function startExport(deps: UsersDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   const { connection_id = '', format } = bodyTexts(ctx);
   const body = {
     format: format === 'csv' ? 'csv' : 'json',
     ...(connection_id !== '' && { connection_id }),
   };
-  await begin(deps, ctx, session, () => ask(deps, ctx, session, 'POST /jobs/users-exports', { body }));
+  await startJob(deps, ctx, session, () => callApi(deps, ctx, session, 'POST /jobs/users-exports', { body }));
 }
 
-async function begin(
+async function startJob(
   deps: UsersDependencies,
   ctx: Context,
   session: ConsoleSession,
@@ -126,20 +126,21 @@ async function begin(
   } catch (thrown) {
     return showForms(deps, ctx, session, faultOf(thrown));
   }
-  back(ctx, `${TRANSFER}/${encodeURIComponent(id)}`);
+  redirectAfterForm(ctx, `${TRANSFER}/${encodeURIComponent(id)}`);
 }
 
 /** Shows the progress of a job and its failures. The page reloads until the job is done. */
 async function showJob(deps: UsersDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   const params = { id: (ctx.params as Record<string, string>).job ?? '' };
   const query = { include_places: 'true', include_faults: 'true' };
-  const job = (await ask(deps, ctx, session, 'GET /jobs/:id', { params, query: { include_faults: 'true' } }))
-    .body as JobAnswer;
+  const job = (
+    await callApi(deps, ctx, session, 'GET /jobs/:id', { params, query: { include_faults: 'true' } })
+  ).body as JobAnswer;
   const isOpen = job.status === 'pending' || job.status === 'processing';
   const isImport = job.type === 'users_import';
   const failed =
     isImport && !isOpen
-      ? (((await ask(deps, ctx, session, 'GET /jobs/:id/errors', { params, query })).body ??
+      ? (((await callApi(deps, ctx, session, 'GET /jobs/:id/errors', { params, query })).body ??
           []) as ImportFailure[])
       : [];
   const locale = deps.views.locale(ctx);

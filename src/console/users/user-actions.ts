@@ -6,9 +6,9 @@ import { CONSOLE_CLIENT } from '../../records/administrators.ts';
 import type { Connection } from '../../records/collections.ts';
 import { strategyRecord } from '../../records/connections.ts';
 import { changesPasswords } from '../../records/database-options.ts';
-import { ask } from '../ask.ts';
+import { callApi } from '../api-calls.ts';
 import { faultOf } from '../form-fault.ts';
-import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
+import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { USERS, userPath } from './paths.ts';
@@ -27,20 +27,20 @@ const KINDS = { password: 'password-change', verification: 'email-verification' 
 
 export const userActionRoutes: RouteDeclarations<UsersDependencies> = {
   [`POST ${PATH}/block`]: tabForm(PROFILE, UPDATE, async (deps, ctx, session, { user_id: id }) => {
-    await ask(deps, ctx, session, 'PATCH /users/:id', { params: { id }, body: { blocked: true } });
-    return { said: 'console.users.said.blocked' };
+    await callApi(deps, ctx, session, 'PATCH /users/:id', { params: { id }, body: { blocked: true } });
+    return { notice: 'console.users.said.blocked' };
   }),
   [`POST ${PATH}/unblock`]: tabForm(PROFILE, UPDATE, async (deps, ctx, session, { user_id: id }) => {
-    await ask(deps, ctx, session, 'PATCH /users/:id', { params: { id }, body: { blocked: false } });
-    return { said: 'console.users.said.unblocked' };
+    await callApi(deps, ctx, session, 'PATCH /users/:id', { params: { id }, body: { blocked: false } });
+    return { notice: 'console.users.said.unblocked' };
   }),
   [`POST ${PATH}/lockouts`]: tabForm(PROFILE, UPDATE, async (deps, ctx, session, { user_id: id }) => {
-    await ask(deps, ctx, session, 'DELETE /user-blocks/:id', { params: { id } });
-    return { said: 'console.users.said.lockoutsLifted' };
+    await callApi(deps, ctx, session, 'DELETE /user-blocks/:id', { params: { id } });
+    return { notice: 'console.users.said.lockoutsLifted' };
   }),
   [`POST ${PATH}/verify`]: tabForm(PROFILE, UPDATE, async (deps, ctx, session, { user_id }) => {
-    await ask(deps, ctx, session, 'POST /jobs/verification-email', { body: { user_id } });
-    return { said: 'console.users.said.mailSent' };
+    await callApi(deps, ctx, session, 'POST /jobs/verification-email', { body: { user_id } });
+    return { notice: 'console.users.said.mailSent' };
   }),
   [`POST ${PATH}/reset`]: tabForm<UsersDependencies>(PROFILE, UPDATE, mailReset),
   // Whoever opens the link can log in as the user, so it needs the right to take over accounts.
@@ -48,7 +48,7 @@ export const userActionRoutes: RouteDeclarations<UsersDependencies> = {
     const { kind } = formFields(ctx, 'kind');
     const call = KINDS[kind === 'verification' ? 'verification' : 'password'];
     const body = { user_id, ttl_sec: LINK_SECONDS };
-    const answer = await ask(deps, ctx, session, `POST /tickets/${call}`, { body });
+    const answer = await callApi(deps, ctx, session, `POST /tickets/${call}`, { body });
     return { once: { link: (answer.body as { ticket: string }).ticket, linkHours: LINK_SECONDS / 3600 } };
   }),
   [`GET ${PATH}/delete`]: consolePage<UsersDependencies>(
@@ -69,7 +69,7 @@ async function mailReset(deps: UsersDependencies, ctx: Context, session: Console
   if (account === undefined) return { refused: { status: 400, key: 'console.users.reset.none' } };
   await deps.mailReset({ ...account, ip: ctx.ip });
   recordReset(deps, ctx, session, user, account.connection);
-  return { said: 'console.users.said.mailSent' as const };
+  return { notice: 'console.users.said.mailSent' as const };
 }
 
 /** Logs the mail with the administrator's name, as a call of the Management API would be. */
@@ -136,27 +136,27 @@ async function consequencesOf(
   user: UserAnswer,
 ) {
   const params = { id: user.user_id };
-  const count = async (scope: string, of: () => Promise<{ body?: unknown }>) => {
+  const count = async (scope: string, request: () => Promise<{ body?: unknown }>) => {
     if (!session.can(scope)) return undefined;
-    const { body } = await of();
+    const { body } = await request();
     if (Array.isArray(body)) return body.length;
     return Object.values(body as object).find(Array.isArray)?.length ?? 0;
   };
   const [sessions, tokens, methods, organizations] = await Promise.all([
     count('read:sessions', () =>
-      ask(deps, ctx, session, 'GET /users/:id/sessions', { params, query: { take: '100' } }),
+      callApi(deps, ctx, session, 'GET /users/:id/sessions', { params, query: { take: '100' } }),
     ),
     count('read:refresh_tokens', () =>
-      ask(deps, ctx, session, 'GET /users/:id/refresh-tokens', { params, query: { take: '100' } }),
+      callApi(deps, ctx, session, 'GET /users/:id/refresh-tokens', { params, query: { take: '100' } }),
     ),
     count('read:authentication_methods', () =>
-      ask(deps, ctx, session, 'GET /users/:id/authentication-methods', {
+      callApi(deps, ctx, session, 'GET /users/:id/authentication-methods', {
         params,
         query: { per_page: '100' },
       }),
     ),
     count('read:organizations', () =>
-      ask(deps, ctx, session, 'GET /users/:id/organizations', { params, query: { per_page: '100' } }),
+      callApi(deps, ctx, session, 'GET /users/:id/organizations', { params, query: { per_page: '100' } }),
     ),
   ]);
   return { identities: user.identities.length, sessions, tokens, methods, organizations };
@@ -166,10 +166,10 @@ async function deleteUser(deps: UsersDependencies, ctx: Context, session: Consol
   requireRight(rightsOf(session).delete);
   const id = idOf(ctx);
   try {
-    await ask(deps, ctx, session, 'DELETE /users/:id', { params: { id } });
+    await callApi(deps, ctx, session, 'DELETE /users/:id', { params: { id } });
   } catch (thrown) {
     const fault = faultOf(thrown);
     return showTab(deps, ctx, session, PROFILE, { user: await userOf(deps, ctx, session), fault });
   }
-  back(ctx, USERS, 'console.users.said.userDeleted');
+  redirectAfterForm(ctx, USERS, 'console.users.said.userDeleted');
 }

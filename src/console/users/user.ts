@@ -3,9 +3,9 @@ import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import type { RouteDeclaration } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
-import { ask } from '../ask.ts';
+import { callApi } from '../api-calls.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
-import { back, type ConsoleSession, consoleForm, consolePage } from '../page.ts';
+import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { TABS, type Tab, USERS, userPath } from './paths.ts';
@@ -13,7 +13,7 @@ import { rightsOf } from './rights.ts';
 import { initialOf, nameOf, type UserAnswer } from './view.ts';
 
 /** The data of a tab. It includes the refusal of a form, or a result that is shown only once. */
-export interface Shown {
+export interface TabData {
   user: UserAnswer;
   fault?: FormFault | undefined;
   /** The entered values of a refused form. */
@@ -27,7 +27,7 @@ export interface UserTab<D> {
   tab: Tab;
   /** The scopes that the tab requires; all of them are needed. */
   scopes: readonly string[];
-  model(deps: D, ctx: Context, session: ConsoleSession, shown: Shown): Promise<object>;
+  model(deps: D, ctx: Context, session: ConsoleSession, shown: TabData): Promise<object>;
 }
 
 /** The scopes of each tab. The row of tabs only shows those that the administrator may open. */
@@ -52,7 +52,7 @@ export async function userOf(
   ctx: Context,
   session: ConsoleSession,
 ): Promise<UserAnswer> {
-  const answer = await ask(deps, ctx, session, 'GET /users/:id', { params: { id: idOf(ctx) } });
+  const answer = await callApi(deps, ctx, session, 'GET /users/:id', { params: { id: idOf(ctx) } });
   return answer.body as UserAnswer;
 }
 
@@ -65,10 +65,10 @@ export async function showTab<D extends UsersDependencies>(
   ctx: Context,
   session: ConsoleSession,
   { tab, model }: UserTab<D>,
-  shown: Shown,
+  shown: TabData,
 ): Promise<void> {
   const { user, fault, values = {}, once } = shown;
-  const [own, lockouts] = await Promise.all([
+  const [tabModel, lockouts] = await Promise.all([
     model(deps, ctx, session, shown),
     lockoutsOf(deps, ctx, session, user),
   ]);
@@ -78,7 +78,7 @@ export async function showTab<D extends UsersDependencies>(
     section: 'users',
     title: { text: name },
     model: {
-      ...own,
+      ...tabModel,
       ...once,
       users: USERS,
       path: userPath(user.user_id),
@@ -114,14 +114,14 @@ async function lockoutsOf(
   session: ConsoleSession,
   { user_id: id }: UserAnswer,
 ): Promise<{ address?: string }[]> {
-  const answer = await ask(deps, ctx, session, 'GET /user-blocks/:id', { params: { id } });
+  const answer = await callApi(deps, ctx, session, 'GET /user-blocks/:id', { params: { id } });
   const { blocked_for } = answer.body as { blocked_for: { ip?: string }[] };
   const addresses = new Set(blocked_for.map(({ ip }) => ip));
   return [...addresses].map((ip) => (ip === undefined ? {} : { address: ip }));
 }
 
 /** Returns the entered values without the password, to show them in the form again. */
-function typedIn(ctx: Context): Record<string, string> {
+function enteredValues(ctx: Context): Record<string, string> {
   const { _csrf, password: _, ...texts } = bodyTexts(ctx);
   return texts;
 }
@@ -134,13 +134,13 @@ export function tabPage<D extends UsersDependencies>(tab: UserTab<D>): RouteDecl
 }
 
 /** The outcome of a form: a message and where to redirect, a result to show once, or a refusal. */
-type Done = { said: string; to?: string } | { once: object } | { refused: FormFault };
+type FormOutcome = { notice: string; to?: string } | { once: object } | { refused: FormFault };
 
 /** Declares a form of a tab. A refusal of the Management API is shown on the same tab. */
 export function tabForm<D extends UsersDependencies>(
   tab: UserTab<D>,
   rules: { scopes: readonly string[]; isDangerous?: boolean },
-  act: (deps: D, ctx: Context, session: ConsoleSession, user: UserAnswer) => Promise<Done>,
+  act: (deps: D, ctx: Context, session: ConsoleSession, user: UserAnswer) => Promise<FormOutcome>,
 ): RouteDeclaration<D> {
   const { scopes, isDangerous = false } = rules;
   return consoleForm<D>(
@@ -148,14 +148,15 @@ export function tabForm<D extends UsersDependencies>(
     { scopes: [...tab.scopes, ...scopes], isDangerous },
     async (deps, ctx, session) => {
       const user = await userOf(deps, ctx, session);
-      let done: Done;
+      let done: FormOutcome;
       try {
         done = await act(deps, ctx, session, user);
       } catch (thrown) {
         done = { refused: faultOf(thrown) };
       }
-      if ('said' in done) return back(ctx, done.to ?? userPath(user.user_id, tab.tab), done.said);
-      const values = 'refused' in done ? typedIn(ctx) : {};
+      if ('notice' in done)
+        return redirectAfterForm(ctx, done.to ?? userPath(user.user_id, tab.tab), done.notice);
+      const values = 'refused' in done ? enteredValues(ctx) : {};
       const shown = 'refused' in done ? { user, fault: done.refused, values } : { user, once: done.once };
       await showTab(deps, ctx, session, tab, shown);
     },

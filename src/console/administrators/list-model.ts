@@ -5,15 +5,15 @@ import { isAdministratorId } from '../../records/administrators.ts';
 import type { ConsolePageDependencies } from '../page.ts';
 import type { ConsoleSession } from '../session.ts';
 import { type LinkDependencies, openLinks } from './links.ts';
-import { registerOf } from './members.ts';
+import { readRegister } from './members.ts';
 
 /** Returns the administrators and the open links. */
-export async function listed(
+export async function administratorsModel(
   deps: ConsolePageDependencies & LinkDependencies,
   ctx: Context,
   session: ConsoleSession,
 ): Promise<object> {
-  const register = await registerOf(deps);
+  const register = await readRegister(deps);
   const time = timesOf(deps, ctx);
   const members = await Promise.all(
     register.members.map(async ({ user_id, role, added_at }) => {

@@ -4,8 +4,8 @@ import { bodyOf } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { isObject } from '../../management/section.ts';
 import { jsonOf } from '../../runtime/json.ts';
-import { ask } from '../ask.ts';
-import { back, type ConsoleSession } from '../page.ts';
+import { callApi } from '../api-calls.ts';
+import { type ConsoleSession, redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { Place } from './declared.ts';
 import { faultOfAnswer, faultsBySchema, hasFaults } from './faults.ts';
@@ -30,10 +30,10 @@ import {
 import { nameOfCall, type Params, pageOf } from './operations.ts';
 import { withSecrets } from './secrets.ts';
 import { shownMembers } from './shown.ts';
-import { type Asked, bodyOfForm, type Posted } from './values.ts';
+import { bodyOfForm, type FormBody, type Posted } from './values.ts';
 
 /** The content of a form. */
-interface Taken {
+interface Submission {
   body: unknown;
   posted: Posted;
   /** Whether the change was shown and confirmed. */
@@ -41,7 +41,7 @@ interface Taken {
 }
 
 /** Handles a form. Faults are shown at their fields, and a change is shown before it is made. */
-export async function takeForm(
+export async function submitForm(
   deps: ResourcesDependencies,
   ctx: Context,
   session: ConsoleSession,
@@ -51,45 +51,53 @@ export async function takeForm(
   const form = await operationForm(deps, ctx, session, target, posted.as === 'json');
   const isConfirmed = isChange(target) && posted.step === 'save';
   const { text, tag } = deps.views.locale(ctx);
-  const { body, faults } = isConfirmed ? confirmed(posted, form) : askedFor(form, posted);
+  const { body, faults } = isConfirmed ? confirmedBody(posted, form) : enteredBody(form, posted);
   const at = Object.fromEntries(Object.entries(faults).map(([path, key]) => [path, text(key)]));
-  const judged = { at, general: [] as string[] };
+  const formFaults = { at, general: [] as string[] };
   if (isConfirmed && posted.seen !== digestOf(form.record))
-    judged.general.push(text('console.resources.fault.changed'));
+    formFaults.general.push(text('console.resources.fault.changed'));
   const { body: schema } = target.call;
   const [language] = tag.split('-');
   const found =
-    hasFaults(judged) || schema === undefined ? judged : faultsBySchema(schema, body, form.fields, language);
+    hasFaults(formFaults) || schema === undefined
+      ? formFaults
+      : faultsBySchema(schema, body, form.fields, language);
   if (hasFaults(found))
-    return renderForm(deps, ctx, session, form, { faults: found, posted: typed(posted), status: 400 });
+    return renderForm(deps, ctx, session, form, {
+      faults: found,
+      posted: enteredValues(posted),
+      status: 400,
+    });
   if (isChange(target) && !isConfirmed) return renderReview(deps, ctx, session, form, body);
   await carryOut(deps, ctx, session, form, { body, posted, isConfirmed });
 }
 
 /** Returns the entered values. A confirmation has no form fields, so after it the form shows the stored values. */
-const typed = (posted: Posted): Posted | undefined => (posted.step === 'save' ? undefined : posted);
+const enteredValues = (posted: Posted): Posted | undefined => (posted.step === 'save' ? undefined : posted);
 
 /** Returns the body that was shown for confirmation. It comes from the browser and is validated like any other. */
-function confirmed(posted: Posted, { record }: OperationForm): Asked {
+function confirmedBody(posted: Posted, { record }: OperationForm): FormBody {
   const body = typeof posted.body === 'string' ? jsonOf(posted.body) : undefined;
   return { body: withSecrets(body, record), faults: {} };
 }
 
-function askedFor(form: OperationForm, posted: Posted): Asked {
+function enteredBody(form: OperationForm, posted: Posted): FormBody {
   const { fields, record, isJson } = form;
   if (!isChange(form)) return bodyOfForm(fields, posted);
   const before = isObject(record) ? record : {};
-  const asked = bodyOfForm(fields, posted, isJson ? before : (record ?? {}));
-  return isJson && isObject(asked.body) ? { ...asked, body: membersChanged(before, asked.body) } : asked;
+  const entered = bodyOfForm(fields, posted, isJson ? before : (record ?? {}));
+  return isJson && isObject(entered.body)
+    ? { ...entered, body: membersChanged(before, entered.body) }
+    : entered;
 }
 
 /** Returns the changed members of a record that was edited as JSON; null for removed ones. */
 function membersChanged(before: Record<string, unknown>, after: Record<string, unknown>): object {
-  const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
+  const removed = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
   const others = Object.entries(after).filter(
     ([name, value]) => !Object.hasOwn(before, name) || JSON.stringify(before[name]) !== JSON.stringify(value),
   );
-  return { ...Object.fromEntries(gone.map((name) => [name, null])), ...Object.fromEntries(others) };
+  return { ...Object.fromEntries(removed.map((name) => [name, null])), ...Object.fromEntries(others) };
 }
 
 /** Makes the call and shows its outcome. */
@@ -98,7 +106,7 @@ async function carryOut(
   ctx: Context,
   session: ConsoleSession,
   form: OperationForm,
-  { body, posted, isConfirmed }: Taken,
+  { body, posted, isConfirmed }: Submission,
 ): Promise<void> {
   const { call, place, places, operation, record, queryFields } = form;
   const params = paramsOf(ctx);
@@ -108,25 +116,31 @@ async function carryOut(
     ),
   );
   // PUT takes the whole record, so the unchanged members are added.
-  const sent = operation === 'replace' && isObject(record) && isObject(body) ? { ...record, ...body } : body;
+  const sentBody =
+    operation === 'replace' && isObject(record) && isObject(body) ? { ...record, ...body } : body;
   let answer: unknown;
   try {
-    const asked = { params, query, ...(call.body && { body: sent }) };
-    ({ body: answer } = await ask(deps, ctx, session, nameOfCall(call), asked));
+    const input = { params, query, ...(call.body && { body: sentBody }) };
+    ({ body: answer } = await callApi(deps, ctx, session, nameOfCall(call), input));
   } catch (thrown) {
     if (!(thrown instanceof AuthError) || ![400, 409].includes(thrown.status)) throw thrown;
     const faults = faultOfAnswer(thrown, [...form.fields, ...queryFields]);
     const refused = { faults, posted: isConfirmed ? undefined : posted, status: thrown.status };
     return renderForm(deps, ctx, session, form, refused);
   }
-  const made = place.child === undefined ? undefined : places.get(place.child);
-  const own = made?.read && isObject(answer) ? paramsOfItem(answer, made.path, params) : undefined;
-  if (operation === 'create' && made !== undefined && own !== undefined)
-    return back(ctx, pageOf(made.path, own), 'console.said.created');
+  const childPlace = place.child === undefined ? undefined : places.get(place.child);
+  const childParams =
+    childPlace?.read && isObject(answer) ? paramsOfItem(answer, childPlace.path, params) : undefined;
+  if (operation === 'create' && childPlace !== undefined && childParams !== undefined)
+    return redirectAfterForm(ctx, pageOf(childPlace.path, childParams), 'console.said.created');
   if (isShownOnce(form) && isObject(answer)) return showAnswer(deps, ctx, session, form, answer);
   // A record that was ended has no page any more, so this leads to its list.
   const list = call.body === undefined ? crumbsOf(places, place.path, params).at(-2) : undefined;
-  back(ctx, operation === 'replace' && list ? list.href : placeAfter(form, params), 'console.said.saved');
+  redirectAfterForm(
+    ctx,
+    operation === 'replace' && list ? list.href : placeAfter(form, params),
+    'console.said.saved',
+  );
 }
 
 /** Reports whether the answer of a creation cannot be seen later: a token, a ticket. */

@@ -10,19 +10,19 @@ import { ValidationError } from '../management/errors.ts';
 import type { Views } from '../pages/views.ts';
 import { CONSOLE_CLIENT } from '../records/administrators.ts';
 import { withoutSecrets } from './masked.ts';
-import { roleRefusal, seesSecrets } from './roles.ts';
+import { maySeeSecrets, roleRefusal } from './roles.ts';
 import { wordingIn } from './schema-words.ts';
 import type { ConsoleSession } from './session.ts';
-import { asShownTo, mayAsk } from './support.ts';
+import { mayMakeCall, visibleTo } from './support.ts';
 
-export interface RunActionDependencies {
+export interface ApiCallDependencies {
   /** What the calls of the Management API depend on. */
   management: ManagementDependencies & AnswerDependencies;
   views: Views;
 }
 
 /** The parameters and body of a call. */
-interface Asked {
+interface CallInput {
   params?: Readonly<Record<string, string>>;
   /** Strings, as in a URL. */
   query?: Readonly<Record<string, string | undefined>>;
@@ -35,15 +35,15 @@ interface Asked {
  * @throws AuthError 403 when the role does not allow it; 4xx as the call answers.
  * @throws Error when there is no such call.
  */
-export async function ask(
-  { management, views }: RunActionDependencies,
+export async function callApi(
+  { management, views }: ApiCallDependencies,
   ctx: Context,
   session: ConsoleSession,
   name: string,
-  { params = {}, query = {}, body }: Asked = {},
+  { params = {}, query = {}, body }: CallInput = {},
 ): Promise<Answer> {
   const call = callOf(name);
-  const about: CallRequest = {
+  const request: CallRequest = {
     params,
     query: {},
     body: withoutFile(call, body),
@@ -57,24 +57,27 @@ export async function ask(
     ip: ctx.ip,
     userAgent: ctx.get('User-Agent'),
   };
-  allow(management, call, about);
+  allow(management, call, request);
   const { role } = session.administrator;
-  if (!mayAsk(role, name, { query, body })) {
+  if (!mayMakeCall(role, name, { query, body })) {
     const refusal = roleRefusal();
-    recordFailure(management.events, call, about, refusal);
+    recordFailure(management.events, call, request, refusal);
     throw refusal;
   }
-  const given = await worded(execute(management, call, about, { query: defined(query), body }), () =>
-    wordingIn(views.locale(ctx).tag),
+  const rawAnswer = await withWording(
+    execute(management, call, request, { query: withoutUndefined(query), body }),
+    () => wordingIn(views.locale(ctx).tag),
   );
   // Converted as JSON would be: a page must show nothing that the API would not send.
   const answer =
-    given.body === undefined ? given : { ...given, body: JSON.parse(JSON.stringify(given.body)) };
-  return seesSecrets(role) ? answer : { ...answer, body: withoutSecrets(asShownTo(role, answer.body)) };
+    rawAnswer.body === undefined
+      ? rawAnswer
+      : { ...rawAnswer, body: JSON.parse(JSON.stringify(rawAnswer.body)) };
+  return maySeeSecrets(role) ? answer : { ...answer, body: withoutSecrets(visibleTo(role, answer.body)) };
 }
 
 /** Words the refusal of a schema in the reader's language. */
-async function worded<T>(answer: Promise<T>, wording: () => ReturnType<typeof wordingIn>): Promise<T> {
+async function withWording<T>(answer: Promise<T>, wording: () => ReturnType<typeof wordingIn>): Promise<T> {
   try {
     return await answer;
   } catch (thrown) {
@@ -82,10 +85,10 @@ async function worded<T>(answer: Promise<T>, wording: () => ReturnType<typeof wo
   }
 }
 
-/** Runs a call as {@link ask} does. @returns undefined when it answers 404. */
-export async function askIfThere(...asked: Parameters<typeof ask>): Promise<Answer | undefined> {
+/** Runs a call as {@link callApi} does. @returns undefined when it answers 404. */
+export async function callApiIfFound(...args: Parameters<typeof callApi>): Promise<Answer | undefined> {
   try {
-    return await ask(...asked);
+    return await callApi(...args);
   } catch (thrown) {
     if (thrown instanceof AuthError && thrown.status === 404) return undefined;
     throw thrown;
@@ -105,7 +108,7 @@ function withoutFile({ file }: Call<ManagementDependencies>, body: unknown): unk
   return Object.fromEntries(Object.entries(body).filter(([name]) => name !== file.field));
 }
 
-function defined(query: Readonly<Record<string, string | undefined>>): Record<string, string> {
+function withoutUndefined(query: Readonly<Record<string, string | undefined>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
