@@ -65,7 +65,10 @@ export function withRegistration(users: Users, registration: Registration): User
       const created = await users.create({
         ...newUser,
         profile: { ...profile, ...metadata },
-        ...alsoOf(after),
+        also: (user) => [
+          ...(newUser.also?.(user) ?? []),
+          ...(after === undefined ? [] : [after.write(user)]),
+        ],
       });
       if ('user' in created) await after?.deliver(created.user);
       return created;

@@ -19,7 +19,13 @@ import { readAssertion, readRegistration, verifyRegistration } from '../../webau
 import { relyingPartyFor } from '../../webauthn/relying-party.ts';
 import { askNewUserToVerify, type VerificationDependencies } from '../database/verification-link.ts';
 import type { ProvedUser } from '../strategy.ts';
-import { type PasskeyDependencies, passkeyRegistration, storePasskey, verifyPasskey } from './passkeys.ts';
+import {
+  isRegistered,
+  type PasskeyDependencies,
+  passkeyRegistration,
+  passkeyWrite,
+  verifyPasskey,
+} from './passkeys.ts';
 import { PASSKEY_GRANT, passkeyConnection } from './routes.ts';
 import { displayNameOf, type PasskeySession, type SessionDependencies, takeSession } from './session.ts';
 
@@ -131,24 +137,24 @@ async function signUp(
   // The connection's rules may have changed since the ceremony began.
   const refusal = signUpRefusal(connection, typed);
   if (refusal !== undefined) throw refuse(refusal.reason);
-  const result = await deps.users.create({
-    identity: identityOfNew(connection, typed),
-    profile,
-    asker: requestContextOf(ctx, clientId, typed),
-  });
-  if (!('user' in result)) throw refuse('taken');
-  const { user } = result;
   const owner = {
-    user_id: user.id,
     connection: connection.name,
     userAgent: ctx.get('User-Agent'),
     registration: expected,
     party,
   };
-  if (!(await storePasskey(deps, credential, owner))) {
-    await deps.users.remove(user.id);
-    throw refuse('the credential is somebody’s already');
-  }
+  const creating = deps.users.create({
+    identity: identityOfNew(connection, typed),
+    profile,
+    asker: requestContextOf(ctx, clientId, typed),
+    // In one batch: an account without the passkey would have no way in, and would keep its address taken.
+    also: ({ id }) => [passkeyWrite(deps, credential, { ...owner, user_id: id })],
+  });
+  const result = await creating.catch((thrown: unknown) => {
+    throw isRegistered(thrown) ? refuse('the credential is somebody’s already') : thrown;
+  });
+  if (!('user' in result)) throw refuse('taken');
+  const { user } = result;
   deps.events.record({ ...details, type: 'ss', user_id: user.id });
   await askNewUserToVerify(deps, { user, connection, client, languages: languagesOf(ctx), ip: ctx.ip });
   // The version of a new user: if a password is set meanwhile, the login ends.

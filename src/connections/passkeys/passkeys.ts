@@ -4,7 +4,7 @@ import type { Frozen } from '../../records/record.ts';
 import type { WebAuthnCredential } from '../../records/webauthn.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { sha256 } from '../../runtime/secrets.ts';
-import { type Store, UniqueKeyError } from '../../store/contract.ts';
+import { type Store, UniqueKeyError, type Write } from '../../store/contract.ts';
 import { updateWithResult } from '../../store/update-with-result.ts';
 import { writeInTurn } from '../../store/write-in-turn.ts';
 import type { User } from '../../users/user.ts';
@@ -62,32 +62,46 @@ const LONGEST_USER_AGENT = 500;
 /** How many passkeys a user may have. */
 export const MOST_PASSKEYS = 20;
 
-/** Stores a verified passkey for a user. @returns false if the credential is already registered, or the user has too many. */
-export async function storePasskey(
-  { store, wallClock }: Pick<PasskeyDependencies, 'store' | 'wallClock'>,
+/** Returns the write that stores a verified passkey; it throws UniqueKeyError if the credential is already registered. */
+export function passkeyWrite(
+  { wallClock }: Pick<PasskeyDependencies, 'wallClock'>,
   credential: WebAuthnCredential,
   { user_id, connection, userAgent, registration, party, name }: PasskeyOwner,
+): Write {
+  const insert = {
+    ...credential,
+    id: recordId(credential.credential_id),
+    user_id,
+    relying_party_id: party.id,
+    user_handle: registration.user.handle,
+    connection,
+    ...(name !== undefined && { name }),
+    user_agent: userAgent.slice(0, LONGEST_USER_AGENT),
+    created_at: new Date(wallClock()).toISOString(),
+  };
+  return { collection: 'passkeys', insert };
+}
+
+/** Returns whether an error means that the credential of a {@link passkeyWrite} is already registered. */
+export function isRegistered(thrown: unknown): boolean {
+  return thrown instanceof UniqueKeyError && thrown.collection === 'passkeys';
+}
+
+/** Stores a verified passkey for a user. @returns false if the credential is already registered, or the user has too many. */
+export async function storePasskey(
+  deps: Pick<PasskeyDependencies, 'store' | 'wallClock'>,
+  credential: WebAuthnCredential,
+  owner: PasskeyOwner,
 ): Promise<boolean> {
-  const created_at = new Date(wallClock()).toISOString();
-  const user_agent = userAgent.slice(0, LONGEST_USER_AGENT);
+  const { user_id } = owner;
+  const write = passkeyWrite(deps, credential, owner);
   try {
-    const insert = {
-      ...credential,
-      id: recordId(credential.credential_id),
-      user_id,
-      relying_party_id: party.id,
-      user_handle: registration.user.handle,
-      connection,
-      ...(name !== undefined && { name }),
-      user_agent,
-      created_at,
-    };
-    return await writeInTurn(store, `passkeys of ${user_id}`, async () => {
-      const owned = await store.collection('passkeys').findBy('user', user_id);
-      return owned.length >= MOST_PASSKEYS ? undefined : [{ collection: 'passkeys', insert }];
+    return await writeInTurn(deps.store, `passkeys of ${user_id}`, async () => {
+      const owned = await deps.store.collection('passkeys').findBy('user', user_id);
+      return owned.length >= MOST_PASSKEYS ? undefined : [write];
     });
   } catch (thrown) {
-    if (thrown instanceof UniqueKeyError) return false;
+    if (isRegistered(thrown)) return false;
     throw thrown;
   }
 }
