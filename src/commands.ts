@@ -3,8 +3,8 @@
 import { Command, CommanderError, Option } from 'commander';
 import { addActionCommands } from './administration/action-commands.ts';
 import { addAdministratorCommands } from './administration/administrator-commands.ts';
-import { carryOutOrder } from './administration/order.ts';
-import type { Ordered } from './administration/orders.ts';
+import { sendOrRunOrder } from './administration/order.ts';
+import type { SendOrder } from './administration/orders.ts';
 import { addScriptCommands } from './administration/script-commands.ts';
 import { faultText } from './fault.ts';
 import { addOperatingCommands } from './operating-commands.ts';
@@ -39,7 +39,7 @@ function programOf(host: CommandProcess): Command {
   const { env, stdout, stderr } = host;
   // Standard output is for the command's result.
   const log = createLog(env.LOG_LEVEL, stderr);
-  const ordered: Ordered = (settings, order) => carryOutOrder(settings, order, log);
+  const ordered: SendOrder = (settings, order) => sendOrRunOrder(settings, order, log);
   const start = async () => (await import('./run.ts')).runServer(env, stdout);
   const program = new Command('gatehouse')
     .exitOverride()
@@ -68,7 +68,7 @@ function programOf(host: CommandProcess): Command {
   return program.allowExcessArguments();
 }
 
-function addKeyCommands(program: Command, host: CommandProcess, ordered: Ordered): void {
+function addKeyCommands(program: Command, host: CommandProcess, ordered: SendOrder): void {
   const keys = program
     .command('keys')
     .description('signing keys, and the key that the secrets in the store are sealed with');

@@ -1,7 +1,7 @@
 // Commands about the tenant file: check it, apply it to the store, and export the store as one.
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import type { Ordered } from './administration/orders.ts';
+import type { SendOrder } from './administration/orders.ts';
 import { faultText } from './fault.ts';
 import { unknownLimits } from './protection/settings.ts';
 import { systemClock } from './runtime/clock.ts';
@@ -15,7 +15,7 @@ import { type LoadedTenant, loadTenantFile, TenantFault } from './tenant/load.ts
 import { tlsOptions } from './tls/options.ts';
 
 /** Adds `check`, `apply`, `plan` and `export`. */
-export function addTenantCommands(program: Command, host: CommandProcess, ordered: Ordered): void {
+export function addTenantCommands(program: Command, host: CommandProcess, ordered: SendOrder): void {
   program
     .command('check')
     .description('check the settings and the tenant file, and name every fault')
@@ -83,7 +83,7 @@ async function tenantOf(
 }
 
 /** Applies the tenant file, or with `plan` only prints what would change. @returns the number of changes. */
-async function changes(command: 'apply' | 'plan', host: CommandProcess, ordered: Ordered): Promise<number> {
+async function changes(command: 'apply' | 'plan', host: CommandProcess, ordered: SendOrder): Promise<number> {
   const settings = readSettings(host.env);
   const { tenant } = await tenantOf(settings, host);
   const lines = (await ordered(settings, { command, tenant })) as string[];
@@ -98,7 +98,7 @@ async function changes(command: 'apply' | 'plan', host: CommandProcess, ordered:
 async function exportTo(
   { output }: { output?: string },
   { env, stdout, stderr }: CommandProcess,
-  ordered: Ordered,
+  ordered: SendOrder,
 ): Promise<void> {
   const yaml = String(await ordered(readSettings(env), { command: 'export' }));
   for (const line of yaml.split('\n'))

@@ -6,10 +6,10 @@ import { z } from 'zod';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
 import { readSettings } from '../settings.ts';
 import type { StoredAction } from './action-test.ts';
-import type { Ordered } from './orders.ts';
+import type { SendOrder } from './orders.ts';
 
 /** Adds the command to the program. */
-export function addActionCommands(program: Command, host: CommandProcess, ordered: Ordered): void {
+export function addActionCommands(program: Command, host: CommandProcess, sendOrder: SendOrder): void {
   program
     .command('actions')
     .description('the actions of the tenant')
@@ -19,24 +19,24 @@ export function addActionCommands(program: Command, host: CommandProcess, ordere
     .option('--draft', 'as it would be if it were deployed now')
     .option('--continue', 'onContinuePostLogin: the user is back from where the action sent them')
     .option('--data-dir <folder>', 'the data directory, instead of DATA_DIR')
-    .action((name: string, options: ActionTestOptions) => testAnAction(host, ordered, name, options));
+    .action((name: string, options: ActionTestOptions) => testStoredAction(host, sendOrder, name, options));
 }
 
 /** Runs an action with an event from a file. */
-async function testAnAction(
+async function testStoredAction(
   host: CommandProcess,
-  ordered: Ordered,
+  sendOrder: SendOrder,
   name: string,
   { event: file, draft = false, continue: isContinued = false, dataDir }: ActionTestOptions,
 ) {
   const settings = readSettings(dataDir === undefined ? host.env : { ...host.env, DATA_DIR: dataDir });
   const event = eventOf(file === '-' ? await text(host.stdin) : await readEvent(file));
-  const action = (await ordered(settings, { command: 'action', name, isDraft: draft })) as StoredAction;
+  const action = (await sendOrder(settings, { command: 'action', name, isDraft: draft })) as StoredAction;
   // Imported here because no other command needs it.
   const { actionReport, testAction } = await import('./action-test.ts');
-  const tried = await testAction(settings, action, { event, isContinued });
-  print(host, actionReport(tried));
-  if (tried.fault !== undefined || tried.refused.length > 0) host.exitCode = 1;
+  const result = await testAction(settings, action, { event, isContinued });
+  print(host, actionReport(result));
+  if (result.fault !== undefined || result.refused.length > 0) host.exitCode = 1;
 }
 
 /**

@@ -45,7 +45,7 @@ export async function storedAction(
 export async function testAction(
   settings: Settings,
   { action, trigger }: StoredAction,
-  given: { event: Record<string, unknown>; isContinued: boolean },
+  options: { event: Record<string, unknown>; isContinued: boolean },
 ): Promise<ActionTestResult> {
   const { hostname } = new URL(settings.baseUrl);
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
@@ -54,7 +54,7 @@ export async function testAction(
   try {
     return await tryAction(
       { scripts, packages, wallClock: Date.now, hostname },
-      { action, trigger, ...given },
+      { action, trigger, ...options },
     );
   } finally {
     await scripts.close();
@@ -63,12 +63,12 @@ export async function testAction(
 
 /** Returns the result of a run, for people to read. */
 export function actionReport({ commands, refused, fault, logs, used }: ActionTestResult): string {
-  const asked = commands.map(
+  const calls = commands.map(
     ({ method, args }) => `\n  ${method}(${args.map((one) => JSON.stringify(one)).join(', ')})`,
   );
-  const outcome = fault === undefined ? `asked for:${asked.join('') || ' nothing'}` : `failed: ${fault}`;
-  const not = refused.length === 0 ? '' : `\nrefused: ${refused.join(', ')}`;
+  const outcome = fault === undefined ? `asked for:${calls.join('') || ' nothing'}` : `failed: ${fault}`;
+  const refusals = refused.length === 0 ? '' : `\nrefused: ${refused.join(', ')}`;
   const log = logs.map(({ level, text }) => `\n  ${level.padEnd(5)} ${text}`).join('');
   const usage = used === undefined ? '' : `\nused:\n${usageLines(used)}`;
-  return `${outcome}${not}\nlog:${log === '' ? ' nothing' : log}${usage}`;
+  return `${outcome}${refusals}\nlog:${log === '' ? ' nothing' : log}${usage}`;
 }

@@ -3,10 +3,10 @@ import type { Command } from 'commander';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
 import { readSettings } from '../settings.ts';
 import type { Admin } from './admin.ts';
-import type { Ordered } from './orders.ts';
+import type { SendOrder } from './orders.ts';
 
-/** Adds the command to the program. @param ordered carries out an order. */
-export function addAdministratorCommands(program: Command, host: CommandProcess, ordered: Ordered): void {
+/** Adds the command to the program. @param sendOrder carries out an order. */
+export function addAdministratorCommands(program: Command, host: CommandProcess, sendOrder: SendOrder): void {
   program
     .command('admin')
     .description('administrators of the console, and applications of the Management API')
@@ -19,18 +19,18 @@ export function addAdministratorCommands(program: Command, host: CommandProcess,
     .option('--json', 'print JSON')
     .action((options: { email?: string; name: string; json?: boolean }) =>
       options.email === undefined
-        ? createApplication(host, ordered, options)
-        : invite(host, ordered, { ...options, email: options.email }),
+        ? createApplication(host, sendOrder, options)
+        : invite(host, sendOrder, { ...options, email: options.email }),
     );
 }
 
 /** Creates a client with all scopes of the Management API and prints its credentials. */
 async function createApplication(
   host: CommandProcess,
-  ordered: Ordered,
+  sendOrder: SendOrder,
   { name, json }: { name: string; json?: boolean },
 ): Promise<void> {
-  const admin = (await ordered(readSettings(host.env), { command: 'admin', name })) as Admin;
+  const admin = (await sendOrder(readSettings(host.env), { command: 'admin', name })) as Admin;
   if (json === true) return print(host, JSON.stringify(admin));
   print(host, `# ${name} may call everything of the Management API. Its secret is not shown again.`);
   print(host, `AUTH0_DOMAIN=${admin.domain}`);
@@ -41,15 +41,15 @@ async function createApplication(
 /** Prints a link for an owner of the console. */
 async function invite(
   host: CommandProcess,
-  ordered: Ordered,
+  sendOrder: SendOrder,
   { email, json }: { email: string; json?: boolean },
 ): Promise<void> {
-  const made = (await ordered(readSettings(host.env), { command: 'administrator', email })) as {
+  const link = (await sendOrder(readSettings(host.env), { command: 'administrator', email })) as {
     url: string;
     isNew: boolean;
   };
-  if (json === true) return print(host, JSON.stringify(made));
-  const what = made.isNew ? 'becomes an owner of the console' : 'sets a new password of the console';
-  print(host, `# Whoever opens this ${what}, as ${email}. It works once, and is not shown again.`);
-  print(host, made.url);
+  if (json === true) return print(host, JSON.stringify(link));
+  const effect = link.isNew ? 'becomes an owner of the console' : 'sets a new password of the console';
+  print(host, `# Whoever opens this ${effect}, as ${email}. It works once, and is not shown again.`);
+  print(host, link.url);
 }

@@ -15,20 +15,22 @@ interface OwnerLink {
  * once, and sets a new password with the link.
  * @throws Error if the e-mail address is not valid, or too many links are open.
  */
-export async function ownerLink(deps: LinkDependencies, asked: string): Promise<OwnerLink> {
-  const email = normalizeEmail(asked);
-  if (email === undefined) throw new Error(`${asked} is no e-mail address`);
+export async function ownerLink(deps: LinkDependencies, address: string): Promise<OwnerLink> {
+  const email = normalizeEmail(address);
+  if (email === undefined) throw new Error(`${address} is no e-mail address`);
   const [user] = await deps.administrators.withEmail(email);
   const member = user && (await memberOf(deps, user.id));
   if (user === undefined || member === undefined) {
-    return { url: await made(deps, { email, role: 'owner' }), isNew: true };
+    return { url: await createOwnerLink(deps, { email, role: 'owner' }), isNew: true };
   }
   await changeRoleAsOperator(deps, user.id, 'owner');
-  return { url: await made(deps, { email, user_id: user.id }), isNew: false };
+  return { url: await createOwnerLink(deps, { email, user_id: user.id }), isNew: false };
 }
 
-async function made(...asked: [LinkDependencies, Parameters<typeof createLink>[1]]): Promise<string> {
-  const url = await createLink(...asked, undefined);
+async function createOwnerLink(
+  ...request: [LinkDependencies, Parameters<typeof createLink>[1]]
+): Promise<string> {
+  const url = await createLink(...request, undefined);
   if (url === undefined) throw new Error('too many links are out: they end after three days');
   return url;
 }

@@ -12,7 +12,7 @@ import { endedEarly, NO_SERVER_CODES } from './send.ts';
 import { findSocket } from './socket-path.ts';
 
 /** The path of backups at a running server's socket. */
-export const BACKUPS = '/backup';
+export const BACKUP_PATH = '/backup';
 
 interface KeySettings {
   dataDir: string;
@@ -52,7 +52,7 @@ export async function answerBackup(
 export async function fetchBackup(dataDir: string, to: Writable): Promise<boolean> {
   const socketPath = await findSocket(dataDir);
   if (socketPath === undefined) return false;
-  const request = http.request({ socketPath, method: 'POST', path: BACKUPS, agent: false });
+  const request = http.request({ socketPath, method: 'POST', path: BACKUP_PATH, agent: false });
   request.end();
   let response: http.IncomingMessage;
   try {

@@ -31,13 +31,13 @@ export async function inspect({ store, clock }: { store: Store; clock: Clock }):
     store.collection('logs').list({ sort: { field: 'date', descending: true }, limit: 1 }),
   ]);
   const [event] = newest.records;
-  const inForce = connections.filter(({ enabled_clients: clients }) => clients.length > 0);
+  const enabledConnections = connections.filter(({ enabled_clients: clients }) => clients.length > 0);
   return {
     signingKeys: keys.map(({ jwk, createdAt }) => ({ alg: String(jwk.alg), createdAt })),
     ...(event && { newestEvent: event.date }),
     ...(store.sharedClock && { clockAhead: clock() - store.sharedClock() }),
     addresses: [
-      ...inForce.flatMap(({ name, options }) =>
+      ...enabledConnections.flatMap(({ name, options }) =>
         calledOptions(options).map(({ url }) => ({ of: `the connection ${name}`, url })),
       ),
       ...streams.flatMap(({ body }) => {

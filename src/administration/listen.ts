@@ -7,11 +7,11 @@ import type { Logger } from 'pino';
 import { fileMode } from '../store/files.ts';
 import { TenantFault } from '../tenant/load.ts';
 import { restBesideLogins } from '../users/transfer/whole-file.ts';
-import { answerBackup, BACKUPS } from './backup.ts';
-import { carryOut, type Order, type OrderDependencies, orderSchema } from './orders.ts';
+import { answerBackup, BACKUP_PATH } from './backup.ts';
+import { type Order, type OrderDependencies, orderSchema, runOrder } from './orders.ts';
 import { prepareSocketPath, removeSocket } from './socket-path.ts';
 import {
-  TRANSFERS,
+  TRANSFER_PATH,
   type TransferDependencies,
   type TransferProgress,
   transferSchema,
@@ -19,12 +19,12 @@ import {
 } from './transfer.ts';
 
 /** Largest order in bytes. A tenant file with thousands of clients and their pages is smaller. */
-const LARGEST_ORDER = 64 << 20;
+const MAX_ORDER_BYTES = 64 << 20;
 
 const UNKNOWN_ORDER = 'the running server does not know this order: is it of another release?';
 
 /** How long a command may take to read its response while the server shuts down, in milliseconds. */
-const LAST_ANSWER = 500;
+const LAST_ANSWER_MS = 500;
 
 /** `close` waits for the order in progress, and stops transfers of users after their current step. */
 interface OrderListener {
@@ -44,31 +44,31 @@ export async function listenForOrders(
   let isEnding = false;
   const ending = new AbortController();
   // Orders run one after another: two that apply a file at the same time would mix their writes.
-  let last: Promise<unknown> = Promise.resolve();
+  let lastOrder: Promise<unknown> = Promise.resolve();
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    const done = last.then(work);
-    last = done.catch(() => undefined);
-    return done;
+    const result = lastOrder.then(work);
+    lastOrder = result.catch(() => undefined);
+    return result;
   };
-  const between = { isEnding: () => isEnding, rest: restBesideLogins };
+  const pauses = { isEnding: () => isEnding, rest: restBesideLogins };
   const transfers = new Set<Promise<void>>();
   // The request of an import lasts as long as the import.
   const server = http.createServer({ requestTimeout: 0 }, (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost');
-    if (request.method === 'POST' && pathname === TRANSFERS) {
-      const work = answerTransfer({ ...deps, between }, searchParams, request, response);
+    if (request.method === 'POST' && pathname === TRANSFER_PATH) {
+      const work = answerTransfer({ ...deps, between: pauses }, searchParams, request, response);
       transfers.add(work);
       void work.finally(() => transfers.delete(work));
       return;
     }
-    if (request.method === 'POST' && pathname === BACKUPS) {
+    if (request.method === 'POST' && pathname === BACKUP_PATH) {
       log.info('a backup is written by a command');
       const work = answerBackup(deps.store, deps.settings, response, ending.signal);
       transfers.add(work);
       void work.finally(() => transfers.delete(work));
       return;
     }
-    answer(request, response, (order) => inTurn(() => carryOut(deps, order))).catch((error: unknown) => {
+    answer(request, response, (order) => inTurn(() => runOrder(deps, order))).catch((error: unknown) => {
       log.error({ err: error }, 'a command could not be answered');
       response.destroy();
     });
@@ -80,10 +80,10 @@ export async function listenForOrders(
       server.closeIdleConnections();
       isEnding = true;
       ending.abort();
-      await Promise.all([last, ...transfers]);
-      const late = setTimeout(() => server.closeAllConnections(), LAST_ANSWER);
+      await Promise.all([lastOrder, ...transfers]);
+      const closeTimer = setTimeout(() => server.closeAllConnections(), LAST_ANSWER_MS);
       await closed;
-      clearTimeout(late);
+      clearTimeout(closeTimer);
       await removeSocket(dataDir);
     },
   };
@@ -111,25 +111,25 @@ async function isListening(server: http.Server, dataDir: string, log: Logger): P
  */
 async function answerTransfer(
   deps: TransferDependencies & { log: Logger },
-  asked: URLSearchParams,
+  parameters: URLSearchParams,
   request: http.IncomingMessage,
   response: http.ServerResponse,
 ): Promise<void> {
   response.writeHead(200, { 'content-type': 'application/jsonl', connection: 'close' });
-  const tell = (news: TransferProgress | { error: string } | { over: true }) =>
-    response.write(`${JSON.stringify(news)}\n`);
+  const writeProgress = (progress: TransferProgress | { error: string } | { over: true }) =>
+    response.write(`${JSON.stringify(progress)}\n`);
   try {
-    const transfer = transferSchema.safeParse(Object.fromEntries(readParameters(asked))).data;
+    const transfer = transferSchema.safeParse(Object.fromEntries(readParameters(parameters))).data;
     if (transfer === undefined) throw new Error(UNKNOWN_ORDER);
     deps.log.info({ ...transfer }, 'users are transferred by a command');
     request.setEncoding('utf8');
-    for await (const news of transferUsers(deps, transfer, request as AsyncIterable<string>)) {
-      if (!tell(news)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+    for await (const progress of transferUsers(deps, transfer, request as AsyncIterable<string>)) {
+      if (!writeProgress(progress)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
       if (response.destroyed) return;
     }
-    tell({ over: true });
+    writeProgress({ over: true });
   } catch (thrown) {
-    tell({ error: thrown instanceof Error ? thrown.message : String(thrown) });
+    writeProgress({ error: thrown instanceof Error ? thrown.message : String(thrown) });
   }
   // The rest of the file is read and discarded. If the connection ended while the command is still sending, the
   // command would fail and not read the response.
@@ -137,18 +137,18 @@ async function answerTransfer(
 }
 
 /** Returns query parameters with `true` and `false` as booleans where the schema has booleans. */
-function readParameters(asked: URLSearchParams): [string, unknown][] {
-  const truths: Readonly<Record<string, boolean>> = { true: true, false: false };
-  return [...asked].map(([name, value]) => [
+function readParameters(parameters: URLSearchParams): [string, unknown][] {
+  const booleans: Readonly<Record<string, boolean>> = { true: true, false: false };
+  return [...parameters].map(([name, value]) => [
     name,
-    name === 'upsert' || name === 'withHashes' ? truths[value] : value,
+    name === 'upsert' || name === 'withHashes' ? booleans[value] : value,
   ]);
 }
 
 async function answer(
   request: http.IncomingMessage,
   response: http.ServerResponse,
-  carry: (order: Order) => Promise<unknown>,
+  run: (order: Order) => Promise<unknown>,
 ): Promise<void> {
   const send = (status: number, body: object) => {
     response.writeHead(status, { 'content-type': 'application/json', connection: 'close' });
@@ -156,11 +156,11 @@ async function answer(
   };
   if (request.method !== 'POST' || request.url !== '/') return send(404, { error: 'there is no such order' });
   const text = await textOf(request);
-  if (text === undefined) return send(413, { error: `an order has at most ${LARGEST_ORDER} bytes` });
+  if (text === undefined) return send(413, { error: `an order has at most ${MAX_ORDER_BYTES} bytes` });
   const order = orderOf(text);
   if (order === undefined) return send(400, { error: UNKNOWN_ORDER });
   try {
-    send(200, { result: (await carry(order)) ?? null });
+    send(200, { result: (await run(order)) ?? null });
   } catch (thrown) {
     if (thrown instanceof TenantFault) return send(422, { faults: thrown.faults });
     send(500, { error: thrown instanceof Error ? thrown.message : String(thrown) });
@@ -181,7 +181,7 @@ async function textOf(request: http.IncomingMessage): Promise<string | undefined
   let size = 0;
   for await (const part of request as AsyncIterable<Buffer>) {
     size += part.length;
-    if (size > LARGEST_ORDER) return undefined;
+    if (size > MAX_ORDER_BYTES) return undefined;
     parts.push(part);
   }
   return Buffer.concat(parts).toString('utf8');

@@ -9,7 +9,7 @@ import { createEvents, RETENTION_DAYS } from '../tenant/events.ts';
 import { administratorStore } from '../users/administrators.ts';
 import { createHasher } from '../users/hashing.ts';
 import { createUsers } from '../users/users.ts';
-import { carryOut, type Order } from './orders.ts';
+import { type Order, runOrder } from './orders.ts';
 import { sendOrder } from './send.ts';
 
 /**
@@ -17,10 +17,10 @@ import { sendOrder } from './send.ts';
  * @param log the store's log, if this process opens it.
  * @throws TenantFault; Error with the reason
  */
-export async function carryOutOrder(settings: Settings, order: Order, log: Logger): Promise<unknown> {
+export async function sendOrRunOrder(settings: Settings, order: Order, log: Logger): Promise<unknown> {
   const { dataDir, databaseUrl, secretsKey } = settings;
-  const answered = await sendOrder(dataDir, order);
-  if (answered !== undefined) return answered.result;
+  const answer = await sendOrder(dataDir, order);
+  if (answer !== undefined) return answer.result;
   // A tenant can be applied before the first start. All other orders need an existing store.
   const mustBeThere = order.command !== 'apply' && order.command !== 'plan';
   const store = await openStore({
@@ -31,18 +31,18 @@ export async function carryOutOrder(settings: Settings, order: Order, log: Logge
     log,
     mustBeThere,
   });
-  const own = { store, clock: systemClock, random: systemRandom };
+  const capabilities = { store, clock: systemClock, random: systemRandom };
   const hasher = createHasher();
-  const users = createUsers({ ...own, hasher });
-  const administrators = createUsers({ ...own, store: administratorStore(store), hasher });
+  const users = createUsers({ ...capabilities, hasher });
+  const administrators = createUsers({ ...capabilities, store: administratorStore(store), hasher });
   const days = (await store.collection('tenant').get('tenant'))?.tenant.log_retention_days;
-  const events = ownEvents(own, days ?? RETENTION_DAYS);
+  const events = createLocalEvents(capabilities, days ?? RETENTION_DAYS);
   // The next start continues recorded removals and checks the providers of connections.
   const nextStart = { resumeRemovals: () => undefined, checkConnections: async () => undefined };
-  const quiet = { info: () => undefined, error: () => undefined };
+  const silentLog = { info: () => undefined, error: () => undefined };
   try {
-    return await carryOut(
-      { ...own, settings, users, administrators, log: quiet, events, ...nextStart },
+    return await runOrder(
+      { ...capabilities, settings, users, administrators, log: silentLog, events, ...nextStart },
       order,
     );
   } finally {
@@ -52,8 +52,8 @@ export async function carryOutOrder(settings: Settings, order: Order, log: Logge
 }
 
 /** Returns a log of the tenant that this process writes: changes only, without a limit on their number. */
-function ownEvents(own: { store: Store; clock: Clock; random: Random }, days: number) {
+function createLocalEvents(capabilities: { store: Store; clock: Clock; random: Random }, days: number) {
   const budget = () => ({ isRecorded: true, omitted: 0 });
   const log = pino({ level: 'silent' });
-  return createEvents({ ...own, log, budget, types: new Set(['sapi']), retentionDays: () => days });
+  return createEvents({ ...capabilities, log, budget, types: new Set(['sapi']), retentionDays: () => days });
 }

@@ -50,7 +50,7 @@ export const orderSchema = z.discriminatedUnion('command', [
 export type Order = z.output<typeof orderSchema>;
 
 /** Carries out an order, at the server that has the store open or in this process. */
-export type Ordered = (settings: Settings, order: Order) => Promise<unknown>;
+export type SendOrder = (settings: Settings, order: Order) => Promise<unknown>;
 
 export interface OrderDependencies {
   settings: Settings;
@@ -70,7 +70,7 @@ export interface OrderDependencies {
 }
 
 /** Carries out an order. @returns what the command prints. @throws TenantFault; Error with the reason */
-export async function carryOut(deps: OrderDependencies, order: Order): Promise<unknown> {
+export async function runOrder(deps: OrderDependencies, order: Order): Promise<unknown> {
   const { store } = deps;
   switch (order.command) {
     case 'apply':
@@ -125,7 +125,7 @@ async function applyOrPlan(
     ...(settings.production ? productionFaults(tenant, settings) : []),
   ];
   if (faults.length > 0) throw new TenantFault(faults);
-  const to = {
+  const applyDependencies = {
     store,
     users,
     random,
@@ -135,8 +135,8 @@ async function applyOrPlan(
       recordOrder(deps.events, 'apply', `Apply the tenant file: ${subjectOf(change)}`, change),
   };
   const withUsers = !settings.production;
-  if (command === 'plan') return planTenant(to, tenant, { users: withUsers });
-  const changed = await applyTenant(to, tenant, { mode: 'match', users: withUsers });
+  if (command === 'plan') return planTenant(applyDependencies, tenant, { users: withUsers });
+  const changed = await applyTenant(applyDependencies, tenant, { mode: 'match', users: withUsers });
   deps.resumeRemovals();
   await deps.checkConnections();
   log.info({ changes: changed.length }, 'a tenant file was applied by a command');

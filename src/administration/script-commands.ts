@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { Argument, type Command } from 'commander';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
 import { readSettings, type Settings } from '../settings.ts';
-import type { Ordered } from './orders.ts';
+import type { SendOrder } from './orders.ts';
 import {
   type ConnectionScript,
   profileArguments,
@@ -20,7 +20,7 @@ interface ScriptTestOptions {
 }
 
 /** Adds the command to the program. */
-export function addScriptCommands(program: Command, host: CommandProcess, ordered: Ordered): void {
+export function addScriptCommands(program: Command, host: CommandProcess, sendOrder: SendOrder): void {
   program
     .command('script')
     .description('the scripts of connections')
@@ -35,20 +35,20 @@ export function addScriptCommands(program: Command, host: CommandProcess, ordere
     .option('-u, --username <name>', 'whom login and get_user are asked for: an address or username')
     .option('--password-stdin', 'read the password for login from standard input')
     .action((connection: string, script: TestableScript, options: ScriptTestOptions) =>
-      testScript(host, ordered, { connection, script }, options),
+      testScript(host, sendOrder, { connection, script }, options),
     );
 }
 
 async function testScript(
   host: CommandProcess,
-  ordered: Ordered,
-  which: { connection: string; script: TestableScript },
+  sendOrder: SendOrder,
+  target: { connection: string; script: TestableScript },
   options: ScriptTestOptions,
 ): Promise<void> {
   const settings = readSettings(host.env);
-  const { args, secrets } = await givenTo(settings, host, which, options);
-  const script = (await ordered(settings, { command: 'script', ...which })) as ConnectionScript;
-  const { report, hasFailed } = await tryScript(settings, script, { ...which, args, secrets });
+  const { args, secrets } = await scriptArguments(settings, host, target, options);
+  const script = (await sendOrder(settings, { command: 'script', ...target })) as ConnectionScript;
+  const { report, hasFailed } = await tryScript(settings, script, { ...target, args, secrets });
   print(host, report);
   if (hasFailed) host.exitCode = 1;
 }
@@ -57,17 +57,20 @@ async function testScript(
  * Returns the arguments of a script. Secrets come from standard input, because other users of the machine can see
  * command lines.
  */
-async function givenTo(
+async function scriptArguments(
   settings: Settings,
   { stdin }: CommandProcess,
   { connection, script }: { connection: string; script: TestableScript },
-  { token: given, context, username, passwordStdin = false }: ScriptTestOptions,
+  { token: tokenOption, context, username, passwordStdin = false }: ScriptTestOptions,
 ): Promise<{ args: readonly unknown[]; secrets: readonly string[] }> {
   if (script === 'fetchUserProfile') {
-    if (given === undefined) throw new Error('fetchUserProfile needs --token');
-    const token = given === '-' ? (await text(stdin)).trim() : given;
-    const read = JSON.parse(context) as Record<string, unknown>;
-    return { args: profileArguments(settings, { connection, token, context: read }), secrets: [token] };
+    if (tokenOption === undefined) throw new Error('fetchUserProfile needs --token');
+    const token = tokenOption === '-' ? (await text(stdin)).trim() : tokenOption;
+    const parsedContext = JSON.parse(context) as Record<string, unknown>;
+    return {
+      args: profileArguments(settings, { connection, token, context: parsedContext }),
+      secrets: [token],
+    };
   }
   if (username === undefined) throw new Error(`${script} needs --username`);
   if (script === 'get_user') return { args: [username], secrets: [] };

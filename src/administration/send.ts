@@ -8,7 +8,7 @@ import { linesOf } from '../store/transfer/lines.ts';
 import { TenantFault } from '../tenant/load.ts';
 import type { Order } from './orders.ts';
 import { findSocket } from './socket-path.ts';
-import { TRANSFERS, type Transfer, type TransferProgress } from './transfer.ts';
+import { TRANSFER_PATH, type Transfer, type TransferProgress } from './transfer.ts';
 
 /** Errors if nobody listens: there is no server, or it was killed and its socket is left. */
 export const NO_SERVER_CODES = ['ENOENT', 'ECONNREFUSED'];
@@ -49,10 +49,10 @@ export async function sendTransfer(
 ): Promise<AsyncIterable<TransferProgress> | undefined> {
   const socketPath = await findSocket(dataDir);
   if (socketPath === undefined) return undefined;
-  const given = Object.entries(transfer).flatMap(([name, value]) =>
+  const parameters = Object.entries(transfer).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, String(value)] as [string, string]],
   );
-  const path = `${TRANSFERS}?${new URLSearchParams(given)}`;
+  const path = `${TRANSFER_PATH}?${new URLSearchParams(parameters)}`;
   const request = http.request({ socketPath, method: 'POST', path, agent: false });
   const failed = once(request, 'error').then(([thrown]) => thrown as NodeJS.ErrnoException);
   request.flushHeaders();
@@ -75,17 +75,17 @@ async function* progressOf(
   // A server that has responded with an error stops reading. The response has the reason.
   pipeline(Readable.from(file), request).catch(() => undefined);
   let isOver = false;
-  for await (const line of answered(response)) {
-    const news = JSON.parse(line) as TransferProgress | { error: string } | { over: true };
-    if ('error' in news) throw new Error(news.error);
-    isOver = 'over' in news;
-    if (!('over' in news)) yield news;
+  for await (const line of responseLines(response)) {
+    const progress = JSON.parse(line) as TransferProgress | { error: string } | { over: true };
+    if ('error' in progress) throw new Error(progress.error);
+    isOver = 'over' in progress;
+    if (!('over' in progress)) yield progress;
   }
   if (!isOver) throw endedEarly();
 }
 
 /** Yields the lines of a response. @throws Error if the server ends before the response is complete */
-async function* answered(response: Promise<[http.IncomingMessage]>): AsyncGenerator<string> {
+async function* responseLines(response: Promise<[http.IncomingMessage]>): AsyncGenerator<string> {
   try {
     yield* linesOf((await response)[0]);
   } catch (thrown) {

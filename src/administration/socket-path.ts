@@ -7,13 +7,13 @@ import { dirname, join, resolve } from 'node:path';
 import { directoryMode, fileMode } from '../store/files.ts';
 
 /** The limit of `sun_path`: 108 bytes on Linux and 104 on macOS, with a null byte at the end. */
-const LONGEST_PATH = 103;
+const MAX_PATH_BYTES = 103;
 
 const SOCKET = 'gatehouse.sock';
 
 const directoryOf = (dataDir: string) => join(resolve(dataDir), 'run');
 const pointerOf = (dataDir: string) => join(directoryOf(dataDir), 'socket-path');
-const fits = (path: string) => Buffer.byteLength(path) <= LONGEST_PATH;
+const fits = (path: string) => Buffer.byteLength(path) <= MAX_PATH_BYTES;
 
 /**
  * Creates the directory for the socket of a server that holds the data directory's lock. What a killed server has
@@ -26,18 +26,18 @@ export async function prepareSocketPath(dataDir: string): Promise<string> {
   await mkdir(directory, { recursive: true, mode: directoryMode });
   const path = join(directory, SOCKET);
   if (fits(path)) return path;
-  const other = join(tmpdir(), `gatehouse-${randomBytes(8).toString('hex')}`);
+  const temporaryDirectory = join(tmpdir(), `gatehouse-${randomBytes(8).toString('hex')}`);
   // Not recursive, so that a directory that somebody else has created there is refused.
-  await mkdir(other, { mode: directoryMode });
-  await writeFile(pointerOf(dataDir), join(other, SOCKET), { mode: fileMode });
-  return join(other, SOCKET);
+  await mkdir(temporaryDirectory, { mode: directoryMode });
+  await writeFile(pointerOf(dataDir), join(temporaryDirectory, SOCKET), { mode: fileMode });
+  return join(temporaryDirectory, SOCKET);
 }
 
 /** Deletes the socket, its directory and the pointer, if they exist. */
 export async function removeSocket(dataDir: string): Promise<void> {
-  const pointed = await pointedAt(dataDir);
-  if (pointed !== undefined && (await isOurs(dataDir, pointed))) {
-    await rm(dirname(pointed), { recursive: true, force: true });
+  const socketPath = await pathInPointer(dataDir);
+  if (socketPath !== undefined && (await isOwnedByServer(dataDir, socketPath))) {
+    await rm(dirname(socketPath), { recursive: true, force: true });
   }
   await rm(directoryOf(dataDir), { recursive: true, force: true });
 }
@@ -47,12 +47,12 @@ export async function removeSocket(dataDir: string): Promise<void> {
  * @returns undefined if there is none, or none that can be trusted
  */
 export async function findSocket(dataDir: string): Promise<string | undefined> {
-  const path = (await pointedAt(dataDir)) ?? join(directoryOf(dataDir), SOCKET);
-  return (await isOurs(dataDir, path)) ? path : undefined;
+  const path = (await pathInPointer(dataDir)) ?? join(directoryOf(dataDir), SOCKET);
+  return (await isOwnedByServer(dataDir, path)) ? path : undefined;
 }
 
 /** Returns the path in the pointer file if it has the form that {@link prepareSocketPath} writes. */
-async function pointedAt(dataDir: string): Promise<string | undefined> {
+async function pathInPointer(dataDir: string): Promise<string | undefined> {
   const text = await readFile(pointerOf(dataDir), 'utf8').catch(ignoreMissing);
   return text !== undefined && /[/\\]gatehouse-[0-9a-f]{16}[/\\]gatehouse\.sock$/.test(text)
     ? text
@@ -64,12 +64,14 @@ async function pointedAt(dataDir: string): Promise<string | undefined> {
  * temporary directory, another user may have replaced the directory of a killed server, in order to receive the
  * tenant's secrets.
  */
-async function isOurs(dataDir: string, path: string): Promise<boolean> {
-  const [data, place] = await Promise.all(
+async function isOwnedByServer(dataDir: string, path: string): Promise<boolean> {
+  const [data, socketDirectory] = await Promise.all(
     [directoryOf(dataDir), dirname(path)].map((one) => lstat(one).catch(ignoreMissing)),
   );
-  if (data === undefined || place === undefined) return false;
-  return place.isDirectory() && place.uid === data.uid && (place.mode & 0o077) === 0;
+  if (data === undefined || socketDirectory === undefined) return false;
+  return (
+    socketDirectory.isDirectory() && socketDirectory.uid === data.uid && (socketDirectory.mode & 0o077) === 0
+  );
 }
 
 function ignoreMissing(thrown: unknown): undefined {

@@ -28,7 +28,7 @@ export const transferSchema = z.discriminatedUnion('command', [
 export type Transfer = z.output<typeof transferSchema>;
 
 /** The path of transfers at a running server's socket. */
-export const TRANSFERS = '/users';
+export const TRANSFER_PATH = '/users';
 
 /** The progress of a transfer, and its result. */
 export type TransferProgress =
@@ -51,18 +51,18 @@ export async function* transferUsers(
   transfer: Transfer,
   file: AsyncIterable<string>,
 ): AsyncGenerator<TransferProgress> {
-  if (transfer.command === 'export') return yield* exported(deps, transfer);
+  if (transfer.command === 'export') return yield* exportLines(deps, transfer);
   const connection = await databaseOf(deps, transfer.connection);
   const rules = importRules(databaseOptions(connection));
   const options = { ...expectedConnection(connection), upsert: transfer.upsert, ...rules };
   yield* importFile(deps, file, options, deps.between);
 }
 
-async function* exported(
+async function* exportLines(
   { store, between }: TransferDependencies,
   options: { connection?: string | undefined; withHashes: boolean },
 ): AsyncGenerator<TransferProgress> {
-  if (options.connection !== undefined) await expectConnection(store, options.connection);
+  if (options.connection !== undefined) await requireConnection(store, options.connection);
   for await (const users of exportUsers(store, options)) {
     if (between.isEnding()) throw new Error('the server is about to end');
     if (users.length > 0) yield { lines: users.map((user) => `${JSON.stringify(user)}\n`).join('') };
@@ -70,7 +70,7 @@ async function* exported(
   }
 }
 
-async function expectConnection(store: Store, name: string): Promise<void> {
+async function requireConnection(store: Store, name: string): Promise<void> {
   const connections = await listAll(store.collection('connections'));
   if (connections.some((one) => one.name === name)) return;
   throw new Error(`there is no connection ${name}: ${connections.map((one) => one.name).join(', ')}`);

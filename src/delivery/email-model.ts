@@ -1,7 +1,7 @@
 // The values that the template of an e-mail is filled with.
 import { mailColors } from '../pages/colors.ts';
 import type { Locale } from '../pages/locales.ts';
-import { type EmailTemplate, LONGEST_RESET } from '../records/delivery.ts';
+import { type EmailTemplate, MAX_RESET_SECONDS } from '../records/delivery.ts';
 import type { Frozen } from '../records/record.ts';
 import type { TenantRecord } from '../records/tenant.ts';
 import type { EmailKind, Notice, TemplateSettings } from './messages.ts';
@@ -22,7 +22,7 @@ const LIFETIMES: Partial<Record<EmailKind, number>> = {
 /**
  * Returns the settings of a template, with defaults for what the tenant has not set.
  * @param template the tenant's own template of that kind; undefined where it has none.
- * @returns lifetimes in seconds; that of a reset link is never more than {@link LONGEST_RESET}.
+ * @returns lifetimes in seconds; that of a reset link is never more than {@link MAX_RESET_SECONDS}.
  */
 export function settingsOf(kind: EmailKind, template: Frozen<EmailTemplate> | undefined): TemplateSettings {
   return {
@@ -30,7 +30,7 @@ export function settingsOf(kind: EmailKind, template: Frozen<EmailTemplate> | un
     enabled: template?.enabled ?? kind !== 'welcome_email',
     urlLifetimeInSeconds: Math.min(
       template?.urlLifetimeInSeconds ?? LIFETIMES[kind] ?? LINK_SECONDS,
-      kind === 'reset_email' ? LONGEST_RESET : Number.POSITIVE_INFINITY,
+      kind === 'reset_email' ? MAX_RESET_SECONDS : Number.POSITIVE_INFINITY,
     ),
     ...(template?.resultUrl === undefined ? {} : { resultUrl: template.resultUrl }),
     includeEmailInRedirect: template?.includeEmailInRedirect ?? true,

@@ -10,11 +10,11 @@ export async function doctor(
   host: CommandProcess,
   log: Logger,
 ): Promise<void> {
-  const all: Finding[] = [];
+  const results: Finding[] = [];
   for await (const finding of examine(host.env, log)) {
-    all.push(finding);
+    results.push(finding);
     if (!json) print(host, `${finding.verdict.padEnd(7)}  ${finding.check}: ${finding.text}`);
   }
-  if (json) print(host, JSON.stringify(all, null, 2));
-  if (all.some(({ verdict }) => verdict === 'fault')) host.exitCode = 1;
+  if (json) print(host, JSON.stringify(results, null, 2));
+  if (results.some(({ verdict }) => verdict === 'fault')) host.exitCode = 1;
 }

@@ -10,12 +10,12 @@ import { type Clock, systemClock } from '../runtime/clock.ts';
 import { outboundAllow, readSettings, type Settings, SettingsFault } from '../settings.ts';
 import { isFirstStart, productionFaults } from '../tenant/examples.ts';
 import { loadTenantFile, TenantFault } from '../tenant/load.ts';
-import { checkCertificateFiles, checkShownCertificate } from './certificates.ts';
+import { checkCertificateFiles, checkServedCertificate } from './certificates.ts';
+import { checkExternalHosts } from './external-hosts.ts';
 import { type Finding, findings, messageOf } from './finding.ts';
 import { checkDisk, checkPermissions } from './machine.ts';
 import { checkMail, checkSms } from './messages.ts';
-import { checkOutside } from './outside.ts';
-import { checkStore, judgeInspection } from './store.ts';
+import { checkStore, inspectionFindings } from './store.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -39,16 +39,16 @@ export async function* examine(
   yield settingsFindings.ok(`for ${settings.baseUrl}${settings.production ? '' : ', not for production'}`);
   yield* await checkTenantFile(settings, env);
   yield* await checkCertificateFiles(settings, clock);
-  yield* await checkShownCertificate(settings, clock);
+  yield* await checkServedCertificate(settings, clock);
   yield await checkDisk(settings);
   yield await checkPermissions(settings);
-  const { findings: found, inspection } = await checkStore(settings, log);
-  yield* found;
-  if (inspection !== undefined) yield* judgeInspection(inspection, clock);
+  const { findings: storeFindings, inspection } = await checkStore(settings, log);
+  yield* storeFindings;
+  if (inspection !== undefined) yield* inspectionFindings(inspection, clock);
   yield await checkMail(settings);
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
   yield await checkSms(settings, outbound);
-  yield* await checkOutside({ settings, outbound }, inspection?.addresses ?? [], clock);
+  yield* await checkExternalHosts({ settings, outbound }, inspection?.addresses ?? [], clock);
 }
 
 function settingsOf(env: Environment): Settings | { faults: readonly string[] } {
@@ -70,9 +70,9 @@ async function checkTenantFile(settings: Settings, env: Environment): Promise<Fi
       ...(settings.production ? productionFaults(tenant, settings) : []),
     ];
     if (faults.length > 0) return faults.map((one) => tenantFindings.fault(withPlace(one)));
-    const told = [...warnings, ...unknownLimits(tenant, LIMITS).map(withPlace)];
-    return told.length > 0
-      ? told.map((one) => tenantFindings.warning(one))
+    const texts = [...warnings, ...unknownLimits(tenant, LIMITS).map(withPlace)];
+    return texts.length > 0
+      ? texts.map((one) => tenantFindings.warning(one))
       : [tenantFindings.ok(`${tenantFile} has no faults`)];
   } catch (thrown) {
     if (thrown instanceof TenantFault) return thrown.faults.map((one) => tenantFindings.fault(one));

@@ -16,31 +16,31 @@ export interface Finding {
 
 /** Returns functions that make findings of a check. */
 export function findings(check: string): Record<Verdict, (text: string) => Finding> {
-  const of = (verdict: Verdict) => (text: string) => ({ check, verdict, text });
-  return { ok: of('ok'), warning: of('warning'), fault: of('fault') };
+  const withVerdict = (verdict: Verdict) => (text: string) => ({ check, verdict, text });
+  return { ok: withVerdict('ok'), warning: withVerdict('warning'), fault: withVerdict('fault') };
 }
 
 /** Returns the message of a thrown value. */
 export const messageOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown);
 
-export const DAY = 86_400_000;
+export const DAY_MS = 86_400_000;
 
 /**
  * How far clocks may differ, milliseconds: tokens of others have a date, and would be refused as too old or not yet
  * valid.
  */
-const SKEW = { warning: 5_000, fault: 60_000 };
+const MAX_SKEW_MS = { warning: 5_000, fault: 60_000 };
 
 /**
  * Returns the finding about this machine's clock.
  * @param ahead how far it is ahead of the clock of `whom`, milliseconds.
  */
-export function clockFinding(ahead: number, whom: string): Finding {
+export function clockFinding(ahead: number, reference: string): Finding {
   const clocks = findings('clock');
   // Dates in HTTP are whole seconds.
   const seconds = Math.round(ahead / 1000);
-  const text = `${Math.abs(seconds)} s ${seconds < 0 ? 'behind' : 'ahead of'} ${whom}`;
-  if (Math.abs(ahead) > SKEW.fault) return clocks.fault(`${text}: set it by NTP`);
-  return Math.abs(ahead) > SKEW.warning ? clocks.warning(`${text}: set it by NTP`) : clocks.ok(text);
+  const text = `${Math.abs(seconds)} s ${seconds < 0 ? 'behind' : 'ahead of'} ${reference}`;
+  if (Math.abs(ahead) > MAX_SKEW_MS.fault) return clocks.fault(`${text}: set it by NTP`);
+  return Math.abs(ahead) > MAX_SKEW_MS.warning ? clocks.warning(`${text}: set it by NTP`) : clocks.ok(text);
 }

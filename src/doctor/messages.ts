@@ -7,7 +7,7 @@ import type { Settings } from '../settings.ts';
 import { type Finding, findings, messageOf } from './finding.ts';
 
 /** Time limit for an answer, milliseconds. */
-const PATIENCE = 5_000;
+const TIMEOUT_MS = 5_000;
 
 const mail = findings('SMTP');
 const sms = findings('Twilio');
@@ -20,12 +20,12 @@ export async function checkMail({ mail: settings, production }: Settings): Promi
     return production ? mail.warning(text) : mail.ok(text);
   }
   const server = smtpSettings(new URL(settings.smtpUrl));
-  const where = `${server.host}:${server.port}`;
+  const address = `${server.host}:${server.port}`;
   try {
     await checkMailServer(server);
-    return mail.ok(`${where} takes connections${server.user === undefined ? '' : ' and the credentials'}`);
+    return mail.ok(`${address} takes connections${server.user === undefined ? '' : ' and the credentials'}`);
   } catch (thrown) {
-    return mail.fault(`${where}: ${messageOf(thrown)}`);
+    return mail.fault(`${address}: ${messageOf(thrown)}`);
   }
 }
 
@@ -44,7 +44,7 @@ export async function checkSms(
   const fault = formFault(settings);
   if (fault !== undefined) return sms.fault(fault);
   try {
-    return accountFinding(await checkSmsAccount(settings, outbound, PATIENCE));
+    return accountFinding(await checkSmsAccount(settings, outbound, TIMEOUT_MS));
   } catch (thrown) {
     return sms.fault(`it cannot be asked for the account: ${messageOf(thrown)}`);
   }
@@ -67,16 +67,16 @@ function accountFinding(answer: Awaited<ReturnType<typeof checkSmsAccount>>): Fi
     const state = answer.state === 'suspended' || answer.state === 'closed' ? answer.state : 'not active';
     return sms.fault(`the account is ${state}: it sends no messages until Twilio's console says active`);
   }
-  const { refused } = answer;
-  if (refused === 401)
+  const { refused: status } = answer;
+  if (status === 401)
     return sms.fault(
       'the account is refused (401): TWILIO_AUTH_TOKEN is not that of TWILIO_ACCOUNT_SID, or the account is suspended',
     );
-  if (refused === 403)
+  if (status === 403)
     return sms.fault(
       'the account is refused (403): TWILIO_ACCOUNT_SID is suspended or closed, or one for tests, which sends no messages',
     );
   return sms.warning(
-    `it does not tell of the account (${refused}): try again later, and look at TWILIO_ACCOUNT_SID`,
+    `it does not tell of the account (${status}): try again later, and look at TWILIO_ACCOUNT_SID`,
   );
 }

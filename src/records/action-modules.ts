@@ -49,15 +49,15 @@ export function moduleVersionsOf({ body }: Document): readonly ModuleVersion[] {
     dependencies = [],
     secrets = [],
   } = body;
-  const known = versions as readonly ModuleVersion[];
-  if (known.length > 0 || isPublished !== true) return known;
+  const moduleVersions = versions as readonly ModuleVersion[];
+  if (moduleVersions.length > 0 || isPublished !== true) return moduleVersions;
   return [
     { id: 'published', version_number: 1, code, dependencies, secrets, created_at: '' } as ModuleVersion,
   ];
 }
 
 /** Returns the module and version that a reference names, by default the latest version; undefined if there is none. */
-export function moduleMeant<D extends Document>(
+export function resolveReference<D extends Document>(
   modules: readonly D[],
   {
     module_id: id,
@@ -85,10 +85,10 @@ export function runnableModules(
   modules: readonly Document[],
 ): { name: string; found: RunnableModule | undefined }[] {
   return ((references ?? []) as readonly ModuleReference[]).map((reference) => {
-    const meant = moduleMeant(modules, reference);
-    const name = String(meant?.module.body.name ?? reference.module_name ?? reference.module_id);
-    if (meant === undefined) return { name, found: undefined };
-    const { code, dependencies, secrets } = meant.version;
+    const resolved = resolveReference(modules, reference);
+    const name = String(resolved?.module.body.name ?? reference.module_name ?? reference.module_id);
+    if (resolved === undefined) return { name, found: undefined };
+    const { code, dependencies, secrets } = resolved.version;
     const found = {
       name,
       code,

@@ -156,12 +156,16 @@ export function triggerOf({ body }: Pick<Frozen<DocumentRecord>, 'body'>): Trigg
  */
 export function withSecretValues(before: unknown, after: unknown, now: string): unknown {
   if (!Array.isArray(after)) return after;
-  const known = new Map(((before ?? []) as readonly Secret[]).map((one) => [one.name, one]));
+  const previousSecrets = new Map(((before ?? []) as readonly Secret[]).map((one) => [one.name, one]));
   return (after as readonly Secret[]).map(({ updated_at: _, ...one }) => {
-    const last = known.get(one.name);
+    const last = previousSecrets.get(one.name);
     const value = one.value ?? last?.value;
-    const at = last !== undefined && last.value === value ? last.updated_at : now;
-    return { ...one, ...(value !== undefined && { value }), ...(at !== undefined && { updated_at: at }) };
+    const updatedAt = last !== undefined && last.value === value ? last.updated_at : now;
+    return {
+      ...one,
+      ...(value !== undefined && { value }),
+      ...(updatedAt !== undefined && { updated_at: updatedAt }),
+    };
   });
 }
 

@@ -6,11 +6,13 @@ export const anonymousSessionsSchema = z.looseObject({ active: z.boolean().optio
 
 /** Thirty days, and a year, in minutes. */
 const LIFETIME = 43_200;
-const LONGEST = 525_600;
+const MAX_MINUTES = 525_600;
 
 /** The settings of the tenant. */
 export const tenantSessionsSchema = z.looseObject({
-  anonymous: z.looseObject({ lifetime_in_minutes: z.number().int().min(1).max(LONGEST).nullish() }).nullish(),
+  anonymous: z
+    .looseObject({ lifetime_in_minutes: z.number().int().min(1).max(MAX_MINUTES).nullish() })
+    .nullish(),
 });
 
 /** Returns how long an anonymous session lasts, in seconds. */

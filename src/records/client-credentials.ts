@@ -30,11 +30,11 @@ export const waitingCredential = z
   .transform((one, context) => {
     const schemas = { x509_cert: certificateCredential, cert_subject_dn: subjectCredential };
     const type = one.credential_type as keyof typeof schemas;
-    const read = (Object.hasOwn(schemas, type) ? schemas[type] : credentialSchema).safeParse(one);
-    if (read.success) return read.data;
-    for (const { path, message } of read.error.issues) context.addIssue({ code: 'custom', path, message });
+    const result = (Object.hasOwn(schemas, type) ? schemas[type] : credentialSchema).safeParse(one);
+    if (result.success) return result.data;
+    for (const { path, message } of result.error.issues) context.addIssue({ code: 'custom', path, message });
     return z.NEVER;
   });
 
 /** The credentials of a method: up to two are valid at once, the present one and the next. */
-export const MOST_LIVE = 2;
+export const MAX_ACTIVE_KEYS = 2;

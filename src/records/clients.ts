@@ -9,7 +9,7 @@ import {
   LEAST_SECRET,
 } from './client-authentication.ts';
 import { certificateCredential, subjectCredential } from './client-certificates.ts';
-import { credentialSchema, MOST_LIVE, waitingCredential } from './client-credentials.ts';
+import { credentialSchema, MAX_ACTIVE_KEYS, waitingCredential } from './client-credentials.ts';
 import { expiryOf } from './client-keys.ts';
 import { clientFaults } from './compliance.ts';
 import { COMPLIANCE_LEVELS } from './compliance-levels.ts';
@@ -205,9 +205,9 @@ export const clientSchema = clientFields.superRefine((client, context) => {
   for (const one of methods) {
     const { credentials = [] } = client.client_authentication_methods?.[one] ?? {};
     const live = credentials.filter((credential) => expiryOf(credential) > Date.now());
-    if (live.length > MOST_LIVE)
+    if (live.length > MAX_ACTIVE_KEYS)
       fault(
-        `at most ${MOST_LIVE} credentials can be in use at once`,
+        `at most ${MAX_ACTIVE_KEYS} credentials can be in use at once`,
         'client_authentication_methods',
         one,
         'credentials',

@@ -1,25 +1,25 @@
 // Connections in the tenant file: databases and all others.
 import { z } from 'zod';
-import { customScriptsSchema, lackingScripts } from './custom-scripts.ts';
+import { customScriptsSchema, missingScripts } from './custom-scripts.ts';
 import { attributesSchema } from './database-attributes.ts';
 import { ADDRESS_KINDS, type AddressKind } from './identities.ts';
 import { ldapOptionsSchema } from './ldap.ts';
-import { lackingOAuth2, storedOAuth2OptionsSchema } from './oauth2.ts';
+import { missingOAuth2Options, storedOAuth2OptionsSchema } from './oauth2.ts';
 import {
   adfsOptionsSchema,
   appleOptionsSchema,
   googleAppsOptionsSchema,
   googleOptionsSchema,
-  lackingGoogleApps,
-  lackingOpenId,
-  lackingWaad,
+  missingGoogleAppsOptions,
+  missingOpenIdOptions,
+  missingWaadOptions,
   oidcOptionsSchema,
   oktaOptionsSchema,
   waadOptionsSchema,
 } from './openid.ts';
 import { passwordOptionsSchema } from './password-options.ts';
 import { domainAliases, emailOptionsSchema, smsOptionsSchema } from './passwordless.ts';
-import { lackingSamlp, samlpOptionsSchema } from './samlp-connection.ts';
+import { missingSamlpOptions, samlpOptionsSchema } from './samlp-connection.ts';
 import { SOCIAL_STRATEGIES, type SocialStrategyName, socialOptionsSchema } from './social.ts';
 import { rootAttributes } from './upstream.ts';
 
@@ -134,7 +134,7 @@ export const databaseSchema = z.looseObject({
 
 /** A database in a request or file. In the store, a database older than the scripts may lack a required one. */
 export const writtenDatabaseSchema = databaseSchema.superRefine(({ options }, context) => {
-  for (const name of lackingScripts(options)) {
+  for (const name of missingScripts(options)) {
     context.addIssue({
       code: 'custom',
       path: ['options', 'customScripts', name],
@@ -148,7 +148,7 @@ export interface StrategyRecord {
   /** The schema of the connection's options. */
   options: z.ZodType;
   /** Returns the options that are missing: the connection is stored without them, but nobody can log in. */
-  lacking?(options: Readonly<Record<string, unknown>>): string[];
+  missingOptions?(options: Readonly<Record<string, unknown>>): string[];
   /** Whether its connections belong in the tenant file's `databases`. */
   isDatabase: boolean;
   /** The kinds of addresses that identify one user of a connection. */
@@ -175,24 +175,28 @@ export const STRATEGIES = {
   [DATABASE]: { options: databaseOptionsSchema, isDatabase: true, unique: ADDRESS_KINDS },
   email: { options: emailOptionsSchema, isDatabase: false, unique: ['email'], proves: 'email' },
   sms: { options: smsOptionsSchema, isDatabase: false, unique: ['phone_number'], proves: 'phone_number' },
-  oauth2: { ...upstream, options: storedOAuth2OptionsSchema, lacking: lackingOAuth2 },
-  oidc: { ...upstream, options: oidcOptionsSchema, lacking: (options) => lackingOpenId(options) },
+  oauth2: { ...upstream, options: storedOAuth2OptionsSchema, missingOptions: missingOAuth2Options },
+  oidc: {
+    ...upstream,
+    options: oidcOptionsSchema,
+    missingOptions: (options) => missingOpenIdOptions(options),
+  },
   okta: {
     ...upstream,
     options: oktaOptionsSchema,
-    lacking: (options) => lackingOpenId(options, ['domain']),
+    missingOptions: (options) => missingOpenIdOptions(options, ['domain']),
     signsAsDomain: true,
   },
-  waad: { ...upstream, options: waadOptionsSchema, lacking: lackingWaad },
+  waad: { ...upstream, options: waadOptionsSchema, missingOptions: missingWaadOptions },
   adfs: { ...upstream, options: adfsOptionsSchema },
   'google-oauth2': { ...upstream, options: googleOptionsSchema },
-  'google-apps': { ...upstream, options: googleAppsOptionsSchema, lacking: lackingGoogleApps },
+  'google-apps': { ...upstream, options: googleAppsOptionsSchema, missingOptions: missingGoogleAppsOptions },
   apple: { ...upstream, options: appleOptionsSchema },
   ...social,
   ad: { ...upstream, options: ldapOptionsSchema },
   'auth0-adldap': { ...upstream, options: ldapOptionsSchema },
-  samlp: { ...upstream, options: samlpOptionsSchema, lacking: lackingSamlp },
-  pingfederate: { ...upstream, options: samlpOptionsSchema, lacking: lackingSamlp },
+  samlp: { ...upstream, options: samlpOptionsSchema, missingOptions: missingSamlpOptions },
+  pingfederate: { ...upstream, options: samlpOptionsSchema, missingOptions: missingSamlpOptions },
 } satisfies Readonly<Record<string, StrategyRecord>>;
 
 export type StrategyName = keyof typeof STRATEGIES;

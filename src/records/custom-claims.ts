@@ -78,12 +78,12 @@ const asRead = (claim: string): string =>
 
 /** Returns why a claim cannot be defined; undefined if it can. */
 export function claimFault(claim: string, to: readonly ClaimTarget[]): string | undefined {
-  const read = asRead(claim);
-  if (read === '') return 'a claim has a name that can be seen';
-  const named = read === claim ? `${claim} is` : `${claim} reads as ${read},`;
-  if (PROTOCOL_CLAIMS.has(read)) return `${named} a claim of the protocol's own`;
-  if (PROFILE.has(read) && to.some((target) => target === 'id_token' || target === 'userinfo'))
-    return `${named} a claim of the profile, which ID tokens and userinfo have already`;
+  const readClaim = asRead(claim);
+  if (readClaim === '') return 'a claim has a name that can be seen';
+  const subject = readClaim === claim ? `${claim} is` : `${claim} reads as ${readClaim},`;
+  if (PROTOCOL_CLAIMS.has(readClaim)) return `${subject} a claim of the protocol's own`;
+  if (PROFILE.has(readClaim) && to.some((target) => target === 'id_token' || target === 'userinfo'))
+    return `${subject} a claim of the profile, which ID tokens and userinfo have already`;
   return undefined;
 }
 

@@ -17,7 +17,7 @@ export interface CustomDomain {
 export const apiKeyHash = sha256;
 
 /** A limit so that old keys are removed. */
-const MOST_KEYS = 4;
+const MAX_KEYS = 4;
 
 const apiKey = z
   .string()
@@ -26,11 +26,11 @@ const apiKey = z
 
 const keyMembers = z.object({
   api_key: apiKey.optional(),
-  api_keys: z.array(apiKey).max(MOST_KEYS).optional(),
+  api_keys: z.array(apiKey).max(MAX_KEYS).optional(),
   /** Hashes as written by `gatehouse export`. */
   api_key_hashes: z
     .array(z.string().regex(/^[\w-]{43}$/, 'must be SHA-256 hashes in base64url'))
-    .max(MOST_KEYS)
+    .max(MAX_KEYS)
     .optional(),
 });
 
@@ -43,14 +43,15 @@ export const customDomainSchema = z
   .refine(({ domain }) => typeof domain === 'string' && domain !== '', 'needs a domain')
   .transform((item, context) => {
     const { api_key, api_keys, api_key_hashes, ...rest } = item;
-    const read = keyMembers.safeParse({ api_key, api_keys, api_key_hashes });
-    if (!read.success) {
-      for (const { path, message } of read.error.issues) context.addIssue({ code: 'custom', path, message });
+    const result = keyMembers.safeParse({ api_key, api_keys, api_key_hashes });
+    if (!result.success) {
+      for (const { path, message } of result.error.issues)
+        context.addIssue({ code: 'custom', path, message });
       return z.NEVER;
     }
-    const keys = [read.data.api_key ?? [], read.data.api_keys ?? []].flat();
-    const hashes = [...new Set([...(read.data.api_key_hashes ?? []), ...keys.map(apiKeyHash)])];
-    const isGiven = keys.length > 0 || read.data.api_key_hashes !== undefined;
+    const keys = [result.data.api_key ?? [], result.data.api_keys ?? []].flat();
+    const hashes = [...new Set([...(result.data.api_key_hashes ?? []), ...keys.map(apiKeyHash)])];
+    const isGiven = keys.length > 0 || result.data.api_key_hashes !== undefined;
     return {
       ...rest,
       ...(isGiven && { api_key_hashes: hashes }),
@@ -69,7 +70,8 @@ export function customDomainsOf(documents: readonly Document[]): CustomDomain[] 
     const { domain, status, api_key_hashes: hashes, custom_client_ip_header: header } = body;
     const isInForce = kind === 'custom-domain' && status === 'ready' && Array.isArray(hashes);
     if (!isInForce || typeof domain !== 'string') return [];
-    const named = typeof header === 'string' && header !== '' ? { clientIpHeader: header.toLowerCase() } : {};
-    return [{ domain: domain.toLowerCase(), keyHashes: hashes.map(String), ...named }];
+    const ipHeader =
+      typeof header === 'string' && header !== '' ? { clientIpHeader: header.toLowerCase() } : {};
+    return [{ domain: domain.toLowerCase(), keyHashes: hashes.map(String), ...ipHeader }];
   });
 }

@@ -1,7 +1,7 @@
 // The scripts of a database connection whose users are, or were, kept in an external database.
 import { Script } from 'node:vm';
 import { z } from 'zod';
-import { LONGEST_SCRIPT } from './script-length.ts';
+import { MAX_SCRIPT_LENGTH } from './script-length.ts';
 
 /** The scripts, by the hosted service's names. */
 const CUSTOM_SCRIPTS = [
@@ -18,7 +18,7 @@ export type CustomScriptName = (typeof CUSTOM_SCRIPTS)[number];
 
 const scriptSchema = z
   .string()
-  .max(LONGEST_SCRIPT, `is longer than ${LONGEST_SCRIPT} characters`)
+  .max(MAX_SCRIPT_LENGTH, `is longer than ${MAX_SCRIPT_LENGTH} characters`)
   .refine(isJavaScript, 'is no JavaScript')
   .nullish();
 
@@ -50,10 +50,10 @@ export function customScript(
  * Returns the required scripts that are missing: without `login` nobody could log in; without `get_user` a user who has
  * not moved yet would seem not to exist.
  */
-export function lackingScripts(options: Customization): CustomScriptName[] {
+export function missingScripts(options: Customization): CustomScriptName[] {
   if (options.enabledDatabaseCustomization !== true) return [];
-  const needed = options.import_mode === true ? (['login', 'get_user'] as const) : (['login'] as const);
-  return needed.filter((name) => customScript(options, name) === undefined);
+  const required = options.import_mode === true ? (['login', 'get_user'] as const) : (['login'] as const);
+  return required.filter((name) => customScript(options, name) === undefined);
 }
 
 /** Returns whether a text compiles in the way the sandbox reads it, as an expression or as a module. It is not run. */

@@ -77,10 +77,13 @@ export function attributesOf(options: Options): Record<AddressKind, Attribute> {
   const { email, phone_number: phone, username } = attributes;
   const method = (email?.verification_method ?? 'link') === 'link' ? 'link' : 'code';
   return {
-    email: { ...attributeOf(email), verification: provedBy(email?.signup?.verification, method, 'usual') },
+    email: {
+      ...attributeOf(email),
+      verification: verificationOf(email?.signup?.verification, method, 'usual'),
+    },
     phone_number: {
       ...attributeOf(phone),
-      verification: provedBy(phone?.signup?.verification, 'code', 'none'),
+      verification: verificationOf(phone?.signup?.verification, 'code', 'none'),
     },
     username: { ...attributeOf(username), verification: 'none' },
   };
@@ -99,7 +102,7 @@ function attributeOf(one: Written | undefined): Omit<Attribute, 'verification'> 
   return { isIdentifier, isRequired, signUp: one?.signup?.status ?? usual };
 }
 
-function provedBy(
+function verificationOf(
   verification: { active?: boolean | undefined } | undefined,
   method: 'code' | 'link',
   unsaid: Attribute['verification'],
@@ -109,11 +112,16 @@ function provedBy(
 }
 
 function olderAttributes({ requires_username: isNamed }: Options): Record<AddressKind, Attribute> {
-  const none = { isIdentifier: false, signUp: 'inactive', isRequired: false, verification: 'none' } as const;
+  const inactive = {
+    isIdentifier: false,
+    signUp: 'inactive',
+    isRequired: false,
+    verification: 'none',
+  } as const;
   return {
     email: { isIdentifier: true, signUp: 'required', isRequired: false, verification: 'usual' },
-    phone_number: none,
-    username: isNamed ? { ...none, isIdentifier: true, signUp: 'required', isRequired: true } : none,
+    phone_number: inactive,
+    username: isNamed ? { ...inactive, isIdentifier: true, signUp: 'required', isRequired: true } : inactive,
   };
 }
 

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { CONSOLE_DIRECTORY } from './administrators.ts';
 import type { Connection } from './collections.ts';
 import { DATABASE, databaseOptionsSchema } from './connections.ts';
-import { type CustomScriptName, customScript, lackingScripts } from './custom-scripts.ts';
+import { type CustomScriptName, customScript, missingScripts } from './custom-scripts.ts';
 import { identifiersOf, namesIn } from './database-attributes.ts';
 import type { DatabaseOptions } from './tenant.ts';
 
@@ -60,13 +60,14 @@ export function passwordUse(connection: Configured): PasswordUse {
 export function firstCode(connection: Connection, typed?: string): CodeKind | undefined {
   const kinds = codeKinds(connection);
   if (kinds.length === 0) return undefined;
-  const named = typed === undefined ? undefined : namesIn(connection, typed)[0]?.kind;
-  if (!passwordUse(connection).logsIn) return kinds.find((kind) => kind === named) ?? kinds[0];
+  const addressKind = typed === undefined ? undefined : namesIn(connection, typed)[0]?.kind;
+  if (!passwordUse(connection).logsIn) return kinds.find((kind) => kind === addressKind) ?? kinds[0];
   const options = databaseOptions(connection);
   const first = kinds.filter(
     (kind) => options.attributes?.[kind]?.identifier?.default_method === CODE_METHODS[kind],
   );
-  if (named === 'email' || named === 'phone_number') return first.find((kind) => kind === named);
+  if (addressKind === 'email' || addressKind === 'phone_number')
+    return first.find((kind) => kind === addressKind);
   // Before the user has entered a name, codes come first only if they do for each kind of name.
   const isFirstForAll = identifiersOf(options).every((name) => first.some((kind) => kind === name));
   return isFirstForAll ? first[0] : undefined;
@@ -110,7 +111,7 @@ export function wayInFault(connection: Configured): string | undefined {
 export function customDatabase({ strategy, options }: Configured): 'moves' | 'elsewhere' | undefined {
   if (strategy !== DATABASE || options.enabledDatabaseCustomization !== true) return undefined;
   if (options.import_mode !== true) return 'elsewhere';
-  return lackingScripts(options).includes('login') ? undefined : 'moves';
+  return missingScripts(options).includes('login') ? undefined : 'moves';
 }
 
 /** Returns whether people can sign up. */

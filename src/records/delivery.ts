@@ -23,7 +23,7 @@ export const emailProviderSchema = z.looseObject({
 });
 
 /** The maximum lifetime of a link for a password reset in seconds, whatever its template says. */
-export const LONGEST_RESET = 86_400;
+export const MAX_RESET_SECONDS = 86_400;
 
 /** `urlLifetimeInSeconds` is the lifetime of the link; the default depends on the template. */
 export const emailTemplateSchema = z.looseObject({

@@ -1,7 +1,7 @@
 // E-mail addresses as identifiers.
 
 /** RFC 5321 §4.5.3.1: the longest address that e-mail can be sent to. */
-const LONGEST = 254;
+const MAX_LENGTH = 254;
 
 /** One @, something before it, a domain with a dot or a single label, no spaces or control characters. */
 const ADDRESS = /^[^\s@<>()[\],;:\\"\p{Cc}]+@[^\s@<>()[\],;:\\"\p{Cc}.]+(\.[^\s@<>()[\],;:\\"\p{Cc}.]+)*$/u;
@@ -18,5 +18,5 @@ export function domainOf(text: string): string | undefined {
  */
 export function normalizeEmail(text: string): string | undefined {
   const email = text.trim().toLowerCase().normalize('NFC');
-  return email.length <= LONGEST && ADDRESS.test(email) ? email : undefined;
+  return email.length <= MAX_LENGTH && ADDRESS.test(email) ? email : undefined;
 }

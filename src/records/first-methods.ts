@@ -1,10 +1,10 @@
 // The first authentication methods of connections, by the hosted service's names.
 
-const BY_STRATEGY: Readonly<Record<string, string>> = { auth0: 'pwd', email: 'email', sms: 'sms' };
+const METHOD_OF: Readonly<Record<string, string>> = { auth0: 'pwd', email: 'email', sms: 'sms' };
 
 /** Returns `pwd`, `email`, `sms` or `federated`. @param strategy of the connection. */
 export function firstMethodOf(strategy: string): string {
-  return BY_STRATEGY[strategy] ?? 'federated';
+  return METHOD_OF[strategy] ?? 'federated';
 }
 
 /** The values that each method adds to `amr` (RFC 8176 §2). */

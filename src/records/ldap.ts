@@ -7,7 +7,7 @@ import { upstreamOptions, withoutNull } from './upstream.ts';
 export const PLACEHOLDER = '{0}';
 
 /** Compares the name that was typed with the usual login attributes of directories. */
-const BY_NAME = '(|(sAMAccountName={0})(userPrincipalName={0})(mail={0})(uid={0}))';
+const USER_BY_NAME_FILTER = '(|(sAMAccountName={0})(userPrincipalName={0})(mail={0})(uid={0}))';
 
 const distinguishedName = z.string().max(1024);
 
@@ -38,7 +38,7 @@ export const ldapOptionsSchema = z.preprocess(
       /** A DN; without it, searches are anonymous. */
       LDAP_BIND_USER: distinguishedName.default(''),
       LDAP_BIND_PASSWORD: z.string().max(1024).default(''),
-      LDAP_USER_BY_NAME: filter.default(BY_NAME),
+      LDAP_USER_BY_NAME: filter.default(USER_BY_NAME_FILTER),
       /**
        * Finds the groups of a DN in one search. Without it, groups are found by following `member` and
        * `uniqueMember`.

@@ -1,7 +1,7 @@
 // The options of custom social connections, strategy `oauth2` (docs/connections.md).
 import { z } from 'zod';
 import { isHttpsOrLoopback } from './logout.ts';
-import { LONGEST_SCRIPT } from './script-length.ts';
+import { MAX_SCRIPT_LENGTH } from './script-length.ts';
 import { upstreamOptions, withoutNull } from './upstream.ts';
 
 /** Headers that the request sets itself. */
@@ -33,7 +33,7 @@ const headers = z.record(
   z.string().regex(/^[\t\x20-\x7e]*$/, 'is no value of a header'),
 );
 
-const script = z.string().max(LONGEST_SCRIPT);
+const script = z.string().max(MAX_SCRIPT_LENGTH);
 
 const parameter = z.union([z.string(), z.number(), z.boolean()]).transform(String);
 
@@ -80,7 +80,7 @@ export const storedOAuth2OptionsSchema = z.preprocess(
 );
 
 /** Returns the members that a login needs and the options lack. */
-export function lackingOAuth2(options: Readonly<Record<string, unknown>>): string[] {
+export function missingOAuth2Options(options: Readonly<Record<string, unknown>>): string[] {
   return NEEDED.filter((name) => (options[name] ?? '') === '');
 }
 

@@ -102,10 +102,10 @@ const PROVIDER_NAMES = ['discovery_url', 'issuer', 'authorization_endpoint'];
  * Returns the members that a login needs and the options lack: `client_id`, and one that identifies the provider.
  * @param names strategy-specific members of which any identifies the provider.
  */
-export function lackingOpenId(options: StoredOptions, names: readonly string[] = []): string[] {
+export function missingOpenIdOptions(options: StoredOptions, names: readonly string[] = []): string[] {
   const { issuer } = (options.oidc_metadata ?? {}) as { issuer?: unknown };
   const isNamed = Boolean(issuer) || [...PROVIDER_NAMES, ...names].some((name) => isSet(options[name]));
-  return [...lackingClient(options), ...(isNamed ? [] : [names[0] ?? 'discovery_url'])];
+  return [...missingClientOptions(options), ...(isNamed ? [] : [names[0] ?? 'discovery_url'])];
 }
 
 /**
@@ -115,23 +115,25 @@ export function isForAll({ useCommonEndpoint, waad_common_endpoint }: StoredOpti
   return useCommonEndpoint === true || waad_common_endpoint === true;
 }
 
-/** {@link lackingOpenId} for `waad`. A connection for all organizations, or with WS-Federation, needs no domain. */
-export function lackingWaad(options: StoredOptions): string[] {
+/** {@link missingOpenIdOptions} for `waad`. A connection for all organizations, or with WS-Federation, needs no domain. */
+export function missingWaadOptions(options: StoredOptions): string[] {
   const { use_wsfed, waad_protocol } = options;
   const needsNone = isForAll(options) || use_wsfed === true || waad_protocol === 'ws-federation';
-  return needsNone ? lackingClient(options) : lackingOpenId(options, ['tenant_domain', 'domain', 'tenantId']);
+  return needsNone
+    ? missingClientOptions(options)
+    : missingOpenIdOptions(options, ['tenant_domain', 'domain', 'tenantId']);
 }
 
 /**
- * {@link lackingOpenId} for `google-apps`, which needs a domain: the connection serves the accounts of domains only.
+ * {@link missingOpenIdOptions} for `google-apps`, which needs a domain: the connection serves the accounts of domains only.
  */
-export function lackingGoogleApps(options: StoredOptions): string[] {
+export function missingGoogleAppsOptions(options: StoredOptions): string[] {
   const { tenant_domain, domain, domain_aliases } = options;
   const hasDomain = [tenant_domain, domain].some(isSet) || [domain_aliases ?? []].flat().length > 0;
-  return [...lackingClient(options), ...(hasDomain ? [] : ['tenant_domain'])];
+  return [...missingClientOptions(options), ...(hasDomain ? [] : ['tenant_domain'])];
 }
 
-function lackingClient({ client_id }: StoredOptions): string[] {
+function missingClientOptions({ client_id }: StoredOptions): string[] {
   return isSet(client_id) ? [] : ['client_id'];
 }
 

@@ -123,13 +123,13 @@ export type SmsProvider =
 
 /** Returns the provider that the options name; undefined if they name none, or lack what it needs. */
 export function smsProviderOf(options: unknown): SmsProvider | undefined {
-  const given = storedSmsOptionsSchema.safeParse(options).data;
-  if (given === undefined) return undefined;
-  if (given.provider === GATEWAY) {
-    const { gateway_url: url, gateway_authentication: authentication, forward_req_info } = given;
+  const parsed = storedSmsOptionsSchema.safeParse(options).data;
+  if (parsed === undefined) return undefined;
+  if (parsed.provider === GATEWAY) {
+    const { gateway_url: url, gateway_authentication: authentication, forward_req_info } = parsed;
     return url ? { kind: 'gateway', url, authentication, forwardsRequest: forward_req_info } : undefined;
   }
-  const { twilio_sid: accountSid, twilio_token: authToken, from, messaging_service_sid: service } = given;
+  const { twilio_sid: accountSid, twilio_token: authToken, from, messaging_service_sid: service } = parsed;
   if (!accountSid || !authToken || (!from && !service)) return undefined;
   return {
     kind: 'twilio',

@@ -7,13 +7,13 @@ import { upstreamOptions, withoutNull } from './upstream.ts';
 
 const BINDINGS = 'urn:oasis:names:tc:SAML:2.0:bindings:';
 /** The longest metadata that options may contain, in characters. */
-const LONGEST_METADATA = 102_400;
+const MAX_METADATA_LENGTH = 102_400;
 
 /** A URL that browsers are sent to, or the base URL of PingFederate. */
 const webAddress = z.string().max(2048).refine(isHttpAddress, 'must be an http or https address');
 
 const certificates = z
-  .union([z.string().max(LONGEST_METADATA), z.array(z.string().max(LONGEST_METADATA)).min(1).max(20)])
+  .union([z.string().max(MAX_METADATA_LENGTH), z.array(z.string().max(MAX_METADATA_LENGTH)).min(1).max(20)])
   .refine(
     areCertificates,
     'must be certificates (PEM, or base64 of it or of DER) with RSA keys of at least 2048 bits',
@@ -44,7 +44,7 @@ export const samlpOptionsSchema = z.preprocess(
       /** An extension of the hosted options: the URL for logout responses, if the metadata names a separate one. */
       signOutResponseEndpoint: optionalAddress,
       metadataUrl: address,
-      metadataXml: z.string().min(1).max(LONGEST_METADATA).optional(),
+      metadataXml: z.string().min(1).max(MAX_METADATA_LENGTH).optional(),
       pingFederateBaseUrl: address,
       signingCert: certificates.optional(),
       /** The name of `signingCert` in older exports. */
@@ -99,7 +99,7 @@ export const samlpOptionsSchema = z.preprocess(
 /**
  * Returns the members that a login needs and the options lack: exports contain connections that were never finished.
  */
-export function lackingSamlp(options: Readonly<Record<string, unknown>>): string[] {
+export function missingSamlpOptions(options: Readonly<Record<string, unknown>>): string[] {
   const has = (...names: string[]) => names.some((name) => (options[name] ?? '') !== '');
   if (has('metadataUrl', 'metadataXml')) return [];
   return [

@@ -1,2 +1,2 @@
 /** The longest script that is run, in characters, as at the hosted service. */
-export const LONGEST_SCRIPT = 102_400;
+export const MAX_SCRIPT_LENGTH = 102_400;

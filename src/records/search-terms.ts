@@ -11,17 +11,17 @@ export const BOOLEAN_FIELDS = ['email_verified', 'blocked'] as const;
 const METADATA = ['user_metadata', 'app_metadata'] as const;
 
 /** Longer values are found by their beginning. Names and addresses are never this long. */
-const LONGEST = 512;
+const MAX_TERM_LENGTH = 512;
 /** Highest number of indexed values of one metadata object, because every change of the user writes them all. */
-const MOST_MEMBERS = 100;
-const LONGEST_MEMBER = 256;
+const MAX_MEMBERS = 100;
+const MAX_MEMBER_LENGTH = 256;
 
 /** Returns a text in the form that ignores case. */
 export const folded = (text: string): string => text.normalize('NFC').toLowerCase();
 
 /** Returns the index entry of a field's value. */
 export function fieldTerm(field: string, value: string): string {
-  return `${field}\n${value.slice(0, LONGEST)}`;
+  return `${field}\n${value.slice(0, MAX_TERM_LENGTH)}`;
 }
 
 /** Returns the index entry of a value within metadata. The text "1" and the number 1 differ. */
@@ -64,14 +64,14 @@ function memberTerms(object: string, value: unknown): string[] {
 /** Adds the values at a path and below. @returns whether all of them were added */
 function collect(path: string, value: unknown, terms: Set<string>): boolean {
   if (value === null || value === undefined) return true;
-  if (path.length > LONGEST_MEMBER) return false;
+  if (path.length > MAX_MEMBER_LENGTH) return false;
   if (Array.isArray(value)) return value.every((one) => collect(path, one, terms));
   if (typeof value === 'object') {
     return Object.entries(value).every(([name, one]) => collect(`${path}.${name}`, one, terms));
   }
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return true;
   const term = memberTerm(path, value);
-  if (terms.size >= MOST_MEMBERS || term.length > LONGEST_MEMBER) return false;
+  if (terms.size >= MAX_MEMBERS || term.length > MAX_MEMBER_LENGTH) return false;
   terms.add(term);
   return true;
 }

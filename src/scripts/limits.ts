@@ -1,5 +1,5 @@
 // What a run of a script may use.
-import { LONGEST_SCRIPT } from '../records/script-length.ts';
+import { MAX_SCRIPT_LENGTH } from '../records/script-length.ts';
 
 export interface ScriptLimits {
   /** Elapsed time including waits, milliseconds. */
@@ -36,7 +36,7 @@ export const SCRIPT_LIMITS: ScriptLimits = {
   graceMs: 500,
   memoryBytes: 64 * 1024 * 1024,
   outputBytes: 100_000,
-  sourceLength: LONGEST_SCRIPT,
+  sourceLength: MAX_SCRIPT_LENGTH,
   requests: 10,
 };
 

@@ -33,7 +33,7 @@ const LONG_AGO = 1;
  * How long an expired lease stays stored, in seconds: it stays visible to processes whose clock is ahead by less than
  * this.
  */
-const KEPT = 366 * 86_400;
+const RETENTION_SECONDS = 366 * 86_400;
 
 /** Returns when a lease ends, in epoch milliseconds. */
 const endOf = ({ until, expiresAt = 0 }: Frozen<LeaseRecord>) => until ?? expiresAt * 1000;
@@ -41,12 +41,12 @@ const endOf = ({ until, expiresAt = 0 }: Frozen<LeaseRecord>) => until ?? expire
 /** Returns the leases of one process. A store that no other process can open needs no records of them. */
 export function createLeases(deps: { store: Store; clock: Clock; random: Random }): Leases {
   const held = new Set<string>();
-  const taken = deps.store.exclusive === true ? alone : shared(deps);
+  const runUnderLease = deps.store.exclusive === true ? alone : shared(deps);
   const ifFree: Leases['ifFree'] = async (name, work) => {
     if (held.has(name)) return false;
     held.add(name);
     try {
-      return await taken(name, work);
+      return await runUnderLease(name, work);
     } finally {
       held.delete(name);
     }
@@ -66,7 +66,7 @@ const alone: Leases['ifFree'] = async (_name, work) => {
 
 function shared({
   store,
-  clock: own,
+  clock: processClock,
   random,
 }: {
   store: Store;
@@ -74,7 +74,7 @@ function shared({
   random: Random;
 }): Leases['ifFree'] {
   const leases = store.collection('leases');
-  const clock = store.sharedClock ?? own;
+  const clock = store.sharedClock ?? processClock;
   const takeLeft = leftAhead(leases, clock);
   const take = async (lease: LeaseRecord): Promise<boolean> => {
     const free = await updateWithResult(leases, lease.id, (current) =>
@@ -91,16 +91,16 @@ function shared({
   };
   return async (name, work) => {
     const holder = random(16).toString('base64url');
-    const fresh = (): LeaseRecord => {
+    const newLease = (): LeaseRecord => {
       const until = clock() + GOOD * 1000;
-      return { id: name, holder, until, expiresAt: Math.ceil(until / 1000) + KEPT };
+      return { id: name, holder, until, expiresAt: Math.ceil(until / 1000) + RETENTION_SECONDS };
     };
-    if (!(await take(fresh()))) return false;
+    if (!(await take(newLease()))) return false;
     const lost = new AbortController();
     const change = (next: Pick<LeaseRecord, 'expiresAt' | 'until'>) =>
       leases.update(name, (now: Frozen<LeaseRecord>) => (now.holder === holder ? { ...now, ...next } : now));
     const renewal = setInterval(() => {
-      change(fresh()).then(
+      change(newLease()).then(
         (now) => now?.holder === holder || lost.abort(),
         () => lost.abort(),
       );

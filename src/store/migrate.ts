@@ -12,14 +12,14 @@ const recordsAtOnce = 500;
  * record that is already converted is left alone, so an interrupted start is continued by the next one.
  */
 export async function migrate(store: Store, log?: Pick<Logger, 'warn'>): Promise<void> {
-  const made = store.collection('migrations');
+  const applied = store.collection('migrations');
   for (const migration of migrations) {
-    if ((await made.get(migration.id)) !== undefined) continue;
+    if ((await applied.get(migration.id)) !== undefined) continue;
     const records = await store.collection(migration.collection).count();
     if (records > 0)
       log?.warn({ migration: migration.id, records }, 'the store is brought to its present form, once');
     await changeAll(store, migration);
-    await made.put({ id: migration.id });
+    await applied.put({ id: migration.id });
   }
 }
 
@@ -27,8 +27,8 @@ async function changeAll(store: Store, { collection, writes }: Migration): Promi
   const records = collectionByName(store, collection);
   for (let after: string | undefined; ; ) {
     const page = await records.list({ limit: recordsAtOnce, ...(after !== undefined && { after }) });
-    const all = page.records.flatMap((record) => writes(record));
-    if (all.length > 0) await store.batch(all);
+    const pageWrites = page.records.flatMap((record) => writes(record));
+    if (pageWrites.length > 0) await store.batch(pageWrites);
     if (page.next === undefined) return;
     after = page.next;
   }

@@ -21,11 +21,11 @@ export async function repairStore(dataDir: string): Promise<string[]> {
   await expectStore(directory);
   const unlock = lockDirectory(dataDir);
   try {
-    const said: string[] = [];
-    for (const [name] of configurationSpecs()) said.push(...(await repairConfiguration(directory, name)));
-    said.push(...(await repairDatabase(databaseFile(directory))));
+    const lines: string[] = [];
+    for (const [name] of configurationSpecs()) lines.push(...(await repairConfiguration(directory, name)));
+    lines.push(...(await repairDatabase(databaseFile(directory))));
     await syncDirectory(directory);
-    return said;
+    return lines;
   } finally {
     unlock();
   }
@@ -38,35 +38,35 @@ async function repairConfiguration(directory: string, name: string): Promise<str
     (error: Error) => error,
   );
   if (fault === undefined) return [];
-  const kept = await readable(file);
+  const records = await readableRecords(file);
   await setAside(file);
-  const low = await openConfiguration(directory, name, kept);
+  const low = await openConfiguration(directory, name, records);
   await low.write();
-  return [`${fault.message}; kept ${kept.size} records`];
+  return [`${fault.message}; kept ${records.size} records`];
 }
 
 /**
  * Returns the records of a file that is cut off or whose digest does not match; line by line if it is not valid JSON.
  */
-async function readable(file: string): Promise<Texts> {
+async function readableRecords(file: string): Promise<Texts> {
   const text = await readFile(file, 'utf8').catch(() => '');
-  const whole = parsed(text);
-  if (isObject(whole)) {
+  const value = parseJson(text);
+  if (isObject(value)) {
     try {
-      return textsOf(whole.records);
+      return textsOf(value.records);
     } catch {
       // An element is not a record: read line by line.
     }
   }
-  const kept = new Map<string, string>();
+  const records = new Map<string, string>();
   for (const line of text.split('\n')) {
-    const record = parsed(line.replace(/,$/, ''));
-    if (isObject(record) && typeof record.id === 'string') kept.set(record.id, JSON.stringify(record));
+    const record = parseJson(line.replace(/,$/, ''));
+    if (isObject(record) && typeof record.id === 'string') records.set(record.id, JSON.stringify(record));
   }
-  return kept;
+  return records;
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -95,11 +95,11 @@ async function repairDatabase(file: string): Promise<string[]> {
   await rename(making, file);
   const count = [...records.values()].reduce((sum, one) => sum + one.size, 0);
   const lost = complete ? '' : '; what its damaged pages held is lost';
-  const found = fault?.message ?? `${file}: ${damaged.length} records are given up`;
-  return [...damaged.map((one) => `${file}: ${one}`), `${found}; kept ${count} records${lost}`];
+  const reason = fault?.message ?? `${file}: ${damaged.length} records are given up`;
+  return [...damaged.map((one) => `${file}: ${one}`), `${reason}; kept ${count} records${lost}`];
 }
 
 async function setAside(file: string): Promise<void> {
-  const there = await stat(file).catch(() => undefined);
-  if (there !== undefined) await rename(file, `${file}.damaged`);
+  const stats = await stat(file).catch(() => undefined);
+  if (stats !== undefined) await rename(file, `${file}.damaged`);
 }

@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { strategyRecord } from '../records/connections.ts';
-import { LONGEST_RESET } from '../records/delivery.ts';
+import { MAX_RESET_SECONDS } from '../records/delivery.ts';
 import { isSentType } from '../records/log-streams.ts';
 import { type TenantFile, tenantFileSchema } from '../records/tenant.ts';
 import { crossFaults } from './cross-checks.ts';
@@ -115,7 +115,7 @@ function checkTenant(document: unknown): CheckedTenant {
 /** Returns warnings about connections that nobody can log in with: incomplete ones, and unsupported strategies. */
 function strategyWarnings({ connections }: TenantFile): string[] {
   const unfinished = connections.flatMap(({ name, strategy, options }, index) =>
-    (strategyRecord(strategy)?.lacking?.(options) ?? []).map(
+    (strategyRecord(strategy)?.missingOptions?.(options) ?? []).map(
       (member) => `connections[${index}].options.${member}: is missing: nobody can log in with ${name}`,
     ),
   );
@@ -135,9 +135,9 @@ function providerWarnings({ emailProvider: provider }: TenantFile): string[] {
 /** Returns warnings about long-lived reset links; exported tenants have the hosted service's five days. */
 function lifetimeWarnings({ emailTemplates = [] }: TenantFile): string[] {
   return emailTemplates.flatMap(({ template, urlLifetimeInSeconds: seconds = 0 }, index) =>
-    template === 'reset_email' && seconds > LONGEST_RESET
+    template === 'reset_email' && seconds > MAX_RESET_SECONDS
       ? [
-          `emailTemplates[${index}].urlLifetimeInSeconds: links that reset a password are good for ${LONGEST_RESET} seconds at most`,
+          `emailTemplates[${index}].urlLifetimeInSeconds: links that reset a password are good for ${MAX_RESET_SECONDS} seconds at most`,
         ]
       : [],
   );

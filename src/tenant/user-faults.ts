@@ -1,6 +1,6 @@
 // Faults of development users that could not be created or could never log in.
 import { normalizeEmail } from '../records/email.ts';
-import { LONGEST_PASSWORD, normalizePassword } from '../records/passwords.ts';
+import { MAX_PASSWORD_LENGTH, normalizePassword } from '../records/passwords.ts';
 import type { TenantFile } from '../records/tenant.ts';
 import { directoryOf } from './names.ts';
 
@@ -21,8 +21,8 @@ export function userFaults(file: TenantFile): string[] {
       faults.push(`connection: the users of ${directory} are kept elsewhere`);
     if (normalizeEmail(email) === undefined) faults.push(`email: ${email} is no e-mail address`);
     // Logins reject longer passwords without hashing them.
-    if (Buffer.byteLength(normalizePassword(password)) > LONGEST_PASSWORD) {
-      faults.push(`password: more than ${LONGEST_PASSWORD} bytes of UTF-8, which no login accepts`);
+    if (Buffer.byteLength(normalizePassword(password)) > MAX_PASSWORD_LENGTH) {
+      faults.push(`password: more than ${MAX_PASSWORD_LENGTH} bytes of UTF-8, which no login accepts`);
     }
     if (!password.isWellFormed()) faults.push('password: half of a surrogate pair, which no login can send');
     if (username !== undefined) {

@@ -5,7 +5,7 @@ import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2';
 import bcrypt from 'bcryptjs';
 import PQueue from 'p-queue';
 import { AuthError } from '../http/errors.ts';
-import { LONGEST_PASSWORD, normalizePassword } from '../records/passwords.ts';
+import { MAX_PASSWORD_LENGTH, normalizePassword } from '../records/passwords.ts';
 import type { Measures } from '../runtime/measures.ts';
 import { isImported, verifyImported } from './imported-hashes/imported-hashes.ts';
 
@@ -53,7 +53,7 @@ export function createHasher(
   const { enqueue, waiting, measure } = boundedQueue(concurrency, maxQueued);
   const verify = (hash: string, password: string): Promise<boolean> => {
     const normal = normalizePassword(password);
-    if (Buffer.byteLength(normal) > LONGEST_PASSWORD) return Promise.resolve(false);
+    if (Buffer.byteLength(normal) > MAX_PASSWORD_LENGTH) return Promise.resolve(false);
     if (hash.startsWith('$argon2id$')) return enqueue(() => argon2Verify(hash, normal));
     return enqueue(async () => {
       // A cheap hash also takes the time of one of ours: a faster response would reveal that the user exists.

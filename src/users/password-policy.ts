@@ -1,7 +1,7 @@
 // The password policy of a database connection, from its `password_options` or else from the older options. All checks of a
 // password use this one policy.
 import { CHARACTER_TYPES, type CharacterType } from '../records/password-options.ts';
-import { LONGEST_PASSWORD, normalizePassword } from '../records/passwords.ts';
+import { MAX_PASSWORD_LENGTH, normalizePassword } from '../records/passwords.ts';
 import type { DatabaseOptions } from '../records/tenant.ts';
 import { isCommonPassword } from './common-passwords.ts';
 import {
@@ -65,7 +65,7 @@ export function passwordPolicy(options: DatabaseOptions): PasswordPolicy {
     isThreeOfFour: complexity.character_type_rule === 'three_of_four',
     blocksIdentical: complexity.identical_characters === 'block',
     blocksSequential: complexity.sequential_characters === 'block',
-    maxBytes: complexity.max_length_exceeded === 'error' ? HOSTED_MAX_BYTES : LONGEST_PASSWORD,
+    maxBytes: complexity.max_length_exceeded === 'error' ? HOSTED_MAX_BYTES : MAX_PASSWORD_LENGTH,
     history: history.active ? history.size : 0,
     dictionary: dictionary.active ? { words: dictionary.default, custom: dictionary.custom } : undefined,
     blockedFields: !personal.active ? [] : configured.length > 0 ? configured : PERSONAL,
@@ -82,7 +82,7 @@ function olderPolicy(options: DatabaseOptions): PasswordPolicy {
     isThreeOfFour: isStrong,
     blocksIdentical: level === 'excellent',
     blocksSequential: false,
-    maxBytes: LONGEST_PASSWORD,
+    maxBytes: MAX_PASSWORD_LENGTH,
     history: history?.enable === true ? history.size : 0,
     dictionary: dictionary?.enable === true ? { words: 'en_10k', custom: dictionary.dictionary } : undefined,
     blockedFields: options.password_no_personal_info?.enable === true ? PERSONAL : [],

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { carryOutOrder } from '../../src/administration/order.ts';
+import { sendOrRunOrder } from '../../src/administration/order.ts';
 import { sendOrder } from '../../src/administration/send.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import type { Store } from '../../src/store/contract.ts';
@@ -67,7 +67,7 @@ describe('a name that is taken again', () => {
   };
   /** Carries out an order where no server runs. */
   const order = async (tenant: typeof BASE, command: 'apply' | 'plan' = 'apply') =>
-    (await carryOutOrder(
+    (await sendOrRunOrder(
       server.settings,
       { command, tenant: whole(tenant) },
       createLog('silent'),

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { inspect } from '../../src/administration/inspect.ts';
 import { createDeliveries } from '../../src/delivery/deliveries.ts';
-import { judgeInspection } from '../../src/doctor/store.ts';
+import { inspectionFindings } from '../../src/doctor/store.ts';
 import { sharedReservations } from '../../src/protection/shared-reservations.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
@@ -71,7 +71,7 @@ describe('processes over PostgreSQL with different clocks', () => {
     expect(at('ahead').told).to.deep.equal([{ ahead: 3600 }]);
     expect(at('behind').told).to.deep.equal([{ ahead: -3600 }]);
     const inspection = await inspect(at('behind'));
-    const found = judgeInspection(inspection, at('behind').clock).map(
+    const found = inspectionFindings(inspection, at('behind').clock).map(
       ({ verdict, text }) => `${verdict} ${text}`,
     );
     expect(found).to.include('fault 3600 s behind the database: set it by NTP');

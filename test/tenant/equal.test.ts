@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { carryOut, type OrderDependencies } from '../../src/administration/orders.ts';
+import { type OrderDependencies, runOrder } from '../../src/administration/orders.ts';
 import { managementApi } from '../../src/management/api.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { parseTenant, readTenant, type TenantFault } from '../../src/tenant/load.ts';
@@ -31,13 +31,13 @@ describe('a tenant that is exported and applied', () => {
     resumeRemovals: server.tenant.resumeRemovals,
     checkConnections: server.tenant.checkConnections,
   });
-  const exported = async () => String(await carryOut(deps(), { command: 'export' }));
+  const exported = async () => String(await runOrder(deps(), { command: 'export' }));
   const order = async (command: 'apply' | 'plan', document: object) =>
-    (await carryOut(deps(), { command, tenant: readTenant(document).tenant })) as string[];
+    (await runOrder(deps(), { command, tenant: readTenant(document).tenant })) as string[];
   const reapplied = async (text: string) => {
     const { tenant, warnings } = parseTenant(text, {});
     expect(warnings.filter((line) => line.includes('is not known here'))).to.deep.equal([]);
-    return (await carryOut(deps(), { command: 'apply', tenant })) as string[];
+    return (await runOrder(deps(), { command: 'apply', tenant })) as string[];
   };
 
   for (const [name, given] of Object.entries({
@@ -65,7 +65,7 @@ describe('a tenant that is exported and applied', () => {
 
   it('keeps changes of the Management API', async () => {
     server = await startServer({ tenant: EVERYTHING });
-    const { client_id, client_secret } = (await carryOut(deps(), { command: 'admin', name: 'A' })) as Record<
+    const { client_id, client_secret } = (await runOrder(deps(), { command: 'admin', name: 'A' })) as Record<
       string,
       string
     >;
@@ -263,7 +263,7 @@ describe('a file that is applied while the server runs', () => {
   after(() => server.stop());
 
   const applied = (document: object) =>
-    carryOut(
+    runOrder(
       {
         settings: server.settings,
         store: server.store,

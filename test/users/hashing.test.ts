@@ -1,7 +1,7 @@
 import bcrypt from 'bcryptjs';
 import { expect } from 'chai';
 import type { AuthError } from '../../src/http/errors.ts';
-import { LONGEST_PASSWORD } from '../../src/records/passwords.ts';
+import { MAX_PASSWORD_LENGTH } from '../../src/records/passwords.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
 import { createHasher, type Hasher } from '../../src/users/hashing.ts';
 import { createUsers } from '../../src/users/users.ts';
@@ -28,7 +28,7 @@ describe('password hashes', () => {
 
   it('reject a password that is too long without waiting in the queue', async () => {
     const none = createHasher({ concurrency: 0, maxQueued: 0 });
-    const long = 'y'.repeat(LONGEST_PASSWORD + 1);
+    const long = 'y'.repeat(MAX_PASSWORD_LENGTH + 1);
     expect((await none.verify(await hasher.hash('x'), long)).ok).to.equal(false);
     await none.verifyNothing(long);
     const refused = await none.verifyNothing('short').catch((error: AuthError) => error);

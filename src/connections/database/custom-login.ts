@@ -2,7 +2,7 @@
 
 import { AuthError } from '../../http/errors.ts';
 import { customDatabase } from '../../records/database-options.ts';
-import { LONGEST_PASSWORD } from '../../records/passwords.ts';
+import { MAX_PASSWORD_LENGTH } from '../../records/passwords.ts';
 import { expectedConnection } from '../../users/connection-check.ts';
 import { NOBODY } from '../../users/identities.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
@@ -40,7 +40,7 @@ export async function proveByCustomDatabase(
   { user, version, isLogin, explain }: KnownUser,
 ): Promise<ProvedUser | undefined> {
   // A longer password cannot have been set.
-  if (Buffer.byteLength(password) > LONGEST_PASSWORD) return undefined;
+  if (Buffer.byteLength(password) > MAX_PASSWORD_LENGTH) return undefined;
   const request = { connection, identifier, clientId, ip: caller.ip, organization };
   const verifyThere = async () => {
     const databaseUser = await deps.customDatabases.login(request, password);

@@ -2,7 +2,7 @@
 // (docs/connections.md).
 import type { Connection } from '../../records/collections.ts';
 import { STRATEGIES } from '../../records/connections.ts';
-import { lackingOAuth2, type OAuth2Options, oauth2OptionsSchema } from '../../records/oauth2.ts';
+import { missingOAuth2Options, type OAuth2Options, oauth2OptionsSchema } from '../../records/oauth2.ts';
 import { type RedirectStrategy, upstreamFault } from '../redirect.ts';
 import { authorizationUrl } from './authorization.ts';
 import { logoutUrl } from './logout.ts';
@@ -37,7 +37,7 @@ export const oauth2: RedirectStrategy = {
 
 /** Returns the options of a connection. @throws AuthError by {@link upstreamFault} if a required one is missing. */
 function optionsOf({ options }: Pick<Connection, 'options'>): OAuth2Options {
-  const missing = lackingOAuth2(options);
+  const missing = missingOAuth2Options(options);
   if (missing.length > 0)
     throw upstreamFault('invalid_request', `The connection has no ${missing.join(', ')}.`);
   return oauth2OptionsSchema.parse(options);

@@ -33,7 +33,7 @@ export async function openConnection<Options extends OpenIdOptions>(
   const options = preset.parse(storedOptions);
   const { client_id: clientId, type = preset.type } = options;
   // Tenants exported from the hosted service have connections without a client_id, which used the service's own keys.
-  const missing = strategyRecord(preset.name)?.lacking?.(storedOptions) ?? [];
+  const missing = strategyRecord(preset.name)?.missingOptions?.(storedOptions) ?? [];
   if (clientId === undefined || missing.length > 0)
     throw upstreamFault('invalid_request', `The connection has no ${missing.join(', ') || 'client_id'}.`);
   const found = await metadataOf(deps, preset, options);

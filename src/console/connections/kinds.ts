@@ -69,5 +69,5 @@ export function missingOptionsOf({
   strategy: string;
   options: Readonly<Record<string, unknown>>;
 }): string[] {
-  return strategyRecord(strategy)?.lacking?.(options) ?? [];
+  return strategyRecord(strategy)?.missingOptions?.(options) ?? [];
 }

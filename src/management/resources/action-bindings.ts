@@ -22,7 +22,7 @@ function triggerOf(id: string | undefined): string {
 }
 
 /** Returns the bindings of a trigger, with the current state of each action. */
-async function shownBindings(deps: DocumentDependencies, trigger: string): Promise<readonly Binding[]> {
+async function bindingViews(deps: DocumentDependencies, trigger: string): Promise<readonly Binding[]> {
   const [bindings, actions] = await Promise.all([
     bindingsOf(deps, trigger),
     documentsOf(deps.store, 'action'),
@@ -42,9 +42,9 @@ async function bindingsOf({ store }: DocumentDependencies, trigger: string): Pro
  * Returns a test for the action that a binding refers to.
  * @param before the current bindings, to which a `binding_id` refers.
  */
-function meantBy({ type, value }: { type: string; value: string }, before: readonly Binding[]) {
-  const there = before.find((one) => one.id === value)?.action as { id?: string } | undefined;
-  const id = type === 'binding_id' ? there?.id : value;
+function matcherOf({ type, value }: { type: string; value: string }, before: readonly Binding[]) {
+  const boundAction = before.find((one) => one.id === value)?.action as { id?: string } | undefined;
+  const id = type === 'binding_id' ? boundAction?.id : value;
   return (one: Frozen<DocumentRecord>) => (type === 'action_name' ? one.body.name === value : one.id === id);
 }
 
@@ -74,7 +74,7 @@ export const actionBindingCalls: Call<DocumentDependencies>[] = [
     summary: 'Get the actions bound to a trigger',
     query: z.strictObject(pageQuery),
     handle: async (deps, { params, query }) =>
-      ok(wrappedPage('bindings', await shownBindings(deps, triggerOf(params.triggerId)), query)),
+      ok(wrappedPage('bindings', await bindingViews(deps, triggerOf(params.triggerId)), query)),
   }),
   call({
     method: 'PATCH',
@@ -102,7 +102,7 @@ export const actionBindingCalls: Call<DocumentDependencies>[] = [
       const before = await bindingsOf(deps, trigger);
       const actions = await documentsOf(deps.store, 'action');
       const bindings = body.bindings.map(({ ref, display_name, on_error }, index) => {
-        const action = actions.find(meantBy(ref, before));
+        const action = actions.find(matcherOf(ref, before));
         if (action === undefined)
           throw apiError(400, `The action ${ref.value} does not exist.`, 'invalid_body');
         const fault = bindingFault(action, trigger);

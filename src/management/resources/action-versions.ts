@@ -13,18 +13,18 @@ import { apiError } from '../errors.ts';
 import { pageQuery } from '../list.ts';
 import { notFound } from '../resource.ts';
 import { ACTION, actionCalls, actionView, wrappedPage } from './actions.ts';
-import { completedReferences } from './module-references.ts';
+import { resolvedReferences } from './module-references.ts';
 
 type Action = Frozen<DocumentRecord>;
 type Version = Record<string, unknown>;
 
 /** Number of versions kept; older ones are deleted, because each list reads the whole action. */
-const MOST = 20;
+const MAX_KEPT_VERSIONS = 20;
 
 const missing = notFound('That version does not exist.');
 
 /** Members of a draft that make up a version; secrets are always the current ones. */
-const MEMBERS = ['code', 'dependencies', 'runtime', 'modules'];
+const VERSION_MEMBERS = ['code', 'dependencies', 'runtime', 'modules'];
 
 export interface ActionVersionDependencies extends DocumentDependencies {
   packages: Pick<Packages, 'faultOf'>;
@@ -43,7 +43,7 @@ function versionOf(action: Action, id: string | undefined): Version {
 }
 
 /** An earlier version to deploy, and whether the draft is replaced by it. */
-interface Earlier {
+interface EarlierVersion {
   id: string | undefined;
   updatesDraft: boolean;
 }
@@ -55,10 +55,14 @@ interface Earlier {
 async function deploy(
   deps: ActionVersionDependencies,
   id: string | undefined,
-  earlier?: Earlier,
+  earlier?: EarlierVersion,
 ): Promise<Version> {
   const action = await documentOf(deps.store, ACTION, id);
-  await checkNeeded(deps, earlier === undefined ? action.body : versionOf(action, earlier.id), action);
+  await requireModulesAndPackages(
+    deps,
+    earlier === undefined ? action.body : versionOf(action, earlier.id),
+    action,
+  );
   const hex = deps.random(16).toString('hex');
   const [version_id, at] = [hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'), deps.now()];
   let version: Version = {};
@@ -88,7 +92,7 @@ async function deploy(
       created_at: at,
       updated_at: at,
     };
-    const isDraft = MEMBERS.every((name) => isDeepStrictEqual(source[name], draft[name]));
+    const isDraft = VERSION_MEMBERS.every((name) => isDeepStrictEqual(source[name], draft[name]));
     const body = {
       ...current.body,
       ...(earlier?.updatesDraft === true && { code, dependencies, runtime, modules }),
@@ -98,7 +102,7 @@ async function deploy(
       // Even an earlier version runs with the current secrets: the version has only their names.
       deployed_secrets: current.body.secrets,
       deployed_version: version,
-      versions: [version, ...versionsOf(current)].slice(0, MOST),
+      versions: [version, ...versionsOf(current)].slice(0, MAX_KEPT_VERSIONS),
     };
     return { ...current, body };
   });
@@ -109,7 +113,7 @@ async function deploy(
  * Refuses to deploy an action without its modules and packages.
  * @throws AuthError 400 naming the module that is missing, or the package that cannot be used
  */
-async function checkNeeded(
+async function requireModulesAndPackages(
   { packages, store }: ActionVersionDependencies,
   version: Readonly<Record<string, unknown>>,
   { body: { name } }: { body: Readonly<Record<string, unknown>> },
@@ -137,15 +141,15 @@ interface NewAction {
  * Wraps the call that creates an action: with `deploy`, it is deployed too, and is not created if it cannot be
  * deployed.
  */
-function deploying(one: Call<DocumentDependencies>): Call<ActionVersionDependencies> {
+function withDeployment(one: Call<DocumentDependencies>): Call<ActionVersionDependencies> {
   if (one.method !== 'POST') return one;
   return {
     ...one,
     handle: async (deps, request) => {
       const { deploy: isDeployed, ...body } = request.body as NewAction;
       if (isDeployed === true) {
-        const modules = await completedReferences(deps.store, body.modules ?? []);
-        await checkNeeded(deps, { ...body, modules }, { body });
+        const modules = await resolvedReferences(deps.store, body.modules ?? []);
+        await requireModulesAndPackages(deps, { ...body, modules }, { body });
       }
       // The call's own schema validated the body; the type of a call in a list does not say so.
       const answer = await one.handle(deps, { ...request, body: body as never });
@@ -160,7 +164,7 @@ function deploying(one: Call<DocumentDependencies>): Call<ActionVersionDependenc
 
 /** The calls for actions and their deployments. */
 export const actionVersionCalls: Call<ActionVersionDependencies>[] = [
-  ...actionCalls.map(deploying),
+  ...actionCalls.map(withDeployment),
   call({
     method: 'POST',
     path: `${PATH}/deploy`,

@@ -16,7 +16,7 @@ import { flag } from '../fields.ts';
 import { pageQuery } from '../list.ts';
 import { merged, notFound } from '../resource.ts';
 import { unbind } from './action-unbinding.ts';
-import { completedReferences } from './module-references.ts';
+import { resolvedReferences } from './module-references.ts';
 
 /** The triggers that an action can have. Actions of some triggers are stored and never run. */
 export const TRIGGERS = [
@@ -165,7 +165,7 @@ function withModules(one: Call<DocumentDependencies>): Call<DocumentDependencies
     handle: async (deps, request) => {
       const { modules } = (request.body ?? {}) as { modules?: ModuleReference[] };
       if (modules === undefined) return one.handle(deps, request);
-      const body = { ...(request.body as object), modules: await completedReferences(deps.store, modules) };
+      const body = { ...(request.body as object), modules: await resolvedReferences(deps.store, modules) };
       // The call's own schema validated the rest; the type of a call in a list does not say so.
       return one.handle(deps, { ...request, body: body as never });
     },

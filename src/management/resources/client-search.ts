@@ -19,20 +19,20 @@ export async function grantedBy(
   q: string | undefined,
 ): Promise<((client: Client) => boolean) | undefined> {
   if (q === undefined) return undefined;
-  const asked = QUERY.exec(q);
-  if (asked === null)
+  const result = QUERY.exec(q);
+  if (result === null)
     throw apiError(
       400,
       'The query (q) must be client_grant.organization_id:<id> or client_grant.allow_any_organization:true',
       'invalid_query_string',
     );
-  const [, organizationId] = asked;
+  const [, organizationId] = result;
   const organization =
     organizationId === undefined ? undefined : await store.collection('organizations').get(organizationId);
-  const had = organization === undefined ? [] : grantsOf(organization);
-  const chosen = (await listAll(store.collection('clientGrants'))).filter((grant) =>
-    organizationId === undefined ? grant.allow_any_organization === true : had.includes(grant.id),
+  const grantIds = organization === undefined ? [] : grantsOf(organization);
+  const grants = (await listAll(store.collection('clientGrants'))).filter((grant) =>
+    organizationId === undefined ? grant.allow_any_organization === true : grantIds.includes(grant.id),
   );
-  const clients = new Set(chosen.map(({ client_id }) => client_id));
+  const clients = new Set(grants.map(({ client_id }) => client_id));
   return ({ client_id }) => clients.has(client_id);
 }

@@ -2,7 +2,7 @@
 import { apiError } from '../errors.ts';
 import { isObject } from '../section.ts';
 
-const refused = (message: string) => apiError(400, message, 'invalid_body');
+const invalidBody = (message: string) => apiError(400, message, 'invalid_body');
 
 /**
  * Refuses options of which one would have to be ignored.
@@ -14,16 +14,17 @@ export function refuseContradictions(options: Options): void {
   const { attributes, requires_username, validation } = options;
   if (!isObject(attributes)) return;
   if (requires_username === true)
-    throw refused('Cannot set both options.attributes and options.requires_username');
-  if (validation !== undefined) throw refused('Cannot set both options.attributes and options.validation');
+    throw invalidBody('Cannot set both options.attributes and options.requires_username');
+  if (validation !== undefined)
+    throw invalidBody('Cannot set both options.attributes and options.validation');
   const all = Object.entries(attributes).filter((entry): entry is [string, Record<string, unknown>] =>
     isObject(entry[1]),
   );
   if (!all.some(([, one]) => isIdentifier(one)))
-    throw refused('attributes must contain one active identifier');
+    throw invalidBody('attributes must contain one active identifier');
   for (const [name, { profile_required, signup }] of all) {
     if (profile_required === true && isObject(signup) && signup.status !== 'required')
-      throw refused(`attribute ${name} must also be required on signup`);
+      throw invalidBody(`attribute ${name} must also be required on signup`);
   }
 }
 
@@ -40,7 +41,7 @@ const isIdentifier = (attribute: unknown) =>
  */
 export function refuseLateNonUnique(before: Options, options: Options): void {
   if (mayShareEmail(options) && !mayShareEmail(before))
-    throw refused('cannot add non-unique email attribute');
+    throw invalidBody('cannot add non-unique email attribute');
 }
 
 type Options = Readonly<Record<string, unknown>>;
@@ -60,5 +61,5 @@ export const OLDER_POLICY = [
 function refuseBothPolicies(options: Readonly<Record<string, unknown>>): void {
   if (options.password_options == null) return;
   const older = OLDER_POLICY.find((name) => options[name] != null);
-  if (older !== undefined) throw refused(`Cannot set both options.password_options and options.${older}`);
+  if (older !== undefined) throw invalidBody(`Cannot set both options.password_options and options.${older}`);
 }

@@ -16,7 +16,7 @@ import type { SessionsDependencies } from './sessions.ts';
 const MODEL = 'DeviceCredential';
 
 /** The highest number of credentials in a list, and of public keys of one user. */
-const MOST = { listed: 1000, keys: 20 };
+const MAX_CREDENTIALS = { listed: 1000, keys: 20 };
 
 type Artifact = Frozen<ArtifactRecord>;
 
@@ -57,7 +57,7 @@ async function publicKeysOf(store: Store, userId: string | undefined): Promise<A
   const artifacts = store.collection('artifacts');
   if (userId === undefined) {
     const where = { field: 'id', prefix: keyOf('') };
-    return (await artifacts.list({ where, limit: MOST.listed })).records;
+    return (await artifacts.list({ where, limit: MAX_CREDENTIALS.listed })).records;
   }
   return (await artifacts.findBy('account', userId)).filter(({ model }) => model === MODEL);
 }
@@ -87,13 +87,13 @@ export const deviceCredentialCalls: Call<SessionsDependencies>[] = [
     handle: async ({ store, refreshTokens }, { query }) => {
       const { user_id, client_id, type } = query;
       const tokens = await (user_id === undefined
-        ? refreshTokens.list(MOST.listed)
+        ? refreshTokens.list(MAX_CREDENTIALS.listed)
         : refreshTokens.of(user_id));
       const keys = (await publicKeysOf(store, user_id)).map(publicKeyView);
       const all = [...keys, ...tokens.map(refreshTokenView)]
         .filter((one) => client_id === undefined || one.client_id === client_id)
         .filter((one) => type === undefined || one.type === type)
-        .slice(0, MOST.listed);
+        .slice(0, MAX_CREDENTIALS.listed);
       const source = mapped(
         arraySource(all, ({ id }) => id),
         (one: object) => selectFields(one, query),
@@ -120,7 +120,7 @@ export const deviceCredentialCalls: Call<SessionsDependencies>[] = [
       // `accountId` makes it one of the user's artifacts, which are deleted when all access of the user ends.
       const payload = { ...device, accountId: caller.subject, clientId: client_id };
       await writeInTurn(store, `device keys of ${caller.subject}`, async () => {
-        if ((await publicKeysOf(store, caller.subject)).length >= MOST.keys)
+        if ((await publicKeysOf(store, caller.subject)).length >= MAX_CREDENTIALS.keys)
           throw apiError(403, 'You reached the limit of entities of this type for this tenant.');
         return [{ collection: 'artifacts', insert: { id: keyOf(id), model: MODEL, payload } }];
       }).catch((thrown: unknown) => {

@@ -25,7 +25,7 @@ const settings = z.strictObject({
  * The default mapping, as at the hosted service: members of the directory and members of users, `name=other` if the
  * names differ.
  */
-const GOOGLE =
+const GOOGLE_MAPPING =
   'id=app_metadata.external_id primaryEmail=email primaryEmail name.fullName=name name.givenName=given_name ' +
   'name.familyName=family_name isAdmin isAdmin=is_admin isDelegatedAdmin agreedToTerms agreedToTerms=tou_accepted ' +
   'suspended suspended=is_suspended suspended=blocked suspensionReason archived ipWhitelisted ' +
@@ -34,7 +34,7 @@ const GOOGLE =
   'creationTime lastLoginTime changePasswordAtNextLogin isMailboxSetup includeInGlobalAddressList thumbnailPhotoUrl ' +
   'thumbnailPhotoEtag isEnrolledIn2Sv isEnforcedIn2Sv recoveryEmail recoveryPhone sshPublicKeys customSchemas';
 
-const MAPPING = GOOGLE.split(' ').map((entry) => {
+const DEFAULT_MAPPING = GOOGLE_MAPPING.split(' ').map((entry) => {
   const [idp = '', auth0 = idp] = entry.split('=');
   return { idp, auth0 };
 });
@@ -65,7 +65,7 @@ interface Provisioning {
 }
 
 /** Highest number of groups of one connection, because they are stored in one record. */
-const MOST_GROUPS = 1000;
+const MAX_GROUPS = 1000;
 
 function viewOf(
   { id, name, strategy }: { id: string; name: string; strategy: string },
@@ -85,8 +85,8 @@ async function changeGroups(
   await deps.store.collection('documents').update(found.id, (current) => {
     const { groups = [] } = current.body as Provisioning;
     const next = change(groups);
-    if (next.length > MOST_GROUPS)
-      throw apiError(400, `At most ${MOST_GROUPS} groups are selected`, 'invalid_body');
+    if (next.length > MAX_GROUPS)
+      throw apiError(400, `At most ${MAX_GROUPS} groups are selected`, 'invalid_body');
     return { ...current, body: { ...current.body, groups: next } };
   });
   return noContent();
@@ -127,7 +127,7 @@ export const directoryProvisioningCalls: Call<DocumentDependencies>[] = [
     summary: 'Get the default attribute mapping of a directory',
     handle: async (deps, { params }) => {
       await connectionOf(deps, params.id);
-      return ok({ mapping: MAPPING });
+      return ok({ mapping: DEFAULT_MAPPING });
     },
   }),
   call({
@@ -142,7 +142,7 @@ export const directoryProvisioningCalls: Call<DocumentDependencies>[] = [
       if ((await deps.store.collection('documents').get(key)) !== undefined)
         throw conflict('The connection has a directory provisioning already.')();
       await storedObject(deps).put(key, KIND, {
-        mapping: MAPPING,
+        mapping: DEFAULT_MAPPING,
         synchronize_automatically: false,
         synchronize_groups: 'off',
         ...body,

@@ -1,5 +1,5 @@
 // References from actions to modules: resolving them, and finding the actions that use a module.
-import { ACTION_MODULE, type ModuleReference, moduleMeant } from '../../records/action-modules.ts';
+import { ACTION_MODULE, type ModuleReference, resolveReference } from '../../records/action-modules.ts';
 import { type DocumentDependencies, documentsOf } from '../document-resource.ts';
 import { apiError } from '../errors.ts';
 
@@ -25,11 +25,11 @@ export async function usesOf(store: DocumentDependencies['store'], id: string): 
     const deployed = body.deployed === true ? body : (body.deployed_version as typeof body | undefined);
     const used = [deployed, body].map((one) =>
       ((one?.modules ?? []) as readonly ModuleReference[])
-        .map((reference) => moduleMeant(modules, reference))
-        .find((meant) => meant !== undefined),
+        .map((reference) => resolveReference(modules, reference))
+        .find((resolved) => resolved !== undefined),
     );
-    const [inForce, draft] = used;
-    const { version } = inForce ?? draft ?? {};
+    const [deployedReference, draftReference] = used;
+    const { version } = deployedReference ?? draftReference ?? {};
     if (version === undefined) return [];
     return {
       view: {
@@ -40,7 +40,7 @@ export async function usesOf(store: DocumentDependencies['store'], id: string): 
         supported_triggers: body.supported_triggers,
       },
       versionIds: used.flatMap((one) => one?.version.id ?? []),
-      isDeployed: inForce !== undefined,
+      isDeployed: deployedReference !== undefined,
     };
   });
 }
@@ -49,13 +49,13 @@ export async function usesOf(store: DocumentDependencies['store'], id: string): 
  * Returns references to modules with id, name and version filled in.
  * @throws AuthError 400 if a module or its version does not exist, or a module is referenced twice.
  */
-export async function completedReferences(
+export async function resolvedReferences(
   store: DocumentDependencies['store'],
   references: readonly ModuleReference[],
 ): Promise<Record<string, unknown>[]> {
   const modules = await documentsOf(store, ACTION_MODULE);
   const all = references.map((reference) => {
-    const { module, version } = moduleMeant(modules, reference) ?? {};
+    const { module, version } = resolveReference(modules, reference) ?? {};
     if (module === undefined || version === undefined) {
       const name = String(reference.module_name ?? reference.module_id ?? '');
       throw apiError(400, `The action module ${name} does not exist in that version.`, 'invalid_body');

@@ -53,15 +53,15 @@ const samePermission = (a: PermissionRecord, b: PermissionRecord) =>
 /** Returns the permissions with others added, without duplicates. */
 export function withPermissions(
   before: readonly PermissionRecord[],
-  more: readonly PermissionRecord[],
+  added: readonly PermissionRecord[],
 ): PermissionRecord[] {
-  return [...before, ...more.filter((one) => !before.some((other) => samePermission(one, other)))];
+  return [...before, ...added.filter((one) => !before.some((other) => samePermission(one, other)))];
 }
 
 /** Returns the permissions without some. */
 export function withoutPermissions(
   before: readonly PermissionRecord[],
-  gone: readonly PermissionRecord[],
+  removed: readonly PermissionRecord[],
 ): PermissionRecord[] {
-  return before.filter((one) => !gone.some((other) => samePermission(one, other)));
+  return before.filter((one) => !removed.some((other) => samePermission(one, other)));
 }

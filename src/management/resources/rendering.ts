@@ -23,28 +23,28 @@ const settings = z
 const word = z.string().regex(PROMPT);
 
 /** The response for a screen without settings. */
-const USUAL = { rendering_mode: 'standard', context_configuration: [], head_tags: [] };
+const DEFAULTS = { rendering_mode: 'standard', context_configuration: [], head_tags: [] };
 
 const idOf = (prompt: string, screen: string) => `${KIND}/${prompt}/${screen}`;
 
 function viewOf({ id, body }: { id: string; body: object }): object {
   const [, prompt, screen] = id.split('/');
-  return { prompt, screen, ...USUAL, ...body };
+  return { prompt, screen, ...DEFAULTS, ...body };
 }
 
 /** Changes the settings of one screen. @returns the settings before and after. */
 async function change({ store, now }: DocumentDependencies, id: string, body: Record<string, unknown>) {
   const documents = store.collection('documents');
   const before = await documents.get(id);
-  const at = now();
+  const timestamp = now();
   const after = await documents.upsert(
     id,
     (current): DocumentRecord => ({
       id,
       kind: KIND,
       body: merged((current?.body ?? {}) as Record<string, unknown>, body),
-      created_at: current?.created_at ?? at,
-      updated_at: at,
+      created_at: current?.created_at ?? timestamp,
+      updated_at: timestamp,
     }),
   );
   return { before: before?.body, after };
@@ -71,10 +71,10 @@ export const renderingCalls: Call<DocumentDependencies>[] = [
       rendering_mode: z.string().max(64).optional(),
     }),
     handle: async ({ store }, { query }) => {
-      const asked = ['prompt', 'screen', 'rendering_mode'] as const;
+      const filterNames = ['prompt', 'screen', 'rendering_mode'] as const;
       const all = (await documentsOf(store, KIND))
         .map((one) => viewOf(one) as Record<string, unknown>)
-        .filter((one) => asked.every((name) => query[name] === undefined || one[name] === query[name]));
+        .filter((one) => filterNames.every((name) => query[name] === undefined || one[name] === query[name]));
       const source = arraySource(all, (one) => `${one.prompt}/${one.screen}`);
       return ok(
         await listAnswer(

@@ -60,10 +60,10 @@ const members = {
   verification_location: z.string().max(1024),
 };
 
-const settable = z.strictObject(
+const settableMembers = z.strictObject(
   Object.fromEntries(Object.entries(members).map(([name, schema]) => [name, schema.nullable().optional()])),
 );
-const createBody = settable.extend({ identifier: z.string().min(1).max(600) });
+const createBody = settableMembers.extend({ identifier: z.string().min(1).max(600) });
 
 const texts = z.union([z.string(), z.array(z.string())]).transform((value) => [value].flat());
 
@@ -86,7 +86,7 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
     isSystemApi(systemApis(), api) && isDeepStrictEqual(merged(api, body), api) ? api : undefined,
   orderOf: (api) => `${api.name}\n${api.id}`,
   createBody,
-  patchBody: settable,
+  patchBody: settableMembers,
   make: async ({ random, systemApis }, body) => {
     const identifier = String(body.identifier);
     if (systemApis().some((api) => api.identifier === identifier)) throw taken();
@@ -95,8 +95,8 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
   },
   change: ({ random }, api, body) => {
     const { id, identifier } = api;
-    const asked = merged(api, body);
-    return { ...checkedBy(resourceServerSchema, withSecret(random, { ...asked, identifier })), id };
+    const changed = merged(api, body);
+    return { ...checkedBy(resourceServerSchema, withSecret(random, { ...changed, identifier })), id };
   },
   view: (_deps, api) => api,
   related: async ({ store }, { identifier }) => {

@@ -47,7 +47,7 @@ const mapping = z
   .max(100);
 const user_id_attribute = z.string().min(1).max(255);
 
-const taken = conflict('A SCIM configuration of this connection exists already.');
+const alreadyExists = conflict('A SCIM configuration of this connection exists already.');
 
 function view(
   { tenantName }: ScimConfigurationDependencies,
@@ -126,7 +126,7 @@ export const scimConfigurationCalls: Call<ScimConfigurationDependencies>[] = [
         .collection('documents')
         .insert(record)
         .catch((thrown: unknown) => {
-          throw thrown instanceof UniqueKeyError ? taken() : thrown;
+          throw thrown instanceof UniqueKeyError ? alreadyExists() : thrown;
         });
       return created(view(deps, connection, record));
     },

@@ -11,7 +11,7 @@ import { connectionOf, find, PATH, type ScimConfigurationDependencies, TOKEN, to
 const TOKENS = `${PATH}/tokens`;
 
 /** Highest number of tokens of a connection: the current one, and one that replaces it. */
-const MOST_TOKENS = 2;
+const MAX_TOKENS = 2;
 
 const SCOPES = ['get:users', 'post:users', 'put:users', 'patch:users', 'delete:users'] as const;
 
@@ -47,11 +47,12 @@ export const scimTokenCalls: Call<ScimConfigurationDependencies>[] = [
     handle: async (deps, { params, body: { scopes = [...SCOPES], token_lifetime: seconds } }) => {
       const connection = await connectionOf(deps, params.id);
       await find(deps, connection);
-      if ((await tokensOf(deps.store, connection.id)).length >= MOST_TOKENS)
+      if ((await tokensOf(deps.store, connection.id)).length >= MAX_TOKENS)
         throw apiError(409, 'The connection has the most SCIM tokens that it may have.');
       const token = deps.random(32).toString('base64url');
-      const at = deps.now();
-      const until = seconds == null ? undefined : new Date(Date.parse(at) + seconds * 1000).toISOString();
+      const timestamp = deps.now();
+      const validUntil =
+        seconds == null ? undefined : new Date(Date.parse(timestamp) + seconds * 1000).toISOString();
       const record: DocumentRecord = {
         id: idOf('tok', deps.random),
         kind: TOKEN,
@@ -60,10 +61,10 @@ export const scimTokenCalls: Call<ScimConfigurationDependencies>[] = [
         body: {
           connection_id: connection.id,
           scopes,
-          ...(until === undefined ? {} : { valid_until: until }),
+          ...(validUntil === undefined ? {} : { valid_until: validUntil }),
         },
-        created_at: at,
-        updated_at: at,
+        created_at: timestamp,
+        updated_at: timestamp,
       };
       await deps.store.collection('documents').insert(record);
       return { status: 201, body: { ...tokenView(record), token }, after: tokenView(record) };

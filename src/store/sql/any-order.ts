@@ -15,7 +15,7 @@ export interface Branch {
 }
 
 /** The statement contains each branch once, and those without further conditions again for each of the others. */
-const MOST_BRANCHES = 20;
+const MAX_BRANCHES = 20;
 
 /**
  * Returns the branches of a filter, those without further conditions first. Undefined if some alternative has no index,
@@ -23,7 +23,7 @@ const MOST_BRANCHES = 20;
  */
 export function branchesOf(where: Filter | undefined): Branch[] | undefined {
   const branches = where === undefined ? undefined : split(where);
-  if (branches === undefined || branches.length > MOST_BRANCHES) return undefined;
+  if (branches === undefined || branches.length > MAX_BRANCHES) return undefined;
   return branches.toSorted((a, b) => Math.sign(a.rest.length) - Math.sign(b.rest.length));
 }
 
@@ -55,7 +55,7 @@ export interface Statement {
   parameters: (string | number)[];
 }
 
-interface Asked {
+interface PageRequest {
   name: string;
   page: number;
   limit: number;
@@ -66,8 +66,12 @@ interface Asked {
 }
 
 /** Returns the statement for a page; it returns one record more than `limit` if more follow. */
-export function anyOrderStatement(branches: readonly Branch[], asked: Asked, dialect: Dialect): Statement {
-  const { name, page, limit, now } = asked;
+export function anyOrderStatement(
+  branches: readonly Branch[],
+  request: PageRequest,
+  dialect: Dialect,
+): Statement {
+  const { name, page, limit, now } = request;
   const parameters: (string | number)[] = [];
   // Must be called in the order in which the parameters appear in the statement.
   const parameter = (value: string | number) => dialect.parameter(parameters.push(value));
@@ -77,7 +81,7 @@ export function anyOrderStatement(branches: readonly Branch[], asked: Asked, dia
     const { from, value, conditions } = source(name, branch, writing);
     const all = [
       ...conditions(),
-      ...branch.rest.map((one) => asked.condition(one, writing)),
+      ...branch.rest.map((one) => request.condition(one, writing)),
       alive(name, parameter(now)),
     ];
     return `SELECT * FROM (SELECT ${n} AS n, ${value} AS value, r.id AS id FROM ${before}${from} WHERE ${all.join(' AND ')} ORDER BY ${value}, r.id LIMIT ${parameter(reach)}) w${n}`;

@@ -9,12 +9,12 @@ import type { Found } from './collection.ts';
 import type { Dialect } from './dialect.ts';
 import { mostSelectiveFirst } from './most-selective-first.ts';
 
-/** Pages beyond this record begin with {@link MOST}. */
-const FURTHEST = 100;
+/** Pages beyond this record begin with {@link MAX_CANDIDATES}. */
+const MAX_FIRST_REACH = 100;
 /** The number of candidates that are checked for each record that a page needs, in each branch. */
-const EACH = 3;
+const CANDIDATES_PER_RECORD = 3;
 /** The number of candidates that are checked if those do not fill the page. */
-const MOST = 2000;
+const MAX_CANDIDATES = 2000;
 
 /** A record that may match. */
 export interface Candidate {
@@ -60,19 +60,21 @@ export async function candidatePage(
   const { where: given, order, total, page = 0, limit = defaultLimit } = query;
   if (order !== 'any' || total || given === undefined || branchesOf(given) === undefined) return { query };
   const where = await mostSelectiveFirst(collection.name, given, dialect, (one) => runner.numbers(one));
-  const asked = { ...query, where };
+  const orderedQuery = { ...query, where };
   const branches = branchesOf(where);
   if (
     branches === undefined ||
     !branches.every(isRange) ||
     !branches.some(({ rest }) => rest.some(asksOthers))
   )
-    return { query: asked };
+    return { query: orderedQuery };
   const end = (page + 1) * limit;
   const reach = end + 1;
   const bounds = [
-    ...(reach <= FURTHEST ? [{ each: reach * EACH, all: reach * EACH * branches.length }] : []),
-    { each: MOST, all: MOST },
+    ...(reach <= MAX_FIRST_REACH
+      ? [{ each: reach * CANDIDATES_PER_RECORD, all: reach * CANDIDATES_PER_RECORD * branches.length }]
+      : []),
+    { each: MAX_CANDIDATES, all: MAX_CANDIDATES },
   ];
   const searched = {
     collection,
@@ -88,11 +90,12 @@ export async function candidatePage(
   let last: Matched = { matched: [], isAll: false };
   for (const bound of bounds) {
     last = matchesIn(searched, bound, reach, await runner.candidates(candidatesOf(searched, bound)));
-    if (last.isAll || last.matched.length === reach) return { query: asked, found: pageIn(last.matched) };
+    if (last.isAll || last.matched.length === reach)
+      return { query: orderedQuery, found: pageIn(last.matched) };
   }
   // A reference filter may match few of many candidates: the full statement reads only those.
   const isCut = query.isBounded === true && searched.held.length === 0;
-  return { query: asked, ...(isCut && { found: { ...pageIn(last.matched), isCut } }) };
+  return { query: orderedQuery, ...(isCut && { found: { ...pageIn(last.matched), isCut } }) };
 }
 
 interface Search {
@@ -125,7 +128,7 @@ function matchesIn(
   const isReferenced = (candidate: Candidate) => (filter: ReferenceFilter) =>
     candidate.held[held.indexOf(filter)] === true;
   const matched = new Map<string, AnyRecord>();
-  const given = () => [...matched.values()];
+  const filter = () => [...matched.values()];
   let seen = 0;
   for (const [n, { rest }] of branches.entries()) {
     const ofBranch = candidates.filter((one) => one.n === n);
@@ -133,13 +136,13 @@ function matchesIn(
       const record = one.record();
       if (rest.every((filter) => matches(spec, record, filter, isReferenced(one))))
         matched.set(record.id, record);
-      if (matched.size === reach) return { matched: given(), isAll: false };
+      if (matched.size === reach) return { matched: filter(), isAll: false };
     }
     seen += ofBranch.length;
     // This branch has more candidates, which come before those of the next branch.
-    if (ofBranch.length === each || seen === all) return { matched: given(), isAll: false };
+    if (ofBranch.length === each || seen === all) return { matched: filter(), isAll: false };
   }
-  return { matched: given(), isAll: true };
+  return { matched: filter(), isAll: true };
 }
 
 /**

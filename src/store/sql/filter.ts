@@ -49,23 +49,23 @@ export function queryStatements(
   const matching = `FROM ${records} WHERE ${[...conditions, ...once].join(' AND ')}`;
   const isDriven = table !== undefined && rest.length === 0;
   const counted = isDriven ? `FROM ${table} k WHERE ${conditions.join(' AND ')}` : matching;
-  const what = isDriven ? distinct : '*';
+  const columns = isDriven ? distinct : '*';
   const isCountedByIndex = where === undefined || driving?.rest.length === 0;
   const total =
     isCountedByIndex && typeof query.total !== 'number'
       ? driverTotal(name, driving?.driver, now, dialect)
-      : totalStatement({ counted, what, parameters: [...parameters] }, query.total, dialect);
+      : totalStatement({ counted, what: columns, parameters: [...parameters] }, query.total, dialect);
   const branches = query.order === 'any' ? branchesOf(where) : undefined;
   if (branches !== undefined) {
     const terms = (writing: Writing) => ({ ...writing, name, spec, field, isMember });
-    const asked = {
+    const request = {
       name,
       page,
       limit,
       now,
       condition: (one: Filter, by: Writing) => condition(one, terms(by)),
     };
-    return { page: anyOrderStatement(branches, asked, dialect), total };
+    return { page: anyOrderStatement(branches, request, dialect), total };
   }
   const from = after === undefined ? '' : ` AND r.id > ${parameter(dialect.id(after))}`;
   const by = sort === undefined ? undefined : field(sort.field);

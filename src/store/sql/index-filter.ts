@@ -17,12 +17,12 @@ export function indexCondition(name: string, filter: IndexFilter, writing: Writi
 /** Returns the conditions for the rows of an index table, named `table`, that an index filter selects. */
 export function indexRange(table: string, filter: IndexFilter, writing: Writing): string[] {
   const key = `${table}.key = ${writing.parameter(filter.index)}`;
-  if (!('equals' in filter)) return [key, ...within(`${table}.value`, filter, writing)];
+  if (!('equals' in filter)) return [key, ...prefixConditions(`${table}.value`, filter, writing)];
   return [key, `${table}.value = ${writing.parameter(writing.dialect.value(filter.equals))}`];
 }
 
 /** Returns the conditions that a value begins with a prefix and its rest contains or ends with a text. */
-function within(
+function prefixConditions(
   field: string,
   { prefix, contains, suffix }: Extract<IndexFilter, { prefix: string }>,
   writing: Writing,
@@ -115,14 +115,17 @@ export function driverTotal(
   const parameters: (string | number)[] = [];
   const parameter = (value: string | number) => dialect.parameter(parameters.push(value));
   const expired = () => `SELECT count(*) FROM "${name}" r WHERE r.expires_at <= ${parameter(now)}`;
-  const less = (all: string, taken: string) => ({ sql: `SELECT (${all}) - (${taken}) AS n`, parameters });
-  if (driver === undefined) return less(`SELECT count(*) FROM "${name}"`, expired());
+  const difference = (all: string, taken: string) => ({
+    sql: `SELECT (${all}) - (${taken}) AS n`,
+    parameters,
+  });
+  if (driver === undefined) return difference(`SELECT count(*) FROM "${name}"`, expired());
   const key = () => `k.key = ${parameter(driver.index)}`;
   if (!isReferenced(driver)) {
     const there = () =>
       `"${name}_index" k WHERE ${key()} AND k.value = ${parameter(dialect.value(driver.equals))}`;
     const all = `SELECT count(*) FROM ${there()}`;
-    return less(all, `${expired()} AND EXISTS (SELECT 1 FROM ${there()} AND k.id = r.id)`);
+    return difference(all, `${expired()} AND EXISTS (SELECT 1 FROM ${there()} AND k.id = r.id)`);
   }
   const start = `${driver.equals}\n`;
   const range = () => startsWith('k.value', start, { parameter, dialect }).join(' AND ');
@@ -130,7 +133,7 @@ export function driverTotal(
   // Not `count(DISTINCT …)`: SQLite sorts for that, but here it reads the values in the order of their index.
   const all = `SELECT count(*) FROM (SELECT DISTINCT k.value FROM ${table} k WHERE ${key()} AND ${range()}) m`;
   const held = () => `${key()} AND k.value = ${parameter(start)} || r.id`;
-  return less(all, `${expired()} AND EXISTS (SELECT 1 FROM ${table} k WHERE ${held()})`);
+  return difference(all, `${expired()} AND EXISTS (SELECT 1 FROM ${table} k WHERE ${held()})`);
 }
 
 /** Where the ids are read from; without `table` from the collection's own table. */

@@ -16,7 +16,7 @@ const mostAtOnce = 100;
 
 /** Returns a function that reads rows of a collection. */
 export function createBatchedGet(run: Run, { get, getMany }: Pick<Statements, 'get' | 'getMany'>): GetRow {
-  return together(async (ids) => {
+  return batched(async (ids) => {
     const { rows } = ids.length === 1 ? await run(get, ids) : await run(getMany, [ids]);
     return new Map(rows.map((row) => [row[0] ?? '', row]));
   });
@@ -33,7 +33,7 @@ export function createBatchedGetWithNamed(
   run: Run,
   { getWithNamed }: Pick<Statements, 'getWithNamed'>,
 ): (id: string) => Promise<RowWithNamed | undefined> {
-  return together(async (ids) => {
+  return batched(async (ids) => {
     const { rows } = await run(getWithNamed, [ids]);
     const found = new Map<string, RowWithNamed>();
     // The requested rows come first.
@@ -49,9 +49,7 @@ export function createBatchedGetWithNamed(
  * Returns a function that requests many ids in one query.
  * @param ask returns the results by id, in PostgreSQL's form of the id
  */
-function together<T>(
-  ask: (ids: string[]) => Promise<Map<string, T>>,
-): (id: string) => Promise<T | undefined> {
+function batched<T>(ask: (ids: string[]) => Promise<Map<string, T>>): (id: string) => Promise<T | undefined> {
   let waiting = new Map<string, PromiseWithResolvers<T | undefined>>();
   let underWay = 0;
 
@@ -72,9 +70,9 @@ function together<T>(
   }
 
   function flushAll(): void {
-    const asked = waiting;
+    const requested = waiting;
     waiting = new Map();
-    void answer(asked);
+    void answer(requested);
   }
 
   return (id) => {

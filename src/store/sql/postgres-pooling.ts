@@ -23,21 +23,23 @@ const unknownStatement = ['26000', '42P05'];
  * prepared statements or transactions; StoreUnavailable when it cannot be reached.
  */
 export async function checkPooling({ settings, connections, warn }: Asked): Promise<Pooling> {
-  const one = new pg.Client(settings);
-  const other = new pg.Client(settings);
-  for (const client of [one, other]) client.on('error', () => undefined);
+  const client = new pg.Client(settings);
+  const secondClient = new pg.Client(settings);
+  for (const each of [client, secondClient]) each.on('error', () => undefined);
   try {
-    await connect(one);
-    const pooling = await poolingOf(one, other);
-    if (pooling === 'direct') await checkRoom(one, connections);
+    await connect(client);
+    const pooling = await poolingOf(client, secondClient);
+    if (pooling === 'direct') await checkConnectionLimit(client, connections);
     if (pooling === 'transaction') {
-      await checkStatements(one, other);
-      const { rows } = await one.query(`SELECT reset_val FROM pg_settings WHERE name = 'statement_timeout'`);
+      await checkStatements(client, secondClient);
+      const { rows } = await client.query(
+        `SELECT reset_val FROM pg_settings WHERE name = 'statement_timeout'`,
+      );
       if (String(rows[0]?.reset_val) === '0') warn?.(NO_TIMEOUT);
     }
     return pooling;
   } finally {
-    await Promise.allSettled([one.end(), other.end()]);
+    await Promise.allSettled([client.end(), secondClient.end()]);
   }
 }
 
@@ -98,8 +100,8 @@ async function checkStatements(one: pg.Client, other: pg.Client): Promise<void> 
     await other.query('ROLLBACK');
   } catch (error) {
     if (unknownStatement.includes(stateOf(error) ?? '')) throw new Error(NO_STATEMENTS, { cause: error });
-    const why = error instanceof Error ? error.message : String(error);
-    throw new Error(`${NO_TRANSACTIONS} (${why})`, { cause: error });
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`${NO_TRANSACTIONS} (${reason})`, { cause: error });
   }
 }
 
@@ -109,19 +111,19 @@ const NO_TRANSACTIONS =
   'the pooler before the database must lend at least two connections, for a transaction or a session each';
 
 /** @throws Error when the database cannot grant the maximum number of connections of this process. */
-async function checkRoom(client: pg.Client, connections: number): Promise<void> {
+async function checkConnectionLimit(client: pg.Client, connections: number): Promise<void> {
   const { rows } = await client.query(
     `SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
       - coalesce(current_setting('reserved_connections', true), '0')::int AS room, rolsuper, rolconnlimit, datconnlimit
       FROM pg_roles, pg_database WHERE rolname = current_user AND datname = current_database()`,
   );
   const { room, rolsuper, rolconnlimit, datconnlimit } = rows[0] ?? {};
-  const own = rolsuper === 't' || rolsuper === true ? [] : [rolconnlimit, datconnlimit];
+  const roleLimits = rolsuper === 't' || rolsuper === true ? [] : [rolconnlimit, datconnlimit];
   // -1 means no limit.
-  const limits = [room, ...own].map(Number).filter((limit) => limit >= 0);
-  const most = Math.min(...limits);
-  if (most >= connections) return;
+  const limits = [room, ...roleLimits].map(Number).filter((limit) => limit >= 0);
+  const maxConnections = Math.min(...limits);
+  if (maxConnections >= connections) return;
   throw new Error(
-    `the database gives ${most} connections, and this process has up to ${connections}: raise max_connections, or lower connections= in DATABASE_URL`,
+    `the database gives ${maxConnections} connections, and this process has up to ${connections}: raise max_connections, or lower connections= in DATABASE_URL`,
   );
 }

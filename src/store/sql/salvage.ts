@@ -30,7 +30,7 @@ export function salvage(file: string): Salvaged {
     for (const collection of sqlCollections()) {
       const found = new Map<string, string>();
       records.set(collection.name, found);
-      const keep = keeper(collection, found, damaged);
+      const keep = recordCollector(collection, found, damaged);
       if (scan(database, collection.name, 'ASC', keep)) continue;
       complete = false;
       scan(database, collection.name, 'DESC', keep);
@@ -53,12 +53,12 @@ function scan(database: DatabaseSync, name: string, order: string, keep: (row: R
   }
 }
 
-function keeper(
+function recordCollector(
   { name, spec }: SqlCollection,
   found: Map<string, string>,
   damaged: string[],
 ): (row: Row) => void {
-  const taken = new Set<string>();
+  const uniqueKeys = new Set<string>();
   return (row) => {
     const json = String(row.data);
     let record: AnyRecord;
@@ -70,8 +70,8 @@ function keeper(
     }
     if (found.has(record.id)) return;
     const keys = keyValues(spec.unique, record).map(([key, value]) => `${key}\n${value}`);
-    if (keys.some((key) => taken.has(key))) return;
-    for (const key of keys) taken.add(key);
+    if (keys.some((key) => uniqueKeys.has(key))) return;
+    for (const key of keys) uniqueKeys.add(key);
     found.set(record.id, json);
   };
 }

@@ -7,11 +7,11 @@ import type { Request } from './sqlite-worker.ts';
 type Rows = Record<string, unknown>[];
 
 /** The time limit of a search, including its wait for a thread, in milliseconds. */
-const LONGEST = 5_000;
+const TIMEOUT_MS = 5_000;
 /** The maximum number of threads searching at once: more would take the processor from logins. */
-const AT_ONCE = 2;
+const MAX_SEARCHES = 2;
 /** The maximum number of threads, including abandoned ones. */
-const MOST = 4;
+const MAX_THREADS = 4;
 
 export interface SearchThreads {
   /** Runs a search. @throws QueryTimeout; Error naming the file, with SQLite's code. */
@@ -20,19 +20,19 @@ export interface SearchThreads {
   end(): Promise<void>;
 }
 
-interface Asked extends PromiseWithResolvers<Rows> {
+interface SearchRequest extends PromiseWithResolvers<Rows> {
   request: Request;
   /** Set while a thread works on it. */
   thread?: Thread;
   timer?: NodeJS.Timeout;
 }
 
-/** Returns threads that are started when they are needed. @param start starts a thread. @param longest milliseconds. */
-export function searchThreads(start: () => Thread, longest = LONGEST): SearchThreads {
+/** Returns threads that are started when they are needed. @param start starts a thread. @param timeoutMs milliseconds. */
+export function searchThreads(start: () => Thread, timeoutMs = TIMEOUT_MS): SearchThreads {
   const idle: Thread[] = [];
   const busy = new Set<Thread>();
   const ending = new Set<Promise<unknown>>();
-  const waiting: Asked[] = [];
+  const queue: SearchRequest[] = [];
   let isOver = false;
 
   const giveUp = (thread: Thread) => {
@@ -43,9 +43,9 @@ export function searchThreads(start: () => Thread, longest = LONGEST): SearchThr
     });
     ending.add(ended);
   };
-  const timeOut = (one: Asked) => {
-    const at = waiting.indexOf(one);
-    if (at >= 0) waiting.splice(at, 1);
+  const timeOut = (one: SearchRequest) => {
+    const at = queue.indexOf(one);
+    if (at >= 0) queue.splice(at, 1);
     refuse(one, new QueryTimeout());
     if (one.thread !== undefined) giveUp(one.thread);
     next();
@@ -53,14 +53,14 @@ export function searchThreads(start: () => Thread, longest = LONGEST): SearchThr
   const threadFor = (): Thread | undefined => {
     const known = idle.pop();
     if (known !== undefined) return known.ended() ? threadFor() : known;
-    const isFull = busy.size >= AT_ONCE || busy.size + ending.size >= MOST;
+    const isFull = busy.size >= MAX_SEARCHES || busy.size + ending.size >= MAX_THREADS;
     return isFull || isOver ? undefined : start();
   };
   const next = (): void => {
-    const [one] = waiting;
+    const [one] = queue;
     const thread = one === undefined ? undefined : threadFor();
     if (one === undefined || thread === undefined) return;
-    waiting.shift();
+    queue.shift();
     one.thread = thread;
     busy.add(thread);
     thread
@@ -76,21 +76,21 @@ export function searchThreads(start: () => Thread, longest = LONGEST): SearchThr
   };
   return {
     ask(request) {
-      const one: Asked = { request, ...Promise.withResolvers<Rows>() };
-      one.timer = setTimeout(() => timeOut(one), longest);
-      waiting.push(one);
+      const one: SearchRequest = { request, ...Promise.withResolvers<Rows>() };
+      one.timer = setTimeout(() => timeOut(one), timeoutMs);
+      queue.push(one);
       next();
       return one.promise;
     },
     async end() {
       isOver = true;
-      for (const one of waiting.splice(0)) refuse(one, new Error('the store was closed'));
+      for (const one of queue.splice(0)) refuse(one, new Error('the store was closed'));
       await Promise.all([...[...idle, ...busy].map((thread) => thread.end()), ...ending]);
     },
   };
 }
 
-function refuse(one: Asked, error: Error): void {
+function refuse(one: SearchRequest, error: Error): void {
   clearTimeout(one.timer);
   one.reject(error);
 }

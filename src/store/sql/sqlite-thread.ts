@@ -30,15 +30,15 @@ const WORK = 'sqlite';
 export function startThread(file: string, statements: string[], spare?: SpareThreads): Thread {
   const worker = spare?.take(WORK) ?? newWorker();
   worker.unref();
-  const asked: PromiseWithResolvers<Record<string, unknown>[]>[] = [];
+  const pending: PromiseWithResolvers<Record<string, unknown>[]>[] = [];
   let ended: Error | undefined;
   const end = (reason: Error) => {
     ended ??= reason;
-    for (const one of asked.splice(0)) one.reject(ended);
+    for (const one of pending.splice(0)) one.reject(ended);
   };
   worker.on('message', (answer: Answer) => {
-    const one = asked.shift();
-    if (asked.length === 0) worker.unref();
+    const one = pending.shift();
+    if (pending.length === 0) worker.unref();
     if ('error' in answer) {
       one?.reject(Object.assign(new Error(`${file}: ${answer.error}`), { code: answer.code }));
     } else one?.resolve(answer.rows ?? []);
@@ -48,11 +48,11 @@ export function startThread(file: string, statements: string[], spare?: SpareThr
   worker.postMessage({ open: { file, statements } } satisfies Request);
   const ask = (request: Request): Promise<Record<string, unknown>[]> => {
     if (ended !== undefined) return Promise.reject(ended);
-    const one = Promise.withResolvers<Record<string, unknown>[]>();
-    asked.push(one);
+    const entry = Promise.withResolvers<Record<string, unknown>[]>();
+    pending.push(entry);
     worker.ref();
     worker.postMessage(request);
-    return one.promise;
+    return entry.promise;
   };
   return {
     ask,

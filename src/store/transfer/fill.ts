@@ -26,13 +26,13 @@ export interface Progress {
 export async function fillStore(
   target: Store,
   parts: AsyncIterable<Part>,
-  tell: (progress: Progress) => void = () => undefined,
+  onProgress: (progress: Progress) => void = () => undefined,
 ): Promise<number> {
   const marks = target.collection('migrations');
   const isResumed = (await marks.get(FILLING)) !== undefined;
   if (!isResumed) {
-    const taken = await firstTaken(target);
-    if (taken !== undefined) throw new Error(`the store is not empty: it has ${taken}`);
+    const nonEmpty = await firstNonEmpty(target);
+    if (nonEmpty !== undefined) throw new Error(`the store is not empty: it has ${nonEmpty}`);
     await marks.put({ id: FILLING });
   }
   const source = createDigest();
@@ -43,7 +43,7 @@ export async function fillStore(
     if (part.collection === 'migrations') for (const { id } of part.records) changes.add(id);
     await putAll(target, part, isResumed);
     records += part.records.length;
-    tell({ collection: part.collection, records });
+    onProgress({ collection: part.collection, records });
   }
   // The new store has marked its migrations as done while it was empty; the copied records may still need them.
   for (const { id } of (await marks.list({ limit: 1000 })).records)
@@ -52,10 +52,10 @@ export async function fillStore(
   await target.withSnapshot(async (snapshot) => {
     for await (const { collection, records: page } of transferredParts(snapshot)) copy.add(collection, page);
   });
-  const wrong = differences(source, copy);
-  if (wrong.length > 0) {
+  const different = differences(source, copy);
+  if (different.length > 0) {
     throw new Error(
-      `the copy differs from what it is of, in ${wrong.join(', ')}: empty the store that was to be filled, and begin anew`,
+      `the copy differs from what it is of, in ${different.join(', ')}: empty the store that was to be filled, and begin anew`,
     );
   }
   await migrate(target);
@@ -64,21 +64,21 @@ export async function fillStore(
 }
 
 /** Returns the first collection that holds anything, apart from what a new store contains itself. */
-async function firstTaken(store: Store): Promise<string | undefined> {
+async function firstNonEmpty(store: Store): Promise<string | undefined> {
   const others = transferredCollections().filter((name) => name !== 'migrations' && name !== 'keyChecks');
   for (const name of others) if ((await store.collection(name).count()) > 0) return name;
   return undefined;
 }
 
 async function putAll(store: Store, { collection, records }: Part, isResumed: boolean): Promise<void> {
-  const to = collectionByName(store, collection);
-  const there = isResumed ? await Promise.all(records.map(({ id }) => to.get(id))) : [];
-  const missing = records.filter((record, n) => !isDeepStrictEqual(record, there[n]));
-  if (missing.length === 0) return;
+  const target = collectionByName(store, collection);
+  const existing = isResumed ? await Promise.all(records.map(({ id }) => target.get(id))) : [];
+  const toWrite = records.filter((record, n) => !isDeepStrictEqual(record, existing[n]));
+  if (toWrite.length === 0) return;
   // Collections of the configuration have no batches; concurrent writes share one write of the file.
   if (IN_BATCHES.has(collection))
-    await store.batch(missing.map((record) => ({ collection, put: record }) as Write));
-  else await Promise.all(missing.map((record) => to.put(record)));
+    await store.batch(toWrite.map((record) => ({ collection, put: record }) as Write));
+  else await Promise.all(toWrite.map((record) => target.put(record)));
 }
 
 const IN_BATCHES: ReadonlySet<CollectionName> = new Set(

@@ -18,7 +18,7 @@ const path = '/organizations/:id/clients';
 const noun = 'organization_clients';
 
 const clientId = z.string().min(1).max(255);
-const absent = notFound('The client is not associated with this organization', 'inexistent_client');
+const notAssociated = notFound('The client is not associated with this organization', 'inexistent_client');
 const noClient = notFound('The client does not exist', 'inexistent_client');
 
 const clientsOf = (organization: Organization) =>
@@ -34,9 +34,9 @@ function view({ client_id, use_for_member_access }: Association, client: Client)
 }
 
 /** Returns associations as the API shows them, except those of deleted clients. */
-async function views(store: Store, all: readonly Association[]) {
+async function views(store: Store, associations: readonly Association[]) {
   const found = await Promise.all(
-    all.map(async (one) => {
+    associations.map(async (one) => {
       const client = await store.collection('clients').get(one.client_id);
       return client === undefined ? [] : [view(one, client)];
     }),
@@ -49,7 +49,7 @@ async function viewOf(store: Store, organization: Organization, id: string) {
     store,
     clientsOf(organization).filter((one) => one.client_id === id),
   );
-  if (found === undefined) throw absent();
+  if (found === undefined) throw notAssociated();
   return found;
 }
 

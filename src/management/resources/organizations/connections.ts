@@ -7,7 +7,7 @@ import { type Call, callsWith, created, noContent, ok } from '../../call.ts';
 import { arrayAnswer, pageQuery } from '../../list.ts';
 import { conflict, notFound } from '../../resource.ts';
 import {
-  type Enabled,
+  type EnabledConnection,
   enabledConnection,
   noOrganization,
   organizationOf,
@@ -17,13 +17,13 @@ import {
 
 const call = callsWith<{ store: Store }>();
 const noun = 'organization_connections';
-const absent = notFound('No connection found by that id', 'inexistent_organization_connection');
+const notEnabled = notFound('No connection found by that id', 'inexistent_organization_connection');
 
-function enabledOf(organization: Organization): Enabled[] {
-  return (organization.enabled_connections as Enabled[] | undefined) ?? [];
+function enabledOf(organization: Organization): EnabledConnection[] {
+  return (organization.enabled_connections as EnabledConnection[] | undefined) ?? [];
 }
 
-async function enabledView(store: Store, enabled: Enabled) {
+async function enabledView(store: Store, enabled: EnabledConnection) {
   const connection = await store.collection('connections').get(enabled.connection_id);
   return {
     assign_membership_on_login: false,
@@ -34,10 +34,14 @@ async function enabledView(store: Store, enabled: Enabled) {
   };
 }
 
-async function changeEnabled(store: Store, organization: Organization, make: (all: Enabled[]) => Enabled[]) {
+async function changeEnabled(
+  store: Store,
+  organization: Organization,
+  change: (all: EnabledConnection[]) => EnabledConnection[],
+) {
   const after = await store.collection('organizations').update(organization.id, (current) => ({
     ...(current as Records['organizations']),
-    enabled_connections: make(enabledOf(current)),
+    enabled_connections: change(enabledOf(current)),
   }));
   if (after === undefined) throw noOrganization();
   return { before: enabledOf(organization), after: enabledOf(after) };
@@ -102,7 +106,7 @@ function singleCalls(word: string): Call<{ store: Store }>[] {
         const found = enabledOf(await organizationOf(store, params.id)).find(
           (one) => one.connection_id === params.connection_id,
         );
-        if (found === undefined) throw absent();
+        if (found === undefined) throw notEnabled();
         return ok(await enabledView(store, found));
       },
     }),
@@ -117,7 +121,7 @@ function singleCalls(word: string): Call<{ store: Store }>[] {
         const connection = await store.collection('connections').get(params.connection_id ?? '');
         const log = await changeEnabled(store, organization, (all) => {
           const before = all.find((one) => one.connection_id === params.connection_id);
-          if (before === undefined) throw absent();
+          if (before === undefined) throw notEnabled();
           const after = { ...before, ...body };
           // An invalid combination that is stored already does not prevent other changes.
           if ('is_signup_enabled' in body || 'assign_membership_on_login' in body)

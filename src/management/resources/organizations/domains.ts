@@ -16,7 +16,7 @@ const path = '/organizations/:id/discovery-domains';
 const noun = 'organization_discovery_domains';
 
 /** Highest number of domains of an organization. */
-const MOST = 100;
+const MAX_DOMAINS = 100;
 
 const settings = {
   status: z.enum(['pending', 'verified']),
@@ -77,7 +77,8 @@ export const organizationDomainCalls: Call<{ store: Store }>[] = [
       await changeOrganization(store, organization.id, (current) => {
         const before = discoveryDomainsOf(current);
         if (before.some((one) => one.domain === domain.domain)) throw taken();
-        if (before.length >= MOST) throw conflict('The organization has too many discovery domains.')();
+        if (before.length >= MAX_DOMAINS)
+          throw conflict('The organization has too many discovery domains.')();
         return { discovery_domains: [...before, domain] };
       }).catch((thrown: unknown) => {
         throw thrown instanceof UniqueKeyError ? taken() : thrown;

@@ -28,8 +28,8 @@ export interface InvitationsDependencies {
 }
 
 /** In seconds. */
-const USUAL_LIFETIME = 604_800;
-const LONGEST_LIFETIME = 2_592_000;
+const DEFAULT_LIFETIME_SECONDS = 604_800;
+const MAX_LIFETIME_SECONDS = 2_592_000;
 
 const object = z.record(z.string(), z.unknown());
 const body = z.strictObject({
@@ -38,8 +38,8 @@ const body = z.strictObject({
     email: z
       .string()
       .max(320)
-      .transform((typed, context) => {
-        const email = normalizeEmail(typed);
+      .transform((address, context) => {
+        const email = normalizeEmail(address);
         if (email !== undefined) return email;
         context.addIssue({ code: 'custom', message: "Object didn't pass validation for format email" });
         return z.NEVER;
@@ -50,7 +50,7 @@ const body = z.strictObject({
   app_metadata: object.optional(),
   user_metadata: object.optional(),
   /** 0 means the default lifetime. */
-  ttl_sec: z.number().int().min(0).max(LONGEST_LIFETIME).optional(),
+  ttl_sec: z.number().int().min(0).max(MAX_LIFETIME_SECONDS).optional(),
   roles: z.array(z.string().min(1).max(64)).min(1).max(50).optional(),
   send_invitation_email: z.boolean().optional(),
 });
@@ -81,8 +81,8 @@ async function defaultRoute(store: Store): Promise<string | undefined> {
  * Returns the client of an invitation and its login URL.
  * @throws AuthError 4xx if the invitation could not be accepted
  */
-async function subjectOf(store: Store, organization: Organization, asked: Body) {
-  const client = await store.collection('clients').get(asked.client_id);
+async function clientAndAddress(store: Store, organization: Organization, request: Body) {
+  const client = await store.collection('clients').get(request.client_id);
   if (client === undefined) throw apiError(404, 'The client does not exist', 'inexistent_client');
   // The tenant's default login route serves clients that have none.
   const address = client.initiate_login_uri ?? (await defaultRoute(store));
@@ -94,12 +94,12 @@ async function subjectOf(store: Store, organization: Organization, asked: Body) 
   }
   const enabled = (organization.enabled_connections ?? []) as { connection_id: string }[];
   if (
-    asked.connection_id !== undefined &&
-    !enabled.some(({ connection_id }) => connection_id === asked.connection_id)
+    request.connection_id !== undefined &&
+    !enabled.some(({ connection_id }) => connection_id === request.connection_id)
   ) {
     throw apiError(404, 'The connection does not exist', 'inexistent_connection');
   }
-  for (const role of asked.roles ?? []) {
+  for (const role of request.roles ?? []) {
     if ((await store.collection('roles').get(role)) === undefined)
       throw notFound('Role not found', 'inexistent_role')();
   }
@@ -115,18 +115,18 @@ function invitationUrl(address: string, organization: Organization, ticket: stri
 }
 
 /** Stores a new invitation and sends its e-mail. @returns the invitation, its ticket and link. */
-async function invite(deps: InvitationsDependencies, organization: Organization, asked: Body) {
+async function invite(deps: InvitationsDependencies, organization: Organization, request: Body) {
   const { store, random, clock, now } = deps;
-  const { client, address } = await subjectOf(store, organization, asked);
-  const { ttl_sec = 0, send_invitation_email: isSent = true, roles = [], ...rest } = asked;
-  const lifetime = ttl_sec === 0 ? USUAL_LIFETIME : ttl_sec;
+  const { client, address } = await clientAndAddress(store, organization, request);
+  const { ttl_sec = 0, send_invitation_email: sendsEmail = true, roles = [], ...rest } = request;
+  const lifetime = ttl_sec === 0 ? DEFAULT_LIFETIME_SECONDS : ttl_sec;
   const ticket = random(32).toString('base64url');
   const created_at = now();
-  const { app_metadata = {}, user_metadata = {}, connection_id, ...told } = rest;
+  const { app_metadata = {}, user_metadata = {}, connection_id, ...invitation } = rest;
   const record: InvitationRecord = {
     id: idOf('uinv', random),
     organization_id: organization.id,
-    ...told,
+    ...invitation,
     ...(connection_id === undefined ? {} : { connection_id }),
     app_metadata,
     user_metadata,
@@ -137,13 +137,13 @@ async function invite(deps: InvitationsDependencies, organization: Organization,
     expiresAt: epochSeconds(clock) + lifetime,
   };
   const url = invitationUrl(address, organization, ticket);
-  const prepared = isSent ? mailOf(deps, { record, organization, client, url, lifetime }) : undefined;
-  await store.batch([{ collection: 'invitations', insert: record }, ...(prepared ? [prepared.write] : [])]);
-  prepared?.post();
+  const email = sendsEmail ? prepareEmail(deps, { record, organization, client, url, lifetime }) : undefined;
+  await store.batch([{ collection: 'invitations', insert: record }, ...(email ? [email.write] : [])]);
+  email?.post();
   return { record, ticket, url };
 }
 
-interface Sent {
+interface InvitationEmail {
   record: InvitationRecord;
   organization: Organization;
   client: Client;
@@ -151,9 +151,9 @@ interface Sent {
   lifetime: number;
 }
 
-function mailOf(
+function prepareEmail(
   { messages }: InvitationsDependencies,
-  { record, organization, client, url, lifetime }: Sent,
+  { record, organization, client, url, lifetime }: InvitationEmail,
 ) {
   return messages.prepare('user_invitation', {
     to: record.invitee.email,

@@ -47,10 +47,10 @@ const name = z
 
 /** The error for an organization that does not exist. */
 export const noOrganization = notFound('No organization found by that id or name');
-export type Enabled = z.output<typeof enabledConnection>;
+export type EnabledConnection = z.output<typeof enabledConnection>;
 
 /** Members with calls of their own. */
-const APART = new Set(['enabled_connections', 'client_grants', 'discovery_domains', 'clients']);
+const SEPARATE_MEMBERS = new Set(['enabled_connections', 'client_grants', 'discovery_domains', 'clients']);
 
 const resource: Resource<'organizations', OrganizationsDependencies> = {
   collection: 'organizations',
@@ -79,7 +79,7 @@ const resource: Resource<'organizations', OrganizationsDependencies> = {
   }),
   patchBody: z.strictObject({ ...members, name: name.optional() }),
   make: async ({ store, random }, body) => {
-    for (const enabled of (body.enabled_connections as Enabled[] | undefined) ?? []) {
+    for (const enabled of (body.enabled_connections as EnabledConnection[] | undefined) ?? []) {
       refuseFutileSignUps((await requireConnection(store, enabled.connection_id)).strategy, enabled);
     }
     return { ...checkedBy(organizationSchema, merged({}, body)), id: idOf('org', random) };
@@ -89,7 +89,7 @@ const resource: Resource<'organizations', OrganizationsDependencies> = {
     id: organization.id,
   }),
   view: (_deps, organization) =>
-    Object.fromEntries(Object.entries(organization).filter(([member]) => !APART.has(member))),
+    Object.fromEntries(Object.entries(organization).filter(([member]) => !SEPARATE_MEMBERS.has(member))),
   missing: noOrganization,
   taken: conflict('An organization with this name already exists.', 'organization_conflict'),
   isRemovalStrict: true,
@@ -105,7 +105,7 @@ const resource: Resource<'organizations', OrganizationsDependencies> = {
  */
 export function refuseFutileSignUps(
   strategy: string | undefined,
-  enabled: Omit<Enabled, 'connection_id'>,
+  enabled: Omit<EnabledConnection, 'connection_id'>,
 ): void {
   if (enabled.is_signup_enabled !== true) return;
   if (strategy === DATABASE && enabled.assign_membership_on_login === true) return;
