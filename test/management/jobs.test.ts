@@ -285,6 +285,32 @@ describe('/jobs and /tickets', () => {
     while ((await first.jobs.parts(id, 'input')).length > 0) await aMoment();
   });
 
+  it('fails an import whose connection is deleted while it runs, and leaves none of its users', async () => {
+    const { body } = await api('POST', '/connections', { name: 'short-lived', strategy: 'auth0' });
+    const { id } = body as { id: string };
+    const { batch } = server.store;
+    let deleting: Promise<unknown> | undefined;
+    Object.assign(server.store, {
+      batch: async (writes: Parameters<typeof batch>[0]) => {
+        const isImport = writes.some(
+          (write) =>
+            'insert' in write && 'email' in write.insert && write.insert.email === 'late@example.test',
+        );
+        if (isImport) deleting ??= api('DELETE', `/connections/${id}`);
+        await deleting;
+        return batch.call(server.store, writes);
+      },
+    });
+    try {
+      const started = await importing([{ email: 'late@example.test' }], { connection_id: id });
+      const job = await finished(started.body as JobView);
+      expect(job).to.include({ status: 'failed', status_details: 'The connection does not exist.' });
+      expect(await server.users.withEmail('late@example.test')).to.deep.equal([]);
+    } finally {
+      Object.assign(server.store, { batch });
+    }
+  });
+
   it('exports users with the requested fields, by a link that is valid for a minute', async () => {
     const fields = [
       { name: 'user_id', export_as: 'ID' },

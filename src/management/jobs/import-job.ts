@@ -1,5 +1,5 @@
 // The import of users as a job.
-
+import { AuthError } from '../../http/errors.ts';
 import { DATABASE } from '../../records/connections.ts';
 import { importRules } from '../../records/database-attributes.ts';
 import { customDatabase, databaseOptions } from '../../records/database-options.ts';
@@ -25,8 +25,7 @@ export async function importStep(deps: ImportJobDependencies, job: Job, jobs: Jo
   const users = usersOf(text);
   return async (current) => {
     const connection = await deps.store.collection('connections').get(current.connection_id ?? '');
-    if (connection?.strategy !== DATABASE || customDatabase(connection) === 'elsewhere')
-      throw new JobFault('The connection does not exist.', { name: 'connection' });
+    if (connection?.strategy !== DATABASE || customDatabase(connection) === 'elsewhere') throw noConnection();
     const { processed, upsert = false } = current;
     const stepUsers = users.slice(processed, processed + USERS_PER_STEP);
     const progressWrites = (outcome: ImportOutcome): Write[] => [
@@ -53,10 +52,15 @@ export async function importStep(deps: ImportJobDependencies, job: Job, jobs: Jo
       { ...expectedConnection(connection), upsert, ...importRules(databaseOptions(connection)) },
       stepUsers,
       progressWrites,
-    );
+    ).catch((thrown: unknown) => {
+      // Deleted while this step ran.
+      throw thrown instanceof AuthError ? noConnection() : thrown;
+    });
     return processed + stepUsers.length < users.length;
   };
 }
+
+const noConnection = () => new JobFault('The connection does not exist.', { name: 'connection' });
 
 function usersOf(text: string) {
   try {
