@@ -12,10 +12,10 @@ import { CONSOLE_CLIENT } from '../records/administrators.ts';
 import { withoutSecrets } from './masked.ts';
 import { maySeeSecrets, roleRefusal } from './roles.ts';
 import { wordingIn } from './schema-words.ts';
-import type { ConsoleSession } from './session.ts';
+import { type ConsoleSession, type ConsoleSessionDependencies, consoleSession } from './session.ts';
 import { mayMakeCall, visibleTo } from './support.ts';
 
-export interface ApiCallDependencies {
+export interface ApiCallDependencies extends ConsoleSessionDependencies {
   /** What the calls of the Management API depend on. */
   management: ManagementDependencies & AnswerDependencies;
   views: Views;
@@ -36,7 +36,7 @@ interface CallInput {
  * @throws Error when there is no such call.
  */
 export async function callApi(
-  { management, views }: ApiCallDependencies,
+  { management, views, ...sessions }: ApiCallDependencies,
   ctx: Context,
   session: ConsoleSession,
   name: string,
@@ -56,6 +56,10 @@ export async function callApi(
     },
     ip: ctx.ip,
     userAgent: ctx.get('User-Agent'),
+    admitAgain: async () => {
+      const now = await consoleSession(sessions, ctx);
+      if (now?.administrator.role !== session.administrator.role) throw roleRefusal();
+    },
   };
   allow(management, call, request);
   const { role } = session.administrator;

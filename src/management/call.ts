@@ -24,6 +24,12 @@ export interface CallRequest<Q = unknown, B = unknown> {
   caller: Caller;
   ip: string;
   userAgent: string;
+  /**
+   * Authenticates the caller again. A handler calls it before a write, after it has waited for another server: meanwhile the
+   * token may be revoked, the client deleted or the user blocked.
+   * @throws AuthError 401, 403
+   */
+  admitAgain(): Promise<void>;
 }
 
 /** The response of a call, and what the log records of it. */

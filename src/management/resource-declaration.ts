@@ -58,6 +58,7 @@ export interface Resource<N extends ConfigurationName, D extends ResourceDepende
   patchBody: z.ZodType<Record<string, unknown>>;
   /**
    * Transforms a body before the record is made or changed, if that needs a request to another server.
+   * A body that needs none is returned itself.
    * @throws AuthError 4xx
    */
   complete?(

@@ -6,7 +6,7 @@ import { collectionByName } from '../store/collection-by-name.ts';
 import { UniqueKeyError } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import { isRemovalPending } from '../tenant/pending-removals.ts';
-import { type Call, type Caller, callsWith, created, noContent, ok } from './call.ts';
+import { type Call, type Caller, type CallRequest, callsWith, created, noContent, ok } from './call.ts';
 import { apiError, validationError } from './errors.ts';
 import { fieldsQuery, selectFields } from './fields.ts';
 import { arraySource, cursorQuery, listAnswer, mapped, pageQuery } from './list.ts';
@@ -62,8 +62,8 @@ function collectionCalls<N extends ConfigurationName, D extends ResourceDependen
       scopes: [`create:${noun}`],
       summary: `Create ${withArticle(name)}`,
       body: resource.createBody,
-      handle: async (deps, { body, caller }) => {
-        const completedBody = (await resource.complete?.(deps, body, undefined)) ?? body;
+      handle: async (deps, { body, caller, admitAgain }) => {
+        const completedBody = await completed(deps, resource, { body, admitAgain }, undefined);
         const record = await resource.make(deps, completedBody);
         await resource.check?.(deps, record);
         await refuseWhilePending(deps, resource, record);
@@ -124,10 +124,10 @@ function recordCalls<N extends ConfigurationName, D extends ResourceDependencies
       scopes: [`update:${noun}`, ...updateScopes],
       summary: `Update ${withArticle(name)}`,
       body: resource.patchBody,
-      handle: async (deps, { params, body, caller }) => {
+      handle: async (deps, { params, body, caller, admitAgain }) => {
         const before = await require(deps, resource, params.id);
         const builtIn = await resource.changeBuiltIn?.(deps, before, body);
-        const completedBody = (await resource.complete?.(deps, body, before)) ?? body;
+        const completedBody = await completed(deps, resource, { body, admitAgain }, before);
         const after = builtIn ?? (await patch(deps, resource, before, completedBody));
         const view = (record: Stored<N>) => resource.view(deps, record, caller);
         const responseBody = await viewOf(deps, resource, after, caller);
@@ -155,6 +155,19 @@ function recordCalls<N extends ConfigurationName, D extends ResourceDependencies
       },
     }),
   ];
+}
+
+/** Returns the body as the resource completes it. The caller is admitted again if that had to wait for another server. */
+async function completed<N extends ConfigurationName, D extends ResourceDependencies>(
+  deps: D,
+  { complete }: Resource<N, D>,
+  { body, admitAgain }: Pick<CallRequest<unknown, Record<string, unknown>>, 'body' | 'admitAgain'>,
+  before: Stored<N> | undefined,
+): Promise<Record<string, unknown>> {
+  if (complete === undefined) return body;
+  const completedBody = await complete(deps, body, before);
+  if (completedBody !== body) await admitAgain();
+  return completedBody;
 }
 
 function refuseTaken<N extends ConfigurationName, D extends ResourceDependencies>({ taken }: Resource<N, D>) {

@@ -6,7 +6,7 @@ import { isMultipart } from '../http/multipart.ts';
 import type { RouteDeclarations } from '../http/routes.ts';
 import { type AnswerDependencies, allow, execute, queryFor, recordFailure } from './answer.ts';
 import type { Call, Caller, CallRequest } from './call.ts';
-import { type CallerDependencies, callerOf } from './caller.ts';
+import { authorize, type CallerDependencies, callerOf } from './caller.ts';
 import { managementShape } from './errors.ts';
 
 export interface ManagementRoutesDependencies extends CallerDependencies, AnswerDependencies {}
@@ -43,7 +43,7 @@ export function routesOfCalls<D>(
 async function admit<D>(deps: ManagementRoutesDependencies, call: Call<D>, ctx: Context): Promise<void> {
   const caller = await callerOf(deps, ctx);
   ctx.state.caller = caller;
-  const request = requestOf(ctx, caller);
+  const request = requestOf(deps, call, ctx, caller);
   allow(deps, call, request);
   if (call.file === undefined) return;
   try {
@@ -57,7 +57,7 @@ async function admit<D>(deps: ManagementRoutesDependencies, call: Call<D>, ctx: 
 }
 
 async function answer<D>(deps: D & ManagementRoutesDependencies, call: Call<D>, ctx: Context): Promise<void> {
-  const request = requestOf(ctx, ctx.state.caller as Caller);
+  const request = requestOf(deps, call, ctx, ctx.state.caller as Caller);
   const response = await execute(deps, call, request, { query: queryOf(ctx), body: bodyOf(ctx) });
   ctx.status = response.status;
   ctx.set('Cache-Control', 'no-store');
@@ -71,14 +71,21 @@ async function answer<D>(deps: D & ManagementRoutesDependencies, call: Call<D>, 
  * Returns the request for the log, with its path and body before validation. The query and an uploaded file are not
  * included.
  */
-function requestOf(ctx: Context, caller: Caller): CallRequest {
+function requestOf<D>(
+  deps: ManagementRoutesDependencies,
+  call: Call<D>,
+  ctx: Context,
+  caller: Caller,
+): CallRequest {
+  const params = ctx.params as Record<string, string>;
   return {
-    params: ctx.params as Record<string, string>,
+    params,
     query: {},
     body: bodyWithoutFile(ctx),
     caller,
     ip: ctx.ip,
     userAgent: ctx.get('User-Agent'),
+    admitAgain: async () => authorize(call, await callerOf(deps, ctx), params),
   };
 }
 

@@ -1,13 +1,18 @@
 // Calls of the Management API whose caller loses its rights while the body still arrives.
+import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { toResource } from '../../src/engine/audience.ts';
 import { rememberConsent } from '../../src/engine/grants.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
+import { metadata } from '../connections/samlp/metadata-server.ts';
+import { makeCertificate } from '../saml/support.ts';
+import { startProvider } from '../scripts/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { createProver } from '../support/dpop.ts';
 import { token, USER } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
 import { sendSlowly } from '../support/slow-body.ts';
+import { until } from '../support/wait-until.ts';
 import { callsWith, type ManagementCall, managementToken, startManaged } from './support.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -26,7 +31,7 @@ describe('a call of the Management API with a slow body', () => {
     const made = await call('POST', '/clients', { name: 'caller', app_type: 'non_interactive', ...more });
     const { client_id, client_secret } = made.json();
     const audience = `${server.issuer}api/v2/`;
-    const scope = ['create:users', 'create:roles'];
+    const scope = ['create:users', 'create:roles', 'create:connections'];
     const granted = await call('POST', '/client-grants', { client_id, audience, scope });
     expect(granted.status, granted.text).to.equal(201);
     return { grant_type: 'client_credentials', client_id, client_secret, audience };
@@ -66,6 +71,30 @@ describe('a call of the Management API with a slow body', () => {
       () => call('DELETE', `/clients/${credentials.client_id}`),
     );
     expect(answer.status, answer.text).to.equal(401);
+  });
+
+  it('writes no connection if its application was deleted while the provider sent its metadata', async () => {
+    const credentials = await application();
+    const authorization = `Bearer ${await bearerOf(credentials)}`;
+    const pem = (await makeCertificate()).certificate;
+    const waiting: ServerResponse[] = [];
+    const provider = await startProvider({
+      '/metadata': (_request, response) => void waiting.push(response),
+    });
+    try {
+      const answer = createAgent(server).request('/api/v2/connections', {
+        json: { name: 'late', strategy: 'samlp', options: { metadataUrl: `${provider.url}/metadata` } },
+        headers: { authorization },
+      });
+      await until(() => waiting.length === 1);
+      expect((await call('DELETE', `/clients/${credentials.client_id}`)).status).to.equal(204);
+      waiting[0]?.end(metadata([pem]));
+      const { status, text } = await answer;
+      expect(status, text).to.equal(401);
+      expect((await call('GET', '/connections?name=late')).json()).to.deep.equal([]);
+    } finally {
+      await provider.stop();
+    }
   });
 
   it('is refused if its user was blocked meanwhile', async () => {

@@ -74,7 +74,8 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
     const strategy = String(before?.strategy ?? body.strategy);
     const { options } = body as { options?: Record<string, unknown> | null };
     if (options == null) return body;
-    return { ...body, options: await importMetadata(strategy, options).catch(refuseMetadata) };
+    const imported = await importMetadata(strategy, options).catch(refuseMetadata);
+    return imported === options ? body : { ...body, options: imported };
   },
   make: async ({ random }, body) => {
     const id = idOf('con', random);
