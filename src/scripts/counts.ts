@@ -1,4 +1,4 @@
-// // Counts by key.
+// Counts by key.
 
 export interface Counts {
   of(key: string): number;

@@ -1,6 +1,6 @@
 // Patches the WebAssembly module of the script engine to begin with less memory than it was built for: the whole memory
 // is compared after each run.
-import { FIRST_BYTES, STACK_BYTES, WASM_PAGE } from './limits.ts';
+import { INITIAL_MEMORY_BYTES, STACK_BYTES, WASM_PAGE } from './limits.ts';
 
 /** Ids of the sections that are read (WebAssembly 1.0 §5.5.2). */
 const [IMPORTS, GLOBALS, DATA] = [2, 6, 11];
@@ -8,7 +8,7 @@ const [IMPORTS, GLOBALS, DATA] = [2, 6, 11];
 const [FUNCTION, MEMORY] = [0, 2];
 const NUMBER = [0x7f, 1, 0x41];
 /** Size of the stack that the engine was built with, bytes. */
-const BUILT_STACK = 5 * 1024 * 1024;
+const BUILT_STACK_BYTES = 5 * 1024 * 1024;
 
 interface Section {
   from: number;
@@ -16,13 +16,13 @@ interface Section {
 }
 
 /**
- * Returns a copy of the module whose memory begins with `FIRST_BYTES`, of which `STACK_BYTES` are its stack.
+ * Returns a copy of the module whose memory begins with `INITIAL_MEMORY_BYTES`, of which `STACK_BYTES` are its stack.
  * @throws Error where the module is not laid out as expected: it is another version of the engine.
  */
 export function withLessMemory(module: Buffer): Buffer<ArrayBuffer> {
   const bytes = Buffer.from(module);
   const [imports, globals, data] = sectionsOf(bytes);
-  setPages(bytes, imports, FIRST_BYTES / WASM_PAGE);
+  setPages(bytes, imports, INITIAL_MEMORY_BYTES / WASM_PAGE);
   moveHeap(bytes, globals, data);
   return bytes;
 }
@@ -67,7 +67,7 @@ function moveHeap(bytes: Buffer, globals: Section, data: Section): void {
   if (number() !== 1 || !NUMBER.every((one) => one === byte())) otherVersion();
   const place = at();
   const top = number();
-  const moved = top - BUILT_STACK + STACK_BYTES;
+  const moved = top - BUILT_STACK_BYTES + STACK_BYTES;
   const constant = littleEndian(top);
   const heap = bytes.indexOf(constant, data.from);
   if (heap < 0 || heap >= data.to || bytes.indexOf(constant, heap + 1) >= 0) otherVersion();

@@ -22,22 +22,22 @@ export type Plain = string | Uint8Array;
 const HASHES = new Set(['md5', 'sha1', 'sha256', 'sha384', 'sha512']);
 const ENCODINGS = new Set(['utf8', 'hex', 'base64', 'base64url', 'latin1', 'utf16le']);
 /** The limit of browsers (Web Cryptography §10.1.1), bytes. */
-const MOST_RANDOM = 65_536;
+const MAX_RANDOM_BYTES = 65_536;
 /** Limit of hashed blocks in a PBKDF2 call: nothing can interrupt a computation of Node.js, so it must be short. */
-const MOST_ITERATIONS = 2_000_000;
+const MAX_ITERATIONS = 2_000_000;
 /** Limit of bcrypt's cost: with the next one (2^16) a single call would exceed a run's processor time. */
-const MOST_ROUNDS = 15;
+const MAX_ROUNDS = 15;
 /** bcrypt looks at no more than 72 bytes. Characters. */
-const LONGEST_SECRET = 1024;
+const MAX_SECRET_LENGTH = 1024;
 
 /** Calls the function that the shims call by that name. @throws Error whose message scripts may read. */
 export function compute(
   name: string,
   [first = '', second = '', third = '', fourth = '']: readonly Plain[],
 ): Plain {
-  const known = Object.hasOwn(HOST_FUNCTIONS, name) ? HOST_FUNCTIONS[name] : undefined;
-  if (known === undefined) throw new Error(`there is no ${name}`);
-  return known(first, second, third, fourth);
+  const hostFunction = Object.hasOwn(HOST_FUNCTIONS, name) ? HOST_FUNCTIONS[name] : undefined;
+  if (hostFunction === undefined) throw new Error(`there is no ${name}`);
+  return hostFunction(first, second, third, fourth);
 }
 
 const HOST_FUNCTIONS: Record<string, (...args: Plain[]) => Plain> = {
@@ -45,10 +45,10 @@ const HOST_FUNCTIONS: Record<string, (...args: Plain[]) => Plain> = {
   decode: (bytes, encoding) => Buffer.from(bytesOf(bytes)).toString(encodingOf(encoding)),
   uuid: () => randomUUID(),
   random: (size) => {
-    const wanted = Number(size);
-    if (!(wanted >= 0 && wanted <= MOST_RANDOM))
-      throw new Error(`at most ${MOST_RANDOM} random bytes at once`);
-    return randomBytes(wanted);
+    const byteCount = Number(size);
+    if (!(byteCount >= 0 && byteCount <= MAX_RANDOM_BYTES))
+      throw new Error(`at most ${MAX_RANDOM_BYTES} random bytes at once`);
+    return randomBytes(byteCount);
   },
   hash: (name, data) => createHash(hashOf(name)).update(bytesOf(data)).digest(),
   hmac: (name, key, data) => createHmac(hashOf(name), secretOf(key)).update(bytesOf(data)).digest(),
@@ -63,7 +63,7 @@ const HOST_FUNCTIONS: Record<string, (...args: Plain[]) => Plain> = {
     const hash = hashOf(String(digest));
     // RFC 8018 §5.2: so many iterations for each block of the hash's length.
     const blocks = Math.ceil(length / createHash(hash).digest().length);
-    if (rounds * blocks > MOST_ITERATIONS) throw new Error('it takes too many iterations');
+    if (rounds * blocks > MAX_ITERATIONS) throw new Error('it takes too many iterations');
     return pbkdf2Sync(bytesOf(password), bytesOf(salt), rounds, length, hash);
   },
   bcryptSalt: (rounds) => bcrypt.genSaltSync(roundsOf(textOf(rounds))),
@@ -115,14 +115,14 @@ function textOf(value: Plain | undefined): string {
 
 function shortText(value: Plain | undefined): string {
   const text = textOf(value);
-  if (text.length > LONGEST_SECRET) throw new Error(`at most ${LONGEST_SECRET} characters are hashed`);
+  if (text.length > MAX_SECRET_LENGTH) throw new Error(`at most ${MAX_SECRET_LENGTH} characters are hashed`);
   return text;
 }
 
 function roundsOf(text: string): number {
   const rounds = Number(text);
-  if (!Number.isInteger(rounds) || rounds < 4 || rounds > MOST_ROUNDS)
-    throw new Error(`the rounds are from 4 to ${MOST_ROUNDS}`);
+  if (!Number.isInteger(rounds) || rounds < 4 || rounds > MAX_ROUNDS)
+    throw new Error(`the rounds are from 4 to ${MAX_ROUNDS}`);
   return rounds;
 }
 
@@ -161,8 +161,8 @@ function secretOf(key: Plain | undefined): Buffer {
   throw new Error('the key is no secret');
 }
 
-function keyOf(given: string, isPrivate: boolean): KeyObject {
-  const { text, passphrase, bytes, jwk } = JSON.parse(given) as Key;
+function keyOf(keyJson: string, isPrivate: boolean): KeyObject {
+  const { text, passphrase, bytes, jwk } = JSON.parse(keyJson) as Key;
   const make = isPrivate ? createPrivateKey : createPublicKey;
   if (jwk !== undefined) return make({ key: jwk, format: 'jwk' });
   const key = text ?? Buffer.from(bytes ?? '', 'base64').toString();
@@ -195,8 +195,8 @@ function signature(name: string): Signature {
 }
 
 function pair(hash: string | undefined, options: object, type?: string): Signature {
-  const read = (given: string, isPrivate: boolean) => {
-    const key = keyOf(given, isPrivate);
+  const read = (keyJson: string, isPrivate: boolean) => {
+    const key = keyOf(keyJson, isPrivate);
     if (type !== undefined && key.asymmetricKeyType?.split('-')[0] !== type) {
       throw new Error(`the algorithm wants an ${type} key`);
     }

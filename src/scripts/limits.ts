@@ -25,9 +25,9 @@ export const WASM_PAGE = 65_536;
 /** The stack of the engine, of which scripts get a part. Bytes. */
 export const STACK_BYTES = 512 * 1024;
 /** The memory that a sandbox begins with, about 0.2 MiB of which are free for the script. It grows in steps. Bytes. */
-export const FIRST_BYTES = 1.5 * 1024 * 1024;
+export const INITIAL_MEMORY_BYTES = 1.5 * 1024 * 1024;
 /** A sandbox whose memory has grown beyond this is replaced instead of reset. Bytes. */
-export const LITTLE_BYTES = 16 * 1024 * 1024;
+export const MAX_REUSED_BYTES = 16 * 1024 * 1024;
 
 /** The limits of the hosted service, where it has them. */
 export const SCRIPT_LIMITS: ScriptLimits = {

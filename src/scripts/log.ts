@@ -20,17 +20,17 @@ export interface ScriptLog {
 }
 
 /** How many runs are kept, over all scripts. */
-const MOST = 100;
+const MAX_RUNS = 100;
 
-/** Makes the log. @param keeps whether it keeps anything. */
-export function createScriptLog(keeps: boolean): ScriptLog {
+/** Makes the log. @param isEnabled whether it keeps anything. */
+export function createScriptLog(isEnabled: boolean): ScriptLog {
   const runs: LoggedRun[] = [];
   return {
     runs: () => runs,
     add: (run) => {
-      if (!keeps) return;
+      if (!isEnabled) return;
       runs.unshift(run);
-      runs.length = Math.min(runs.length, MOST);
+      runs.length = Math.min(runs.length, MAX_RUNS);
     },
   };
 }

@@ -25,10 +25,10 @@ const RUNTIME_WORDS = 64;
  * @param runtime the address of the engine's runtime.
  * @throws Error where the memory is not laid out as expected: it is another version of the engine.
  */
-export function leaveMappedArguments(wasmMemory: WebAssembly.Memory, runtime: number): void {
+export function ignoreMappedArguments(wasmMemory: WebAssembly.Memory, runtime: number): void {
   const words = new Uint32Array(wasmMemory.buffer);
-  const own = words.subarray(runtime / 4, runtime / 4 + RUNTIME_WORDS);
-  const found = [...own].filter((address) => areClasses(words, address));
+  const runtimeWords = words.subarray(runtime / 4, runtime / 4 + RUNTIME_WORDS);
+  const found = [...runtimeWords].filter((address) => areClasses(words, address));
   const [classes] = found;
   if (classes === undefined || found.length > 1) {
     throw new Error('the classes of the engine of scripts are not where they were: it is another version');

@@ -41,7 +41,7 @@ export interface Job {
 }
 
 /** Results after which the next script begins: lists of commands (`{ method, args }`). */
-export interface Passing {
+export interface ContinueCondition {
   /** The methods that the commands may have. */
   methods: readonly string[];
   /** How many commands the list may have. */
@@ -51,7 +51,7 @@ export interface Passing {
 /** Jobs that run one after the other. @see ScriptRuns */
 export interface JobSequence {
   jobs: readonly Job[];
-  passing: Passing;
+  passing: ContinueCondition;
   /** How much of its time the first job has used, where it was begun before in another thread, milliseconds. */
   spentMs?: number | undefined;
 }

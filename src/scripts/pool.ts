@@ -21,14 +21,14 @@ interface PoolOptions extends ThreadsOptions {
 }
 
 /** How many sequences wait at most. Further ones are rejected at once. */
-const MOST_WAITING = 500;
+const MAX_WAITING = 500;
 /**
  * How many of them may have the same key: otherwise logins at one slow connection would keep out the scripts of all
  * others.
  */
-const MOST_WAITING_OF_ONE = 250;
+const MAX_WAITING_PER_KEY = 250;
 /** How often the queue is served again while threads may be slow, milliseconds. */
-const LOOK = 50;
+const RETRY_MS = 50;
 
 interface Waiting {
   key: string;
@@ -39,32 +39,32 @@ interface Waiting {
 export function createPool({ waitMs, ...options }: PoolOptions): Pool {
   const running = countByKey();
   const waiting: Waiting[] = [];
-  const mostOfOne = Math.max(1, Math.ceil(options.most / 2));
+  const maxPerKey = Math.max(1, Math.ceil(options.most / 2));
   let isClosed = false;
 
-  const mayRun = ({ key }: { key: string }) => running.of(key) < mostOfOne;
+  const mayRun = ({ key }: { key: string }) => running.of(key) < maxPerKey;
   /** Rejects everything in the queue, because another attempt to start a thread would fail, too. */
-  const turnAway = () => {
+  const rejectAll = () => {
     for (const one of waiting.splice(0)) one.take(undefined);
   };
   /** Gives ready threads to waiting sequences, and starts more threads where that is not enough. */
   const serve = () => {
     for (
-      let next = nextOf(waiting, running, mostOfOne);
+      let next = nextOf(waiting, running, maxPerKey);
       next >= 0;
-      next = nextOf(waiting, running, mostOfOne)
+      next = nextOf(waiting, running, maxPerKey)
     ) {
       const thread = threads.take();
       if (thread === undefined) break;
       waiting.splice(next, 1)[0]?.take(thread);
     }
     if (waiting.length === 0 && running.isEmpty()) return;
-    const short = waiting.filter(mayRun).length;
-    threads.provide(short);
-    if (short > 0) lookAgain();
+    const runnable = waiting.filter(mayRun).length;
+    threads.provide(runnable);
+    if (runnable > 0) serveLater();
   };
-  const lookAgain = oneTimer(() => isClosed || serve(), LOOK);
-  const threads = createThreads(options, (what) => (what === 'failed' ? turnAway() : serve()));
+  const serveLater = oneTimer(() => isClosed || serve(), RETRY_MS);
+  const threads = createThreads(options, (what) => (what === 'failed' ? rejectAll() : serve()));
   const acquire = (key: string): Promise<Thread | undefined> => {
     if (isClosed || isFull(waiting, key)) return Promise.resolve(undefined);
     return new Promise((resolve) => {
@@ -93,7 +93,7 @@ export function createPool({ waitMs, ...options }: PoolOptions): Pool {
     },
     close: async () => {
       isClosed = true;
-      turnAway();
+      rejectAll();
       await threads.close();
     },
   };
@@ -101,9 +101,9 @@ export function createPool({ waitMs, ...options }: PoolOptions): Pool {
 
 /** Reports whether the queue is full for a key. */
 function isFull(waiting: readonly Waiting[], key: string): boolean {
-  if (waiting.length < MOST_WAITING_OF_ONE) return false;
-  const ofOne = waiting.filter((one) => one.key === key).length;
-  return waiting.length >= MOST_WAITING || ofOne >= MOST_WAITING_OF_ONE;
+  if (waiting.length < MAX_WAITING_PER_KEY) return false;
+  const waitingOfKey = waiting.filter((one) => one.key === key).length;
+  return waiting.length >= MAX_WAITING || waitingOfKey >= MAX_WAITING_PER_KEY;
 }
 
 /**

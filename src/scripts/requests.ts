@@ -35,8 +35,7 @@ export function readRequest({ head, body }: RequestMessage): ScriptRequest | und
 }
 
 /** Reports whether a request's method is safe: GET or HEAD (RFC 9110 §9.2.1). */
-export const isReading = ({ method }: ScriptRequest): boolean =>
-  ['GET', 'HEAD'].includes(method.toUpperCase());
+export const isSafe = ({ method }: ScriptRequest): boolean => ['GET', 'HEAD'].includes(method.toUpperCase());
 
 /**
  * Makes a request of a script.
@@ -46,24 +45,24 @@ export const isReading = ({ method }: ScriptRequest): boolean =>
  */
 export async function scriptRequest(
   outbound: Outbound,
-  asked: ScriptRequest | undefined,
+  request: ScriptRequest | undefined,
   signal: AbortSignal,
   timeout: number,
 ): Promise<Pick<AnswerMessage, 'head' | 'content'>> {
   try {
-    if (asked === undefined) throw new TypeError('it is no request');
-    const { body } = asked;
-    const response = await outbound.fetch(asked.url, {
-      method: asked.method,
-      headers: asked.headers,
-      redirect: asked.redirect,
+    if (request === undefined) throw new TypeError('it is no request');
+    const { body } = request;
+    const response = await outbound.fetch(request.url, {
+      method: request.method,
+      headers: request.headers,
+      redirect: request.redirect,
       ...(body.length > 0 && { body: body as string | Uint8Array<ArrayBuffer> }),
-      timeout: Math.min(asked.timeout ?? timeout, timeout),
+      timeout: Math.min(request.timeout ?? timeout, timeout),
       signal,
     });
     const { status, statusText, url, headers } = response;
-    const told = { status, statusText, url, headers: [...headers] };
-    return { head: JSON.stringify(told), content: contentOf(new Uint8Array(await response.arrayBuffer())) };
+    const head = { status, statusText, url, headers: [...headers] };
+    return { head: JSON.stringify(head), content: contentOf(new Uint8Array(await response.arrayBuffer())) };
   } catch (thrown) {
     return { head: JSON.stringify({ error: errorOf(thrown) }), content: '' };
   }

@@ -14,16 +14,16 @@ const asData = (key: string, value: unknown) => (key === '__proto__' ? undefined
  * Deepest nesting of a result. Copying a value or writing it as JSON recurses for each level, and thousands would
  * exhaust the stack.
  */
-const DEEPEST = 100;
+const MAX_DEPTH = 100;
 
 /**
- * Reports whether a result is nested deeper than {@link DEEPEST}. It does not recurse, because the script chooses the
+ * Reports whether a result is nested deeper than {@link MAX_DEPTH}. It does not recurse, because the script chooses the
  * depth.
  */
 export function isTooDeep(data: unknown): boolean {
   let level = [data].filter(isNesting);
   for (let depth = 1; level.length > 0; depth++) {
-    if (depth > DEEPEST) return true;
+    if (depth > MAX_DEPTH) return true;
     level = level.flatMap((one) => Object.values(one).filter(isNesting));
   }
   return false;

@@ -1,5 +1,5 @@
 // The memory of a sandbox, which holds all of its state.
-import { FIRST_BYTES, WASM_PAGE } from './limits.ts';
+import { INITIAL_MEMORY_BYTES, WASM_PAGE } from './limits.ts';
 
 /**
  * Opens the memory of a sandbox.
@@ -10,7 +10,7 @@ import { FIRST_BYTES, WASM_PAGE } from './limits.ts';
 export function openMemory(memoryBytes: number, mayGrow: (more: number) => boolean) {
   // QuickJS's own limit does not count everything. This memory cannot grow further, whatever it is used for.
   const most = Math.floor(memoryBytes / WASM_PAGE);
-  const wasmMemory = new WebAssembly.Memory({ initial: FIRST_BYTES / WASM_PAGE, maximum: most });
+  const wasmMemory = new WebAssembly.Memory({ initial: INITIAL_MEMORY_BYTES / WASM_PAGE, maximum: most });
   const shortage = { was: false };
   wasmMemory.grow = (pages) => {
     try {

@@ -10,12 +10,12 @@ import {
   type QuickJSSyncVariant,
 } from 'quickjs-emscripten-core';
 import type { Plain } from './host-functions.ts';
-import { LITTLE_BYTES } from './limits.ts';
-import { leaveMappedArguments } from './mapped-arguments.ts';
+import { MAX_REUSED_BYTES } from './limits.ts';
+import { ignoreMappedArguments } from './mapped-arguments.ts';
 import type { Wrapper } from './messages.ts';
 import { openMemory } from './sandbox-memory.ts';
 import { type Pages, snapshot } from './snapshot.ts';
-import { STAND_INS } from './stand-ins.ts';
+import { BUILT_IN_MODULES } from './stand-ins.ts';
 
 /** Further shims, which the globals and the modules are made of. */
 const PARTS = ['fetch', 'form-data', 'text'];
@@ -29,7 +29,7 @@ const variant = quickjs.default as unknown as QuickJSSyncVariant;
  * Deepest stack of a script, bytes. It is below the size of the WebAssembly stack, so that too deep a recursion ends in
  * an error of the script.
  */
-const STACK = 256 * 1024;
+const MAX_STACK_BYTES = 256 * 1024;
 
 const shims = new Map<string, string>();
 
@@ -93,9 +93,9 @@ export async function createSandbox({
   // biome-ignore lint/complexity/useLiteralKeys: the type keeps the module to itself
   writeTextsAtOnce(engine['module'] as unknown as TextWriter, wasmMemory);
   const runtime = engine.newRuntime();
-  runtime.setMaxStackSize(STACK);
+  runtime.setMaxStackSize(MAX_STACK_BYTES);
   // biome-ignore lint/complexity/useLiteralKeys: the type keeps the address to itself
-  leaveMappedArguments(wasmMemory, runtime['rt'].value);
+  ignoreMappedArguments(wasmMemory, runtime['rt'].value);
   const context = runtime.newContext();
   const texts = conversions(context);
   const hostFunction = context.newFunction('host', (...given) => {
@@ -122,14 +122,14 @@ export async function createSandbox({
     },
     wasShort: () => shortage.was,
     // Memory below this amount may have been needed by an earlier run, which this one must not learn of.
-    memoryBytes: () => Math.max(LITTLE_BYTES, wasmMemory.buffer.byteLength),
+    memoryBytes: () => Math.max(MAX_REUSED_BYTES, wasmMemory.buffer.byteLength),
     heldBytes: () => wasmMemory.buffer.byteLength,
     isFull: () => wasmMemory.buffer.byteLength > 0.75 * memoryBytes,
     call: (name, args) => {
       isBroken = true;
       const handles = args.map((one) => texts.handleOf(one));
-      const called = context.callFunction(functions[name], context.undefined, ...handles);
-      let error = called.error;
+      const outcome = context.callFunction(functions[name], context.undefined, ...handles);
+      let error = outcome.error;
       while (error === undefined && runtime.hasPendingJob() && !isOver()) {
         error = runtime.executePendingJobs().error;
       }
@@ -172,12 +172,15 @@ function hostAnswer(
   name: string,
   args: readonly Plain[],
 ): Plain | undefined {
-  if (name === 'modules') return STAND_INS.join(',');
+  if (name === 'modules') return BUILT_IN_MODULES.join(',');
   if (name === 'wrappers') return WRAPPERS.join(',');
   if (name === 'prepared') return JSON.stringify(prepared);
   if (name !== 'shim') return host(name, args);
   const [module = ''] = args;
-  if (typeof module !== 'string' || ![...STAND_INS, ...PARTS, ...(WRAPPERS as string[])].includes(module))
+  if (
+    typeof module !== 'string' ||
+    ![...BUILT_IN_MODULES, ...PARTS, ...(WRAPPERS as string[])].includes(module)
+  )
     throw new Error('there is no such shim');
   return textOf(module);
 }
@@ -185,7 +188,7 @@ function hostAnswer(
 /** The message of the engine's error, and of the host's, when no memory is left. */
 export const NO_MEMORY = 'out of memory';
 /** The replacement character, which half of a surrogate pair arrives as. */
-const LOST = '\u{fffd}';
+const REPLACEMENT_CHARACTER = '\u{fffd}';
 
 /**
  * Splits `name,length,length;` and the texts after it.
@@ -211,7 +214,7 @@ function conversions(context: QuickJSContext) {
   const [parse, stringify] = [context.getProp(json, 'parse'), context.getProp(json, 'stringify')];
   const convert = (by: QuickJSHandle, handle: QuickJSHandle) =>
     context.unwrapResult(context.callFunction(by, context.undefined, handle));
-  const whole = (handle: QuickJSHandle): string => {
+  const textByJson = (handle: QuickJSHandle): string => {
     const text = context.getString(convert(stringify, handle));
     // JSON is never empty: there was no memory for a copy of it.
     if (text === '') throw new Error(NO_MEMORY);
@@ -220,7 +223,9 @@ function conversions(context: QuickJSContext) {
   const plainOf = (handle: QuickJSHandle): Plain => {
     if (context.typeof(handle) === 'string') {
       const text = context.getString(handle);
-      return text.length === context.getLength(handle) && !text.includes(LOST) ? text : whole(handle);
+      return text.length === context.getLength(handle) && !text.includes(REPLACEMENT_CHARACTER)
+        ? text
+        : textByJson(handle);
     }
     // A copy, because the sandbox's memory changes, or moves, as soon as it runs again.
     return context.getArrayBuffer(handle).consume(({ value: bytes }) => bytes.slice());
@@ -242,7 +247,9 @@ function conversions(context: QuickJSContext) {
       const [first] = handles;
       if (first === undefined || handles.length > 1) return handles.map(plainOf);
       const text = context.getString(first);
-      return (text.includes(LOST) ? undefined : split(text)) ?? split(whole(first)) ?? [];
+      return (
+        (text.includes(REPLACEMENT_CHARACTER) ? undefined : split(text)) ?? split(textByJson(first)) ?? []
+      );
     },
   };
 }

@@ -3,7 +3,6 @@
 
 import type { Outbound } from '../http/outbound.ts';
 import type { SpareThreads } from '../runtime/spare-threads.ts';
-import { createLightScripts, scriptKey } from './light.ts';
 import {
   SCRIPT_LIMITS,
   type ScriptFailure,
@@ -12,13 +11,14 @@ import {
   type ScriptUsage,
 } from './limits.ts';
 import { createScriptLog, type ScriptLog } from './log.ts';
-import type { Job, ModuleFiles, Passing, ThreadData, Wrapper } from './messages.ts';
+import type { ContinueCondition, Job, ModuleFiles, ThreadData, Wrapper } from './messages.ts';
 import { moduleLoader } from './module.ts';
 import { createPool } from './pool.ts';
 import { dataOf, isTooDeep } from './result.ts';
+import { createScriptRatings, scriptKey } from './script-ratings.ts';
 import { createShared, ELSEWHERE } from './shared.ts';
 import type { JobOutcome } from './thread.ts';
-import { MOST_THREADS } from './threads.ts';
+import { MAX_THREADS } from './threads.ts';
 
 export interface ScriptRun {
   /**
@@ -48,7 +48,7 @@ export interface ScriptRun {
 interface ScriptRuns {
   runs: readonly ScriptRun[];
   /** The next script begins only when the result of the one before it is a list of these commands. */
-  passing: Passing;
+  passing: ContinueCondition;
 }
 
 /** What became of a run. */
@@ -88,8 +88,8 @@ interface ScriptsDependencies {
   spareThreads?: SpareThreads | undefined;
 }
 
-const IDLE = 60_000;
-const WAIT = 10_000;
+const IDLE_MS = 60_000;
+const TIMEOUT_WAIT_MS = 10_000;
 const NOTHING_USED: ScriptUsage = { wallMs: 0, cpuMs: 0, memoryBytes: 0, outputBytes: 0, requests: 0 };
 
 /** Makes the scripts of a tenant. No thread is started before the first run. */
@@ -99,39 +99,41 @@ export function createScripts({
   keepsLog,
   limits = SCRIPT_LIMITS,
   prepared = [],
-  threads = MOST_THREADS,
-  waitMs = WAIT,
+  threads = MAX_THREADS,
+  waitMs = TIMEOUT_WAIT_MS,
   spareThreads,
 }: ScriptsDependencies): Scripts {
-  const common = { outbound, limits, prepared, idleMs: IDLE, loadModule: moduleLoader(), spareThreads };
+  const common = { outbound, limits, prepared, idleMs: IDLE_MS, loadModule: moduleLoader(), spareThreads };
   const pool = createPool({ ...common, most: threads, waitMs });
-  const light = createLightScripts();
-  const asking = createShared({ ...common, mayAsk: true });
-  const quick = createShared({ ...common, mayAsk: false });
+  const ratings = createScriptRatings();
+  const sharedRequesting = createShared({ ...common, mayAsk: true });
+  const sharedQuick = createShared({ ...common, mayAsk: false });
   /** Returns the shared thread that a script may run in, if any. */
-  const sharedBy = (script: string) =>
-    light.has(script) ? asking : light.isQuick(script) ? quick : undefined;
+  const sharedThreadFor = (script: string) =>
+    ratings.has(script) ? sharedRequesting : ratings.isQuick(script) ? sharedQuick : undefined;
   const log = createScriptLog(keepsLog);
   const outcomesOf = async ({ runs, passing }: ScriptRuns): Promise<ScriptOutcome[]> => {
     const tooLong = runs.findIndex(({ source }) => source.length > limits.sourceLength);
     if (tooLong === 0) return [failed('source', `it is longer than ${limits.sourceLength} characters`)];
-    const asked = runs.slice(0, tooLong < 0 ? runs.length : tooLong);
-    const [key, sequence] = [runs[0]?.of ?? '', { jobs: asked.map(jobOf), passing }];
-    const script = scriptKey(asked);
+    const accepted = runs.slice(0, tooLong < 0 ? runs.length : tooLong);
+    const [key, sequence] = [runs[0]?.of ?? '', { jobs: accepted.map(jobOf), passing }];
+    const script = scriptKey(accepted);
     const { outcomes, spentMs } =
-      (await sharedBy(script)?.run(key, sequence, () => light.refuse(script))) ?? ELSEWHERE;
-    const left = { ...sequence, jobs: sequence.jobs.slice(outcomes.length), spentMs };
-    const others = spentMs === undefined ? [] : await pool.run(key, left);
-    if (others !== undefined) light.note(script, [...outcomes, ...others]);
-    const read = [...outcomes, ...(others ?? [])].map(readOutcome);
-    return others === undefined ? [...read, failed('busy', 'there was no thread to run it')] : read;
+      (await sharedThreadFor(script)?.run(key, sequence, () => ratings.refuse(script))) ?? ELSEWHERE;
+    const remaining = { ...sequence, jobs: sequence.jobs.slice(outcomes.length), spentMs };
+    const otherOutcomes = spentMs === undefined ? [] : await pool.run(key, remaining);
+    if (otherOutcomes !== undefined) ratings.note(script, [...outcomes, ...otherOutcomes]);
+    const results = [...outcomes, ...(otherOutcomes ?? [])].map(readOutcome);
+    return otherOutcomes === undefined
+      ? [...results, failed('busy', 'there was no thread to run it')]
+      : results;
   };
-  const runAll = async (asked: ScriptRuns): Promise<ScriptOutcome[]> => {
+  const runAll = async (scriptRuns: ScriptRuns): Promise<ScriptOutcome[]> => {
     let at = clock();
-    const outcomes = await outcomesOf(asked);
-    return outcomes.map((given, index) => {
-      const { of = '', entry = '', hidden } = asked.runs[index] ?? {};
-      const outcome = withHidden(given, hidden);
+    const outcomes = await outcomesOf(scriptRuns);
+    return outcomes.map((rawOutcome, index) => {
+      const { of = '', entry = '', hidden } = scriptRuns.runs[index] ?? {};
+      const outcome = withoutSecretsIn(rawOutcome, hidden);
       const { failure, printed, used } = outcome;
       log.add({ at, of, entry, printed, used, failure });
       at += Math.round(used.wallMs);
@@ -141,7 +143,7 @@ export function createScripts({
   return {
     log,
     close: async () => {
-      await Promise.all([asking.close(), quick.close(), pool.close()]);
+      await Promise.all([sharedRequesting.close(), sharedQuick.close(), pool.close()]);
     },
     runAll,
     run: async (run) => {
@@ -176,17 +178,17 @@ function readOutcome({ result, failure, ...rest }: JobOutcome): ScriptOutcome {
 }
 
 /** Removes secrets from what an outcome shows. */
-function withHidden(outcome: ScriptOutcome, hidden: readonly string[] = []): ScriptOutcome {
+function withoutSecretsIn(outcome: ScriptOutcome, hidden: readonly string[] = []): ScriptOutcome {
   if (hidden.length === 0) return outcome;
-  const shown = (text: string) => withoutSecrets(text, hidden);
-  const printed = outcome.printed.map((line) => ({ ...line, text: shown(line.text) }));
+  const masked = (text: string) => withoutSecrets(text, hidden);
+  const printed = outcome.printed.map((line) => ({ ...line, text: masked(line.text) }));
   if (outcome.failure === undefined) return { ...outcome, printed };
   const { kind, name, code, message } = outcome.failure;
   const failure = {
     kind,
-    ...(name !== undefined && { name: shown(name) }),
-    ...(code !== undefined && { code: shown(code) }),
-    message: shown(message),
+    ...(name !== undefined && { name: masked(name) }),
+    ...(code !== undefined && { code: masked(code) }),
+    message: masked(message),
   };
   return { ...outcome, printed, failure };
 }
@@ -208,16 +210,16 @@ const formsOf = (secret: string) => [
 ];
 
 /**
- * Returns the texts in a configuration value, at any depth, that must not be shown. Texts below {@link SHORTEST_SECRET}
+ * Returns the texts in a configuration value, at any depth, that must not be shown. Texts below {@link MIN_SECRET_LENGTH}
  * characters are left out: they are words, not secrets.
  */
 export function textsIn(value: unknown): string[] {
-  if (typeof value === 'string') return value.length < SHORTEST_SECRET ? [] : [value];
+  if (typeof value === 'string') return value.length < MIN_SECRET_LENGTH ? [] : [value];
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
 /** Characters. */
-const SHORTEST_SECRET = 4;
+const MIN_SECRET_LENGTH = 4;
 
 const failed = (kind: ScriptFailure['kind'], message: string): ScriptOutcome => ({
   failure: { kind, message },

@@ -3,12 +3,12 @@ import type { Outbound } from '../http/outbound.ts';
 import { countByKey } from './counts.ts';
 import type { ScriptLimits } from './limits.ts';
 import type { FromThread, JobSequence, OutcomeMessage, RequestMessage, ToThread } from './messages.ts';
-import { isReading, readRequest, type ScriptRequest, scriptRequest } from './requests.ts';
-import { beginRun, type Current, endRun, type JobOutcome, outcomeOf, tooLate, usageOf } from './thread.ts';
+import { isSafe, readRequest, type ScriptRequest, scriptRequest } from './requests.ts';
+import { beginRun, type CurrentRun, endRun, type JobOutcome, outcomeOf, tooLate, usageOf } from './thread.ts';
 
 /** How many scripts share the thread at once: each begins with 1.5 MiB of memory. */
 const PLACES = 32;
-const PLACES_OF_ONE = PLACES / 2;
+const PLACES_PER_KEY = PLACES / 2;
 
 /** Failures that show that a script needs more than it may use in a shared thread. */
 const NEEDS_MORE: readonly string[] = ['cpu', 'memory', 'crashed'];
@@ -27,7 +27,7 @@ export interface SharedOutcome {
 /** A job sequence in the thread. */
 interface SharedSequence {
   key: string;
-  current: Current;
+  current: CurrentRun;
   /** The number of its last run. */
   last: number;
   /** How many requests of the current run have no answer yet. */
@@ -91,7 +91,7 @@ function createRegister({ send, onLeft }: SharedRunsOptions) {
   };
   return {
     sequences,
-    hasPlace: (key: string) => sequences.size < PLACES && places.of(key) < PLACES_OF_ONE,
+    hasPlace: (key: string) => sequences.size < PLACES && places.of(key) < PLACES_PER_KEY,
     /** Takes a place for a key; {@link hasPlace} says whether there is one. */
     enter: (key: string) => places.add(key, 1),
     drop,
@@ -111,23 +111,23 @@ export function createSharedRuns(options: SharedRunsOptions): SharedRuns {
   const { send } = options;
   const { sequences, hasPlace, enter, drop, leave, dismiss, refuse, hasDropped } = createRegister(options);
   let last = 0;
-  const begin = (shared: Omit<SharedSequence, 'current' | 'unanswered'>, run: number) => {
-    const late = () => {
-      drop(begun);
-      leave(begun, { outcomes: [...begun.outcomes, lateOutcome(begun, options)] });
+  const startRun = (shared: Omit<SharedSequence, 'current' | 'unanswered'>, run: number) => {
+    const endLate = () => {
+      drop(sequence);
+      leave(sequence, { outcomes: [...sequence.outcomes, lateOutcome(sequence, options)] });
     };
-    const begun: SharedSequence = Object.assign(shared, {
-      current: beginRun(run, late, options.limits),
+    const sequence: SharedSequence = Object.assign(shared, {
+      current: beginRun(run, endLate, options.limits),
       unanswered: 0,
     });
-    sequences.set(run, begun);
+    sequences.set(run, sequence);
   };
-  const ask = async (shared: SharedSequence, message: RequestMessage) => {
+  const answerRequest = async (shared: SharedSequence, message: RequestMessage) => {
     if (!options.mayAsk) return dismiss(shared);
-    const asked = readRequest(message);
-    if (asked === undefined || !isReading(asked)) return refuse(shared);
+    const request = readRequest(message);
+    if (request === undefined || !isSafe(request)) return refuse(shared);
     const { current } = shared;
-    const answer = await answered(shared, asked, options);
+    const answer = await answerOf(shared, request, options);
     if (shared.current !== current || sequences.get(current.run) !== shared) return;
     // The AbortController is dropped once it has nothing to abort: aborting costs more than a request.
     if (--shared.unanswered === 0) current.over = undefined;
@@ -140,7 +140,7 @@ export function createSharedRuns(options: SharedRunsOptions): SharedRuns {
     );
     if (message.next !== 'run') return leave(shared, { outcomes: shared.outcomes });
     sequences.delete(message.run);
-    begin(shared, message.run + 1);
+    startRun(shared, message.run + 1);
   };
   return {
     isEmpty: () => sequences.size === 0,
@@ -151,7 +151,7 @@ export function createSharedRuns(options: SharedRunsOptions): SharedRuns {
       const run = last + 1;
       last += sequence.jobs.length;
       enter(key);
-      begin({ key, last, outcomes: [], onRefused, done }, run);
+      startRun({ key, last, outcomes: [], onRefused, done }, run);
       send({ type: 'run', run, ...sequence });
       return promise;
     },
@@ -159,7 +159,7 @@ export function createSharedRuns(options: SharedRunsOptions): SharedRuns {
       const shared = sequences.get(message.run);
       if (shared === undefined) return;
       if (message.type === 'outcome') finish(shared, message);
-      else if (message.type === 'request') void ask(shared, message);
+      else if (message.type === 'request') void answerRequest(shared, message);
       else shared.current.printed.push({ level: message.level, text: message.text });
     },
     refuseRun: (run) => [...sequences.values()].find(hasRun(run))?.onRefused(),
@@ -176,12 +176,12 @@ const hasRun =
     current.run <= run && run <= last;
 
 /** Makes a request of a script and returns its answer. */
-function answered(shared: SharedSequence, asked: ScriptRequest, { outbound, limits }: SharedRunsOptions) {
+function answerOf(shared: SharedSequence, request: ScriptRequest, { outbound, limits }: SharedRunsOptions) {
   const { current } = shared;
   current.requests++;
   shared.unanswered++;
   current.over ??= new AbortController();
-  return scriptRequest(outbound, asked, current.over.signal, limits.wallMs);
+  return scriptRequest(outbound, request, current.over.signal, limits.wallMs);
 }
 
 /** The outcome of a run that did not answer in time. */

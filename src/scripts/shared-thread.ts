@@ -2,7 +2,7 @@
 // account of its own. A run that exceeds what is allowed here ends, and its script runs again in a thread of its own,
 // where the full limits hold. To make that unnoticeable, scripts may only make safe requests here (RFC 9110 §9.2.1).
 import type { Outbound } from '../http/outbound.ts';
-import { LITTLE_BYTES, type ScriptLimits } from './limits.ts';
+import { MAX_REUSED_BYTES, type ScriptLimits } from './limits.ts';
 import type { LoadModule } from './module.ts';
 import { openWorker, type WorkerOptions } from './open-worker.ts';
 import { createSharedRuns, type SharedRuns, type SharedRunsOptions } from './shared-runs.ts';
@@ -30,13 +30,13 @@ export interface SharedThreadOptions
 }
 
 /** Limits of a run in a shared thread: processor time, milliseconds, and memory, bytes. */
-const MOST_CPU = 100;
-const MOST_MEMORY = 1.5 * LITTLE_BYTES;
+const MAX_CPU_MS = 100;
+const MAX_MEMORY_BYTES = 1.5 * MAX_REUSED_BYTES;
 
-const limitsHere = (limits: ScriptLimits): ScriptLimits => ({
+const sharedLimits = (limits: ScriptLimits): ScriptLimits => ({
   ...limits,
-  cpuMs: Math.min(limits.cpuMs, MOST_CPU),
-  memoryBytes: Math.min(limits.memoryBytes, MOST_MEMORY),
+  cpuMs: Math.min(limits.cpuMs, MAX_CPU_MS),
+  memoryBytes: Math.min(limits.memoryBytes, MAX_MEMORY_BYTES),
 });
 
 /** Starts a shared thread and waits until it can run scripts. It keeps the process alive only while it runs some. */
@@ -106,12 +106,12 @@ export async function startSharedThread(options: SharedThreadOptions): Promise<S
 /** Opens a thread and waits until it is ready. @throws Error when it ends before. */
 async function open({ loadModule, limits, ...options }: SharedThreadOptions, entered: Int32Array) {
   const wasmModule = await loadModule();
-  const opened = openWorker({ ...options, wasmModule, limits: limitsHere(limits), entered });
-  await isReady(opened);
-  return opened;
+  const thread = openWorker({ ...options, wasmModule, limits: sharedLimits(limits), entered });
+  await untilReady(thread);
+  return thread;
 }
 
-function isReady({ worker, receive }: ReturnType<typeof openWorker>): Promise<void> {
+function untilReady({ worker, receive }: ReturnType<typeof openWorker>): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   receive((message) => {
     if (message.type === 'ready') resolve();

@@ -19,8 +19,8 @@ interface Shared {
 }
 
 /** How many sequences wait for a place, and how long, milliseconds. */
-const MOST_WAITING = 200;
-const PATIENCE = 250;
+const MAX_WAITING = 200;
+const TIMEOUT_WAITING_MS = 250;
 
 /** Nothing has run: all jobs are to run in a thread of their own. */
 export const ELSEWHERE: SharedOutcome = { outcomes: [], spentMs: 0 };
@@ -59,7 +59,7 @@ export function createShared(options: Omit<SharedThreadOptions, 'onFree' | 'onEn
         return ELSEWHERE;
       }
       if (thread.hasPlace(key)) return thread.run(key, sequence, onRefused);
-      if (waiting.size >= MOST_WAITING) return ELSEWHERE;
+      if (waiting.size >= MAX_WAITING) return ELSEWHERE;
       return new Promise((resolve) => {
         const one = {
           key,
@@ -69,7 +69,7 @@ export function createShared(options: Omit<SharedThreadOptions, 'onFree' | 'onEn
             resolve(found?.run(key, sequence, onRefused) ?? ELSEWHERE);
           },
         };
-        const timer = setTimeout(() => one.take(undefined), PATIENCE);
+        const timer = setTimeout(() => one.take(undefined), TIMEOUT_WAITING_MS);
         waiting.add(one);
       });
     },

@@ -1,10 +1,10 @@
 // A snapshot of a sandbox's memory, which restores it after each run.
-import { LITTLE_BYTES, WASM_PAGE } from './limits.ts';
+import { MAX_REUSED_BYTES, WASM_PAGE } from './limits.ts';
 
 /** The unit that is copied where memory has changed, bytes: a run changes little. */
-const PART = 4096;
+const PART_BYTES = 4096;
 /** The largest range that is compared at once, bytes. */
-const MOST = 16 * WASM_PAGE;
+const MAX_RANGE_BYTES = 16 * WASM_PAGE;
 
 /**
  * Copies of memory pages by their offset. Sandboxes that are made in the same way share them, because their memories
@@ -24,7 +24,7 @@ export interface Pages {
 export function createPages(): Pages {
   const kept = new Map<number, Buffer>();
   return {
-    zeros: Buffer.alloc(MOST),
+    zeros: Buffer.alloc(MAX_RANGE_BYTES),
     keep: (at, is) => {
       const known = kept.get(at);
       if (known?.equals(is)) return [known];
@@ -38,9 +38,9 @@ export function createPages(): Pages {
 
 /** Splits a page into parts. Parts that equal those of another page are shared with it. */
 function partsOf(page: Buffer, other: Buffer): Buffer[] {
-  const starts = Array.from({ length: page.length / PART }, (_, n) => n * PART);
+  const starts = Array.from({ length: page.length / PART_BYTES }, (_, n) => n * PART_BYTES);
   return starts.map((at) => {
-    const [is, known] = [page, other].map((one) => one.subarray(at, at + PART)) as [Buffer, Buffer];
+    const [is, known] = [page, other].map((one) => one.subarray(at, at + PART_BYTES)) as [Buffer, Buffer];
     return known.equals(is) ? known : Buffer.from(is);
   });
 }
@@ -71,7 +71,7 @@ export function snapshot(wasmMemory: WebAssembly.Memory, { zeros, keep }: Pages)
     const spans: Span[] = [];
     for (let at = 0; at < memory.byteLength; ) {
       let length = kept.get(at)?.length ?? WASM_PAGE;
-      const isEnd = (to: number) => to === memory.byteLength || kept.has(to) || to - at === MOST;
+      const isEnd = (to: number) => to === memory.byteLength || kept.has(to) || to - at === MAX_RANGE_BYTES;
       while (!kept.has(at) && !isEnd(at + length)) length += WASM_PAGE;
       spans.push({ is: Buffer.from(memory, at, length), was: kept.get(at) ?? zeros.subarray(0, length) });
       at += length;
@@ -87,13 +87,13 @@ export function snapshot(wasmMemory: WebAssembly.Memory, { zeros, keep }: Pages)
     restore: (): boolean => {
       if (wasmMemory.buffer !== memory) {
         memory = wasmMemory.buffer;
-        if (memory.byteLength > LITTLE_BYTES) return false;
+        if (memory.byteLength > MAX_REUSED_BYTES) return false;
         spans = spansOf();
       }
       for (let n = 0; n < spans.length; n++) {
         const span = spans[n] as Span;
         if (span.is.equals(span.was)) continue;
-        if (span.is.length <= PART) span.is.set(span.was);
+        if (span.is.length <= PART_BYTES) span.is.set(span.was);
         // Runs change the same places again and again. The range is split, so that the rest around them is compared at
         // once.
         else spans.splice(n--, 1, ...halvesOf(span));
@@ -104,7 +104,7 @@ export function snapshot(wasmMemory: WebAssembly.Memory, { zeros, keep }: Pages)
 }
 
 function halvesOf({ is, was }: Span): [Span, Span] {
-  const half = Math.ceil(is.length / PART / 2) * PART;
+  const half = Math.ceil(is.length / PART_BYTES / 2) * PART_BYTES;
   return [
     { is: is.subarray(0, half), was: was.subarray(0, half) },
     { is: is.subarray(half), was: was.subarray(half) },

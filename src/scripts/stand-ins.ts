@@ -1,5 +1,5 @@
 /** The modules that scripts may require without any package: small implementations in `sandbox/`. */
-export const STAND_INS = [
+export const BUILT_IN_MODULES = [
   'axios',
   'bcrypt',
   'buffer',

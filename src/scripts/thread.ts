@@ -38,7 +38,7 @@ interface ThreadOptions extends WorkerOptions {
 }
 
 /** The run in progress. */
-export interface Current {
+export interface CurrentRun {
   run: number;
   began: number;
   printed: ScriptLine[];
@@ -97,9 +97,9 @@ export function startThread(options: ThreadOptions): Thread {
   return {
     end,
     leave: async () => {
-      const mayGoOn = !isEnding;
+      const wasRunning = !isEnding;
       isEnding = true;
-      if (mayGoOn && giveAway()) onEnd();
+      if (wasRunning && giveAway()) onEnd();
       else await worker.terminate();
     },
     isAsking: () => runs.current()?.over !== undefined,
@@ -116,7 +116,7 @@ export function startThread(options: ThreadOptions): Thread {
 async function request(
   { outbound, limits }: ThreadOptions,
   asked: RequestMessage,
-  of: Current,
+  of: CurrentRun,
 ): Promise<AnswerMessage> {
   of.requests++;
   of.over ??= new AbortController();
@@ -127,21 +127,21 @@ async function request(
 /** Tracks the runs of a thread, and limits their time. */
 function countRuns(worker: Worker, limits: ScriptLimits, kill: Kill) {
   let last = 0;
-  let current: Current | undefined;
+  let current: CurrentRun | undefined;
   let outcomes: JobOutcome[] = [];
   let done: ((outcomes: JobOutcome[]) => void) | undefined;
   let stopWatch = () => {};
   let used = 0;
   const { cpuMs, graceMs } = limits;
-  const late = () => {
+  const endLate = () => {
     const { kind, message } = tooLate(limits);
     kill(kind, message);
   };
-  const tooMuch = () => kill('cpu', `it used the processor for more than ${cpuMs} ms`);
+  const endOverused = () => kill('cpu', `it used the processor for more than ${cpuMs} ms`);
   const next = (run: number, spentMs = 0) => {
-    current = beginRun(run, late, limits, spentMs);
+    current = beginRun(run, endLate, limits, spentMs);
     stopWatch();
-    stopWatch = watchOver({ worker, used, most: cpuMs + graceMs, tooMuch });
+    stopWatch = watchOver({ worker, used, most: cpuMs + graceMs, tooMuch: endOverused });
   };
   return {
     /** The run in progress. */
@@ -179,8 +179,13 @@ function countRuns(worker: Worker, limits: ScriptLimits, kill: Kill) {
 }
 
 /** Begins a run. @param spentMs how much of its time it has used in another thread, milliseconds. */
-export const beginRun = (run: number, late: () => void, { wallMs }: ScriptLimits, spentMs = 0): Current => {
-  const wall = setTimeout(late, Math.max(0, wallMs - spentMs));
+export const beginRun = (
+  run: number,
+  endLate: () => void,
+  { wallMs }: ScriptLimits,
+  spentMs = 0,
+): CurrentRun => {
+  const wall = setTimeout(endLate, Math.max(0, wallMs - spentMs));
   return { run, began: performance.now() - spentMs, printed: [], requests: 0, over: undefined, wall };
 };
 
@@ -198,7 +203,7 @@ const CRASHED: [ScriptFailureKind, string] = ['crashed', 'it could not be run to
  * @returns the outcome.
  */
 export function endRun(
-  { began, printed, over, wall }: Current,
+  { began, printed, over, wall }: CurrentRun,
   outcome: Pick<JobOutcome, 'result' | 'failure'>,
   used: Omit<ScriptUsage, 'wallMs'> & Partial<ScriptUsage>,
 ): JobOutcome {

@@ -32,66 +32,66 @@ export interface ThreadsOptions {
 }
 
 /** Most threads, however much memory there is. */
-export const MOST_THREADS = 16;
+export const MAX_THREADS = 16;
 
 /**
  * Returns how many threads a process may have, given its memory in bytes: a third of it for scripts that use all the
  * memory they may. Otherwise a client that starts many logins at once could exhaust the memory of the process.
  */
 export function threadsWithin(memory: number, { memoryBytes }: Pick<ScriptLimits, 'memoryBytes'>): number {
-  return Math.max(2, Math.min(MOST_THREADS, Math.floor(memory / 3 / memoryBytes)));
+  return Math.max(2, Math.min(MAX_THREADS, Math.floor(memory / 3 / memoryBytes)));
 }
 
 /** How many threads can compute at once. */
 const PROCESSORS = Math.max(2, availableParallelism());
 /** A run that takes longer than this may not end soon, milliseconds: most scripts only compute something. */
-const SLOW = 100;
+const MAX_QUICK_MS = 100;
 /** How long a thread may take until it is ready again, milliseconds. */
-const PATIENCE = 250;
+const TIMEOUT_READY_MS = 250;
 
 /**
  * Makes the threads; nothing is loaded before the first is needed.
- * @param tell `ready`: a thread can be taken; `gone`: one has ended; `failed`: none can be started.
+ * @param notify `ready`: a thread can be taken; `gone`: one has ended; `failed`: none can be started.
  */
 export function createThreads(
   options: ThreadsOptions,
-  tell: (what: 'ready' | 'gone' | 'failed') => void,
+  notify: (what: 'ready' | 'gone' | 'failed') => void,
 ): Threads {
   const { most, idleMs } = options;
   const all = new Set<Thread>();
   const ready = new Map<Thread, NodeJS.Timeout>();
   /** Threads in use, and when they were taken. */
-  const taken = new Map<Thread, number>();
+  const inUse = new Map<Thread, number>();
   /** Threads that will be ready soon. */
-  const coming = new Set<Thread>();
+  const starting = new Set<Thread>();
   let isClosed = false;
 
   const quick = () =>
-    [...taken].filter(([thread, since]) => !coming.has(thread) && isQuick(thread, since)).length;
-  const begin = (wasmModule: WebAssembly.Module) => {
+    [...inUse].filter(([thread, since]) => !starting.has(thread) && isQuick(thread, since)).length;
+  const addThread = (wasmModule: WebAssembly.Module) => {
     if (isClosed) return;
     let wasReady = false;
     const onReady = () => {
       wasReady = true;
-      coming.delete(thread);
-      taken.delete(thread);
+      starting.delete(thread);
+      inUse.delete(thread);
       ready.set(thread, setTimeout(() => void thread.leave(), idleMs).unref());
-      tell('ready');
+      notify('ready');
     };
     const onMaking = () => {
-      coming.add(thread);
+      starting.add(thread);
       // A thread that takes longer is still busy with the run that should have ended: others must not wait for it.
-      setTimeout(() => coming.delete(thread) && tell('gone'), PATIENCE).unref();
+      setTimeout(() => starting.delete(thread) && notify('gone'), TIMEOUT_READY_MS).unref();
     };
     const onEnd = () => {
       clearTimeout(ready.get(thread));
-      for (const set of [ready, taken, coming, all]) set.delete(thread);
-      if (!isClosed) tell(wasReady ? 'gone' : 'failed');
+      for (const set of [ready, inUse, starting, all]) set.delete(thread);
+      if (!isClosed) notify(wasReady ? 'gone' : 'failed');
     };
     const thread: Thread = startThread({ ...options, wasmModule, onReady, onMaking, onEnd });
-    for (const set of [coming, all]) set.add(thread);
+    for (const set of [starting, all]) set.add(thread);
   };
-  const starter = createStarter(options.loadModule, begin, () => tell('failed'));
+  const starter = createStarter(options.loadModule, addThread, () => notify('failed'));
   return {
     take: () => {
       if (quick() >= PROCESSORS) return undefined;
@@ -99,15 +99,15 @@ export function createThreads(
       clearTimeout(timer);
       if (thread === undefined) return undefined;
       ready.delete(thread);
-      taken.set(thread, performance.now());
+      inUse.set(thread, performance.now());
       return thread;
     },
     provide: (count) => {
-      const soon = ready.size + coming.size + starter.starting();
+      const soon = ready.size + starting.size + starter.starting();
       // One more than is needed, because starting takes a while and a running script may never release its thread.
       const needed = Math.min(count, PROCESSORS) + 1;
-      const wanted = Math.min(needed - soon, most - all.size - starter.starting());
-      for (let i = 0; i < wanted; i++) void starter.start();
+      const missing = Math.min(needed - soon, most - all.size - starter.starting());
+      for (let i = 0; i < missing; i++) void starter.start();
     },
     close: async () => {
       isClosed = true;
@@ -118,12 +118,12 @@ export function createThreads(
 
 /** @param since when it was taken. */
 const isQuick = (thread: Thread, since: number): boolean =>
-  !thread.isAsking() && performance.now() - since < SLOW;
+  !thread.isAsking() && performance.now() - since < MAX_QUICK_MS;
 
 /** Returns a function that starts threads, and the number of those that are being started. */
 function createStarter(
   loadModule: LoadModule,
-  begin: (module: WebAssembly.Module) => void,
+  addThread: (module: WebAssembly.Module) => void,
   failed: () => void,
 ) {
   let starting = 0;
@@ -132,7 +132,7 @@ function createStarter(
     start: async () => {
       starting++;
       try {
-        begin(await loadModule());
+        addThread(await loadModule());
       } catch {
         failed();
       } finally {

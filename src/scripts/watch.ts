@@ -2,11 +2,11 @@
 import { Worker } from 'node:worker_threads';
 
 /** How often the thread is checked, milliseconds. */
-const CHECK = 100;
+const CHECK_MS = 100;
 /** Old versions of Node.js cannot tell the processor time of a thread. */
-const TELLS = 'threadCpuUsage' in process && 'cpuUsage' in Worker.prototype;
+const HAS_THREAD_CPU_USAGE = 'threadCpuUsage' in process && 'cpuUsage' in Worker.prototype;
 
-interface Watched {
+interface WatchOptions {
   worker: Worker;
   /** Processor time that it had used before, milliseconds. */
   used: number;
@@ -20,16 +20,16 @@ interface Watched {
  * function that a script can call.
  * @returns a function that ends the watch.
  */
-export function watchOver({ worker, used, most, tooMuch }: Watched): () => void {
+export function watchOver({ worker, used, most, tooMuch }: WatchOptions): () => void {
   const before = worker.performance.eventLoopUtilization();
   let isEnded = false;
-  const look = async () => {
+  const check = async () => {
     if (worker.performance.eventLoopUtilization(before).active < most) return;
     // A thread that waits for a processor counts as busy, too.
-    const isTooMuch = !TELLS || (await processorTime(worker)) - used >= most;
+    const isTooMuch = !HAS_THREAD_CPU_USAGE || (await processorTime(worker)) - used >= most;
     if (isTooMuch && !isEnded) tooMuch();
   };
-  const timer = setInterval(() => void look(), CHECK);
+  const timer = setInterval(() => void check(), CHECK_MS);
   return () => {
     isEnded = true;
     clearInterval(timer);
@@ -44,9 +44,9 @@ const processorTime = (worker: Worker): Promise<number> =>
   );
 
 /** How often a shared thread is checked, milliseconds. */
-const STALL_CHECK = 50;
+const STALL_CHECK_MS = 50;
 /** Processor time that a run may use before another one must have its turn, milliseconds. */
-const STALL = 100;
+const MAX_STALL_MS = 100;
 
 /**
  * Watches a shared thread for a run that keeps it from the others.
@@ -56,21 +56,21 @@ const STALL = 100;
 export function watchForStalls(worker: Worker, entered: Int32Array, stalled: (run: number) => void) {
   let timer: NodeJS.Timeout | undefined;
   let before: { turn: number; at: number; used: number } | undefined;
-  const look = async () => {
+  const check = async () => {
     const [run, turn] = [Atomics.load(entered, 0), Atomics.load(entered, 1)];
     if (run === 0 || turn !== before?.turn) {
       before = { turn, at: performance.now(), used: -1 };
       return;
     }
     const since = before;
-    const used = TELLS ? await processorTime(worker) : performance.now() - since.at;
+    const used = HAS_THREAD_CPU_USAGE ? await processorTime(worker) : performance.now() - since.at;
     if (since.used < 0) since.used = used;
     const isSame = timer !== undefined && Atomics.load(entered, 1) === since.turn;
-    if (isSame && used - since.used >= STALL) stalled(run);
+    if (isSame && used - since.used >= MAX_STALL_MS) stalled(run);
   };
   return {
     start: () => {
-      timer ??= setInterval(() => void look(), STALL_CHECK);
+      timer ??= setInterval(() => void check(), STALL_CHECK_MS);
     },
     stop: () => {
       clearInterval(timer);

@@ -3,19 +3,18 @@
 // limits processor time, memory, output and requests. The process limits elapsed time, and terminates a thread that
 // does not answer.
 import { parentPort, workerData } from 'node:worker_threads';
-import { createHeld } from './held.ts';
+import { meetsContinueCondition } from './continue-condition.ts';
 import { compute, type Plain } from './host-functions.ts';
-import { FIRST_BYTES } from './limits.ts';
+import { INITIAL_MEMORY_BYTES } from './limits.ts';
 import type {
   AnswerMessage,
+  ContinueCondition,
   DropMessage,
   FromThread,
   Job,
-  Passing,
   ThreadData,
   ToThread,
 } from './messages.ts';
-import { isPassing } from './passing.ts';
 import { countProcessorTime, processorTime } from './processor-time.ts';
 import {
   answer,
@@ -23,12 +22,13 @@ import {
   fail,
   isOver,
   newState,
-  type State,
-  type Surroundings,
+  type RunState,
+  type RunThread,
   scriptFailure,
   tooMuchMemory,
 } from './run.ts';
 import { createSandbox } from './sandbox.ts';
+import { countSandboxMemory } from './sandbox-memory-count.ts';
 import { createPages } from './snapshot.ts';
 
 const { wasmModule, limits, prepared, entered } = workerData as ThreadData;
@@ -36,8 +36,8 @@ const { wasmModule, limits, prepared, entered } = workerData as ThreadData;
  * In a shared thread, messages are sent together, at the latest after so many milliseconds: waking the process costs as
  * much as a run.
  */
-const LONGEST = 2;
-let marks = entered;
+const MAX_DELAY_MS = 2;
+let turnMarker = entered;
 /** The messages to send next. */
 const outbox: FromThread[] = [];
 /** When the handling of the process's messages began; undefined while there are none. */
@@ -48,119 +48,125 @@ const flush = () => {
 const send = (message: FromThread) => {
   outbox.push(message);
   // In a thread for one script the messages are the only way for the process to learn of its state.
-  if (marks === undefined || since === undefined || performance.now() - since > LONGEST) flush();
+  if (turnMarker === undefined || since === undefined || performance.now() - since > MAX_DELAY_MS) flush();
 };
 
 const sendReady = () => send({ type: 'ready', processorMs: processorTime() });
 
-const here: Surroundings = { limits, send, wake: (run) => enter(run, 'deliver', ['timers']) };
+const thread: RunThread = { limits, send, wake: (run) => enter(run, 'deliver', ['timers']) };
 /** The runs that have not ended, by number. */
-const running = new Map<number, State>();
+const running = new Map<number, RunState>();
 /** Runs that wait for a sandbox, by number: the functions that start them. */
-const coming = new Map<number, (cell: Cell) => void>();
+const pending = new Map<number, (cell: Cell) => void>();
 const pages = createPages();
 /** Sandboxes that wait for a run. */
 const free: Cell[] = [];
 let isMaking = false;
-const held = createHeld();
+const memoryCount = countSandboxMemory();
 
 /**
  * What the sandboxes of a shared thread may hold together, bytes. A script that needs more runs in a thread of its own.
  */
-const MOST_TOGETHER = 128 * 1024 * 1024;
+const MAX_SHARED_BYTES = 128 * 1024 * 1024;
 
 /** Reports whether the sandboxes of a shared thread hold too much. @param most bytes. */
-const isCrowded = (most: number): boolean => marks !== undefined && held.bytes() > most;
+const isCrowded = (most: number): boolean => turnMarker !== undefined && memoryCount.bytes() > most;
 
 async function make(): Promise<Cell> {
-  await held.free();
+  await memoryCount.free();
   let cell: Cell | undefined;
   const sandbox = await createSandbox({
     wasmModule,
     memoryBytes: limits.memoryBytes,
     host: (name, args) => (cell?.state === undefined ? compute(name, args) : answer(cell.state, name, args)),
-    mayGrow: (more) => !isCrowded(MOST_TOGETHER - more),
+    mayGrow: (more) => !isCrowded(MAX_SHARED_BYTES - more),
     isOver: () => cell?.state === undefined || isOver(cell.state),
     prepared,
     pages,
   });
-  held.add(sandbox);
+  memoryCount.add(sandbox);
   cell = { sandbox, state: undefined };
   return cell;
 }
 
 /** Calls into a run's sandbox, and ends the run when it has an outcome. */
-function enter(own: State, name: 'start' | 'deliver', args: readonly Plain[]): void {
-  if (running.get(own.run) !== own || own.outcome !== undefined) return;
-  const { sandbox } = own.cell;
-  own.entered = countProcessorTime();
-  mark(own.run);
+function enter(state: RunState, name: 'start' | 'deliver', args: readonly Plain[]): void {
+  if (running.get(state.run) !== state || state.outcome !== undefined) return;
+  const { sandbox } = state.cell;
+  state.entered = countProcessorTime();
+  mark(state.run);
   try {
     const uncaught = sandbox.call(name, args);
-    if (uncaught !== undefined) fail(own, scriptFailure(own, uncaught));
+    if (uncaught !== undefined) fail(state, scriptFailure(state, uncaught));
   } catch {
     // The engine itself failed: it had no memory left, or recursed too deep.
     fail(
-      own,
-      sandbox.isFull() ? tooMuchMemory(own) : { kind: 'crashed', message: 'it could not be run to its end' },
+      state,
+      sandbox.isFull()
+        ? tooMuchMemory(state)
+        : { kind: 'crashed', message: 'it could not be run to its end' },
     );
   }
   mark(0);
-  own.cpuMs += own.entered();
-  own.entered = undefined;
-  if (own.outcome === undefined && own.unanswered === 0 && own.timer === undefined) {
-    fail(own, { kind: 'unanswered', message: 'it ended without calling its callback' });
+  state.cpuMs += state.entered();
+  state.entered = undefined;
+  if (state.outcome === undefined && state.unanswered === 0 && state.timer === undefined) {
+    fail(state, { kind: 'unanswered', message: 'it ended without calling its callback' });
   }
-  if (own.outcome !== undefined) end(own, own.outcome);
+  if (state.outcome !== undefined) end(state, state.outcome);
 }
 
 /** Tells the process which run uses the thread now; 0: none. */
 function mark(run: number): void {
-  if (marks === undefined) return;
-  Atomics.store(marks, 0, run);
-  Atomics.add(marks, 1, 1);
+  if (turnMarker === undefined) return;
+  Atomics.store(turnMarker, 0, run);
+  Atomics.add(turnMarker, 1, 1);
 }
 
 /**
  * Removes a run from its sandbox.
  * @returns whether the sandbox can be used again: its memory was restored, and there is room for it.
  */
-function leave(own: State): boolean {
-  clearTimeout(own.timer);
-  running.delete(own.run);
-  own.cell.state = undefined;
-  const { sandbox } = own.cell;
-  const mayStay = sandbox.heldBytes() === FIRST_BYTES || !isCrowded(MOST_TOGETHER / 2);
+function leave(state: RunState): boolean {
+  clearTimeout(state.timer);
+  running.delete(state.run);
+  state.cell.state = undefined;
+  const { sandbox } = state.cell;
+  const mayStay = sandbox.heldBytes() === INITIAL_MEMORY_BYTES || !isCrowded(MAX_SHARED_BYTES / 2);
   const isKept = mayStay && sandbox.reset();
-  if (!isKept) held.lose(sandbox);
+  if (!isKept) memoryCount.lose(sandbox);
   return isKept;
 }
 
-function end(own: State, reached: NonNullable<State['outcome']>): void {
-  const { sandbox } = own.cell;
+function end(state: RunState, finalOutcome: NonNullable<RunState['outcome']>): void {
+  const { sandbox } = state.cell;
   const memoryBytes = sandbox.memoryBytes();
   // In a thread of its own the script may have more memory, so it must run again there.
-  const outcome = marks !== undefined && sandbox.wasShort() ? { failure: tooMuchMemory(own) } : reached;
-  const isReset = leave(own);
-  const job = own.next.length > 0 && isPassing(own.passing, outcome.result) ? own.next[0] : undefined;
-  if (isReset && job === undefined) free.push(own.cell);
+  const outcome =
+    turnMarker !== undefined && sandbox.wasShort() ? { failure: tooMuchMemory(state) } : finalOutcome;
+  const isReset = leave(state);
+  const job =
+    state.next.length > 0 && meetsContinueCondition(state.passing, outcome.result)
+      ? state.next[0]
+      : undefined;
+  if (isReset && job === undefined) free.push(state.cell);
   send({
     type: 'outcome',
-    run: own.run,
+    run: state.run,
     ...outcome,
-    cpuMs: own.cpuMs,
-    wallMs: performance.now() - own.began,
+    cpuMs: state.cpuMs,
+    wallMs: performance.now() - state.began,
     memoryBytes,
-    outputBytes: own.result + own.printed,
-    requests: own.requests,
+    outputBytes: state.result + state.printed,
+    requests: state.requests,
     next: job !== undefined ? 'run' : isReset ? 'wait' : 'make',
     processorMs: processorTime(),
   });
   if (job !== undefined)
-    start(isReset ? own.cell : undefined, own.run + 1, job, own.next.slice(1), own.passing);
+    start(isReset ? state.cell : undefined, state.run + 1, job, state.next.slice(1), state.passing);
   // In a shared thread the next sandbox is made when it is needed.
-  else if (!isReset && marks === undefined) void makeReady();
-  if (coming.size > 0) void serve();
+  else if (!isReset && turnMarker === undefined) void makeReady();
+  if (pending.size > 0) void serve();
 }
 
 /** A function, because a module holds what its top level has awaited for ever. */
@@ -169,18 +175,24 @@ async function makeReady(): Promise<void> {
   sendReady();
 }
 
-function start(made: Cell | undefined, run: number, job: Job, next: readonly Job[], passing: Passing): void {
-  const begin = (cell: Cell) => {
-    const state = newState({ thread: here, run, cell, files: job.files, next, passing });
+function start(
+  readyCell: Cell | undefined,
+  run: number,
+  job: Job,
+  next: readonly Job[],
+  passing: ContinueCondition,
+): void {
+  const startIn = (cell: Cell) => {
+    const state = newState({ thread, run, cell, files: job.files, next, passing });
     cell.state = state;
     running.set(run, state);
     enter(state, 'start', [job.source, job.entry, job.args, job.globals, job.around ?? '']);
   };
-  const cell = made ?? free.pop();
+  const cell = readyCell ?? free.pop();
   if (cell === undefined) {
-    coming.set(run, begin);
+    pending.set(run, startIn);
     void serve();
-  } else begin(cell);
+  } else startIn(cell);
 }
 
 /**
@@ -188,13 +200,13 @@ function start(made: Cell | undefined, run: number, job: Job, next: readonly Job
  * next is made.
  */
 async function serve(): Promise<void> {
-  for (const [run, begin] of coming) {
+  for (const [run, startIn] of pending) {
     const cell = free.pop();
     if (cell === undefined) break;
-    coming.delete(run);
-    begin(cell);
+    pending.delete(run);
+    startIn(cell);
   }
-  if (coming.size === 0 || isMaking) return;
+  if (pending.size === 0 || isMaking) return;
   isMaking = true;
   const cell = await make();
   isMaking = false;
@@ -205,18 +217,18 @@ async function serve(): Promise<void> {
 /** Ends runs that nobody waits for any more. The process may not know yet which of them has begun. */
 function drop({ run, last }: DropMessage): void {
   for (let each = run; each <= last; each++) {
-    coming.delete(each);
-    const own = running.get(each);
-    if (own === undefined) continue;
-    own.outcome = { failure: { kind: 'unanswered', message: 'nobody waits for it' } };
-    if (leave(own)) free.push(own.cell);
+    pending.delete(each);
+    const state = running.get(each);
+    if (state === undefined) continue;
+    state.outcome = { failure: { kind: 'unanswered', message: 'nobody waits for it' } };
+    if (leave(state)) free.push(state.cell);
   }
 }
 
 function receive(message: ToThread): void {
   switch (message.type) {
     case 'take':
-      marks = message.entered;
+      turnMarker = message.entered;
       sendReady();
       break;
     case 'run': {
@@ -228,16 +240,16 @@ function receive(message: ToThread): void {
       drop(message);
       break;
     default:
-      answered(message);
+      deliverAnswer(message);
   }
 }
 
-function answered({ run, id, head, content }: AnswerMessage): void {
-  const own = running.get(run);
+function deliverAnswer({ run, id, head, content }: AnswerMessage): void {
+  const state = running.get(run);
   // The run has ended already.
-  if (own === undefined) return;
-  own.unanswered--;
-  enter(own, 'deliver', [id, head, content]);
+  if (state === undefined) return;
+  state.unanswered--;
+  enter(state, 'deliver', [id, head, content]);
 }
 
 parentPort?.on('message', (messages: readonly ToThread[]) => {

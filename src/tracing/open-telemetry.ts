@@ -22,11 +22,11 @@ export function openTracing(): Tracing | undefined {
   if (!isRegistered) return undefined;
   return {
     request: (parent, work, answered) => {
-      const above = parent === undefined ? ROOT_CONTEXT : propagation.extract(ROOT_CONTEXT, parent);
-      const span = tracer.startSpan('request', { kind: SpanKind.SERVER }, above);
-      return context.with(trace.setSpan(above, span), async () => {
+      const parentContext = parent === undefined ? ROOT_CONTEXT : propagation.extract(ROOT_CONTEXT, parent);
+      const span = tracer.startSpan('request', { kind: SpanKind.SERVER }, parentContext);
+      return context.with(trace.setSpan(parentContext, span), async () => {
         try {
-          await failing(span, work);
+          await recordFailure(span, work);
         } finally {
           const { method, route = 'none', status } = answered();
           span.updateName(`${method} ${route}`);
@@ -43,7 +43,7 @@ export function openTracing(): Tracing | undefined {
     span: (name, attributes, work) =>
       tracer.startActiveSpan(name, { kind: SpanKind.CLIENT, attributes }, async (span) => {
         try {
-          return await failing(span, work);
+          return await recordFailure(span, work);
         } finally {
           span.end();
         }
@@ -58,7 +58,7 @@ export function openTracing(): Tracing | undefined {
 }
 
 /** Records a failure on the span, without its message, which may contain personal data. */
-async function failing<T>(span: Span, work: () => Promise<T>): Promise<T> {
+async function recordFailure<T>(span: Span, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (thrown) {

@@ -4,9 +4,9 @@ import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { createOutbound } from '../../src/http/outbound.ts';
 import { outboundRules } from '../../src/http/outbound-rules.ts';
-import { createLightScripts } from '../../src/scripts/light.ts';
 import { SCRIPT_LIMITS } from '../../src/scripts/limits.ts';
 import type { ToThread } from '../../src/scripts/messages.ts';
+import { createScriptRatings } from '../../src/scripts/script-ratings.ts';
 import { createSharedRuns } from '../../src/scripts/shared-runs.ts';
 import type { JobOutcome } from '../../src/scripts/thread.ts';
 import { every, until } from '../support/wait-until.ts';
@@ -162,7 +162,7 @@ describe('the record of quick scripts', () => {
   const outcome = (used: object) =>
     ({ result: 'null', used: { cpuMs: 0.3, wallMs: 1, memoryBytes: 1, requests: 0, ...used } }) as JobOutcome;
   const after = (...used: object[]) => {
-    const light = createLightScripts();
+    const light = createScriptRatings();
     for (const one of used) light.note('script', [outcome(one)]);
     return light.isQuick('script');
   };
@@ -179,7 +179,7 @@ describe('the record of quick scripts', () => {
   it('does not accept scripts that compute, make requests, wait or need memory, and never again those that kept others from running', () => {
     for (const used of [{ cpuMs: 5 }, { requests: 1 }, { wallMs: 200 }, { memoryBytes: 20 * MIB }])
       expect(after(...thrice, used), JSON.stringify(used)).to.equal(false);
-    const light = createLightScripts();
+    const light = createScriptRatings();
     for (let n = 0; n < 3; n++) light.note('script', [outcome({})]);
     light.refuse('script');
     for (let n = 0; n < 3; n++) light.note('script', [outcome({})]);

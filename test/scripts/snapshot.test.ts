@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { withLessMemory } from '../../src/scripts/engine-memory.ts';
 import { compute } from '../../src/scripts/host-functions.ts';
-import { leaveMappedArguments } from '../../src/scripts/mapped-arguments.ts';
+import { ignoreMappedArguments } from '../../src/scripts/mapped-arguments.ts';
 import { moduleLoader } from '../../src/scripts/module.ts';
 import { createSandbox, type Sandbox } from '../../src/scripts/sandbox.ts';
 import { createPages, snapshot } from '../../src/scripts/snapshot.ts';
@@ -157,7 +157,7 @@ describe('the memory of a sandbox', () => {
     };
     const fails = (what: string) => {
       const before = words.slice();
-      expect(() => leaveMappedArguments(memory, runtime), what).to.throw('another version');
+      expect(() => ignoreMappedArguments(memory, runtime), what).to.throw('another version');
       expect(words, what).to.deep.equal(before);
     };
     fails('nothing there');
@@ -169,7 +169,7 @@ describe('the memory of a sandbox', () => {
     words[runtime / 4 + 21] = 8192;
     fails('twice');
     words[runtime / 4 + 21] = 0;
-    leaveMappedArguments(memory, runtime);
+    ignoreMappedArguments(memory, runtime);
     expect([...words.subarray(4096 / 4 + 54, 4096 / 4 + 60)]).to.deep.equal([9, 7, 3, 0, 0, 0]);
   });
 

@@ -3,7 +3,7 @@
 import { keepLatest } from '../../runtime/latest.ts';
 import type { ModuleFiles } from '../messages.ts';
 import type { Scripts } from '../scripts.ts';
-import { STAND_INS } from '../stand-ins.ts';
+import { BUILT_IN_MODULES } from '../stand-ins.ts';
 import { PackageFault } from './folder.ts';
 
 /** The members of an action that decide which packages it gets. */
@@ -51,7 +51,7 @@ export function createPackages({ directory, scripts }: PackagesDependencies): Pa
   const read = (key: string, { code, dependencies }: Requiring) => {
     // Imported when it is first needed, because few tenants have packages.
     const files = import('./bundle.ts').then(({ bundlePackages }) =>
-      bundlePackages(directory, { code, dependencies, standIns: STAND_INS }),
+      bundlePackages(directory, { code, dependencies, standIns: BUILT_IN_MODULES }),
     );
     keepLatest(kept, MOST_KEPT, key, files);
     files.catch(() => kept.delete(key));
@@ -60,7 +60,7 @@ export function createPackages({ directory, scripts }: PackagesDependencies): Pa
   const found = new Map<string, Promise<string[]>>();
   const requiredBy = (code: string) => {
     const names = import('./bundle.ts').then(({ packagesRequired }) =>
-      packagesRequired(directory, { code, standIns: STAND_INS }),
+      packagesRequired(directory, { code, standIns: BUILT_IN_MODULES }),
     );
     keepLatest(found, MOST_KNOWN, code, names);
     names.catch(() => found.delete(code));

@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
-import { createLightScripts, scriptKey } from '../../src/scripts/light.ts';
+import { createScriptRatings, scriptKey } from '../../src/scripts/script-ratings.ts';
 import type { JobOutcome } from '../../src/scripts/thread.ts';
 
 const MIB = 1024 * 1024;
@@ -11,7 +11,7 @@ const script = (source: string, of = 'acme', entry = 'login') => scriptKey([{ of
 
 describe('the record of light scripts', () => {
   it('knows each script by its source, its function and what it belongs to', () => {
-    const light = createLightScripts();
+    const light = createScriptRatings();
     for (let runs = 0; runs < 3; runs++) light.note(script('a b'), [little]);
     expect(light.has(script('a b'))).to.equal(true);
     for (const other of [script('a c'), script('b', 'acme', 'login a'), script('a b', 'acme login', '')])
@@ -27,7 +27,7 @@ describe('the record of light scripts', () => {
       collect();
       return process.memoryUsage().heapUsed;
     };
-    const light = createLightScripts();
+    const light = createScriptRatings();
     const before = used();
     for (let one = 0; one < 60; one++) light.note(script(`/* ${one} */`.padEnd(MIB, ' ')), [little]);
     expect(used() - before).to.be.lessThan(20 * MIB);

@@ -1,11 +1,11 @@
 // Decides which scripts may share a thread: those that used little in threads of their own.
 import { hash } from 'node:crypto';
 import { keepLatest } from '../runtime/latest.ts';
-import { LITTLE_BYTES } from './limits.ts';
+import { MAX_REUSED_BYTES } from './limits.ts';
 import type { JobOutcome } from './thread.ts';
 
 /** By the key of {@link scriptKey}. */
-interface LightScripts {
+interface ScriptRatings {
   /** Whether the script uses little and makes requests. */
   has(script: string): boolean;
   /** Whether the script makes no requests and ends before another thread would have started. */
@@ -17,29 +17,29 @@ interface LightScripts {
 }
 
 /** How many such runs in a row a script needs before it may share a thread. */
-const ENOUGH = 3;
+const REQUIRED_RUNS = 3;
 /** The count after a refusal: so many such runs more. */
-const REFUSED = -1_000;
+const REFUSED_COUNT = -1_000;
 /** Processor time that is too much, milliseconds. */
-const MUCH = 50;
+const MAX_LIGHT_CPU_MS = 50;
 /**
  * Processor time of a quick run, milliseconds: less than a login itself needs, so that one thread has time for all.
  * Once a script is quick, the second limit applies.
  */
-const [QUICK, STILL_QUICK] = [1, 4];
+const [QUICK_CPU_MS, STILL_QUICK_CPU_MS] = [1, 4];
 /** A run that took so long was waiting, not computing, milliseconds. */
-const LONG = 100;
+const MAX_QUICK_WALL_MS = 100;
 /** How many scripts are remembered. */
-const MOST = 200;
+const MAX_SCRIPTS = 200;
 
 /** How many runs in a row were of each kind; negative after a refusal. */
-interface Seen {
-  asking: number;
+interface RunCounts {
+  requesting: number;
   quick: number;
 }
 
-const countOf = (before: number, goesOn: boolean, more: number): number =>
-  Math.min(goesOn ? before + more : Math.min(before, 0), ENOUGH);
+const countOf = (before: number, continues: boolean, more: number): number =>
+  Math.min(continues ? before + more : Math.min(before, 0), REQUIRED_RUNS);
 
 /** Returns the key of a sequence of scripts, of a fixed length. */
 export function scriptKey(
@@ -54,28 +54,31 @@ export function scriptKey(
 }
 
 /** Makes the record of scripts, which is empty at first. */
-export function createLightScripts(): LightScripts {
-  const known = new Map<string, Seen>();
-  const seen = (script: string): Seen => known.get(script) ?? { asking: 0, quick: 0 };
-  const remember = (script: string, now: Seen) => keepLatest(known, MOST, script, now);
-  const isLittle = ({ failure, used }: JobOutcome) =>
+export function createScriptRatings(): ScriptRatings {
+  const known = new Map<string, RunCounts>();
+  const countsOf = (script: string): RunCounts => known.get(script) ?? { requesting: 0, quick: 0 };
+  const remember = (script: string, now: RunCounts) => keepLatest(known, MAX_SCRIPTS, script, now);
+  const usesLittle = ({ failure, used }: JobOutcome) =>
     (failure === undefined || failure.kind === 'script') &&
-    used.cpuMs < MUCH &&
-    used.memoryBytes <= LITTLE_BYTES;
+    used.cpuMs < MAX_LIGHT_CPU_MS &&
+    used.memoryBytes <= MAX_REUSED_BYTES;
   return {
-    has: (script) => seen(script).asking >= ENOUGH,
-    isQuick: (script) => seen(script).quick >= ENOUGH,
+    has: (script) => countsOf(script).requesting >= REQUIRED_RUNS,
+    isQuick: (script) => countsOf(script).quick >= REQUIRED_RUNS,
     note: (script, outcomes) => {
-      const before = seen(script);
-      const [areLittle, asks] = [outcomes.every(isLittle), outcomes.some(({ used }) => used.requests > 0)];
-      const most = before.quick >= ENOUGH ? STILL_QUICK : QUICK;
-      const areShort = outcomes.every(({ used }) => used.cpuMs < most && used.wallMs < LONG);
+      const before = countsOf(script);
+      const [useLittle, makesRequests] = [
+        outcomes.every(usesLittle),
+        outcomes.some(({ used }) => used.requests > 0),
+      ];
+      const maxCpuMs = before.quick >= REQUIRED_RUNS ? STILL_QUICK_CPU_MS : QUICK_CPU_MS;
+      const areShort = outcomes.every(({ used }) => used.cpuMs < maxCpuMs && used.wallMs < MAX_QUICK_WALL_MS);
       remember(script, {
         // A script that makes no requests leaves the thread no time for others.
-        asking: countOf(before.asking, areLittle, asks ? 1 : 0),
-        quick: countOf(before.quick, areLittle && areShort && !asks, 1),
+        requesting: countOf(before.requesting, useLittle, makesRequests ? 1 : 0),
+        quick: countOf(before.quick, useLittle && areShort && !makesRequests, 1),
       });
     },
-    refuse: (script) => remember(script, { asking: REFUSED, quick: REFUSED }),
+    refuse: (script) => remember(script, { requesting: REFUSED_COUNT, quick: REFUSED_COUNT }),
   };
 }

@@ -1,15 +1,15 @@
 // Counts the memory that the sandboxes of a thread hold.
 import { setImmediate } from 'node:timers/promises';
 import { collectGarbage } from '../runtime/garbage.ts';
-import { LITTLE_BYTES } from './limits.ts';
+import { MAX_REUSED_BYTES } from './limits.ts';
 import type { Sandbox } from './sandbox.ts';
 
-type Holding = Pick<Sandbox, 'heldBytes'>;
+type MemoryHolder = Pick<Sandbox, 'heldBytes'>;
 
-interface Held {
-  add(sandbox: Holding): void;
+interface SandboxMemoryCount {
+  add(sandbox: MemoryHolder): void;
   /** Counts a sandbox as discarded. */
-  lose(sandbox: Holding): void;
+  lose(sandbox: MemoryHolder): void;
   /** What the sandboxes in use hold, bytes. */
   bytes(): number;
   /**
@@ -20,21 +20,21 @@ interface Held {
 }
 
 /** Makes the count, of no sandboxes at first. */
-export function createHeld(): Held {
-  const all = new Set<Holding>();
-  let lost = 0;
+export function countSandboxMemory(): SandboxMemoryCount {
+  const all = new Set<MemoryHolder>();
+  let discardedBytes = 0;
   return {
     add: (sandbox) => void all.add(sandbox),
     lose: (sandbox) => {
       all.delete(sandbox);
-      lost += sandbox.heldBytes();
+      discardedBytes += sandbox.heldBytes();
     },
     bytes: () => [...all].reduce((sum, sandbox) => sum + sandbox.heldBytes(), 0),
     free: async () => {
-      if (lost <= LITTLE_BYTES) return;
+      if (discardedBytes <= MAX_REUSED_BYTES) return;
       // By then nothing on the stack refers to the last sandbox any more.
       await setImmediate();
-      lost = 0;
+      discardedBytes = 0;
       collectGarbage('regular');
     },
   };
