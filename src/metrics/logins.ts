@@ -9,7 +9,9 @@ interface LoginOutcome {
 }
 
 /** The types of events for each way to log in: of successes and of failures. */
-const TYPES: Readonly<Record<string, readonly [success: readonly string[], failure: readonly string[]]>> = {
+const EVENT_TYPES: Readonly<
+  Record<string, readonly [success: readonly string[], failure: readonly string[]]>
+> = {
   // In a browser, and with the passwordless grant, whose logins have the same events.
   login: [['s'], ['f', 'fp', 'fu', 'fepotpft']],
   cross_origin: [['scoa'], ['fcoa']],
@@ -25,7 +27,7 @@ const TYPES: Readonly<Record<string, readonly [success: readonly string[], failu
 
 /** Each login event's way and outcome, by event type. */
 export const LOGINS: ReadonlyMap<string, LoginOutcome> = new Map(
-  Object.entries(TYPES).flatMap(([way, [success, failure]]) => [
+  Object.entries(EVENT_TYPES).flatMap(([way, [success, failure]]) => [
     ...success.map((type): [string, LoginOutcome] => [type, { way, outcome: 'success' }]),
     ...failure.map((type): [string, LoginOutcome] => [type, { way, outcome: 'failure' }]),
   ]),

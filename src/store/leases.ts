@@ -22,10 +22,10 @@ export interface Leases {
 }
 
 /** How long a lease is valid (seconds), and how often it is renewed (milliseconds). */
-const GOOD = 30;
-const RENEWED = 10_000;
+const VALIDITY_SECONDS = 30;
+const RENEWAL_MS = 10_000;
 /** How often to check whether a lease is free, in milliseconds. */
-const LOOK = 100;
+const POLL_MS = 100;
 
 /** The end of a lease that was returned, in epoch seconds: past by any clock. */
 const LONG_AGO = 1;
@@ -41,7 +41,7 @@ const endOf = ({ until, expiresAt = 0 }: Frozen<LeaseRecord>) => until ?? expire
 /** Returns the leases of one process. A store that no other process can open needs no records of them. */
 export function createLeases(deps: { store: Store; clock: Clock; random: Random }): Leases {
   const held = new Set<string>();
-  const runUnderLease = deps.store.exclusive === true ? alone : shared(deps);
+  const runUnderLease = deps.store.exclusive === true ? runExclusively : shared(deps);
   const ifFree: Leases['ifFree'] = async (name, work) => {
     if (held.has(name)) return false;
     held.add(name);
@@ -54,12 +54,12 @@ export function createLeases(deps: { store: Store; clock: Clock; random: Random 
   return {
     ifFree,
     afterOthers: async (name, work) => {
-      while (!(await ifFree(name, work))) await new Promise((resolve) => setTimeout(resolve, LOOK));
+      while (!(await ifFree(name, work))) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     },
   };
 }
 
-const alone: Leases['ifFree'] = async (_name, work) => {
+const runExclusively: Leases['ifFree'] = async (_name, work) => {
   await work(new AbortController().signal);
   return true;
 };
@@ -75,12 +75,12 @@ function shared({
 }): Leases['ifFree'] {
   const leases = store.collection('leases');
   const clock = store.sharedClock ?? processClock;
-  const takeLeft = leftAhead(leases, clock);
+  const takeAbandoned = takeoverOfAbandoned(leases, clock);
   const take = async (lease: LeaseRecord): Promise<boolean> => {
     const free = await updateWithResult(leases, lease.id, (current) =>
       endOf(current) <= clock() ? { result: true, next: lease } : { result: false },
     );
-    if (free !== undefined) return free || takeLeft(lease);
+    if (free !== undefined) return free || takeAbandoned(lease);
     try {
       await leases.insert(lease);
       return true;
@@ -92,7 +92,7 @@ function shared({
   return async (name, work) => {
     const holder = random(16).toString('base64url');
     const newLease = (): LeaseRecord => {
-      const until = clock() + GOOD * 1000;
+      const until = clock() + VALIDITY_SECONDS * 1000;
       return { id: name, holder, until, expiresAt: Math.ceil(until / 1000) + RETENTION_SECONDS };
     };
     if (!(await take(newLease()))) return false;
@@ -104,7 +104,7 @@ function shared({
         (now) => now?.holder === holder || lost.abort(),
         () => lost.abort(),
       );
-    }, RENEWED).unref();
+    }, RENEWAL_MS).unref();
     try {
       await work(lost.signal);
       return true;
@@ -121,18 +121,21 @@ function shared({
  * as long as that clock was wrong, perhaps a year; it is recognized by not being renewed.
  * @returns whether it was taken over.
  */
-function leftAhead(leases: Collection<LeaseRecord>, clock: Clock): (lease: LeaseRecord) => Promise<boolean> {
+function takeoverOfAbandoned(
+  leases: Collection<LeaseRecord>,
+  clock: Clock,
+): (lease: LeaseRecord) => Promise<boolean> {
   const seen = new Map<string, { held: Frozen<LeaseRecord>; at: number }>();
   return async (lease) => {
     const held = await leases.get(lease.id);
     // A lease with a plausible end expires by itself.
-    if (held === undefined || endOf(held) <= clock() + 2 * GOOD * 1000) return false;
+    if (held === undefined || endOf(held) <= clock() + 2 * VALIDITY_SECONDS * 1000) return false;
     const before = seen.get(lease.id);
     if (before === undefined || !isDeepStrictEqual(before.held, held)) {
       seen.set(lease.id, { held, at: clock() });
       return false;
     }
-    if (clock() - before.at < GOOD * 1000) return false;
+    if (clock() - before.at < VALIDITY_SECONDS * 1000) return false;
     seen.delete(lease.id);
     const taken = await updateWithResult(leases, lease.id, (current) =>
       isDeepStrictEqual(current, held) ? { result: true, next: lease } : { result: false },

@@ -33,7 +33,7 @@ export async function writeWhole<T>(
   try {
     // The lock shows that the command that wrote it has ended.
     await rm(unfinished, { force: true });
-    if (!replaces) await refusePresent(file);
+    if (!replaces) await refuseExisting(file);
     // The mode is set when the file is created: nobody else may read it at any time.
     const handle = await open(unfinished, 'wx', fileMode);
     try {
@@ -56,17 +56,17 @@ async function nameAnew(unfinished: string, file: string): Promise<void> {
     await link(unfinished, file);
   } catch (thrown) {
     const { code } = thrown as NodeJS.ErrnoException;
-    if (code === 'EEXIST') throw new Error(present(file), { cause: thrown });
+    if (code === 'EEXIST') throw new Error(existsMessage(file), { cause: thrown });
     if (!NO_LINKS.includes(code ?? '')) throw thrown;
-    await refusePresent(file);
+    await refuseExisting(file);
     await rename(unfinished, file);
   }
 }
 
-const present = (file: string) => `${file} is there already`;
+const existsMessage = (file: string) => `${file} is there already`;
 
-async function refusePresent(file: string): Promise<void> {
-  if ((await statOf(file)) !== undefined) throw new Error(present(file));
+async function refuseExisting(file: string): Promise<void> {
+  if ((await statOf(file)) !== undefined) throw new Error(existsMessage(file));
 }
 
 /**
@@ -77,11 +77,11 @@ export async function writeOutput(
   output: string,
   pieces: Iterable<string> | AsyncIterable<string>,
 ): Promise<void> {
-  await refuseAnothers(output);
-  const there = await statOf(output);
-  if (there !== undefined && !there.isFile()) return pipeline(pieces, createWriteStream(output));
+  await refuseOtherUsersFile(output);
+  const existing = await statOf(output);
+  if (existing !== undefined && !existing.isFile()) return pipeline(pieces, createWriteStream(output));
   // Writes to the target of a symbolic link and keeps the link.
-  const file = there === undefined ? output : await realpath(output);
+  const file = existing === undefined ? output : await realpath(output);
   await writeWhole(file, { replaces: true }, (unfinished, to) => naming(unfinished, pipeline(pieces, to)));
 }
 
@@ -91,11 +91,11 @@ export async function writeOutput(
  * `fs.protected_fifos` are set.
  * @throws Error for an output that belongs neither to this user nor to the owner of such a directory.
  */
-async function refuseAnothers(output: string): Promise<void> {
+async function refuseOtherUsersFile(output: string): Promise<void> {
   // Other errors are reported when the output is opened.
-  const there = await lstat(output).catch(() => undefined);
-  const directory = there && (await statOf(dirname(output)));
+  const existing = await lstat(output).catch(() => undefined);
+  const directory = existing && (await statOf(dirname(output)));
   if (directory === undefined || (directory.mode & OF_ALL) !== OF_ALL) return;
-  if (there?.uid !== process.geteuid?.() && there?.uid !== directory.uid)
+  if (existing?.uid !== process.geteuid?.() && existing?.uid !== directory.uid)
     throw new Error(`${output} belongs to another user`);
 }

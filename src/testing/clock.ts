@@ -16,7 +16,7 @@ export interface TestClock {
 export function testClock(): TestClock {
   let offset = 0;
   const now = () => RealDate.now() + offset;
-  const Moved = new Proxy(RealDate, {
+  const ShiftedDate = new Proxy(RealDate, {
     construct: (target, args) => (args.length === 0 ? new target(now()) : Reflect.construct(target, args)),
     get: (target, property) => (property === 'now' ? now : Reflect.get(target, property)),
   });
@@ -24,11 +24,11 @@ export function testClock(): TestClock {
     now,
     tick: (ms) => {
       offset += ms;
-      globalThis.Date = Moved;
+      globalThis.Date = ShiftedDate;
     },
     restore: () => {
       // Leaves alone a `Date` that another clock has set.
-      if (globalThis.Date === Moved) globalThis.Date = RealDate;
+      if (globalThis.Date === ShiftedDate) globalThis.Date = RealDate;
     },
   };
 }

@@ -92,10 +92,10 @@ export interface TestGatehouse {
 }
 
 /** Parameters of a hash that takes next to no time, because tests are not attacked. */
-const CHEAP = { memoryCost: 64, timeCost: 1 };
+const CHEAP_HASH = { memoryCost: 64, timeCost: 1 };
 
 /** The collections that a reset keeps: the keys. */
-const KEPT: ReadonlySet<string> = new Set(['signingKeys', 'keyChecks', 'migrations']);
+const KEPT_COLLECTIONS: ReadonlySet<string> = new Set(['signingKeys', 'keyChecks', 'migrations']);
 
 /**
  * Starts a server; it answers when the promise resolves.
@@ -110,7 +110,7 @@ export async function startGatehouse(options: StartOptions): Promise<TestGatehou
     log: createLog(options.logLevel ?? 'silent', process.stderr),
     loadTenant: load,
     clock: clock.now,
-    hasher: createHasher({ cost: CHEAP }),
+    hasher: createHasher({ cost: CHEAP_HASH }),
     open: async ({ clock: expiry }) => openMemoryStore(expiry),
   }).catch(async (thrown: unknown) => {
     await rm(dataDir, { recursive: true, force: true });
@@ -135,8 +135,8 @@ export async function startGatehouse(options: StartOptions): Promise<TestGatehou
     reset: async () => {
       await empty(store);
       await outbox.clear();
-      const managed = managementAudience(settings.issuer);
-      const deps = { store, users, random: systemRandom, managementAudience: managed };
+      const audience = managementAudience(settings.issuer);
+      const deps = { store, users, random: systemRandom, managementAudience: audience };
       await applyTenant(deps, (await load()).tenant, { mode: 'match', users: true });
     },
     stop: async () => {
@@ -158,17 +158,17 @@ async function createUser(
 ): Promise<{ id: string; email?: string | undefined }> {
   const name = connection ?? tenant.default_directory ?? databases[0]?.name;
   if (name === undefined) throw new Error('the tenant has no database: say which connection the user is of');
-  const made = await users.create({
+  const result = await users.create({
     identity: databaseIdentity(name, { email, username }),
     password,
     profile,
   });
-  if (!('user' in made)) throw new Error(`the ${made.taken} of ${email} is taken in ${name}`);
-  return made.user;
+  if (!('user' in result)) throw new Error(`the ${result.taken} of ${email} is taken in ${name}`);
+  return result.user;
 }
 
 /** Pause before looking again, milliseconds. */
-const PAUSE = 5;
+const POLL_MS = 5;
 
 async function latestMessage(
   list: () => Promise<OutboxMessage[]>,
@@ -179,7 +179,7 @@ async function latestMessage(
   for (const start = performance.now(); performance.now() - start <= withinMs; ) {
     const found = (await list()).find((message) => message.to === to);
     if (found !== undefined) return found;
-    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   throw new Error(`no message to ${to} came within ${withinMs} ms`);
 }
@@ -187,7 +187,7 @@ async function latestMessage(
 async function empty(store: Store): Promise<void> {
   for (const name of Object.keys(collections) as (keyof typeof collections)[]) {
     // The tenant's record is replaced when the file is applied.
-    if (KEPT.has(name) || name === 'tenant') continue;
+    if (KEPT_COLLECTIONS.has(name) || name === 'tenant') continue;
     const collection = collectionByName(store, name);
     for (const { id } of await listAll(collection)) await collection.delete(id);
   }

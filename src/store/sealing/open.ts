@@ -54,16 +54,18 @@ export async function openSealing(directory: string, source: KeySource): Promise
 async function findKey(directory: string, { dataDir, given, random }: KeySource): Promise<KeyObject> {
   const file = keyFile(dataDir);
   const name = given === undefined ? file : 'SECRETS_KEY';
-  const { known, before } = withDatabase(directory, (database) => ({
-    known: checkIn(database, CHECK) ?? checkIn(database, FORMER_CHECK),
-    before: checkIn(database, CHECK_BEFORE),
+  const { currentCheck, previousCheck } = withDatabase(directory, (database) => ({
+    currentCheck: checkIn(database, CHECK) ?? checkIn(database, FORMER_CHECK),
+    previousCheck: checkIn(database, CHECK_BEFORE),
   }));
-  if (before !== undefined) {
+  if (previousCheck !== undefined) {
     throw new Error(`${directory} is sealed with two keys: run \`gatehouse keys reseal\` again to its end`);
   }
   const key = given ?? (await readKey(file));
   const isRight =
-    known !== undefined ? key !== undefined && checkOf(key) === known : await opensSome(directory, key);
+    currentCheck !== undefined
+      ? key !== undefined && checkOf(key) === currentCheck
+      : await opensSome(directory, key);
   if (isRight === false && key === undefined) {
     throw new Error(`${name} is missing, which the secrets in the store are sealed with: ${RESTORE}`);
   }

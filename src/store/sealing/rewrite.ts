@@ -34,7 +34,7 @@ export function* sealedTexts(
  * Rewrites the records in the database, with what `also` does in the same transaction. Nothing of the old texts remains
  * in the file.
  */
-export function rewriteDatabase(database: DatabaseSync, rewrite: Rewrite, also: () => void): void {
+export function rewriteDatabase(database: DatabaseSync, rewrite: Rewrite, beforeCommit: () => void): void {
   database.exec(`${commitPragmas}; BEGIN IMMEDIATE`);
   let changed = false;
   try {
@@ -49,7 +49,7 @@ export function rewriteDatabase(database: DatabaseSync, rewrite: Rewrite, also: 
         else update.run(next, checksum(name, next), rowid);
       }
     }
-    also();
+    beforeCommit();
     database.exec('COMMIT');
   } catch (error) {
     if (database.isTransaction) database.exec('ROLLBACK');
@@ -89,8 +89,8 @@ export function withDatabase<T>(directory: string, work: (database: DatabaseSync
 function removeRow(database: DatabaseSync, name: string, rowid: number): void {
   const id = database.prepare(`SELECT id FROM "${name}" WHERE rowid = ?`).get(rowid)?.id;
   for (const table of [`${name}_unique`, `${name}_index`]) {
-    const there = database.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(table);
-    if (there !== undefined) database.prepare(`DELETE FROM "${table}" WHERE id = ?`).run(String(id));
+    const existing = database.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(table);
+    if (existing !== undefined) database.prepare(`DELETE FROM "${table}" WHERE id = ?`).run(String(id));
   }
   database.prepare(`DELETE FROM "${name}" WHERE rowid = ?`).run(rowid);
 }
