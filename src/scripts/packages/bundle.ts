@@ -9,7 +9,7 @@ import { readModule } from './modules.ts';
 import { isModule, resolveIn } from './resolve.ts';
 
 /** Limits of all files of an action together. */
-const MOST = { files: 1000, bytes: 2 * 1024 * 1024 };
+const MAX_SIZE = { files: 1000, bytes: 2 * 1024 * 1024 };
 
 /** What an action or script requires. */
 interface Needed {
@@ -107,9 +107,9 @@ async function collect(folder: Folder, waiting: string[], files: ModuleFiles): P
     const key = keyOf(folder, file);
     if (files.has(key)) continue;
     bytes += (await stat(file)).size;
-    if (bytes > MOST.bytes || files.size > MOST.files)
+    if (bytes > MAX_SIZE.bytes || files.size > MAX_SIZE.files)
       throw new PackageFault(
-        `its packages are larger than ${MOST.bytes} bytes in ${MOST.files} files (the last was ${key})`,
+        `its packages are larger than ${MAX_SIZE.bytes} bytes in ${MAX_SIZE.files} files (the last was ${key})`,
       );
     const { links, ...read } = await readFileOf(folder, file, key);
     files.set(key, {

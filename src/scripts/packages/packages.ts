@@ -39,9 +39,9 @@ interface PackagesDependencies {
 }
 
 /** How many actions' files are kept: each may take some megabytes. */
-const MOST_KEPT = 20;
+const MAX_LOADED = 20;
 /** How many scripts' requirements are kept. */
-const MOST_KNOWN = 500;
+const MAX_SCANNED = 500;
 
 const LOAD = 'async (names) => { for (const name of names) require(name); return true; }';
 
@@ -53,7 +53,7 @@ export function createPackages({ directory, scripts }: PackagesDependencies): Pa
     const files = import('./bundle.ts').then(({ bundlePackages }) =>
       bundlePackages(directory, { code, dependencies, standIns: BUILT_IN_MODULES }),
     );
-    keepLatest(kept, MOST_KEPT, key, files);
+    keepLatest(kept, MAX_LOADED, key, files);
     files.catch(() => kept.delete(key));
     return files;
   };
@@ -62,7 +62,7 @@ export function createPackages({ directory, scripts }: PackagesDependencies): Pa
     const names = import('./bundle.ts').then(({ packagesRequired }) =>
       packagesRequired(directory, { code, standIns: BUILT_IN_MODULES }),
     );
-    keepLatest(found, MOST_KNOWN, code, names);
+    keepLatest(found, MAX_SCANNED, code, names);
     names.catch(() => found.delete(code));
     return names;
   };
