@@ -6,6 +6,7 @@ import { collectionByName } from '../store/collection-by-name.ts';
 import { UniqueKeyError } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import { isRemovalPending } from '../tenant/pending-removals.ts';
+import { removeReferences } from '../tenant/references.ts';
 import { type Call, type Caller, type CallRequest, callsWith, created, noContent, ok } from './call.ts';
 import { apiError, validationError } from './errors.ts';
 import { fieldsQuery, selectFields } from './fields.ts';
@@ -148,7 +149,10 @@ function recordCalls<N extends ConfigurationName, D extends ResourceDependencies
         }
         resource.guard?.(deps, record);
         await resource.beforeRemoval?.(deps, record);
+        const endReferences = () => removeReferences(deps.store, resource.collection, record.id);
+        await endReferences();
         const isDeleted = await deps.store.collection(resource.collection).delete(record.id);
+        await endReferences();
         if (isDeleted) await resource.afterRemoval?.(deps, record);
         const log = { before: resource.view(deps, record, caller) };
         return { ...noContent(log), status: statuses.remove ?? 204, body: resource.removedBody?.(deps) };

@@ -20,6 +20,7 @@ import {
 } from './declared-records.ts';
 import { directoryOf } from './names.ts';
 import { recordRemovalBy, refuseInheritance } from './pending-removals.ts';
+import { removeReferences } from './references.ts';
 
 /**
  * `create-missing` changes no existing record. It does not recreate one that the file declared the last time and
@@ -134,35 +135,14 @@ function missing(stored: TenantRecords, changes: readonly Change[]): Change[] {
 async function removeOld(deps: ApplyDependencies, { collection, id, before, after }: Change): Promise<void> {
   const { store } = deps;
   if (before === undefined) return;
-  if (after === undefined) await deps.beforeRemoval?.(collection, before);
+  if (after === undefined) {
+    await deps.beforeRemoval?.(collection, before);
+    await removeReferences(store, collection, id);
+  }
   const hasSameKeys =
     after !== undefined && keysOf(collection, before).join() === keysOf(collection, after).join();
   if (!hasSameKeys) await collectionByName(store, collection).delete(id);
   if (after === undefined) await removeReferences(store, collection, id);
-}
-
-/**
- * Removes references to a deleted record. Its id is made from its name, so a new record of that name would get
- * them.
- */
-async function removeReferences(store: Store, collection: AppliedCollection, id: string): Promise<void> {
-  if (collection === 'organizations') {
-    await store.collection('memberships').deleteBy('organization', id);
-    await store.collection('invitations').deleteBy('organization', id);
-  }
-  if (collection !== 'roles') return;
-  for (const user of await store.collection('users').findBy('role', id)) {
-    await store.collection('users').update(user.id, (current) => ({
-      ...current,
-      roles: (current.roles ?? []).filter((role) => role !== id),
-    }));
-  }
-  for (const one of await store.collection('memberships').findBy('role', id)) {
-    await store.collection('memberships').update(one.id, (current) => ({
-      ...current,
-      roles: current.roles.filter((role) => role !== id),
-    }));
-  }
 }
 
 /** Returns the id and the unique keys of a record. */

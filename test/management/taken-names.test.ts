@@ -203,3 +203,37 @@ describe('a name that is taken again', () => {
     }
   };
 });
+
+describe('a role whose deletion was interrupted', () => {
+  it('is not given back to its users by a new role of the same id', async () => {
+    let isKilled = false;
+    const open = async (options: Parameters<typeof openStore>[0]) => {
+      const store = await openStore(options);
+      const collection = (name: 'roles') => {
+        const own = store.collection(name);
+        const remove: typeof own.delete = async (id) => {
+          const isDone = await own.delete(id);
+          if (isKilled) throw new Error('the process was killed');
+          return isDone;
+        };
+        return name === 'roles' ? { ...own, delete: remove } : own;
+      };
+      return { ...store, collection: collection as Store['collection'] };
+    };
+    const server = await startManaged({ ...BASE, roles: [{ name: 'Editor' }] }, undefined, {}, { open });
+    const json = async (method: string, path: string, body?: unknown) =>
+      (await (await callApi(server, method, path, body)).json()) as any; // any: of many kinds
+    const connection = 'Username-Password-Authentication';
+    const user = { connection, email: 'editor@example.test', password: 'A-long-Passw0rd!' };
+    const path = `/users/${encodeURIComponent((await json('POST', '/users', user)).user_id)}/roles`;
+    const [role] = await json('GET', '/roles');
+    await callApi(server, 'POST', path, { roles: [role.id] });
+    expect(await json('GET', path)).to.have.length(1);
+    isKilled = true;
+    expect((await callApi(server, 'DELETE', `/roles/${role.id}`)).status).to.equal(500);
+    // As a tenant file does, which makes the id from the name.
+    await server.store.collection('roles').insert({ ...role, permissions: [] });
+    expect(await json('GET', path)).to.deep.equal([]);
+    await server.stop();
+  });
+});

@@ -6,7 +6,6 @@ import type { Client, Records } from '../../records/collections.ts';
 import type { ClientRecord } from '../../records/tenant.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
-import { listAll } from '../../store/list-all.ts';
 import { defaultGrantTypes } from '../../tenant/declared-records.ts';
 import { type Call, type Caller, callsWith, ok } from '../call.ts';
 import { requestObjectKeys } from '../client-keys.ts';
@@ -181,16 +180,6 @@ const resource: Resource<'clients', ClientsDependencies> = {
   guard: (_deps, { id }) => {
     if (id === TRY_LOGIN || id === GLOBAL_CLIENT)
       throw apiError(403, 'The account is not allowed to perform this operation.');
-  },
-  afterRemoval: async ({ store }, { id }) => {
-    await store.collection('clientGrants').deleteBy('client', id);
-    for (const connection of await listAll(store.collection('connections'))) {
-      if (!connection.enabled_clients.includes(id)) continue;
-      await store.collection('connections').update(connection.id, (current) => ({
-        ...current,
-        enabled_clients: current.enabled_clients.filter((one) => one !== id),
-      }));
-    }
   },
 };
 

@@ -132,7 +132,11 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
   taken: conflict('A connection with the same name already exists', 'conflict'),
   statuses: { remove: 202 },
   removedBody: ({ now }) => ({ deleted_at: now() }),
-  beforeRemoval: (deps, { name }) => connectionRemovals.record(deps, name),
+  beforeRemoval: async (deps, { id, name }) => {
+    await connectionRemovals.record(deps, name);
+    // Here, not after the removal: a tenant file makes the same id from the same name, with the keys of SCIM.
+    await removeConnectionParts(deps.store, id);
+  },
   afterRemoval: async (deps, { id, name }) => {
     await removeConnectionParts(deps.store, id);
     deps.background.run('the removal of the users of a connection', () => removeUsersOf(deps, name));

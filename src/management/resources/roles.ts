@@ -61,24 +61,7 @@ const resource: Resource<'roles', RolesDependencies> = {
   taken: conflict('The role already exists.', 'role_conflict'),
   isRemovalStrict: true,
   statuses: { create: 200, remove: 200 },
-  afterRemoval: async ({ store }, { id }) => {
-    for (const user of await store.collection('users').findBy('role', id))
-      await withoutRole(store, user.id, id);
-    for (const one of await store.collection('memberships').findBy('role', id)) {
-      await store.collection('memberships').update(one.id, (current) => ({
-        ...current,
-        roles: current.roles.filter((role) => role !== id),
-      }));
-    }
-  },
 };
-
-async function withoutRole(store: Store, userId: string, role: string): Promise<void> {
-  await store.collection('users').update(userId, (current) => ({
-    ...current,
-    roles: (current.roles ?? []).filter((one) => one !== role),
-  }));
-}
 
 async function find({ store }: RolesDependencies, id = ''): Promise<Role> {
   const role = await store.collection('roles').get(id);

@@ -93,10 +93,6 @@ const resource: Resource<'organizations', OrganizationsDependencies> = {
   missing: noOrganization,
   taken: conflict('An organization with this name already exists.', 'organization_conflict'),
   isRemovalStrict: true,
-  afterRemoval: async ({ store }, { id }) => {
-    await store.collection('memberships').deleteBy('organization', id);
-    await store.collection('invitations').deleteBy('organization', id);
-  },
 };
 
 /**
