@@ -73,7 +73,7 @@ export async function getMethod(deps: MethodDependencies, actor: Actor, id: stri
 /**
  * Renames an authentication method.
  * @throws AuthError 404 if the user has none with that id; 400 for a password, which has no name; 401 as {@link
- *   requireRight}.
+ *   requireValidLogin}.
  */
 export async function renameMethod(
   deps: MethodDependencies,

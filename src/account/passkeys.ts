@@ -1,7 +1,7 @@
 // Adds a passkey for a logged-in user: begun, then verified once by the login that began it.
 import {
   deletePasskey,
-  MOST_PASSKEYS,
+  MAX_PASSKEYS,
   passkeyRegistration,
   storePasskey,
 } from '../connections/passkeys/passkeys.ts';
@@ -50,7 +50,7 @@ export async function startPasskey(
   const { user, clientId, login, origin } = actor;
   const connection = await connectionFor(deps, user.id, selection);
   const existing = await passkeysOf(deps, user.id);
-  if (existing.length >= MOST_PASSKEYS)
+  if (existing.length >= MAX_PASSKEYS)
     throw invalidField('type', 'There are too many passkeys: one must be removed.');
   const owner = { userId: user.id, login: login.id };
   const { authSession, challenge } = await beginSession(deps, { clientId, connection, at: origin, owner });

@@ -30,7 +30,7 @@ export interface ActionLogFields {
 }
 
 /** The longest time of a single action including its wait for a thread, milliseconds. */
-export const LONGEST_ACTION = 30_000;
+export const MAX_ACTION_MS = 30_000;
 
 interface RunOptions {
   /** Where an earlier run was suspended; this one continues there. */
@@ -126,7 +126,7 @@ function rulesAt(config: Pick<Config, 'rules'>, trigger: Trigger): Rules | undef
 }
 
 /** How many actions one call of the sandbox gets: preparing those that do not run is wasted work. */
-const MOST_IN_BATCH = 4;
+const MAX_IN_BATCH = 4;
 
 interface RunDependencies extends ActionsDependencies {
   cache: ActionCache;
@@ -183,7 +183,7 @@ async function runBound(
       throw failure(`The action ${name} (${trigger}) was not run: those before it took too long`);
     return !isOver(run.outcome());
   };
-  const batchSize = options.until === undefined ? MOST_IN_BATCH : 1;
+  const batchSize = options.until === undefined ? MAX_IN_BATCH : 1;
   await runInTurn(deps, bound, { from: run.next, batchSize, mayRun, callOf, onAnswer });
   const outcome = run.outcome();
   execution.end(outcome.login.redirect !== undefined || outcome.login.factors !== undefined);

@@ -41,7 +41,7 @@ interface AssertionOutcome {
   login: { assertion: AssertionChanges };
 }
 
-const MOST_ATTRIBUTES = 100;
+const MAX_ATTRIBUTES = 100;
 const attributeArguments = z.tuple([
   z.string().min(1).max(255),
   z.union([value, z.array(value).max(1000)]).nullish(),
@@ -50,7 +50,7 @@ const attributeArguments = z.tuple([
 const setAttribute: ApiMethod<AssertionOutcome> = ({ login: { assertion } }, args) => {
   const [name, attributeValue] = Array.isArray(args) ? args : [];
   const parsed = attributeArguments.safeParse([name, attributeValue]);
-  if (!parsed.success || Object.keys(assertion.attributes).length >= MOST_ATTRIBUTES) return false;
+  if (!parsed.success || Object.keys(assertion.attributes).length >= MAX_ATTRIBUTES) return false;
   setMember(assertion.attributes, parsed.data[0], parsed.data[1] ?? null);
   return true;
 };

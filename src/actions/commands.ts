@@ -149,12 +149,12 @@ const METHOD_EFFECTS: Record<string, ApiMethod<ActionOutcome>> = {
 };
 
 /** How many calls an action may record. */
-const MOST_COMMANDS = 1000;
+const MAX_COMMANDS = 1000;
 
 /** Calls as the sandbox recorded them; nothing about them is trusted. */
 export const commandsSchema = z
   .array(z.object({ method: z.string(), args: z.array(z.unknown()) }))
-  .max(MOST_COMMANDS);
+  .max(MAX_COMMANDS);
 
 export type Command = z.output<typeof commandsSchema>[number];
 
@@ -190,7 +190,7 @@ const MUST_BE_VALID: ReadonlySet<string> = new Set([
  */
 export const CONTINUE_CONDITION = {
   methods: ['idToken.setCustomClaim', 'accessToken.setCustomClaim', 'accessToken.addScope'],
-  most: MOST_COMMANDS,
+  most: MAX_COMMANDS,
 };
 
 /**

@@ -6,7 +6,7 @@ import { TooManyDeliveries } from '../delivery/delivery-kind.ts';
 import type { Trigger } from '../records/actions.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Store, Write } from '../store/contract.ts';
-import { type ActionLogFields, type Actions, LONGEST_ACTION } from './actions.ts';
+import { type ActionLogFields, type Actions, MAX_ACTION_MS } from './actions.ts';
 import type { ActionEvent } from './current-event.ts';
 
 /** A run that is recorded: JSON, which the store seals. @template E what its event is made from. */
@@ -43,7 +43,7 @@ export interface DeferredRunsDependencies<E> {
 /** How many run at once, so that logins have the threads that they need; and how many a process holds. */
 const [CONCURRENCY, CAPACITY] = [2, 1_000];
 /** The longest time of all actions of one trigger together, milliseconds. */
-const LONGEST_RUN = 300_000;
+const MAX_RUN_MS = 300_000;
 /** Pauses before the event is made again, where the store could not be read, milliseconds. */
 const PAUSES = [1_000, 5_000, 30_000, 120_000];
 
@@ -69,7 +69,7 @@ function deliveryKind<E>({
     kind: 'actions',
     attempt: async ({ trigger, of, about }, { id }) => {
       // After `LONGEST` another process may take over the run, so this one must have ended by then.
-      const until = wallClock() + LONGEST_RUN - LONGEST_ACTION;
+      const until = wallClock() + MAX_RUN_MS - MAX_ACTION_MS;
       const event = await eventOf(of).catch((thrown: unknown) => {
         throw new NotStarted('what actions are told could not be read', { cause: thrown });
       });
@@ -83,7 +83,7 @@ function deliveryKind<E>({
       if (error instanceof NotStarted) actions.recordDropped(trigger, 'their event could not be made', about);
     },
     pauses: PAUSES,
-    maxDuration: LONGEST_RUN,
+    maxDuration: MAX_RUN_MS,
     concurrency: CONCURRENCY,
     capacity: CAPACITY,
   };

@@ -4,11 +4,11 @@ import { DeliveryError } from '../delivery/messages.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Trigger } from '../records/actions.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { type ActionLogFields, type Actions, LONGEST_ACTION } from './actions.ts';
+import { type ActionLogFields, type Actions, MAX_ACTION_MS } from './actions.ts';
 import type { ActionEvent } from './current-event.ts';
 
 /** Longest reason, characters, as published; the rest of a longer one is cut off. */
-const LONGEST_REASON = 1024;
+const MAX_REASON_LENGTH = 1024;
 
 /** What the delivery by actions needs. */
 export interface ActionDeliveryDependencies {
@@ -33,7 +33,7 @@ export async function deliverByActions(
   { event, about, hidden }: ActionMessage,
 ): Promise<void> {
   // None begins so late that another process could try the message before it has ended.
-  const until = wallClock() + MAX_ATTEMPT_MS - LONGEST_ACTION;
+  const until = wallClock() + MAX_ATTEMPT_MS - MAX_ACTION_MS;
   const { notification } = await actions
     .run(trigger, event, about, { hidden, until })
     .catch((thrown: unknown) => {
@@ -44,5 +44,5 @@ export async function deliverByActions(
   if (notification === undefined) return;
   const { isFinal, reason } = notification;
   // Codes and links were removed before the cut: part of one at the end of the text would not be found.
-  throw new DeliveryError(isFinal ? 'rejected' : 'unavailable', reason.slice(0, LONGEST_REASON));
+  throw new DeliveryError(isFinal ? 'rejected' : 'unavailable', reason.slice(0, MAX_REASON_LENGTH));
 }

@@ -51,10 +51,10 @@ export function emailActions(
 /** Returns the secrets of a message: the code, the link, and the parameters of the link. */
 function secretsOf({ code, link }: OutgoingEmail): string[] {
   const params = link === undefined ? [] : [...new URL(link).searchParams.values()];
-  return [code, link, ...params.filter((value) => value.length >= SHORTEST_SECRET)].filter(
+  return [code, link, ...params.filter((value) => value.length >= MIN_SECRET_LENGTH)].filter(
     (one) => one !== undefined,
   );
 }
 
 /** Shorter parameters are words, not secrets. */
-const SHORTEST_SECRET = 16;
+const MIN_SECRET_LENGTH = 16;

@@ -74,19 +74,19 @@ const setOrganization: ApiMethod<WithExchangeOutcome> = ({ exchange }, args) => 
 };
 
 /** Longest chain of actors, and how many claims each may have beside `sub`. */
-const MOST = { actors: 5, members: 5 };
+const MAX = { actors: 5, members: 5 };
 
 const actorClaim = z.union([text, z.number(), z.boolean()]);
 const actorSchema = (levels: number): z.ZodType<Actor> =>
   z
     .object({ sub: memberName, ...(levels > 1 && { act: z.lazy(() => actorSchema(levels - 1)).optional() }) })
     .catchall(actorClaim)
-    .refine(({ sub: _sub, act: _act, ...claims }) => Object.keys(claims).length <= MOST.members)
+    .refine(({ sub: _sub, act: _act, ...claims }) => Object.keys(claims).length <= MAX.members)
     .transform((one) => one as Actor);
 
 const setActor: ApiMethod<WithExchangeOutcome> = ({ exchange }, args) => {
   const parsed = z
-    .tuple([actorSchema(MOST.actors)])
+    .tuple([actorSchema(MAX.actors)])
     .rest(z.unknown())
     .safeParse(args);
   if (parsed.success) exchange.actor = parsed.data[0];

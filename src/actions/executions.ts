@@ -36,16 +36,16 @@ interface ExecutionsDependencies {
 }
 
 /** How many days executions are kept at most. */
-const MOST_DAYS = 10;
+const MAX_DAYS = 10;
 const DAY_SECONDS = 86_400;
 /** How many writes wait for the store. Further executions are not recorded. */
-const MOST_WAITING = 1000;
+const MAX_WAITING = 1000;
 /** Results of an execution, which a user may continue again and again. */
-const MOST_RESULTS = 100;
+const MAX_RESULTS = 100;
 /** Ids of executions that have not begun. An older one is looked up in the store when it begins. */
-const MOST_PENDING_IDS = 1000;
+const MAX_PENDING_IDS = 1000;
 /** Characters of a name and of an error. */
-const LONGEST = { name: 255, error: 1000 };
+const MAX_LENGTH = { name: 255, error: 1000 };
 
 /** Makes the executions of a tenant. */
 export function createExecutions(deps: ExecutionsDependencies): Executions {
@@ -57,7 +57,7 @@ export function createExecutions(deps: ExecutionsDependencies): Executions {
     const id = random(16).toString('hex');
     pendingIds.add(id);
     const [oldest = id] = pendingIds;
-    if (pendingIds.size > MOST_PENDING_IDS) pendingIds.delete(oldest);
+    if (pendingIds.size > MAX_PENDING_IDS) pendingIds.delete(oldest);
     return id;
   };
   return {
@@ -70,13 +70,13 @@ export function createExecutions(deps: ExecutionsDependencies): Executions {
         id,
         startRun: (name, startedAt) => {
           const result: (typeof results)[number] = {
-            action_name: name.slice(0, LONGEST.name),
+            action_name: name.slice(0, MAX_LENGTH.name),
             started_at: now(startedAt),
           };
           results.push(result);
           return (fault, endedAt) => {
             result.ended_at = now(endedAt);
-            if (fault !== undefined) result.error = { id: 'failed', msg: fault.slice(0, LONGEST.error) };
+            if (fault !== undefined) result.error = { id: 'failed', msg: fault.slice(0, MAX_LENGTH.error) };
           };
         },
         end: (isSuspended) =>
@@ -87,7 +87,7 @@ export function createExecutions(deps: ExecutionsDependencies): Executions {
             results,
             created_at,
             updated_at: now(),
-            expiresAt: epochSeconds(clock) + Math.min(MOST_DAYS, retentionDays()) * DAY_SECONDS,
+            expiresAt: epochSeconds(clock) + Math.min(MAX_DAYS, retentionDays()) * DAY_SECONDS,
           }),
       };
     },
@@ -116,7 +116,7 @@ function recorder({ store, background }: Pick<ExecutionsDependencies, 'store' | 
   const mergeIntoStored = (record: ActionExecutionRecord) =>
     store.collection('actionExecutions').upsert(record.id, (before) => merged(before, record));
   return (isFirst: boolean, record: ActionExecutionRecord) => {
-    if (waiting >= MOST_WAITING) return;
+    if (waiting >= MAX_WAITING) return;
     waiting++;
     if (isFirst) {
       if (first.push(record) === 1) background.run(what, insertFirst);
@@ -135,5 +135,5 @@ function merged(
 ): ActionExecutionRecord {
   if (before === undefined) return now;
   const results = [...structuredClone(before.results as ActionExecutionRecord['results']), ...now.results];
-  return { ...now, results: results.slice(-MOST_RESULTS), created_at: before.created_at };
+  return { ...now, results: results.slice(-MAX_RESULTS), created_at: before.created_at };
 }

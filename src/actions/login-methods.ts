@@ -51,11 +51,11 @@ interface WithLoginChanges {
 }
 
 /** Longest address that a user is sent to, characters. */
-const LONGEST_ADDRESS = 8_000;
+const MAX_ADDRESS_LENGTH = 8_000;
 /** Limits: entries of a transaction's metadata, characters of a value, custom methods. */
-const MOST = { entries: 25, value: 1_024, methods: 20 };
+const MAX = { entries: 25, value: 1_024, methods: 20 };
 
-const address = z.string().max(LONGEST_ADDRESS);
+const address = z.string().max(MAX_ADDRESS_LENGTH);
 
 /**
  * Parses the address of a page. Plain `http:` is accepted for this machine only, because the state in the query must
@@ -68,7 +68,7 @@ function pageAddress(args: string): URL | undefined {
   return isSecure ? url : undefined;
 }
 
-const scalar = z.union([z.string().max(MOST.value), z.number(), z.boolean()]);
+const scalar = z.union([z.string().max(MAX.value), z.number(), z.boolean()]);
 const redirectOptions = z.object({ query: z.record(z.string(), scalar.nullable()).nullish() }).nullish();
 
 /** Takes `(url, { query })`. */
@@ -81,7 +81,7 @@ const setPageAddress =
     for (const [key, value] of Object.entries(parsed.data[1]?.query ?? {})) {
       if (value !== null) url.searchParams.append(key, String(value));
     }
-    if (url.href.length > LONGEST_ADDRESS) return false;
+    if (url.href.length > MAX_ADDRESS_LENGTH) return false;
     set(outcome.login, url.href);
     return true;
   };
@@ -90,7 +90,7 @@ const recordMethod: ApiMethod<WithLoginChanges> = ({ login }, args) => {
   const [uri] = z.tuple([address]).rest(z.unknown()).safeParse(args).data ?? [];
   const { protocol } = URL.parse(uri ?? '') ?? {};
   if (uri === undefined || (protocol !== 'https:' && protocol !== 'http:')) return false;
-  if (login.methods.length >= MOST.methods) return false;
+  if (login.methods.length >= MAX.methods) return false;
   login.methods = [...new Set([...login.methods, uri])];
   return true;
 };
@@ -100,7 +100,7 @@ const setTransactionMetadata: ApiMethod<WithLoginChanges> = ({ login }, args) =>
   if (!parsed.success) return false;
   const [key, value] = parsed.data;
   if (value === null) delete login.transaction[key];
-  else if (Object.hasOwn(login.transaction, key) || Object.keys(login.transaction).length < MOST.entries)
+  else if (Object.hasOwn(login.transaction, key) || Object.keys(login.transaction).length < MAX.entries)
     setMember(login.transaction, key, value);
   else return false;
   return true;

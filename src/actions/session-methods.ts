@@ -110,7 +110,7 @@ export function metadataAfter(
   const all = Object.entries({ ...(evicts ? {} : before), ...metadata }).filter(
     ([, value]) => value !== null,
   );
-  return all.length === 0 ? undefined : Object.fromEntries(all.slice(0, MOST_METADATA));
+  return all.length === 0 ? undefined : Object.fromEntries(all.slice(0, MAX_METADATA_ENTRIES));
 }
 
-const MOST_METADATA = 25;
+const MAX_METADATA_ENTRIES = 25;

@@ -40,7 +40,7 @@ export async function storedAction(
 
 /**
  * Runs an action once, as a login does, but without the effects that it asks for.
- * @param given.event the event that the action gets.
+ * @param options.event the event that the action gets.
  */
 export async function testAction(
   settings: Settings,

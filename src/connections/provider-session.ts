@@ -13,7 +13,7 @@ type ProviderSession = Login['providerSession'];
 export type SealingDependencies = Pick<UpstreamDependencies, 'store' | 'random'>;
 
 /** Characters. A longer ID token is not kept: as `id_token_hint` it would make the logout URL too long for servers. */
-const LONGEST_TOKEN = 6144;
+const MAX_TOKEN_LENGTH = 6144;
 
 /**
  * Seals what a session keeps of the provider's answer to its login.
@@ -26,7 +26,7 @@ export async function sealSession(
   grant: UpstreamGrant | undefined,
 ): Promise<ProviderSession> {
   const { logout, id_token: idToken } = grant ?? {};
-  const isShort = idToken !== undefined && idToken.length <= LONGEST_TOKEN;
+  const isShort = idToken !== undefined && idToken.length <= MAX_TOKEN_LENGTH;
   const content = logout ?? (isShort ? { id_token: idToken } : undefined);
   if (content === undefined) return undefined;
   return { ...sealValue(await providerKey(deps), placeOf(connection), content) };

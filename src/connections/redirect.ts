@@ -183,7 +183,7 @@ export const FAILURES: Readonly<Record<OutboundFailure, string>> = {
 };
 
 /** Largest number of characters of an error description. */
-const LONGEST_DESCRIPTION = 300;
+const MAX_DESCRIPTION_LENGTH = 300;
 
 /**
  * Returns the error of a login that failed at a provider. It is sent to the application and recorded in the tenant's log.
@@ -192,7 +192,7 @@ const LONGEST_DESCRIPTION = 300;
  */
 export function upstreamFault(error: UpstreamError, description: string, cause?: unknown): AuthError {
   const printable = description.replaceAll(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, ' ').trim();
-  return new AuthError(403, error, printable.slice(0, LONGEST_DESCRIPTION), { cause });
+  return new AuthError(403, error, printable.slice(0, MAX_DESCRIPTION_LENGTH), { cause });
 }
 
 /** Errors that mean that the user, or the provider's policy, refused the login. All others are configuration faults. */

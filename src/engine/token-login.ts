@@ -27,9 +27,9 @@ export interface TokenRequest {
   userAddress: string | undefined;
   /** The id of the organization that the tokens are for. */
   organization: string | undefined;
-  /** @see Granted.isFromPages */
+  /** @see GrantedLogin.isFromPages */
   isFromPages: boolean | undefined;
-  /** @see Granted.isRecorded */
+  /** @see GrantedLogin.isRecorded */
   isRecorded: boolean | undefined;
 }
 

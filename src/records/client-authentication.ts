@@ -1,7 +1,7 @@
 // How an application authenticates at the token endpoint, and how long its secret must be.
 
 /** The minimum length of a secret in characters, for any use. */
-export const LEAST_SECRET = 8;
+export const MIN_SECRET_LENGTH = 8;
 
 /**
  * The minimum for HS256, in bytes: anybody with a token can test guesses of the secret offline, so it must be as long

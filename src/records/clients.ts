@@ -6,7 +6,7 @@ import {
   authenticationMethod,
   CREDENTIAL_METHODS,
   HS256_SECRET,
-  LEAST_SECRET,
+  MIN_SECRET_LENGTH,
 } from './client-authentication.ts';
 import { certificateCredential, subjectCredential } from './client-certificates.ts';
 import { credentialSchema, MAX_ACTIVE_KEYS, waitingCredential } from './client-credentials.ts';
@@ -51,7 +51,7 @@ const clientFields = z.looseObject({
   name: z.string().min(1),
   description: z.string().optional(),
   logo_uri: z.string().optional(),
-  client_secret: printable.min(LEAST_SECRET).optional(),
+  client_secret: printable.min(MIN_SECRET_LENGTH).optional(),
   app_type: z
     .enum([
       'spa',

@@ -28,7 +28,7 @@ const flagsSchema = z.record(z.string(), z.unknown()).superRefine((flags, contex
  * Lowest number of characters of a user code, for each character set: about 2^30 codes, so that guessing can be
  * limited.
  */
-const LEAST_CODE = { base20: 7, digits: 9 };
+const MIN_CODE_LENGTH = { base20: 7, digits: 9 };
 
 const deviceFlowSchema = z
   .looseObject({
@@ -44,7 +44,7 @@ const deviceFlowSchema = z
     charset,
     mask,
   }))
-  .refine(({ charset, mask }) => mask.split('*').length > LEAST_CODE[charset], {
+  .refine(({ charset, mask }) => mask.split('*').length > MIN_CODE_LENGTH[charset], {
     path: ['mask'],
     message: 'has too few characters: a code must have at least 7 letters, or 9 digits (RFC 8628 §6.1)',
   });

@@ -10,7 +10,7 @@ import { type Signer, type Verifier, verifyEnveloped } from './signature.ts';
 import { badMessage, parseXml, SMALL } from './xml.ts';
 
 /** The standard allows 80 bytes, but service providers put whole URLs in. */
-const LONGEST_RELAY_STATE = 2048;
+const MAX_RELAY_STATE_LENGTH = 2048;
 
 /** A message as received, not verified yet. */
 export interface ReceivedMessage {
@@ -58,7 +58,7 @@ function formOf(ctx: Context): Parameters {
 
 /** Returns the RelayState. @throws AuthError 400 when it is too long. */
 function relayStateOf({ RelayState: parameter }: Parameters): string | undefined {
-  if (parameter !== undefined && Buffer.byteLength(parameter.value) > LONGEST_RELAY_STATE) {
+  if (parameter !== undefined && Buffer.byteLength(parameter.value) > MAX_RELAY_STATE_LENGTH) {
     throw badMessage('RelayState is too long.');
   }
   return parameter?.value;

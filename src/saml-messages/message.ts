@@ -10,7 +10,7 @@ import { attribute, badMessage, childOf, isNamed, textOf } from './xml.ts';
 export const SKEW = 180;
 /** How long a message is valid after it was issued, seconds. */
 const FRESH = 600;
-const LONGEST_NAME = 1024;
+const MAX_NAME_LENGTH = 1024;
 
 export interface Envelope {
   id: string;
@@ -55,7 +55,7 @@ export function readEnvelope(root: Element, expected: ExpectedMessage): Envelope
 export function issuerOf(root: Element): string {
   const issuer = childOf(root, NS.assertion, 'Issuer');
   const name = issuer === undefined ? '' : textOf(issuer).trim();
-  if (name.length > LONGEST_NAME) throw badMessage('The Issuer of the SAML message is too long.');
+  if (name.length > MAX_NAME_LENGTH) throw badMessage('The Issuer of the SAML message is too long.');
   return name;
 }
 

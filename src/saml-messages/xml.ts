@@ -14,8 +14,8 @@ export interface MessageLimits {
 export const SMALL: MessageLimits = { bytes: 65_536, elements: 500 };
 /** For responses and metadata: a user may be in hundreds of groups, and a provider may have many certificates. */
 export const LARGE: MessageLimits = { bytes: 262_144, elements: 5_000 };
-const DEEPEST_NESTING = 24;
-const MOST_ATTRIBUTES = 40;
+const MAX_NESTING = 24;
+const MAX_ATTRIBUTES = 40;
 
 /** Returns the error for a message that is rejected. */
 export function badMessage(description: string, cause?: unknown): AuthError {
@@ -80,7 +80,7 @@ function checkSize(root: Element, limits: MessageLimits): void {
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     const [element, depth] = next;
     count++;
-    if (depth > DEEPEST_NESTING || count > limits.elements || element.attributes.length > MOST_ATTRIBUTES) {
+    if (depth > MAX_NESTING || count > limits.elements || element.attributes.length > MAX_ATTRIBUTES) {
       throw badMessage('The SAML message is nested too deeply or has too many elements.');
     }
     for (const child of elementsOf(element)) stack.push([child, depth + 1]);

@@ -140,7 +140,7 @@ function valuesOf(value: unknown): AttributeValue[] {
 
 const PROBES = [`${CLAIMS}nameidentifier`, `${CLAIMS}emailaddress`, `${CLAIMS}name`];
 /** The limit for persistent identifiers (Core §8.3.7). */
-const LONGEST_NAME_ID = 256;
+const MAX_NAME_ID_LENGTH = 256;
 
 /**
  * Returns the NameID of a user for a service provider. It is made from verified values only, so that nobody can log
@@ -174,5 +174,5 @@ export function nameIdOf(
 }
 
 function boundedNameId(value: string, format: string): NameId | undefined {
-  return value.length > LONGEST_NAME_ID ? undefined : { value, format };
+  return value.length > MAX_NAME_ID_LENGTH ? undefined : { value, format };
 }

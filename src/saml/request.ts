@@ -62,12 +62,12 @@ export function readAuthnRequest(
 }
 
 /** Maximum length of a name: the request is stored, and anybody can send one. */
-const LONGEST_NAME = 256;
-const MOST_CLASSES = 20;
+const MAX_NAME_LENGTH = 256;
+const MAX_CLASSES = 20;
 
-/** Checks the length of a text. @throws AuthError 400 when it is longer than {@link LONGEST_NAME}. */
+/** Checks the length of a text. @throws AuthError 400 when it is longer than {@link MAX_NAME_LENGTH}. */
 function checkLength(text: string | undefined, what: string): string | undefined {
-  if (text !== undefined && text.length > LONGEST_NAME) throw badMessage(`${what} is too long.`);
+  if (text !== undefined && text.length > MAX_NAME_LENGTH) throw badMessage(`${what} is too long.`);
   return text;
 }
 
@@ -92,7 +92,7 @@ function acsUrl({ acsUrls }: ServiceProvider, requested: string | undefined): st
   throw badMessage(
     requested === undefined
       ? 'The application has no callback that a SAML response could go to.'
-      : `The AssertionConsumerServiceURL "${requested.slice(0, LONGEST_NAME)}" is not in the list of allowed callback URLs.`,
+      : `The AssertionConsumerServiceURL "${requested.slice(0, MAX_NAME_LENGTH)}" is not in the list of allowed callback URLs.`,
   );
 }
 
@@ -113,7 +113,7 @@ function classRefs(root: Element): string[] | undefined {
   const classes = elementsOf(requested)
     .filter((element) => isNamed(element, NS.assertion, 'AuthnContextClassRef'))
     .map((element) => textOf(element).trim());
-  if (classes.length > MOST_CLASSES) throw badMessage('RequestedAuthnContext names too many classes.');
+  if (classes.length > MAX_CLASSES) throw badMessage('RequestedAuthnContext names too many classes.');
   for (const one of classes) checkLength(one, 'An AuthnContextClassRef');
   return classes;
 }

@@ -69,7 +69,7 @@ export async function recordRemovalBy(
  * Refuses changes after which something would belong to another connection or API than before: a new one whose name
  * is that of one that is being removed, and another name for one that stays.
  * @param all all records, before and after the changes.
- * @throws RemovalPending; Error
+ * @throws RemovalPending for the first; Error for the second.
  */
 export async function refuseInheritance(
   store: Store,

@@ -10,7 +10,7 @@ export interface CertificateFault {
 }
 
 /** Longest header, characters. Node.js accepts 16 KiB of headers in all. */
-const LONGEST_HEADER = 16_384;
+const MAX_HEADER_LENGTH = 16_384;
 
 const MALFORMED = { fault: 'The client certificate cannot be read' } as const;
 const SEVERAL = { fault: 'One client certificate must be sent, without its chain' } as const;
@@ -23,7 +23,7 @@ const SEVERAL = { fault: 'One client certificate must be sent, without its chain
 export function readCertificate(header: string): X509Certificate | CertificateFault | undefined {
   const value = header.trim();
   if (value === '') return undefined;
-  if (value.length > LONGEST_HEADER) return MALFORMED;
+  if (value.length > MAX_HEADER_LENGTH) return MALFORMED;
   if (value.startsWith(':')) return readByteSequence(value);
   if (/^[A-Za-z]+=/.test(value)) return readForwarded(value);
   return readPem(value);

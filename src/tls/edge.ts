@@ -12,7 +12,7 @@ const KEY = 'cname-api-key';
 const CERTIFICATE = 'client-certificate';
 const STATUS = 'client-certificate-ca-verified';
 const EDGE_HEADERS = new Set([KEY, CERTIFICATE, STATUS]);
-const SHORTEST = Math.min(...[...EDGE_HEADERS].map(({ length }) => length));
+const MIN_LENGTH = Math.min(...[...EDGE_HEADERS].map(({ length }) => length));
 const INITIALS = new Set([...EDGE_HEADERS].map((name) => name.charAt(0)));
 
 interface EdgeDependencies {
@@ -119,7 +119,7 @@ function removeHeaders(request: IncomingMessage): EdgeHeaders | undefined {
   for (let index = rawHeaders.length - 2; index >= 0; index -= 2) {
     const rawName = rawHeaders[index] ?? '';
     // A cheap check first: a spelling has the first character of the name and is not shorter than the shortest name.
-    if (rawName.length < SHORTEST || !INITIALS.has(rawName.charAt(0).toLowerCase())) continue;
+    if (rawName.length < MIN_LENGTH || !INITIALS.has(rawName.charAt(0).toLowerCase())) continue;
     const name = rawName.toLowerCase();
     const canonical = canonicalName(name);
     if (!EDGE_HEADERS.has(canonical)) continue;

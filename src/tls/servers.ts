@@ -3,7 +3,7 @@ import http from 'node:http';
 import https from 'node:https';
 
 /** Further connections are closed at once, because each takes memory. */
-const MOST_CONNECTIONS = 10_000;
+const MAX_CONNECTIONS = 10_000;
 
 /** Time limits for a request's head and for the whole request, and how often they are checked, milliseconds. */
 const TIMEOUTS = { headersTimeout: 20_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000 };
@@ -79,6 +79,6 @@ function certificateRequest({ ca }: MtlsSettings) {
 }
 
 function limitConnections<S extends http.Server>(server: S): S {
-  server.maxConnections = MOST_CONNECTIONS;
+  server.maxConnections = MAX_CONNECTIONS;
   return server;
 }

@@ -40,11 +40,11 @@ const TIMEOUT = 300_000;
 const ALGORITHMS = [-7, -8, -257];
 
 /** Maximum length of an answer, which is usually some kilobytes. */
-const LONGEST_ANSWER = 20_000;
+const MAX_RESPONSE_LENGTH = 20_000;
 
 const encoded = z
   .string()
-  .max(LONGEST_ANSWER)
+  .max(MAX_RESPONSE_LENGTH)
   .regex(/^[\w-]+$/);
 const answer = z.object({
   id: encoded,
@@ -83,7 +83,7 @@ export function readAssertion(text: string): AssertionAnswer | undefined {
 }
 
 function parseAnswer<T>(schema: z.ZodType<T>, text: string): T | undefined {
-  if (text.length > LONGEST_ANSWER) return undefined;
+  if (text.length > MAX_RESPONSE_LENGTH) return undefined;
   try {
     return schema.safeParse(JSON.parse(text)).data;
   } catch {

@@ -13,7 +13,7 @@ import { openMemoryStore } from '../../src/store/memory/store.ts';
 import { openStore } from '../../src/store/open.ts';
 import { until as waitUntil } from '../support/wait-until.ts';
 
-const LONGEST = 10_000;
+const MAX_DURATION = 10_000;
 /** Longer than a lease. */
 const LATER = 60_000;
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
@@ -82,7 +82,7 @@ for (const [where, open] of Object.entries(STORES))
           gaveUp.push((error as Error).message);
         },
         pauses: [1_000, 5_000],
-        maxDuration: LONGEST,
+        maxDuration: MAX_DURATION,
         concurrency: 4,
         capacity: 1_000,
       });
@@ -136,7 +136,7 @@ for (const [where, open] of Object.entries(STORES))
       const one = prepare({ text: 'slow' });
       await write(one);
       one.start();
-      now += LONGEST;
+      now += MAX_DURATION;
       process(2).deliveries.start();
       for (let i = 0; i < 50; i++) await settled();
       expect(seen.map(({ by }) => by)).to.deep.equal([1]);

@@ -10,7 +10,7 @@ import type { TestServer } from '../support/server.ts';
 import { tenant } from './tenant.ts';
 
 const AT_ONCE = 50;
-const MOST = 20;
+const MAX = 20;
 
 describe('the number of authentication methods of a user', () => {
   let server: TestServer;
@@ -42,8 +42,8 @@ describe('the number of authentication methods of a user', () => {
     const { id, path } = await someone();
     const created = await Promise.all(times(AT_ONCE, (n) => call('POST', path, phone(n))));
     const of = (status: number) => created.filter((one) => one.status === status).length;
-    expect([of(201), of(400)]).to.deep.equal([MOST, AT_ONCE - MOST]);
-    expect(await authenticators().of(id)).to.have.length(MOST);
+    expect([of(201), of(400)]).to.deep.equal([MAX, AT_ONCE - MAX]);
+    expect(await authenticators().of(id)).to.have.length(MAX);
   });
 
   it('is one when an administrator creates the same phone number 10 times at once', async () => {
@@ -55,10 +55,10 @@ describe('the number of authentication methods of a user', () => {
 
   it('is at most 20 when an administrator replaces all, several times at once', async () => {
     const { id, path } = await someone();
-    const all = times(MOST, phone);
+    const all = times(MAX, phone);
     const replaced = await Promise.all(times(5, () => call('PUT', path, all)));
     for (const { status } of replaced) expect(status).to.equal(200);
-    expect(await authenticators().of(id)).to.have.length(MOST);
+    expect(await authenticators().of(id)).to.have.length(MAX);
   });
 
   it('is at most 20 when a user confirms several enrolments at once', async () => {
@@ -73,10 +73,10 @@ describe('the number of authentication methods of a user', () => {
       times(10, () => all.startEnrollment(by, { kind: 'otp', prefix: 'totp' })),
     );
     await Promise.all(started.map((one) => all.confirm(one, options)));
-    expect((await all.of(id)).filter(({ active }) => active).length).to.be.within(16, MOST);
+    expect((await all.of(id)).filter(({ active }) => active).length).to.be.within(16, MAX);
     expect(
       await all.confirm(await all.startEnrollment(by, { kind: 'otp', prefix: 'totp' }), options),
-    ).to.equal((await all.of(id)).length < MOST);
+    ).to.equal((await all.of(id)).length < MAX);
   });
 
   it('is at most 20 passkeys when a user creates 50 at once', async () => {
@@ -94,7 +94,7 @@ describe('the number of authentication methods of a user', () => {
     const owner = { user_id, connection: 'users', userAgent: '', registration, party: { id: 'localhost' } };
     const deps = { store: server.store, wallClock: Date.now };
     const stored = await Promise.all(times(AT_ONCE, (n) => storePasskey(deps, credential(n), owner)));
-    expect(stored.filter(Boolean)).to.have.length(MOST);
-    expect(await server.store.collection('passkeys').findBy('user', user_id)).to.have.length(MOST);
+    expect(stored.filter(Boolean)).to.have.length(MAX);
+    expect(await server.store.collection('passkeys').findBy('user', user_id)).to.have.length(MAX);
   });
 });

@@ -17,7 +17,7 @@ import type { TestMailServer } from '../support/smtp.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
 import { aMoment, PATIENCE } from '../support/wait-until.ts';
 
-const MOST_ATTEMPTS = 10;
+const MAX_ATTEMPTS = 10;
 const RACERS = 50;
 const WEB = { client_id: 'web', client_secret: 'web-secret' };
 
@@ -26,7 +26,7 @@ export const tenant = {
   ...base,
   attackProtection: {
     ...base.attackProtection,
-    bruteForceProtection: { max_attempts: MOST_ATTEMPTS },
+    bruteForceProtection: { max_attempts: MAX_ATTEMPTS },
     rateLimits: UNLIMITED.attackProtection.rateLimits,
   },
 };
@@ -146,7 +146,7 @@ export function oneTimeThings(about: () => Place): void {
     const email = someone();
     expect((await signUp(email)).status).to.equal(200);
     const answers = await race((i) => byPassword(email, `wrong-${i}`));
-    expect(statuses(answers)).to.deep.equal({ 403: MOST_ATTEMPTS, 429: RACERS - MOST_ATTEMPTS });
+    expect(statuses(answers)).to.deep.equal({ 403: MAX_ATTEMPTS, 429: RACERS - MAX_ATTEMPTS });
     expect((await byPassword(email, USER.password)).status).to.equal(429);
   });
 }

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { watchOver } from '../../src/scripts/watch.ts';
 import { every, until } from '../support/wait-until.ts';
 
-const MOST = 150;
+const MAX = 150;
 
 describe('the watch over a thread', () => {
   const workers: Worker[] = [];
@@ -25,7 +25,7 @@ describe('the watch over a thread', () => {
     const told = new Promise<void>((resolve) => {
       tooMuch = resolve;
     });
-    const stop = watchOver({ worker, used: (user + system) / 1000, most: MOST, tooMuch });
+    const stop = watchOver({ worker, used: (user + system) / 1000, most: MAX, tooMuch });
     worker.postMessage('');
     return { worker, told, stop, busy: () => worker.performance.eventLoopUtilization(busySince).active };
   };
@@ -35,7 +35,7 @@ describe('the watch over a thread', () => {
     await told;
     stop();
     const { user, system } = await worker.cpuUsage();
-    expect((user + system) / 1000).to.be.at.least(MOST);
+    expect((user + system) / 1000).to.be.at.least(MAX);
   });
 
   it('does not report a thread that is busy without a processor, however long', async () => {
@@ -45,7 +45,7 @@ describe('the watch over a thread', () => {
     void told.then(() => {
       isTold = true;
     });
-    await until(() => busy() >= 4 * MOST, every(20));
+    await until(() => busy() >= 4 * MAX, every(20));
     // Answered after the request of the watch.
     await worker.cpuUsage();
     stop();

@@ -4,7 +4,7 @@ import type { Worker } from 'node:worker_threads';
 import type { SpareThreads } from '../../src/runtime/spare-threads.ts';
 
 /** The maximum number kept of each kind; further ones are ended. */
-const MOST = 4;
+const MAX = 4;
 
 const spare = new Map<string, Worker[]>();
 
@@ -16,7 +16,7 @@ export const SPARE_THREADS: SpareThreads = {
   },
   put: (work, thread) => {
     const kept = spare.get(work) ?? [];
-    if (kept.length >= MOST) return void thread.terminate();
+    if (kept.length >= MAX) return void thread.terminate();
     spare.set(work, [...kept, thread]);
     thread.unref();
     thread.once('exit', () => {

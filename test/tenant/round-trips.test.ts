@@ -6,7 +6,7 @@ import { authorize, follow, tenant, token, USER, webRequest } from '../support/f
 import { nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-const MOST = 8;
+const MAX = 8;
 
 describe('round trips to the store', () => {
   const count = countStore();
@@ -42,7 +42,7 @@ describe('round trips to the store', () => {
       .trips()
       .filter((names) => !names.includes(ofConfiguration))
       .map((names) => names.join(' + '));
-  const expectFew = (most = MOST) => expect(trips(), trips().join('\n')).to.have.length.within(1, most);
+  const expectFew = (most = MAX) => expect(trips(), trips().join('\n')).to.have.length.within(1, most);
 
   const code = async (email: string) => {
     await agent.request('/passwordless/start', {
@@ -66,7 +66,7 @@ describe('round trips to the store', () => {
 
   it('are few for a token by an e-mailed code, with one more for a new user', async () => {
     await redeem('new@example.test');
-    expectFew(MOST + 1);
+    expectFew(MAX + 1);
     await redeem('new@example.test');
     expectFew();
   });

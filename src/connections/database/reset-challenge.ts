@@ -59,7 +59,7 @@ interface ActionState {
   resultUrl?: string;
 }
 
-const MOST_FORMS = 5;
+const MAX_FORMS = 5;
 
 const actionStateOf = ({ verifiedChallenge }: OpenReset): ActionState => ({
   allowed: [],
@@ -135,7 +135,7 @@ export async function challengeReset(
     return undefined;
   }
   const proof = random(32).toString('base64url');
-  const allowed = [sha256(proof), ...state.allowed].slice(0, MOST_FORMS);
+  const allowed = [sha256(proof), ...state.allowed].slice(0, MAX_FORMS);
   await saveState({ allowed, ...(login.resultUrl !== undefined && { resultUrl: login.resultUrl }) });
   return proof;
 }

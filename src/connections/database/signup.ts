@@ -2,11 +2,11 @@
 import { z } from 'zod';
 import { typeFault } from './errors.ts';
 
-const MOST_METADATA_PROPERTIES = 10;
-const LONGEST_METADATA_NAME = 100;
-const LONGEST_METADATA_VALUE = 500;
-const LONGEST_TEXT = 300;
-const LONGEST_URL = 2048;
+const MAX_METADATA_PROPERTIES = 10;
+const MAX_METADATA_NAME_LENGTH = 100;
+const MAX_METADATA_VALUE_LENGTH = 500;
+const MAX_TEXT_LENGTH = 300;
+const MAX_URL_LENGTH = 2048;
 
 /** Counts code points: a character outside the Basic Multilingual Plane counts as one. */
 const characters = (value: string) => [...value].length;
@@ -14,16 +14,16 @@ const characters = (value: string) => [...value].length;
 const text = (field: string) =>
   z
     .string(`invalid ${field} type (expected string)`)
-    .max(LONGEST_TEXT, `${field} must be at most ${LONGEST_TEXT} characters`);
+    .max(MAX_TEXT_LENGTH, `${field} must be at most ${MAX_TEXT_LENGTH} characters`);
 const required = (field: string) =>
   z
     .string({ error: typeFault(field) })
     .min(1, `${field} is required`)
-    .max(LONGEST_TEXT, `${field} must be at most ${LONGEST_TEXT} characters`);
+    .max(MAX_TEXT_LENGTH, `${field} must be at most ${MAX_TEXT_LENGTH} characters`);
 
 const picture = z
   .string('invalid picture type (expected string)')
-  .max(LONGEST_URL, `picture must be at most ${LONGEST_URL} characters`)
+  .max(MAX_URL_LENGTH, `picture must be at most ${MAX_URL_LENGTH} characters`)
   .refine((value) => /^https?:/i.test(value) && URL.canParse(value), 'picture must be a URI');
 
 const metadata = z
@@ -31,15 +31,15 @@ const metadata = z
   .superRefine((value, ctx) => {
     const entries = Object.entries(value);
     const fault = (message: string) => ctx.addIssue({ code: 'custom', message });
-    if (entries.length > MOST_METADATA_PROPERTIES) {
-      fault(`user_metadata must have at most ${MOST_METADATA_PROPERTIES} properties`);
+    if (entries.length > MAX_METADATA_PROPERTIES) {
+      fault(`user_metadata must have at most ${MAX_METADATA_PROPERTIES} properties`);
     }
     for (const [name, content] of entries) {
-      if (characters(name) > LONGEST_METADATA_NAME)
-        fault(`user_metadata property names must be at most ${LONGEST_METADATA_NAME} characters`);
+      if (characters(name) > MAX_METADATA_NAME_LENGTH)
+        fault(`user_metadata property names must be at most ${MAX_METADATA_NAME_LENGTH} characters`);
       if (typeof content !== 'string') fault(`invalid user_metadata.${name} type (only strings are allowed)`);
-      else if (characters(content) > LONGEST_METADATA_VALUE)
-        fault(`user_metadata.${name} must be at most ${LONGEST_METADATA_VALUE} characters`);
+      else if (characters(content) > MAX_METADATA_VALUE_LENGTH)
+        fault(`user_metadata.${name} must be at most ${MAX_METADATA_VALUE_LENGTH} characters`);
     }
   });
 
@@ -68,7 +68,7 @@ export const signUpFields = {
   user_metadata: metadata
     .optional()
     .describe(
-      `At most ${MOST_METADATA_PROPERTIES} texts of at most ${LONGEST_METADATA_VALUE} characters; names of at most ${LONGEST_METADATA_NAME}.`,
+      `At most ${MAX_METADATA_PROPERTIES} texts of at most ${MAX_METADATA_VALUE_LENGTH} characters; names of at most ${MAX_METADATA_NAME_LENGTH}.`,
     ),
 };
 

@@ -19,7 +19,7 @@ interface IdentifierDependencies extends ProviderRedirectDependencies, Pick<WebF
 }
 
 /** Characters: the longest e-mail address (RFC 5321 §4.5.3.1). Other identifiers are shorter. */
-const LONGEST_IDENTIFIER = 254;
+const MAX_IDENTIFIER_LENGTH = 254;
 
 export const identifier = feature<IdentifierDependencies>({
   name: 'identifier',
@@ -41,7 +41,7 @@ async function handleIdentifier(deps: IdentifierDependencies, ctx: Context): Pro
   if (!waitsForLogin(pending) || !(await asksIdentifierFirst(deps.config, page))) {
     return deps.showNext(ctx, page);
   }
-  const text = formFields(ctx, 'identifier').identifier.trim().slice(0, LONGEST_IDENTIFIER);
+  const text = formFields(ctx, 'identifier').identifier.trim().slice(0, MAX_IDENTIFIER_LENGTH);
   const showError = (alert: string) => showIdentifier(deps, ctx, page, { identifier: text, alert });
   if (text === '') return showError('identifier.missing');
   const found = await connectionOf(deps.config, page, text);

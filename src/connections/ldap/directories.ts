@@ -35,10 +35,10 @@ export interface Directories {
 /** Milliseconds for one request to a directory. */
 const TIMEOUT = 10_000;
 /** Logins that ask one directory at the same time, and logins that wait for their turn. */
-const MOST_CONCURRENT = 8;
-const MOST_WAITING = 200;
+const MAX_CONCURRENT = 8;
+const MAX_WAITING = 200;
 /** Idle connections that are kept, and for how many milliseconds: firewalls may cut longer idle ones. */
-const MOST_IDLE = 4;
+const MAX_IDLE = 4;
 const IDLE_LIFETIME = 60_000;
 
 /** The connections to one directory. Those bound as the service account are kept for the next login. */
@@ -64,7 +64,7 @@ export function createDirectories(deps: DirectoriesDependencies): Directories {
     if (existing?.optionsKey === optionsKey) return existing;
     // Its connections were bound with the previous options.
     if (existing !== undefined) closeIdle(existing);
-    const pool = { optionsKey, queue: new PQueue({ concurrency: MOST_CONCURRENT }), idle: [] };
+    const pool = { optionsKey, queue: new PQueue({ concurrency: MAX_CONCURRENT }), idle: [] };
     pools.set(id, pool);
     return pool;
   };
@@ -75,7 +75,7 @@ export function createDirectories(deps: DirectoriesDependencies): Directories {
     const options = ldapOptions(connection);
     if (options === undefined) throw unavailable(new Error('the connection has no LDAP_URL'));
     const pool = poolOf(connection);
-    if (pool.queue.size >= MOST_WAITING) throw unavailable();
+    if (pool.queue.size >= MAX_WAITING) throw unavailable();
     try {
       return await pool.queue.add(() => work(pool, options));
     } catch (thrown) {
@@ -178,7 +178,7 @@ async function withServiceClient<T>(
   const run = async (client: Client): Promise<T> => {
     try {
       const answer = await work(client);
-      if (pool.idle.length < MOST_IDLE && client.isConnected) pool.idle.push({ client, since: clock() });
+      if (pool.idle.length < MAX_IDLE && client.isConnected) pool.idle.push({ client, since: clock() });
       else closeClient(client);
       return answer;
     } catch (thrown) {

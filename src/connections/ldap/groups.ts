@@ -5,8 +5,8 @@ import { filterFor } from './filter.ts';
 import { firstValue } from './profile.ts';
 
 /** How deep nested groups are followed, and how many groups are collected. A cycle ends at a group already found. */
-const DEEPEST_NESTING = 10;
-const MOST_GROUPS = 1000;
+const MAX_NESTING = 10;
+const MAX_GROUPS = 1000;
 const MEMBER_FILTER = '(|(member={0})(uniqueMember={0}))';
 
 /** Returns the names of the groups of an entry, sorted. @param dn of the entry. @throws the error of the client. */
@@ -20,11 +20,11 @@ export async function groupsOf(client: Client, dn: string, options: LdapOptions)
   };
   const found = new Map<string, Entry>();
   let members = [dn];
-  for (let depth = 0; members.length > 0 && depth < (template === undefined ? DEEPEST_NESTING : 1); depth++) {
+  for (let depth = 0; members.length > 0 && depth < (template === undefined ? MAX_NESTING : 1); depth++) {
     const nextMembers: string[] = [];
     for (const member of members) {
       for (const group of await groupsListing(member)) {
-        if (found.has(group.dn) || found.size === MOST_GROUPS) continue;
+        if (found.has(group.dn) || found.size === MAX_GROUPS) continue;
         found.set(group.dn, group);
         nextMembers.push(group.dn);
       }

@@ -8,9 +8,9 @@ import { presets } from '../social/presets.ts';
 import type { NativeToken } from './token.ts';
 
 /** Characters of the profile that the app sends, as JSON. */
-const LARGEST_PROFILE = 8_192;
+const MAX_PROFILE_BYTES = 8_192;
 /** Characters of one claim in it. */
-const LONGEST_TEXT = 500;
+const MAX_TEXT_LENGTH = 500;
 const CLAIM_NAMES = ['name', 'given_name', 'family_name', 'nickname', 'picture', 'email'];
 
 /** Returns the user of a token. @throws AuthError by `upstreamFault` for one that is not valid, or was issued for another app. */
@@ -38,12 +38,12 @@ export async function facebookIdentity(
  * the picture and the address are read.
  */
 function profileOf(text: string | undefined): Record<string, unknown> {
-  if (text === undefined || text.length > LARGEST_PROFILE) return {};
+  if (text === undefined || text.length > MAX_PROFILE_BYTES) return {};
   const parsed = jsonOf(text);
   const claims = isJsonObject(parsed) ? parsed : {};
   const texts = CLAIM_NAMES.flatMap((name) => {
     const value = Object.hasOwn(claims, name) ? claims[name] : undefined;
-    return typeof value === 'string' && value.length <= LONGEST_TEXT ? [[name, value] as const] : [];
+    return typeof value === 'string' && value.length <= MAX_TEXT_LENGTH ? [[name, value] as const] : [];
   });
   return { ...Object.fromEntries(texts), email_verified: false };
 }

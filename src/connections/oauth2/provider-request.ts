@@ -17,7 +17,7 @@ export interface ProviderAnswer {
 /** Timeout of one request, milliseconds. */
 const TIMEOUT = 10_000;
 /** Bytes of a response body. */
-const LARGEST_ANSWER = 256 * 1024;
+const MAX_ANSWER_BYTES = 256 * 1024;
 /** Some providers reject requests without a User-Agent. */
 export const USER_AGENT = 'Gatehouse';
 
@@ -32,7 +32,7 @@ export async function requestEndpoint(
     const failure = thrown instanceof OutboundError ? thrown.failure : 'unreachable';
     throw endpointFault(endpoint, FAILURES[failure], thrown);
   };
-  const rules = { redirect: 'manual', timeout: TIMEOUT, maxBytes: LARGEST_ANSWER } as const;
+  const rules = { redirect: 'manual', timeout: TIMEOUT, maxBytes: MAX_ANSWER_BYTES } as const;
   const response = await fetch(url, { ...request, ...rules }).catch(unreachable);
   const text = await response.text().catch(unreachable);
   if (response.status >= 300 && response.status < 400) throw endpointFault(endpoint, 'redirects');

@@ -102,7 +102,7 @@ function parseJson(text: string): Record<string, unknown> | undefined {
 }
 
 /** Characters of the scope that is stored. */
-const LONGEST_SCOPE = 10_000;
+const MAX_SCOPE_LENGTH = 10_000;
 
 /** Returns the part of a token response that is stored, sealed, with the identity or connected account. */
 export function grantOf(answer: TokenAnswer, wallClock: UpstreamDependencies['wallClock']) {
@@ -112,7 +112,7 @@ export function grantOf(answer: TokenAnswer, wallClock: UpstreamDependencies['wa
     access_token,
     ...(typeof refresh_token === 'string' && refresh_token !== '' && { refresh_token }),
     ...(typeof id_token === 'string' && { id_token }),
-    ...(typeof scope === 'string' && scope !== '' && { scope: scope.slice(0, LONGEST_SCOPE) }),
+    ...(typeof scope === 'string' && scope !== '' && { scope: scope.slice(0, MAX_SCOPE_LENGTH) }),
     ...(expires_in !== undefined &&
       Number.isFinite(seconds) &&
       seconds > 0 && { expires_at: epochSeconds(wallClock) + Math.floor(seconds) }),

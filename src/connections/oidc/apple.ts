@@ -11,9 +11,9 @@ import type { Metadata } from './metadata.ts';
 /** Lifetime of a client secret, seconds. */
 const SECRET_TTL = 300;
 /** Characters of the parameter `user`. */
-const LONGEST_USER = 2_048;
+const MAX_USER_LENGTH = 2_048;
 /** Characters of a given or family name. */
-const LONGEST_NAME = 200;
+const MAX_NAME_LENGTH = 200;
 
 /**
  * Returns a client secret: a JWT signed by the team's key.
@@ -49,9 +49,9 @@ export async function appleSecret(
  * @param user JSON.
  */
 export function appleName(user: unknown): Record<string, string> {
-  if (typeof user !== 'string' || user.length > LONGEST_USER) return {};
+  if (typeof user !== 'string' || user.length > MAX_USER_LENGTH) return {};
   const { firstName, lastName } = nameOf(user);
-  const text = (value: unknown) => (typeof value === 'string' ? value.trim().slice(0, LONGEST_NAME) : '');
+  const text = (value: unknown) => (typeof value === 'string' ? value.trim().slice(0, MAX_NAME_LENGTH) : '');
   const [givenName, familyName] = [text(firstName), text(lastName)];
   const name = [givenName, familyName].filter((one) => one !== '').join(' ');
   return {

@@ -22,7 +22,7 @@ import {
   refreshTokenGrant,
 } from 'openid-client';
 import type { Outbound } from '../../http/outbound.ts';
-import { LARGEST_DOCUMENT, type Metadata } from './metadata.ts';
+import { MAX_DOCUMENT_BYTES, type Metadata } from './metadata.ts';
 
 /** The client authentication at a token endpoint (OpenID Connect Core 1.0 §9). */
 export type ClientCredential =
@@ -188,7 +188,7 @@ function privateKeyJwt({
 
 /** Returns the client for outbound requests in the form that openid-client takes, with a limit on the size of responses. */
 function limitedFetch(fetch: Outbound['fetch']) {
-  return (url: string, init: object) => fetch(url, { ...init, maxBytes: LARGEST_DOCUMENT });
+  return (url: string, init: object) => fetch(url, { ...init, maxBytes: MAX_DOCUMENT_BYTES });
 }
 
 /**

@@ -41,11 +41,11 @@ const PROFILE = [
 /** Groups that are read if the option `max_groups_to_retrieve` is not set. */
 const DEFAULT_GROUPS = 250;
 /** The largest value of that option that is honoured. */
-const MOST_GROUPS = 5_000;
+const MAX_GROUPS = 5_000;
 /** Entries of one page of the response. */
 const PAGE_SIZE = 500;
 /** Pages that are read. */
-const MOST_PAGES = 20;
+const MAX_PAGES = 20;
 
 /** What a connection's options ask for. */
 interface RequestedData {
@@ -108,7 +108,7 @@ const selectOf = (attributes: readonly string[]) => attributes.map((name) => PRO
 
 function mostGroups({ max_groups_to_retrieve: setting }: WaadOptions): number {
   const limit = Number(setting === '' ? undefined : setting);
-  return Number.isInteger(limit) && limit > 0 ? Math.min(limit, MOST_GROUPS) : DEFAULT_GROUPS;
+  return Number.isInteger(limit) && limit > 0 ? Math.min(limit, MAX_GROUPS) : DEFAULT_GROUPS;
 }
 
 /**
@@ -149,7 +149,7 @@ async function groupsOf(request: GraphRequest, first: string, limit: number): Pr
   const found: Group[] = [];
   const { origin } = new URL(first);
   let next: string | undefined = first;
-  for (let page = 0; next !== undefined && page < MOST_PAGES && found.length < limit; page++) {
+  for (let page = 0; next !== undefined && page < MAX_PAGES && found.length < limit; page++) {
     const answer: Record<string, unknown> | undefined = await request(next);
     if (answer === undefined) return undefined;
     found.push(...groupsIn(answer.value));

@@ -31,7 +31,7 @@ export interface ExpectedToken {
 /** Allowed difference between the provider's clock and ours, seconds. */
 const TOLERANCE = 60;
 /** Characters of a `sub` (OpenID Connect Core 1.0 §2). */
-const LONGEST_SUBJECT = 255;
+const MAX_SUBJECT_LENGTH = 255;
 
 /** Verifies an ID token. @returns its claims. @throws AuthError by `upstreamFault` if it is not valid. */
 export async function verifyIdToken(token: string, expected: ExpectedToken): Promise<Claims> {
@@ -39,7 +39,7 @@ export async function verifyIdToken(token: string, expected: ExpectedToken): Pro
   const { payload, protectedHeader } = await verifyJwt(token, expected);
   const { iss, sub, aud, azp } = payload;
   if (typeof iss !== 'string' || !isIssuer(iss, payload)) throw idTokenFault('is of another issuer');
-  if (typeof sub !== 'string' || sub === '' || sub.length > LONGEST_SUBJECT)
+  if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_LENGTH)
     throw idTokenFault('names nobody');
   if (!acceptsAnyAzp && azp !== undefined && !audiences.includes(String(azp))) {
     throw idTokenFault('is for another client');

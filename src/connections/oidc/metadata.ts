@@ -15,4 +15,4 @@ export interface Metadata {
 }
 
 /** Bytes of a discovery document, or of another response of a provider. */
-export const LARGEST_DOCUMENT = 256 * 1024;
+export const MAX_DOCUMENT_BYTES = 256 * 1024;

@@ -4,7 +4,7 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } f
 import type { Outbound } from '../../http/outbound.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { keepLatest } from '../../runtime/latest.ts';
-import { LARGEST_DOCUMENT, type Metadata } from './metadata.ts';
+import { MAX_DOCUMENT_BYTES, type Metadata } from './metadata.ts';
 
 export interface OpenIdProviders {
   /**
@@ -36,7 +36,7 @@ const STALE = 86_400_000;
  */
 const SEARCH_INTERVAL = 60_000;
 /** Number of documents, and of key sets, that are cached. */
-const MOST_CACHED = 1_000;
+const MAX_CACHED = 1_000;
 
 interface CacheEntry<T> {
   value: T;
@@ -77,7 +77,7 @@ function cacheOf<T>(clock: Clock, fresh: number, load: (address: string) => Prom
   const fetchEntry = async (address: string, searchedAt?: number): Promise<CacheEntry<T>> => {
     const value = await load(address);
     const entry = { value, readAt: clock(), ...(searchedAt !== undefined && { searchedAt }) };
-    keepLatest(cache, MOST_CACHED, address, entry);
+    keepLatest(cache, MAX_CACHED, address, entry);
     return entry;
   };
   const read = (address: string, searchedAt?: number): Promise<CacheEntry<T>> => {
@@ -104,7 +104,7 @@ async function readKeys(fetch: Outbound['fetch'], uri: string): Promise<JSONWebK
   const response = await fetch(uri, {
     headers: { accept: 'application/json' },
     redirect: 'manual',
-    maxBytes: LARGEST_DOCUMENT,
+    maxBytes: MAX_DOCUMENT_BYTES,
   });
   if (response.status !== 200) throw new Error(`the keys are answered with status ${response.status}`);
   const set = (await response.json()) as JSONWebKeySet;

@@ -7,7 +7,7 @@ import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Login } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
-import { MOST_PASSKEYS } from './passkeys.ts';
+import { MAX_PASSKEYS } from './passkeys.ts';
 
 export interface EnrollmentDependencies {
   config: Config;
@@ -52,7 +52,7 @@ export async function mayEnroll(
   const passkeys = await deps.store.collection('passkeys').findBy('user', userId);
   if (isLocal)
     return (
-      options.local_enrollment_enabled !== false && amr.includes('pop') && passkeys.length < MOST_PASSKEYS
+      options.local_enrollment_enabled !== false && amr.includes('pop') && passkeys.length < MAX_PASSKEYS
     );
   if (!amr.includes('pwd') || options.progressive_enrollment_enabled === false) return false;
   return passkeys.length === 0 && (amr.includes('mfa') || !(await hasSecondFactor(deps, userId)));

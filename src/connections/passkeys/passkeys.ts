@@ -57,10 +57,10 @@ interface PasskeyOwner extends Pick<PasskeyRecord, 'user_id' | 'connection'> {
 }
 
 /** Characters of a `User-Agent` that are stored; those of browsers are shorter. */
-const LONGEST_USER_AGENT = 500;
+const MAX_USER_AGENT_LENGTH = 500;
 
 /** How many passkeys a user may have. */
-export const MOST_PASSKEYS = 20;
+export const MAX_PASSKEYS = 20;
 
 /** Returns the write that stores a verified passkey; it throws UniqueKeyError if the credential is already registered. */
 export function passkeyWrite(
@@ -76,7 +76,7 @@ export function passkeyWrite(
     user_handle: registration.user.handle,
     connection,
     ...(name !== undefined && { name }),
-    user_agent: userAgent.slice(0, LONGEST_USER_AGENT),
+    user_agent: userAgent.slice(0, MAX_USER_AGENT_LENGTH),
     created_at: new Date(wallClock()).toISOString(),
   };
   return { collection: 'passkeys', insert };
@@ -98,7 +98,7 @@ export async function storePasskey(
   try {
     return await writeInTurn(deps.store, `passkeys of ${user_id}`, async () => {
       const owned = await deps.store.collection('passkeys').findBy('user', user_id);
-      return owned.length >= MOST_PASSKEYS ? undefined : [write];
+      return owned.length >= MAX_PASSKEYS ? undefined : [write];
     });
   } catch (thrown) {
     if (isRegistered(thrown)) return false;

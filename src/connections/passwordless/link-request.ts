@@ -55,11 +55,11 @@ const STANDARD = new Set([
 ]);
 
 /** Limits of a link in a mail. */
-const MOST_PARAMETERS = 30;
+const MAX_PARAMETERS = 30;
 
-const LONGEST_QUERY = 6_000;
+const MAX_QUERY_LENGTH = 6_000;
 
-const LONGEST_VALUE = 2_048;
+const MAX_VALUE_LENGTH = 2_048;
 
 /** Parameters of the link's authorization request. */
 export interface LinkParameters {
@@ -85,14 +85,14 @@ export function linkParameters(fields: Fields, error: string): LinkParameters {
     if (RESERVED.has(name) || input === undefined || input === null || input === '') continue;
     const isPlain = typeof input === 'number' || typeof input === 'boolean';
     const value = isPlain && !STANDARD.has(name) ? String(input) : input;
-    if (typeof value !== 'string' || value.length > LONGEST_VALUE) {
+    if (typeof value !== 'string' || value.length > MAX_VALUE_LENGTH) {
       const parameter = name.slice(0, 100);
       throw new AuthError(400, error, `error in ${parameter} - must be a string of at most 2048 characters`);
     }
     Object.defineProperty(params, name, { value, enumerable: true });
   }
   const query = new URLSearchParams(params as Record<string, string>);
-  if (query.size > MOST_PARAMETERS || query.toString().length > LONGEST_QUERY) {
+  if (query.size > MAX_PARAMETERS || query.toString().length > MAX_QUERY_LENGTH) {
     throw new AuthError(400, error, 'error in authParams - too many parameters, or too long together');
   }
   return params;

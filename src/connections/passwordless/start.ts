@@ -156,7 +156,7 @@ function recordRefusal(
 }
 
 /** Characters of the `User-Agent` that an SMS gateway is sent. */
-const LONGEST_USER_AGENT = 512;
+const MAX_USER_AGENT_LENGTH = 512;
 
 function message(
   { client, connection, address, link, organization, languages, caller, userAgent }: StartWithUserAgent,
@@ -173,7 +173,7 @@ function message(
     user,
     languages,
     ip: caller.ip,
-    ...(forwardsUserAgent && { userAgent: userAgent.slice(0, LONGEST_USER_AGENT) }),
+    ...(forwardsUserAgent && { userAgent: userAgent.slice(0, MAX_USER_AGENT_LENGTH) }),
     ...(link === undefined ? { code: secret } : { url: link(secret) }),
   };
   return [connection.strategy.message, notice];

@@ -11,7 +11,7 @@ const FRESH = 3_600_000;
 /** How long it is used if the provider does not answer, milliseconds. */
 const STALE = 86_400_000;
 /** Bytes. */
-const LARGEST_METADATA = 1024 * 1024;
+const MAX_METADATA_BYTES = 1024 * 1024;
 
 /** Creates the cache of the metadata of a tenant's providers. Concurrent callers share one request. */
 export function samlMetadata(deps: Pick<UpstreamDependencies, 'fetch' | 'clock'>): SamlMetadata {
@@ -38,7 +38,7 @@ export async function fetchMetadata(
   { fetch }: Pick<UpstreamDependencies, 'fetch'>,
   url: string,
 ): Promise<ProviderMetadata> {
-  const response = await fetch(url, { maxBytes: LARGEST_METADATA }).catch((thrown: unknown) => {
+  const response = await fetch(url, { maxBytes: MAX_METADATA_BYTES }).catch((thrown: unknown) => {
     const reason = thrown instanceof OutboundError ? thrown.failure : 'unreachable';
     throw upstreamFault(
       'invalid_request',

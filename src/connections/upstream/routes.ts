@@ -25,7 +25,7 @@ export interface UpstreamRouteDependencies
 }
 
 /** Bytes. The largest answers that are posted are signed and encrypted SAML responses. */
-const LARGEST_ANSWER = 256 * 1024;
+const MAX_ANSWER_BYTES = 256 * 1024;
 
 export const upstreamRoutes: RouteDeclarations<UpstreamRouteDependencies> = {
   'GET /u/:uid/connection/:connection': { ...PAGE, handle: handleChoice },
@@ -35,7 +35,7 @@ export const upstreamRoutes: RouteDeclarations<UpstreamRouteDependencies> = {
   },
   [`POST ${CALLBACK}` as const]: {
     ...PAGE,
-    bodies: { maxBytes: LARGEST_ANSWER },
+    bodies: { maxBytes: MAX_ANSWER_BYTES },
     handle: (deps, ctx) =>
       isLoginForm(ctx) ? handleLoginForm(deps, ctx) : handleCallback(deps, ctx, bodyTexts(ctx)),
   },

@@ -9,9 +9,9 @@ import type { Users } from '../../users/users.ts';
 import { type RedirectStrategy, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
 
 /** Characters of a provider's user identifier. */
-const LONGEST_ID = 512;
+const MAX_ID_LENGTH = 512;
 /** Characters of a profile, as JSON. */
-const LARGEST_PROFILE = 100_000;
+const MAX_PROFILE_BYTES = 100_000;
 
 /** How an identity was verified. */
 interface IdentitySource {
@@ -32,7 +32,7 @@ export async function userOf(
   { id, profile, metadata, grant }: UpstreamIdentity,
 ): Promise<User> {
   refuseUnusable({ id });
-  if (JSON.stringify(profile).length > LARGEST_PROFILE) {
+  if (JSON.stringify(profile).length > MAX_PROFILE_BYTES) {
     throw upstreamFault('access_denied', 'The profile of the identity provider is too large.');
   }
   const options = commonOptions(connection.options);
@@ -62,6 +62,6 @@ export async function userOf(
 /** Rejects an empty, overlong or malformed user identifier. @throws AuthError by {@link upstreamFault}. */
 export function refuseUnusable({ id }: Pick<UpstreamIdentity, 'id'>): void {
   // A lone surrogate has no UTF-8 form: all of them become U+FFFD, and different identifiers would become the same.
-  if (id !== '' && id.length <= LONGEST_ID && !/\p{Cc}/u.test(id) && id.isWellFormed()) return;
+  if (id !== '' && id.length <= MAX_ID_LENGTH && !/\p{Cc}/u.test(id) && id.isWellFormed()) return;
   throw upstreamFault('access_denied', 'The identity provider gave no user id that can be used.');
 }

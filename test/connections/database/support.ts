@@ -7,7 +7,7 @@ import { generous } from '../passwordless/tenant.ts';
 /**
  * Returns a tenant with databases that are enabled for the application `web`.
  * @param databases their options, by name.
- * @param limits `lifted`: rate limits to lift; `attempts`: wrong passwords that lock an account.
+ * @param limits `liftedLimits`: rate limits to lift; `attempts`: wrong passwords that lock an account.
  */
 export function withDatabases(
   databases: Record<string, object>,
