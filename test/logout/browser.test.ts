@@ -165,7 +165,9 @@ describe('logout in a browser', () => {
       if (process.env.SCREENSHOTS !== undefined) {
         await page.screenshot({ path: `${process.env.SCREENSHOTS}/logout-${name}.png` });
       }
+      const nextPage = page.waitForEvent('load');
       await page.locator('button.secondary').click();
+      await nextPage;
       expect(await accessibilityFaults(page)).to.deep.equal([]);
       await page.goto(`${server.url}/v2/logout?client_id=leeway`);
       expect(await accessibilityFaults(page)).to.deep.equal([]);
