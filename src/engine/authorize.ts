@@ -15,10 +15,9 @@ import type { EnterEngine } from './entrance.ts';
 import type { GrantStorage } from './grants.ts';
 import { unbindBrowser } from './interaction-browser.ts';
 import type { Interactions, WaitingRequest } from './pending-interaction.ts';
-import type { PushedRequests } from './pushed-requests.ts';
 import { type RequestReader, refusedRequest } from './received-request.ts';
 import { checkRequestSize } from './request-size.ts';
-import { restartedRequest } from './restarted-request.ts';
+import { type RestartDependencies, restartedRequest } from './restarted-request.ts';
 import { prepareResume, type ResumeDependencies } from './resume.ts';
 
 export interface AuthorizationEndpoint {
@@ -47,7 +46,7 @@ export type DirectRedirect = (ctx: Context, request: WaitingRequest) => Promise<
 /** The error that the application gets. */
 type Refusal = Pick<AuthError, 'error' | 'error_description'>;
 
-interface AuthorizationDependencies extends ResumeDependencies {
+interface AuthorizationDependencies extends ResumeDependencies, RestartDependencies {
   challenges: Pick<Challenges, 'issueTicket' | 'spendTicket'>;
   directRedirect: DirectRedirect;
   interactions: Pick<Interactions, 'findByLocation'>;
@@ -56,7 +55,6 @@ interface AuthorizationDependencies extends ResumeDependencies {
   grants: GrantStorage;
   random: Random;
   requestReader: Pick<RequestReader, 'authorization'>;
-  pushedRequests: Pick<PushedRequests, 'rebind'>;
   /** The browser secrets of requests, by which the engine's interactions are bound to their browsers. */
   browsers: WeakMap<IncomingMessage, string>;
 }
@@ -91,8 +89,11 @@ export function authorizationEndpoint({
       const resolved = await requestReader.authorization(ctx, received, browser);
       checkRequestSize(resolved.parameters);
       const request = await withVisitor(deps, normalizeRequest(resolved, browser), resolved.parameters);
-      ctx.query = (await restartedRequest(deps, request)) ?? request;
+      const restarted = await restartedRequest(deps, ctx, request);
+      ctx.query = restarted?.query ?? request;
       await checkRequest(ctx.query);
+      // Last, so that a request that is refused leaves the one that waits.
+      await restarted?.replace();
       await answer(ctx);
       const waiting = await interactions.findByLocation(ctx, ctx.response.get('Location'));
       const providerUrl = waiting && (await directRedirect(ctx, waiting));

@@ -20,32 +20,36 @@ const visitorSchema = z.object({
 /** The user of an anonymous session. */
 export type Visitor = z.infer<typeof visitorSchema>;
 
-/** What `normalizeRequest` takes out of a request, to be restored later. */
-const extensionsSchema = z.object({
+/** What the application's own request contained, which stays true when a login page restarts the request. */
+const sentSchema = z.object({
   /** `offline_access` was asked for. */
   offline: z.boolean(),
   /** The nonce is {@link PLACEHOLDER_NONCE}. */
   withoutNonce: z.boolean(),
   /** Unknown parameters, for the upstream provider. */
   upstream: z.record(z.string(), z.string()),
+  /** The user's anonymous session before this login. */
+  visitor: visitorSchema.optional(),
+  /** Why the named API is invalid. */
+  invalidTarget: z.string().optional(),
+  /** Whether the parameters were pushed or signed, and must not be changed by a page. */
+  isFixed: z.boolean().optional(),
+  /** The key of a pushed request in the store. */
+  pushed: z.string().optional(),
+});
+
+/** What `normalizeRequest` takes out of a request, to be restored later. */
+const extensionsSchema = sentSchema.extend({
   /** Ticket of a login before this request (cross-origin, or by a link). */
   loginTicket: z.string().optional(),
   /** A session transfer token, as received. */
   transferToken: z.string().optional(),
   /** The login that the session transfer token stands for. Set only by this server. */
   handed: z.custom<Login>((one) => typeof one === 'object').optional(),
-  /** The user's anonymous session before this login. */
-  visitor: visitorSchema.optional(),
-  /** Why the named API is invalid. */
-  invalidTarget: z.string().optional(),
   /** Hash of the request's secret in its browser. */
   browser: z.string().optional(),
   /** Why the request is refused before the engine looks at it. */
   refused: z.object({ error: z.string(), description: z.string() }).optional(),
-  /** Whether the parameters were pushed or signed, and must not be changed by a page. */
-  isFixed: z.boolean().optional(),
-  /** The key of a pushed request in the store. */
-  pushed: z.string().optional(),
 });
 
 export type RequestExtensions = z.infer<typeof extensionsSchema>;
@@ -55,6 +59,11 @@ export function readExtensions(params: Readonly<Record<string, unknown>>): Reque
   const extensions = params[EXTENSIONS_PARAMETER];
   const read = extensionsSchema.safeParse(typeof extensions === 'string' ? jsonOf(extensions) : undefined);
   return read.success ? read.data : { offline: false, withoutNonce: false, upstream: {} };
+}
+
+/** Returns only what the application's own request contained: no login that was handed over, no secret of a browser. */
+export function sentExtensions(extensions: RequestExtensions): z.infer<typeof sentSchema> {
+  return sentSchema.parse(extensions);
 }
 
 /** Returns the unknown parameters of a normalized request, which are for an upstream provider. */

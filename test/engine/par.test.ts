@@ -1,7 +1,7 @@
 // Pushed authorization requests (RFC 9126): POST /oauth/par, and /authorize with a `request_uri`.
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
-import { type Agent, createAgent } from '../support/agent.ts';
+import { type Agent, createAgent, readForm } from '../support/agent.ts';
 import { clientKey } from '../support/client-key.ts';
 import {
   API,
@@ -14,6 +14,7 @@ import {
   submitLogin,
   tenant,
   token,
+  USER,
   WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
@@ -35,6 +36,14 @@ const clients = [
     par_request_expiry: 300,
   },
   {
+    client_id: 'paged',
+    name: 'With a login page of its own',
+    client_secret: 'paged-secret',
+    callbacks: [WEB_CALLBACK],
+    grant_types: ['authorization_code'],
+    custom_login_page: '<p>@@config@@</p>',
+  },
+  {
     client_id: 'keyed',
     name: 'With a key',
     callbacks: [WEB_CALLBACK],
@@ -45,7 +54,7 @@ const clients = [
 
 const databases = tenant.databases.map((one) => ({
   ...one,
-  enabled_clients: [...one.enabled_clients, 'pushes', 'keyed'],
+  enabled_clients: [...one.enabled_clients, 'pushes', 'paged', 'keyed'],
 }));
 
 describe('POST /oauth/par', () => {
@@ -315,17 +324,24 @@ describe('POST /oauth/par', () => {
 
   it('can be restarted by a customized page, which cannot change pushed parameters', async () => {
     const browser = agent();
-    const waiting = await go(
-      browser,
-      await pushed({ connection: 'users', login_hint: 'pushed@example.test' }),
-    );
+    const paged = { client_id: 'paged', client_secret: 'paged-secret' };
+    const fixed = { ...paged, connection: 'users', login_hint: 'pushed@example.test' };
+    const waiting = await go(browser, await pushed(fixed, paged), 'paged');
     const uid = waiting.location.split('/').pop();
     const state = `gatehouse.waiting.${uid}`;
-    const changed = { client_id: 'web', state, connection: 'staff', login_hint: 'changed@example.test' };
+    const changed = { client_id: 'paged', state, connection: 'staff', login_hint: 'changed@example.test' };
     const anew = await authorize(browser, changed);
     const page = await follow(browser, anew, server.url);
-    expect(page.text).to.contain('pushed@example.test').and.not.contain('changed@example.test');
-    const answer = await submitLogin(browser, server, page);
+    const config = JSON.parse(Buffer.from(/<p>(.*)<\/p>/.exec(page.text)?.[1] ?? '', 'base64').toString());
+    expect(config.internalOptions.login_hint).to.equal('pushed@example.test');
+    expect(config.connection).to.equal('users');
+    const { email: username, password } = USER;
+    const sent = await browser.request('/usernamepassword/login', {
+      json: { ...config.internalOptions, client_id: 'paged', connection: 'users', username, password },
+      headers: { origin: server.url },
+    });
+    const { action, fields } = readForm(sent, 'wresult');
+    const answer = await follow(browser, await browser.request(action, { form: fields }), server.url);
     expect(responseOf(answer)).to.include({ state: 'the-state' }).and.to.have.property('code');
   });
 

@@ -355,7 +355,12 @@ describe('a customized login page', () => {
       expect(started.status, started.text).to.equal(200);
       const link = new URL((await nextMessageTo(server, email)).link ?? '');
       expect(link.search).not.to.contain(authParams._csrf);
-      expect((await other.get(link.pathname + link.search)).status).to.equal(200);
+      const asked = await other.get(link.pathname + link.search);
+      expect(asked.status).to.equal(200);
+      // Elsewhere it would answer a request that another browser began. The link stays good.
+      const { action, fields } = readForm(asked, 'verification_code');
+      const confirmed = await other.request(action, { form: fields });
+      expect(confirmed.status, confirmed.text).to.equal(400);
       const back = await follow(browser, await browser.get(link.pathname + link.search), server.url);
       const { code, state } = responseOf(back);
       expect(state).to.equal('the-state');
@@ -434,6 +439,42 @@ describe('a customized login page', () => {
       const again = configIn(await follow(browser, changed, server.url));
       expect(again.callbackURL).to.equal(webRequest().redirect_uri);
       expect(again.internalOptions.scope).to.equal('openid profile email');
+    });
+
+    it('once, of any number of attempts at the same time, and not any more after it went on', async () => {
+      const browser = createAgent(server);
+      const config = configIn(await open(browser, webRequest()));
+      const all = await Promise.all(Array.from({ length: 12 }, () => elsewhere(browser, config)));
+      const statuses = all.map(({ status }) => status);
+      expect(statuses.filter((status) => status === 302)).to.have.length(1);
+      expect(statuses.filter((status) => status === 400)).to.have.length(11);
+      // The request that waited before is not answered beside the new one.
+      expect((await send(browser, config)).json()).to.include({ code: 'session_missing' });
+      const [restarted] = all.filter(({ status }) => status === 302);
+      const again = configIn(await follow(browser, restarted as Answer, server.url));
+      expect(responseOf(await submit(browser, await send(browser, again)))).to.include({
+        state: 'the-state',
+      });
+    });
+
+    it('but not from another browser, whose login would be that of the one who began', async () => {
+      const [browser, other] = [createAgent(server), createAgent(server)];
+      const config = configIn(await open(browser, webRequest()));
+      await open(other, webRequest());
+      const refused = await elsewhere(other, config);
+      expect(refused.status).to.equal(400);
+      expect(refused.headers).not.to.have.property('location');
+      // It goes on where it began.
+      expect(responseOf(await submit(browser, await send(browser, config)))).to.have.property('code');
+    });
+
+    it('but not where the application has no login page of its own', async () => {
+      const browser = createAgent(server);
+      const { location } = await authorize(browser, { ...webRequest(), client_id: 'code-only' });
+      const state = `gatehouse.waiting.${location.split('/').pop()}`;
+      const restarted = await authorize(browser, { ...webRequest({ state }), client_id: 'code-only' });
+      expect(restarted.status).to.equal(400);
+      expect((await browser.get(location)).text).to.contain('name="password"');
     });
 
     it('but not that of another application, or one that has ended', async () => {

@@ -55,6 +55,7 @@ const CLIENTS = [
   web('site', TAKES),
   web('online', { ...TAKES, allow_refresh_token: true }),
   web('anywhere', { ...TAKES, enforce_device_binding: 'none', allow_refresh_token: true }),
+  web('paged', TAKES, { custom_login_page: '<title>Ours</title> @@config@@' }),
   web('by-cookie', { allowed_authentication_methods: ['cookie'] }),
   web('closed', undefined),
   web('desk', HANDS_OVER, {
@@ -422,6 +423,29 @@ describe('session transfer', () => {
       const revoke = { client_id: 'app', token: json().refresh_token };
       expect((await createAgent(server).request('/oauth/revoke', { json: revoke })).status).to.equal(200);
       expect(responseOf(await later.get(afterwards)).error).to.equal('login_required');
+    });
+
+    it('is not taken over with the id of the request that it waits in, in another browser or its own', async () => {
+      const owner = createAgent(server);
+      const asked = { acr_values: POLICY, ...withToken((await handed()).access_token) };
+      const { headers } = await authorize(owner, {
+        client_id: 'paged',
+        response_type: 'code',
+        redirect_uri: CALLBACK,
+        scope: 'openid',
+        ...asked,
+      });
+      const state = `gatehouse.waiting.${String(headers.location).split('/').pop()}`;
+      const restart = (agent: Agent) =>
+        authorize(agent, { client_id: 'paged', response_type: 'code', redirect_uri: CALLBACK, state });
+      const thief = createAgent(server);
+      const stolen = await restart(thief);
+      expect(stolen.status).to.equal(400);
+      expect(responseOf(await open(thief, 'closed', { prompt: 'none' })).error).to.equal('login_required');
+      // Its own browser restarts what the application asked for, not the login.
+      const again = await follow(owner, await restart(owner), server.url);
+      expect(again.text).to.contain('<title>Ours</title>');
+      expect(responseOf(await open(owner, 'closed', { prompt: 'none' })).error).to.equal('login_required');
     });
 
     it('cannot enroll a second factor without a login', async () => {

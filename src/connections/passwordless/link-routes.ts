@@ -2,6 +2,8 @@
 import type { Context } from 'koa';
 import { requestContextOf } from '../../engine/action-event.ts';
 import type { AuthorizationEndpoint } from '../../engine/authorize.ts';
+import type { Interactions } from '../../engine/pending-interaction.ts';
+import { uidOfState } from '../../engine/restarted-request.ts';
 import { bodyObject, type Fields, requiredField, textField, textsOf } from '../../http/body-fields.ts';
 import { nameBrowser } from '../../http/browser.ts';
 import type { Csrf } from '../../http/csrf.ts';
@@ -26,6 +28,7 @@ export interface LinkDependencies extends ProofDependencies {
   rateLimits: RateLimits;
   views: Views;
   csrf: Csrf;
+  interactions: Pick<Interactions, 'find'>;
   random: Random;
   /** Redirects to the application with an error. */
   refuse: AuthorizationEndpoint['refuse'];
@@ -91,6 +94,9 @@ async function follow(
   { client, connection, address, secret, params }: Link,
 ): Promise<void> {
   ctx.set('Cache-Control', 'no-store');
+  // A link of a customized login page continues the request that waits in its browser. Elsewhere nothing is used up.
+  const waiting = uidOfState(params.state);
+  if (waiting !== undefined) await deps.interactions.find(ctx, waiting);
   try {
     await deps.rateLimits.takeFrom(ctx, 'passwordlessVerify');
     const caller = { ip: ctx.ip, ...nameBrowser(ctx, deps.random) };
