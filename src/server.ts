@@ -29,6 +29,7 @@ import { device } from './grants/device/feature.ts';
 import { health, PROBE_PATHS } from './health.ts';
 import { createApplication } from './http/application.ts';
 import { securityHeaders } from './http/headers.ts';
+import { tenantHost } from './http/request-host.ts';
 import { watchRequests } from './http/request-log.ts';
 import type { Route } from './http/routes.ts';
 import { closeUnread } from './http/unread.ts';
@@ -40,7 +41,7 @@ import { metricsRoutes } from './metrics/serve.ts';
 import type { Deadline } from './runtime/deadline.ts';
 import { VERSION } from './runtime/version.ts';
 import { saml } from './saml/feature.ts';
-import { isForThisMachine, mtlsOrigin } from './settings.ts';
+import { consoleOrigin, isForThisMachine, mtlsOrigin } from './settings.ts';
 import { finishWork } from './stop.ts';
 import type { Events } from './tenant/events.ts';
 import { accountDependencies } from './tenant-account.ts';
@@ -91,6 +92,8 @@ export async function createTenant(dependencies: TenantDependencies): Promise<Te
   for (const middleware of [waitForEarlyProofs(deps), engine.reuseAfterLimit]) app.use(middleware);
   // A change of the configuration is in force for every request that arrives after it.
   app.use((_ctx, next) => config.refresh()?.then(next) ?? next());
+  const { baseUrl } = settings;
+  app.use(tenantHost({ baseUrl, consoleUrl: consoleOrigin(settings), customOrigins: config.customOrigins }));
   app.use(routing(routes, deps, capabilities, tenantEngine));
   const completeRemovals = () => resumeRecordRemovals(deps, endings);
   return {

@@ -16,6 +16,7 @@ import { EVENTS } from './features.ts';
 import { PROBE_PATHS } from './health.ts';
 import { createCsrf } from './http/csrf.ts';
 import type { ErrorShape } from './http/errors.ts';
+import { tenantHostOf } from './http/request-host.ts';
 import { parseRouteKey, type Route } from './http/routes.ts';
 import { managementApi } from './management/api.ts';
 import type { ManagementFeatureDependencies } from './management/feature.ts';
@@ -184,8 +185,7 @@ export function consoleAtItsHost(
   const own = router(routes.filter((one) => consolePaths.has(one.path) || isShared(one)));
   const others = router(routes.filter(({ path }) => !consolePaths.has(path)));
   const { host } = new URL(consoleUrl);
-  const names = new Set([host, `${host}:443`]);
-  return (ctx, next) => (names.has(ctx.host.toLowerCase()) ? own : others)(ctx, next);
+  return (ctx, next) => (tenantHostOf(ctx).host === host ? own : others)(ctx, next);
 }
 
 /** Returns the address that a browser is sent to after a test of a connection. */

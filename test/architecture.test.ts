@@ -200,6 +200,20 @@ describe('the architecture', () => {
     expect(kept).to.deep.equal([]);
   });
 
+  it('reads the host of a request where it is judged, and nowhere else: anybody may write any name into it', () => {
+    const part = '(?:host|hostname|origin|href|URL)';
+    const reads = [
+      `\\bctx\\.(?:request\\.|req\\.)?${part}\\b`,
+      `\\{[^{}]*\\b${part}\\b[^{}]*\\}\\s*(?::\\s*(?:Koa)?Context|=\\s*ctx(?:\\.request|\\.req)?\\s*[;,])`,
+      `Pick<(?:Koa)?Context[^,]*,[^>]*'${part}'`,
+      `headers(?:Distinct)?(?:\\.|\\[')host\\b`,
+      `headers(?:Distinct)?:\\s*\\{\\s*host\\b`,
+      `\\.get\\(\\s*'(?:host|x-forwarded-host)'`,
+    ].map((text) => new RegExp(text));
+    const found = sourcesWith(reads, ['http/request-host.ts', 'http/request-target.ts', 'tls/edge.ts']);
+    expect(found).to.deep.equal([]);
+  });
+
   it('names no feature in the engine: features are passed in', () => {
     const folder = new URL('../src/engine/', import.meta.url);
     const named = readdirSync(folder).flatMap((file) =>
@@ -214,3 +228,17 @@ describe('the architecture', () => {
     expect(named).to.deep.equal([]);
   });
 });
+
+/** Returns the places in `src` that match one of the patterns, except in some files. */
+function sourcesWith(patterns: readonly RegExp[], except: readonly string[]): string[] {
+  const folder = new URL('../src/', import.meta.url);
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !except.includes(file))
+    .flatMap((file) => {
+      const text = readFileSync(new URL(file, folder), 'utf8');
+      return patterns.flatMap((pattern) => {
+        const [match] = pattern.exec(text) ?? [];
+        return match === undefined ? [] : [`${file}: ${match}`];
+      });
+    });
+}

@@ -6,7 +6,6 @@ import type { FactorDependencies } from '../factors/factor.ts';
 import { activeAuthenticators, MFA_POLICY } from '../factors/policy.ts';
 import { type Languages, languagesOf } from '../http/languages.ts';
 import { epochSeconds } from '../runtime/clock.ts';
-import type { Config } from '../tenant/config.ts';
 import type { User } from '../users/user.ts';
 import { customOrigin } from '../webauthn/relying-party.ts';
 import { stepUp } from './errors.ts';
@@ -40,13 +39,9 @@ export interface Actor {
 }
 
 /** Returns the actor of a request. */
-export function actorFrom(
-  { config }: { config: Pick<Config, 'customOrigins'> },
-  ctx: Context,
-  authenticated: Pick<Actor, 'user' | 'clientId' | 'login'>,
-): Actor {
+export function actorFrom(ctx: Context, authenticated: Pick<Actor, 'user' | 'clientId' | 'login'>): Actor {
   const request = { ip: ctx.ip, userAgent: ctx.get('User-Agent'), languages: languagesOf(ctx) };
-  return { ...authenticated, ...request, origin: customOrigin(ctx, { config }) };
+  return { ...authenticated, ...request, origin: customOrigin(ctx) };
 }
 
 /** How old a login may be for a change of authentication methods, seconds. */

@@ -12,7 +12,7 @@ import { accountAudience } from './audience.ts';
 
 export interface CallerDependencies {
   issuer: string;
-  config: Pick<Config, 'client' | 'clientGrant' | 'customOrigins'>;
+  config: Pick<Config, 'client' | 'clientGrant'>;
   readApiToken: ApiTokenReader;
   sessions: Pick<Sessions, 'isOpen'>;
   users: Pick<Users, 'get' | 'credentialVersion'>;
@@ -35,7 +35,7 @@ export async function actorOf(deps: CallerDependencies, ctx: Context, scope: Acc
       extra: { scope },
     });
   const { clientId, claims } = token;
-  return actorFrom(deps, ctx, {
+  return actorFrom(ctx, {
     user,
     clientId,
     login: {

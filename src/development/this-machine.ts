@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import { isLoopback } from '../http/loopback.ts';
+import { tenantHostOf } from '../http/request-host.ts';
 import type { RouteDeclarations } from '../http/routes.ts';
 
 /** Restricts routes to requests from this machine, whatever address the server listens on. */
@@ -25,7 +26,8 @@ export function onThisMachine<D extends { baseUrl: string }>(
 /** @param baseUrl the public origin, the only name the pages answer to. @throws AuthError 404 */
 function refuseOthers(baseUrl: string, ctx: Context): void {
   // A foreign name that resolves to this machine must not read the codes (DNS rebinding).
-  if (ctx.host !== new URL(baseUrl).host) {
+  const { host, isRequested } = tenantHostOf(ctx);
+  if (!isRequested || host !== new URL(baseUrl).host) {
     throw new AuthError(404, 'invalid_request', 'There is nothing here.');
   }
   if (!hopsOf(ctx).every(isLoopback)) {

@@ -1,6 +1,7 @@
 // The parts of the `event` object of actions that describe a request. They contain no secrets.
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
+import { tenantHostOf } from '../http/request-host.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Asker } from '../users/asker.ts';
@@ -32,7 +33,7 @@ export function requestOf(
   const isBody = method === 'POST';
   return {
     ip,
-    hostname: ctx.hostname,
+    hostname: tenantHostOf(ctx).hostname,
     method,
     user_agent: ctx.get('user-agent'),
     language: ctx.get('accept-language').split(',')[0] || undefined,

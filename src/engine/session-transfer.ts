@@ -4,6 +4,7 @@
 import type { Context } from 'koa';
 import { errors, type Grant, type KoaContextWithOIDC, type RefreshToken } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
+import { tenantHostOf } from '../http/request-host.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { Client } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
@@ -44,7 +45,8 @@ export interface TransferredLogin {
 }
 
 /** Whether an audience asks for a session transfer token of this host. */
-export function isTransferAudience({ host, hostname }: Context, audience: string | undefined): boolean {
+export function isTransferAudience(ctx: Context, audience: string | undefined): boolean {
+  const { host, hostname } = tenantHostOf(ctx);
   const audienceHost = AUDIENCE.exec(audience ?? '')?.[1];
   return audienceHost !== undefined && (audienceHost === host || audienceHost === hostname);
 }

@@ -32,7 +32,8 @@ export function trustedHeaders({
   const isProxied = tls.mode === 'proxy';
   const isTrusted = isProxied ? trustedBy(tls) : () => true;
   const edge = edgeOf({ customDomains, certificates, isTrusted, isProxied });
-  if (!isProxied) return [edge.headers, requestTarget(), edge.address];
+  // The edge's headers are judged by the host.
+  if (!isProxied) return [requestTarget(), edge.headers, edge.address];
   const { trustedProxies } = tls;
-  return [edge.headers, requestTarget(), behindProxy(trustedProxies, probes), edge.address];
+  return [requestTarget(), edge.headers, behindProxy(trustedProxies, probes), edge.address];
 }

@@ -1,5 +1,6 @@
 // The relying party (WebAuthn Level 3 §4), and the origins that may answer it.
 import type { Context } from 'koa';
+import { tenantHostOf } from '../http/request-host.ts';
 import type { Client } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
 
@@ -15,19 +16,16 @@ export interface RelyingParty {
 interface PartyDependencies {
   /** The public origin. */
   baseUrl: string;
-  config: Pick<Config, 'settings' | 'customOrigins'>;
+  config: Pick<Config, 'settings'>;
 }
 
 /**
  * Returns the origin of the custom domain of a request; undefined for our own domain. A credential is bound to one
  * domain (§13.4.9), so a ceremony stores the origin: its last request may come by another domain.
  */
-export function customOrigin(
-  ctx: Pick<Context, 'host'>,
-  { config }: { config: Pick<Config, 'customOrigins'> },
-): string | undefined {
-  const origin = `https://${ctx.host}`;
-  return config.customOrigins().includes(origin) ? origin : undefined;
+export function customOrigin(ctx: Context): string | undefined {
+  const { origin, isCustom } = tenantHostOf(ctx);
+  return isCustom ? origin : undefined;
 }
 
 /**

@@ -66,7 +66,8 @@ describe('malformed input', () => {
 
   it('does not include a target in absolute form, which is answered', async () => {
     const connection = await connect(server);
-    connection.send(`GET ${server.url}/healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
+    const { host } = new URL(server.url);
+    connection.send(`GET ${server.url}/healthz HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
     expect(statusLine(await connection.closed(2_000))).to.equal('HTTP/1.1 200 OK');
   });
 

@@ -119,7 +119,7 @@ async function provedAccount(
   if (session === undefined) return undefined;
   const { user, refusal } = await admissionOf(deps.users, session.login);
   if (user === undefined || refusal !== undefined || !allowsLinking(deps, { user })) return undefined;
-  const actor = actorOfLogin(deps, ctx, { ...session, user });
+  const actor = actorOfLogin(ctx, { ...session, user });
   const isFresh = await passes(requireFreshLogin(deps, actor));
   return isFresh ? { ...actor, connection: session.login.connection } : undefined;
 }

@@ -107,7 +107,7 @@ export async function pageActorOf(
   ]);
   if (user === undefined || refusal !== undefined || !isOpen) return undefined;
   if (client === undefined || !isOwnApplication(client)) return undefined;
-  const actor = actorOfLogin(deps, ctx, { ...session, user });
+  const actor = actorOfLogin(ctx, { ...session, user });
   // A second factor added or removed elsewhere ends this session, as it ends access tokens.
   const isValid = await passes(requireValidLogin(deps, actor));
   if (!isValid) return undefined;
@@ -156,7 +156,7 @@ export function isSufficient(
   ctx: Context,
   session: AccountSession & { user: User },
 ): Promise<boolean> {
-  return passes(requireValidLogin(deps, actorOfLogin(deps, ctx, session)));
+  return passes(requireValidLogin(deps, actorOfLogin(ctx, session)));
 }
 
 /** Stores the state of the pages on which a second factor is enrolled. */
@@ -200,13 +200,12 @@ export async function recordFactor(
 
 /** Returns the actor of a login. */
 export function actorOfLogin(
-  { config }: Pick<AccountSessionDependencies, 'config'>,
   ctx: Context,
   { user, clientId, sid, login, factors }: AccountSession & { user: User },
 ): Actor {
   const { amr, credentialVersion } = login;
   const authTime = login.isTimeUnproved === true ? undefined : login.authTime;
-  return actorFrom({ config }, ctx, {
+  return actorFrom(ctx, {
     user,
     clientId,
     login: { id: sid, amr, authTime, credentialVersion, factors },

@@ -91,7 +91,7 @@ async function showOffer(
   const login = loginOfOffer(page);
   if (login === undefined) throw requestExpired();
   const { clientId, uid: request } = pending;
-  const at = customOrigin(ctx, deps);
+  const at = customOrigin(ctx);
   const { authSession, challenge } = await beginSession(deps, {
     clientId,
     connection: login.connection,

@@ -14,7 +14,7 @@ export const PASSKEY_STEP = 'passkey';
 
 export interface OfferDependencies extends SessionDependencies {
   baseUrl: string;
-  config: Pick<Config, 'settings' | 'customOrigins'>;
+  config: Pick<Config, 'settings'>;
 }
 
 /** The part of the login page's model for passkeys. */
@@ -40,7 +40,7 @@ export async function offerPasskey(
   const passkeySettings = passkeyOptions(connection);
   if (passkeySettings === undefined) return undefined;
   const { challenge_ui: ui = 'both' } = passkeySettings;
-  const at = customOrigin(ctx, deps);
+  const at = customOrigin(ctx);
   const { authSession, challenge } = await beginSession(deps, {
     clientId: pending.clientId,
     connection: connection.name,

@@ -75,7 +75,7 @@ async function beginLogin(
 ): Promise<void> {
   const { client, connection } = await authenticateRequest(deps, ctx, realm);
   const { client_id: clientId } = client;
-  const at = customOrigin(ctx, deps);
+  const at = customOrigin(ctx);
   const { authSession, challenge } = await beginSession(deps, { clientId, connection: connection.name, at });
   // The options list no credentials, because that would reveal who has an account.
   const options = requestOptions(relyingPartyFor(deps, client, at), challenge, PASSKEY_VERIFICATION);
@@ -95,7 +95,7 @@ async function beginSignUp(
   // A random handle, as the account does not exist yet (WebAuthn Level 3 §14.6.1).
   const handle = deps.random(32).toString('base64url');
   const profile = definedOf({ ...claims, user_metadata: metadata });
-  const at = customOrigin(ctx, deps);
+  const at = customOrigin(ctx);
   const { authSession, challenge } = await beginSession(deps, {
     clientId: client.client_id,
     connection: connection.name,

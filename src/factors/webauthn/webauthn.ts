@@ -61,7 +61,7 @@ function factor(kind: WebAuthnKind): Factor {
       enrollment: {
         template: 'mfa/enroll-webauthn',
         model: async (deps, ctx, page) => {
-          const at = customOrigin(ctx, deps);
+          const at = customOrigin(ctx);
           const { authenticatorId } = page.state;
           const challenge = await newChallenge(deps, page, { at, authenticatorId });
           const registration = await registrationOf(deps, kind, page.claimant, challenge);
@@ -71,7 +71,7 @@ function factor(kind: WebAuthnKind): Factor {
       challenge: {
         template: 'mfa/webauthn',
         model: async (deps, ctx, page) => {
-          const at = customOrigin(ctx, deps);
+          const at = customOrigin(ctx);
           const challenge = await newChallenge(deps, page, { at });
           const credentials = await credentialsOf(deps, page.claimant, name);
           return modelOf(

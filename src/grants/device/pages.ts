@@ -5,6 +5,7 @@ import { toResource } from '../../engine/audience.ts';
 import type { DelegatedLogins, DelegatedOutcome } from '../../flow/delegated-login.ts';
 import { formFields } from '../../http/body-fields.ts';
 import type { Csrf } from '../../http/csrf.ts';
+import { tenantHostOf } from '../../http/request-host.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import { qrCode } from '../../pages/qr-code.ts';
 import type { Views } from '../../pages/views.ts';
@@ -62,7 +63,7 @@ async function showActivation(deps: DevicePageDependencies, ctx: Context): Promi
       client: { name: client?.name ?? clientId, logo: client?.logo_uri },
     },
     // The login that follows may end at a provider elsewhere.
-    { formAction: ctx.origin },
+    { formAction: tenantHostOf(ctx).origin },
   );
 }
 
