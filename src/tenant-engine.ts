@@ -24,8 +24,9 @@ import { publishedKeys } from './engine/published-keys.ts';
 import type { SecondFactor } from './engine/second-factor.ts';
 import type { ExchangeDependencies } from './engine/token-exchange.ts';
 import { mfaAudience } from './factors/bearer.ts';
+import type { FactorDependencies } from './factors/factor.ts';
 import { mfa } from './factors/feature.ts';
-import { MFA_POLICY } from './factors/policy.ts';
+import { losesFactor, MFA_POLICY } from './factors/policy.ts';
 import { approvingDevices } from './factors/push/approvals.ts';
 import { createSecondFactor } from './factors/second-factor.ts';
 import { actionRedirects } from './flow/action-redirects.ts';
@@ -86,7 +87,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   return {
     engine,
     actionRedirects: actionRedirects({ challenges, clock, random }),
-    ...loginEnds(deps, capabilities, { ...engine, secondFactor }),
+    ...loginEnds(deps, capabilities, { ...engine, factors, secondFactor }),
     /** Grants by a first factor. `/co/authenticate` takes the same credentials for a login ticket. */
     credentialGrants: firstFactors.flatMap(({ grants }) => grants),
     readApiToken,
@@ -117,12 +118,12 @@ const ACR_VALUES = [MFA_POLICY];
  */
 function engineFunctions(
   engine: () => Engine,
-): Pick<ExchangeDependencies, 'readIdTokenHint' | 'isMember' | 'isOpen'> &
+): Pick<ExchangeDependencies, 'readIdTokenSubject' | 'isMember' | 'isOpen'> &
   Pick<Engine, 'checkPossession' | 'redeemOwnCode'> {
   return {
     checkPossession: (...args) => engine().checkPossession(...args),
     redeemOwnCode: (value, expected) => engine().redeemOwnCode(value, expected),
-    readIdTokenHint: (token) => engine().readIdTokenHint(token),
+    readIdTokenSubject: (token) => engine().readIdTokenSubject(token),
     isMember: (...args) => engine().organizations.isMember(...args),
     isOpen: (sid) => engine().sessions.isOpen(sid),
   };
@@ -140,10 +141,21 @@ function approving({ authenticators, config, webPush }: Capabilities) {
 function loginEnds(
   deps: TenantDependencies,
   capabilities: Capabilities,
-  { interactions, settle, sessions, secondFactor }: Engine & { secondFactor: SecondFactor },
+  {
+    interactions,
+    settle,
+    sessions,
+    factors,
+    secondFactor,
+  }: Engine & { factors: FactorDependencies; secondFactor: SecondFactor },
 ) {
   const endings = accountEndings({ ...deps, ...capabilities, sessions });
-  const linked = linkAfterLogin({ ...deps, ...capabilities, endLinked: endings.endLinked });
+  const linked = linkAfterLogin({
+    ...deps,
+    ...capabilities,
+    endLinked: endings.endLinked,
+    losesFactor: (users) => losesFactor(factors, users),
+  });
   const afterLogin = offerAfterLogin({ ...deps, ...capabilities, secondFactor }, linked);
   const finish = createFinish({ interactions, settle, afterLogin, wallClock: deps.wallClock });
   return { endings, finish, secondFactor };

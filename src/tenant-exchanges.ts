@@ -31,7 +31,7 @@ export function tokenExchanges(
 function foreignExchange(
   deps: TenantDependencies,
   capabilities: Capabilities,
-  tokenReading: Pick<ExchangeDependencies, 'readIdTokenHint' | 'isOpen'> & {
+  tokenReading: Pick<ExchangeDependencies, 'readIdTokenSubject'> & {
     enrolledFactors: SecondFactor['enrolledFactors'];
   },
 ): ExchangeToken {
@@ -43,7 +43,7 @@ function foreignExchange(
     ...capabilities,
     users,
     enrolledFactors: tokenReading.enrolledFactors,
-    actorOfIdToken: (token) => actorOfIdToken({ ...deps, ...tokenReading, users }, token),
+    actorOfIdToken: (token) => actorOfIdToken({ ...tokenReading, users }, token),
     askToVerify: async (user, connection, clientId, ip) => {
       const client = await capabilities.config.client(clientId);
       await askToVerify({ ...capabilities, baseUrl }, { user, connection, client, languages: [], ip });

@@ -15,6 +15,7 @@ import { consentAudience } from './engine/consents.ts';
 import { refreshTokenDirectory } from './engine/refresh-directory.ts';
 import { sessionDirectory } from './engine/session-directory.ts';
 import { issueEnrollment } from './factors/enrollment-ticket.ts';
+import { losesFactor } from './factors/policy.ts';
 import { renewRecoveryCode } from './factors/recovery/codes.ts';
 import { managementApi } from './management/api.ts';
 import { managementAudience } from './management/audience.ts';
@@ -39,7 +40,7 @@ import type { TenantEngine } from './tenant-engine.ts';
 function managementDependencies(
   deps: TenantDependencies,
   capabilities: Capabilities,
-  { engine: { sessions, readIdTokenHint }, factorDependencies, readCallerToken, upstream }: TenantEngine,
+  { engine: { sessions, readIdTokenProof }, factorDependencies, readCallerToken, upstream }: TenantEngine,
   own: ReturnType<typeof accountEndings> & { ending: AbortSignal },
 ): ManagementFeatureDependencies {
   const { settings, store, users, clock, wallClock, random } = deps;
@@ -74,13 +75,14 @@ function managementDependencies(
     },
     events,
     makeSigningKey: (alg) => makeSigningKey(wallClock, tenantName, alg),
+    losesFactor: (users) => losesFactor(factorDependencies, users),
     messages,
     forgetBrowsers: (userId) => browsers.forgetAllOf(userId),
     locks: createLocks({ store, config, clock }),
     now,
     ...codeTools(capabilities),
     random,
-    readIdTokenHint,
+    readIdTokenProof,
     readToken: readCallerToken,
     refreshTokens: refreshTokenDirectory({ store, config, challenges }),
     renewProviderTokens: renewProviderTokens({ ...upstream, leases, users, log: deps.log }),
@@ -92,7 +94,6 @@ function managementDependencies(
     systemApis: () => [managementApi(issuer), accountApi(issuer)],
     tenantName,
     users,
-    wallClock,
   };
 }
 

@@ -20,7 +20,6 @@ import { loadProofState, type ProofState } from './dpop.ts';
 import { type EnterEngine, engineEntrance } from './entrance.ts';
 import { engineFailures } from './failures.ts';
 import { storeGrants } from './grants.ts';
-import type { ReadIdTokenHint } from './id-token-hint.ts';
 import { interactions } from './interaction.ts';
 import { bindBrowser } from './interaction-browser.ts';
 import { makeProvider, wrapGrants } from './internals.ts';
@@ -42,6 +41,7 @@ import { createReadAhead, type ReadAhead } from './read-ahead.ts';
 import { requestReader } from './received-request.ts';
 import { refreshTargets } from './refresh-targets.ts';
 import { renewal } from './renewal.ts';
+import type { IdTokenReaders } from './sent-id-tokens.ts';
 import { addSessionState } from './session-management.ts';
 import { type SessionTransfers, sessionTransfers } from './session-transfer.ts';
 import { transferredSessions } from './session-transfer-checks.ts';
@@ -53,7 +53,7 @@ import { type TokenEndpoint, tokenEndpoint } from './token-endpoint.ts';
 import { tokenReaders } from './token-readers.ts';
 import type { Userinfo } from './userinfo.ts';
 
-export interface Engine {
+export interface Engine extends IdTokenReaders {
   /** Passes a request to the engine unchanged. */
   enter: EnterEngine;
   sendDiscovery: SendDocument;
@@ -70,7 +70,6 @@ export interface Engine {
   keys: PublishedKeys;
   introspect: Introspect;
   checkPossession: CheckPossession;
-  readIdTokenHint: ReadIdTokenHint;
   /** @see ClientAssertions */
   reuseAfterLimit: ClientAssertions['reuseAfterLimit'];
   /** @see authenticateClient */
@@ -190,7 +189,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     customClaims: parts.customClaims,
     redeemOwnCode: redeemOwnCodes(provider),
     sessions,
-    ...tokenReaders({ ...shared, provider, clock: wallClock, organizations, checkPossession }),
+    ...tokenReaders({ ...shared, provider, clock: wallClock, organizations, checkPossession, sessions }),
     checkPossession,
     reuseAfterLimit: parts.assertions.reuseAfterLimit,
     storeUsedProofs: proofs.usedProofs.storeUsedProofs,

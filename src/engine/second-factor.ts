@@ -56,6 +56,8 @@ interface RequestedAccess {
 export interface SecondFactor {
   /** Whether a second factor is needed that the login has not had. */
   isRequired(login: AuthenticatedLogin, requirements: LoginRequirements): Promise<boolean>;
+  /** Whether a login proves the credential and the second factors that its user has now. */
+  isSufficient(login: AuthenticatedLogin, user: User): Promise<boolean>;
   /** Returns a text that changes whenever the second factors of a user change. */
   factorsOf(userId: string): Promise<string>;
   /**

@@ -8,10 +8,11 @@ import type { Config } from '../tenant/config.ts';
 import type { Transfer } from '../users/login.ts';
 import { endBackchannelRequests } from './backchannel-requests.ts';
 import type { LogoutBrowser, LogoutChannels, SessionEndReason } from './logout-channels.ts';
+import type { AuthenticatedLogin } from './second-factor.ts';
 import { removeSession, sessionOf } from './session-ending.ts';
 import { forgetState, hasSessionManagement } from './session-management.ts';
 import { transferOf } from './transferred-session.ts';
-import { type UserSession, userSessionOf } from './user-session.ts';
+import { loginOfSession, type UserSession, userSessionOf } from './user-session.ts';
 
 interface EndOptions {
   reason: SessionEndReason;
@@ -43,6 +44,8 @@ export interface Sessions {
    * asks afterwards: if the session ends later, its end finds the record.
    */
   isOpen(sid: string): Promise<boolean>;
+  /** The login of an open session; its `authTime` is undefined when nobody proved to be there. */
+  loginOf(sid: string): Promise<AuthenticatedLogin | undefined>;
   /**
    * Ends a session with its waiting requests, codes, tokens and challenges, then tells its applications. Refresh
    * tokens of `offline_access` stay (OIDC Back-Channel Logout 1.0 §2.7). Of concurrent calls only one tells the
@@ -73,6 +76,10 @@ interface SessionsDependencies {
 /** Makes the functions that read and end the sessions of a provider. */
 export function createSessions(provider: Provider, deps: SessionsDependencies): Sessions {
   const artifacts = deps.store.collection('artifacts');
+  const openSession = async (sid: string) => {
+    const session = (await artifacts.findBy('uid', sid)).find(({ model }) => model === 'Session')?.payload;
+    return session && (await deps.transferred.holds(transferOf(session))) ? session : undefined;
+  };
   const end: Sessions['end'] = async (sid, { reason, browser, startedBy, requestsStay }) => {
     const ended = await removeSession(deps, sid, requestsStay === true, { reason, startedBy });
     // Challenges of the session end with it, except when another login replaces it in the same browser.
@@ -90,9 +97,10 @@ export function createSessions(provider: Provider, deps: SessionsDependencies): 
         const found = model === 'Session' ? userSessionOf(payload) : undefined;
         return found === undefined ? [] : [found];
       }),
-    isOpen: async (sid) => {
-      const [found] = await artifacts.findBy('uid', sid);
-      return found !== undefined && deps.transferred.holds(transferOf(found.payload));
+    isOpen: async (sid) => (await openSession(sid)) !== undefined,
+    loginOf: async (sid) => {
+      const session = await openSession(sid);
+      return session && loginOfSession(session);
     },
     end,
     endAllOf: async (userId, { reason, keepSid, refreshTokens, requestsStay = false }) => {

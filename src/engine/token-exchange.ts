@@ -10,15 +10,14 @@ import type { Config } from '../tenant/config.ts';
 import { primaryIdentity } from '../users/identities.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
-import { isBeforeReset } from './actor-token.ts';
 import { TOKEN_EXCHANGE } from './applications.ts';
 import { toResource } from './audience.ts';
 import { OIDC_SCOPES } from './claims.ts';
-import { type ReadIdTokenHint, verifyIdTokenProof } from './id-token-hint.ts';
 import type { Organizations } from './organizations.ts';
 import { readOwnToken } from './own-tokens.ts';
 import type { PublishedKeys } from './published-keys.ts';
 import { completedRequest } from './second-factor.ts';
+import { type IdTokenReaders, isBeforeReset } from './sent-id-tokens.ts';
 import { transferAudienceOf } from './session-transfer.ts';
 import type { GrantAnswer, GrantedLogin, GrantRequest } from './tokens.ts';
 
@@ -34,7 +33,7 @@ export interface ExchangeDependencies {
   users: Users;
   /** The clock that `exp` of tokens is compared with. */
   wallClock: Clock;
-  readIdTokenHint: ReadIdTokenHint;
+  readIdTokenSubject: IdTokenReaders['readIdTokenSubject'];
   /** @see Sessions.isOpen */
   isOpen(sid: string): Promise<boolean>;
   /** @see Organizations.isMember */
@@ -173,13 +172,13 @@ async function subjectOfIdToken(
   clientId: string,
   token: string,
 ): Promise<Subject | undefined> {
-  const hint = await verifyIdTokenProof(deps, token);
-  if (hint === undefined || hint.client.client_id !== clientId) return undefined;
-  const { claims } = hint;
+  const subject = await deps.readIdTokenSubject(token);
+  if (subject === undefined || subject.client.client_id !== clientId) return undefined;
+  const { claims, user } = subject;
   const amr = Array.isArray(claims.amr) ? claims.amr.map(String) : [];
   const organization = typeof claims.org_id === 'string' ? claims.org_id : undefined;
   const scopes = OIDC_SCOPES.filter((scope) => scope !== 'offline_access');
-  return { userId: hint.userId, audience: undefined, scopes, amr, organization, claims };
+  return { userId: user.id, audience: undefined, scopes, amr, organization, claims };
 }
 
 /** Verifies a user's access token for an API: it was issued to the application, or the application is that API. */

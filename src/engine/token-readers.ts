@@ -2,15 +2,19 @@
 import type { Context } from 'koa';
 import type { Users } from '../users/users.ts';
 import { authenticateClient } from './client-authentication.ts';
-import { idTokenHints } from './id-token-hint.ts';
 import { introspection } from './introspection.ts';
 import type { Organizations } from './organizations.ts';
 import { publishedKeys } from './published-keys.ts';
+import type { SecondFactor } from './second-factor.ts';
+import { idTokenReaders } from './sent-id-tokens.ts';
+import type { Sessions } from './sessions.ts';
 import { type UserinfoDependencies, userinfo } from './userinfo.ts';
 
 interface ReaderDependencies extends Omit<UserinfoDependencies, 'keys'> {
   users: Users;
   organizations: Organizations;
+  sessions: Pick<Sessions, 'loginOf'>;
+  secondFactor: Pick<SecondFactor, 'isSufficient'>;
 }
 
 /** Makes the readers of one provider. */
@@ -23,7 +27,7 @@ export function tokenReaders(deps: ReaderDependencies) {
     keys,
     userinfo: userinfo({ ...deps, keys }),
     introspect: introspection({ ...deps, authenticateClient: ofClient, issuer, keys }),
-    readIdTokenHint: idTokenHints({ issuer, keys, config }),
+    ...idTokenReaders({ ...deps, issuer, keys }),
     authenticateClient: ofClient,
   };
 }

@@ -43,14 +43,32 @@ export function isRecovery(deps: Pick<PolicyDependencies, 'factors'>, one: Authe
  * profile.
  */
 export async function activeAuthenticators(deps: PolicyDependencies, user: User): Promise<Authenticator[]> {
-  const enabled = enabledFactors(deps);
-  const stored = (await deps.authenticators.of(user.id)).filter(
-    (one) => one.active && enabled.some(({ kind }) => kind === one.kind),
-  );
-  const missing = enabled.filter(({ kind }) => stored.every((one) => one.kind !== kind));
+  const stored = await confirmedAuthenticators(deps, user);
+  const missing = enabledFactors(deps).filter(({ kind }) => stored.every((one) => one.kind !== kind));
   const implied = await Promise.all(missing.map((factor) => factor.ofProfile?.(deps, user)));
   const all = [...stored, ...implied.flatMap((one) => one ?? [])];
   return all.every((one) => isRecovery(deps, one)) ? [] : all;
+}
+
+async function confirmedAuthenticators(deps: PolicyDependencies, { id }: User): Promise<Authenticator[]> {
+  const enabled = enabledFactors(deps);
+  const stored = await deps.authenticators.of(id);
+  return stored.filter((one) => one.active && enabled.some(({ kind }) => kind === one.kind));
+}
+
+/**
+ * Returns whether a user who becomes an identity of another would lose the protection of a second factor: factors are
+ * those of the user who stays. An address of the profile does not make up for a factor that was enrolled.
+ */
+export async function losesFactor(
+  deps: PolicyDependencies,
+  { stays, goes }: { stays: User; goes: User },
+): Promise<boolean> {
+  const hasAny = async (user: User) => (await activeAuthenticators(deps, user)).length > 0;
+  const hasEnrolled = async (user: User) =>
+    (await confirmedAuthenticators(deps, user)).some((one) => !isRecovery(deps, one));
+  if ((await hasEnrolled(goes)) && !(await hasEnrolled(stays))) return true;
+  return (await hasAny(goes)) && !(await hasAny(stays));
 }
 
 /** Returns `mfa_requirements`: the factors that the user can give, or can enrol if they have none. */

@@ -16,6 +16,11 @@ const REQUIRED = 'Multifactor authentication required';
 export function createSecondFactor(deps: FactorDependencies, ownApis: readonly string[]): SecondFactor {
   return {
     isRequired: (login, asked) => isRequired(deps, ownApis, login, asked),
+    isSufficient: async (login, user) => {
+      if (!login.amr.includes('mfa') && (await activeAuthenticators(deps, user)).length > 0) return false;
+      if ((await deps.users.credentialVersion(user.id)) !== login.credentialVersion) return false;
+      return deps.elevation.isCurrent(login);
+    },
     error: 'mfa_required',
     description: REQUIRED,
     availabilityOf: async (user, { mode, types }, amr) => {

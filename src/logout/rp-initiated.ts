@@ -1,6 +1,6 @@
 // GET and POST /oidc/logout: validates the request and decides whether the user is asked first (docs/wire/logout.md; OpenID
 // Connect RP-Initiated Logout 1.0 §2).
-import type { IdTokenHint, ReadIdTokenHint } from '../engine/id-token-hint.ts';
+import type { IdTokenHint, IdTokenReaders } from '../engine/sent-id-tokens.ts';
 import type { UserSession } from '../engine/user-session.ts';
 import { matchLanguage } from '../http/languages.ts';
 import type { Client } from '../records/collections.ts';
@@ -24,7 +24,7 @@ export type RpRequest = Partial<Record<(typeof RP_PARAMETERS)[number], string>>;
 
 export interface RpDependencies {
   config: Config;
-  readIdTokenHint: ReadIdTokenHint;
+  readIdTokenHint: IdTokenReaders['readIdTokenHint'];
 }
 
 /** A valid request. */

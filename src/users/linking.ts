@@ -60,8 +60,17 @@ export async function linkUser(
     if (!applies(current)) throw USERS_CHANGED;
     return current;
   };
+  // That a user always needs a second factor stays true of every way to log in to the account.
+  const { multifactor: required = [] } = other;
+  const change = (current: User): User => ({
+    ...current,
+    updated_at,
+    ...(required.length > 0 && {
+      multifactor: [...new Set([...(current.multifactor ?? []), ...required])],
+    }),
+  });
   const move = (identities: readonly Identity[]) =>
-    batchIfUserExists(deps, userId, updated_at, (isThere) => [
+    batchIfUserExists(deps, userId, change, (isThere) => [
       { collection: 'users', update: otherId, change: checked },
       ...identities.map((one) => moveWrite(one, { to: userId, isThere }, one.profile ?? profileOf(other))),
       { collection: 'users', delete: otherId },
@@ -127,7 +136,7 @@ export async function updateLinked(
     };
   };
   const write = () => [{ collection: 'identities', update: identityId, change } as const];
-  return (await batchIfUserExists(deps, userId, at, write)) && isOfUser;
+  return (await batchIfUserExists(deps, userId, updatedAt(at), write)) && isOfUser;
 }
 
 /**
@@ -156,7 +165,7 @@ export async function unlinkIdentity(
     updated_at: at,
     logins_count: 0,
   };
-  const isDone = await batchIfUserExists(deps, userId, at, (isThere) => [
+  const isDone = await batchIfUserExists(deps, userId, updatedAt(at), (isThere) => [
     moveWrite(identity, { to: home, isThere }, undefined),
     { collection: 'users', insert: user },
   ]);
@@ -164,15 +173,19 @@ export async function unlinkIdentity(
   return isDone;
 }
 
+const updatedAt =
+  (updated_at: string) =>
+  (current: User): User => ({ ...current, updated_at });
+
 /**
- * Writes a batch that first checks that a user still exists.
+ * Writes a batch that first checks that a user still exists, and changes the user.
  * @param writes returns the writes; each calls `isThere` before it changes anything.
  * @returns false if one of them threw OVERTAKEN; nothing is written then.
  */
 async function batchIfUserExists(
   { store }: UsersDependencies,
   userId: string,
-  updated_at: string,
+  change: (current: User) => User,
   writes: (isThere: () => boolean) => readonly Write[],
 ): Promise<boolean> {
   let isThere = false;
@@ -181,7 +194,7 @@ async function batchIfUserExists(
     update: userId,
     change: (current) => {
       isThere = true;
-      return { ...current, updated_at };
+      return change(current);
     },
   };
   try {

@@ -4,7 +4,7 @@ import { toResource } from '../../src/engine/audience.ts';
 import { rememberConsent } from '../../src/engine/grants.ts';
 import { tenant as base, OTP_GRANT } from '../connections/passwordless/tenant.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
-import { payload, token } from '../support/flows.ts';
+import { logIn, payload, responseOf, token, WEB_CALLBACK, webRequest } from '../support/flows.ts';
 import { heldStore } from '../support/held-store.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { prepareReset, resetForm, resetPassword } from '../support/reset.ts';
@@ -68,9 +68,13 @@ describe('identities of a user', () => {
       '': ['openid'],
       [toResource(`${server.issuer}api/v2/`)]: scope.split(' '),
     });
-    const answer = await login(one.email, one.password, {
-      audience: `${server.issuer}api/v2/`,
-      scope: `openid ${scope}`,
+    const wanted = webRequest({ audience: `${server.issuer}api/v2/`, scope: `openid ${scope}` });
+    const { code } = responseOf(await logIn(createAgent(server), server, wanted, one));
+    const answer = await token(agent, {
+      grant_type: 'authorization_code',
+      ...CLIENT,
+      code,
+      redirect_uri: WEB_CALLBACK,
     });
     return answer.json() as { access_token: string; id_token: string };
   };

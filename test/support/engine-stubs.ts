@@ -9,6 +9,7 @@ import { clientCertificates } from '../../src/tls/client-certificates.ts';
 export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[] } = {
   secondFactor: {
     isRequired: async () => false,
+    isSufficient: async () => true,
     availabilityOf: async () => 'unavailable',
     challenge: async () => '/',
     isRemembered: async () => false,

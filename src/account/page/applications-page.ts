@@ -1,8 +1,10 @@
 // /account/applications: the applications that may act for the user, and the user's linked and connected accounts.
 import type { Context } from 'koa';
+import { mailOwners } from '../../delivery/link-notice.ts';
 import type { RefreshTokenDirectory } from '../../engine/refresh-directory.ts';
 import { formFields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
+import { languagesOf } from '../../http/languages.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import { consentId } from '../../records/engine.ts';
@@ -12,7 +14,7 @@ import { primaryIdentity } from '../../users/identities.ts';
 import { type ConnectedDependencies, removeConnected } from '../connected-accounts.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { allowsLinking } from './linking.ts';
-import { type NoticeDependencies, notifyUser, recordChange } from './notices.ts';
+import { type NoticeDependencies, recordChange } from './notices.ts';
 import { type AccountPageDependencies, back, formRoute, pageRoute, renderAccount } from './page.ts';
 
 export interface ApplicationsDependencies
@@ -147,6 +149,7 @@ async function unlink(
   if (!(await deps.users.unlink(actor.user.id, found.id))) return back(ctx, SECTION);
   await deps.endUnlinked(actor.user.id, found);
   recordChange(deps, ctx, actor, { type: 'account_changed', description: 'identity unlinked' });
-  await notifyUser(deps, ctx, actor.user, 'unlinked');
+  const owners = [actor.user, { ...found.profile }];
+  await mailOwners(deps, owners, 'unlinked', { ip: ctx.ip, languages: languagesOf(ctx) });
   back(ctx, SECTION, 'unlinked');
 }

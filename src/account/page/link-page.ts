@@ -1,6 +1,8 @@
 // /account/applications/link: shows the user's account beside another one that they proved, and links the two.
 import type { Context } from 'koa';
+import { reportLink } from '../../delivery/link-notice.ts';
 import { formFields } from '../../http/body-fields.ts';
+import { languagesOf } from '../../http/languages.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import type { User } from '../../users/user.ts';
 import { ACCOUNT } from './callbacks.ts';
@@ -14,7 +16,7 @@ import {
   storeSecondLogin,
 } from './linking.ts';
 import { goToLogin } from './login.ts';
-import { type NoticeDependencies, notifyUser } from './notices.ts';
+import type { NoticeDependencies } from './notices.ts';
 import { type AccountPageDependencies, back, formRoute, requirePage } from './page.ts';
 import { type AccountSession, endAccountSession } from './session.ts';
 
@@ -94,16 +96,11 @@ async function confirm(deps: LinkPageDependencies, ctx: Context): Promise<void> 
   const pair = await linkPair(deps, ctx, ticket);
   if (pair === undefined) return showPair(deps, ctx, '');
   const { stays, goes } = pair;
-  deps.events.record({
-    type: 'account_linked',
-    client_id: stays.clientId,
-    connection: goes.connection,
-    user_id: stays.user.id,
-    ip: ctx.ip,
-    description: goes.user.id,
-  });
-  await notifyUser(deps, ctx, stays.user, 'linked');
-  if (goes.user.email !== stays.user.email) await notifyUser(deps, ctx, goes.user, 'linked');
+  await reportLink(
+    deps,
+    { stays: stays.user, goes: goes.user },
+    { clientId: stays.clientId, connection: goes.connection, ip: ctx.ip, languages: languagesOf(ctx) },
+  );
   await endAccountSession(deps, ctx);
   await deps.views.page(ctx, 'account/done', { done: 'own.linked' });
 }

@@ -3,6 +3,7 @@
 // confirmed both.
 import type { Context } from 'koa';
 import { admissionOf } from '../../engine/admission.ts';
+import { losesFactor } from '../../factors/policy.ts';
 import { isAdministratorId } from '../../records/administrators.ts';
 import { isStill, mayBelongToAnother } from '../../users/linking.ts';
 import type { User } from '../../users/user.ts';
@@ -107,6 +108,7 @@ async function validPair(
   if (first === undefined || second === undefined || first.user.id === second.user.id) return undefined;
   // Only the second session can be required to be open: the same browser has replaced the first one with it.
   if (!(await deps.sessions.isOpen(second.login.id))) return undefined;
+  if (await losesFactor(deps, { stays: first.user, goes: second.user })) return undefined;
   return { stays: first, goes: second };
 }
 

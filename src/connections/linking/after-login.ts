@@ -1,22 +1,27 @@
 // Account linking at the end of a login. A completed login has one of three results: it ends as usual; the user is offered to
 // link the account to an existing one; or it is the login to that existing account, and the two accounts become one.
+import type { Context } from 'koa';
+import { reportLink } from '../../delivery/link-notice.ts';
+import type { Messages } from '../../delivery/messages.ts';
 import type { Answer, PendingLink, WaitingRequest } from '../../engine/pending-interaction.ts';
 import type { AfterLogin } from '../../flow/finish.ts';
+import { languagesOf } from '../../http/languages.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Login } from '../../users/login.ts';
 import { type CandidateDependencies, candidateFor, hasProvedEmail } from './candidate.ts';
 
 interface LinkingDependencies extends CandidateDependencies {
   events: Events;
+  messages: Messages;
   /** Ends the sessions, tokens and the like of a user whose account has become an identity of another user. */
   endLinked(userId: string): Promise<void>;
 }
 
 /** Returns the function that decides the result of a completed login ({@link AfterLogin}). */
 export function linkAfterLogin(deps: LinkingDependencies): AfterLogin {
-  return async (_ctx, request, login) => {
+  return async (ctx, request, login) => {
     const { link } = request;
-    if (link?.isAccepted === true) return linkAccounts(deps, request, link, login);
+    if (link?.isAccepted === true) return linkAccounts(deps, ctx, request, { link, login });
     const candidate = await candidateFor(deps, request, login);
     return candidate === undefined ? { login } : { link: { ...candidate, login, isAccepted: false } };
   };
@@ -28,19 +33,21 @@ export function linkAfterLogin(deps: LinkingDependencies): AfterLogin {
  */
 async function linkAccounts(
   deps: LinkingDependencies,
+  ctx: Context,
   request: WaitingRequest,
-  link: PendingLink,
-  login: Login,
+  { link, login }: { link: PendingLink; login: Login },
 ): Promise<Answer | { link: PendingLink }> {
   if (login.userId !== link.userId) return { link: { ...link, isAccepted: false, isOther: true } };
   const { userId: newAccountId, connection } = link.login;
   const candidate = await candidateFor(deps, request, link.login);
+  const [stays, goes] = await Promise.all([deps.users.get(link.userId), deps.users.get(newAccountId)]);
   const isLinked =
     candidate?.userId === link.userId && (await deps.users.link(link.userId, newAccountId, hasProvedEmail));
-  if (isLinked) {
+  if (isLinked && stays !== undefined && goes !== undefined) {
     await deps.endLinked(newAccountId);
-    const details = { client_id: request.clientId, connection, user_id: link.userId, ip: login.ip };
-    deps.events.record({ ...details, type: 'account_linked', description: newAccountId });
+    const { clientId } = request;
+    const facts = { clientId, connection, ip: login.ip, languages: languagesOf(ctx) };
+    await reportLink(deps, { stays, goes }, facts);
   } else if (!(await isIdentityOf(deps, link.userId, link.login))) {
     return { error: 'access_denied', description: 'The login is no longer valid.' };
   }

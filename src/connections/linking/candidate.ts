@@ -15,6 +15,8 @@ export interface CandidateDependencies {
   config: Config;
   store: Pick<Store, 'collection'>;
   users: Users;
+  /** Whether a link would take the protection of a second factor away. */
+  losesFactor(users: { stays: User; goes: User }): Promise<boolean>;
 }
 
 /** An account that may belong to the same person, and the connection to log in to it with. */
@@ -48,7 +50,8 @@ export async function candidateFor(
   const connections = enabled.filter(({ id }) => id !== connection.id);
   for (const other of others.sort((a, b) => a.created_at.localeCompare(b.created_at))) {
     const found = connectionOf(await users.identitiesOf(other.id), connections);
-    if (found !== undefined) return { userId: other.id, connection: found, email: user.email };
+    const isProtected = !(await deps.losesFactor({ stays: other, goes: user }));
+    if (found !== undefined && isProtected) return { userId: other.id, connection: found, email: user.email };
   }
   return undefined;
 }

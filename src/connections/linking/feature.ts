@@ -3,8 +3,8 @@ import { feature } from '../../engine/feature.ts';
 import { type LinkingRouteDependencies, linkingRoutes } from './routes.ts';
 
 const events = {
-  account_linked:
-    'A user logged in to two accounts, and the new account, which the description names, became an identity of the other.',
+  account_linked: 'Another account, which the description names, became an identity of the user.',
+  account_absorbed: 'An account became an identity of another user, whom the description names.',
   account_link_declined: 'A user declined to link a new account to an existing one.',
 };
 

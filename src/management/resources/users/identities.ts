@@ -1,11 +1,12 @@
 // Linking users: identities of one person are combined into one user, and separated again.
 import { z } from 'zod';
-import { isBeforeReset } from '../../../engine/actor-token.ts';
-import type { ReadIdTokenHint } from '../../../engine/id-token-hint.ts';
+import { type LinkedUsers, mailOwners, recordLink, reportLink } from '../../../delivery/link-notice.ts';
+import type { Messages } from '../../../delivery/messages.ts';
+import type { IdTokenReaders } from '../../../engine/sent-id-tokens.ts';
 import { identityId } from '../../../records/identities.ts';
-import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
 import { type Store, UniqueKeyError } from '../../../store/contract.ts';
-import { type Identity, originalUserId } from '../../../users/identities.ts';
+import type { Events } from '../../../tenant/events.ts';
+import { type Identity, originalUserId, primaryIdentity } from '../../../users/identities.ts';
 import { isStill, mayBelongToAnother } from '../../../users/linking.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
@@ -18,9 +19,11 @@ import { identityViews } from './view.ts';
 export interface UserIdentitiesDependencies {
   store: Store;
   users: Users;
-  wallClock: Clock;
-  /** Verifies an ID token that this server issued, even if it has expired. */
-  readIdTokenHint: ReadIdTokenHint;
+  events: Events;
+  messages: Messages;
+  readIdTokenProof: IdTokenReaders['readIdTokenProof'];
+  /** Whether a link would take the protection of a second factor away. */
+  losesFactor(users: LinkedUsers): Promise<boolean>;
   /** Ends sessions and tokens of a user who has become an identity of another. */
   endLinked(userId: string): Promise<void>;
   /** Ends what may have been obtained with an unlinked identity: sessions, tokens and passkeys. */
@@ -47,7 +50,7 @@ async function userToLink(
   body: LinkBody,
   caller: Caller,
 ): Promise<User> {
-  if ('link_with' in body) return userOfIdToken(deps, body.link_with, caller);
+  if ('link_with' in body) return provedUser(deps, body.link_with, { user, caller });
   // A user must prove to own the other account too, with an ID token.
   if (caller.isUser)
     throw apiError(403, 'Insufficient scope, expected any of: update:users', 'insufficient_scope');
@@ -79,23 +82,33 @@ async function requireIn({ store }: UserIdentitiesDependencies, connectionId: st
   if (identity.user_id !== originalUserId(identity)) throw alreadyLinked();
 }
 
-/** Returns the user to whom an ID token was issued. @throws AuthError 400 if the token is not accepted */
-async function userOfIdToken(deps: UserIdentitiesDependencies, token: string, caller: Caller): Promise<User> {
-  const idToken = await deps.readIdTokenHint(token);
+/**
+ * Returns the user whose presence an ID token proves.
+ * @throws AuthError 400 if the token is no proof; 403 `insufficient_factors` if the user would lose a second factor
+ */
+async function provedUser(
+  deps: UserIdentitiesDependencies,
+  token: string,
+  { user, caller }: { user: User; caller: Caller },
+): Promise<User> {
+  const proof = await deps.readIdTokenProof(token);
   const invalid = apiError(400, 'Invalid id token on link_with property', 'invalid_body');
-  if (idToken === undefined || idToken.expiresAt <= epochSeconds(deps.wallClock)) throw invalid;
-  // A client whose secret signs its ID tokens could forge one for any user.
-  if (idToken.isSignedWithSecret) throw invalid;
+  if (proof === undefined) throw invalid;
   // A client must not use a token that was issued to another client.
-  if (caller.isUser && idToken.client.client_id !== caller.clientId) throw invalid;
-  const other = await deps.users.get(idToken.userId);
+  if (caller.isUser && proof.client.client_id !== caller.clientId) throw invalid;
+  // Without administrators, whom nobody links.
+  const other = await deps.users.get(proof.userId);
   // Linking would let a blocked user log in as another user.
   if (other === undefined || other.blocked === true) throw invalid;
-  // Whoever had the token before the password was reset, or only acts for the user, must not get the account.
-  if (isBeforeReset(other, idToken.claims) || idToken.claims.act !== undefined) throw invalid;
   // The real owner of the address could set a password for it, and would then have access to the linked account.
   if (caller.isUser && mayBelongToAnother(other))
     throw apiError(400, 'The user to be linked has an address that is not verified.', 'unverified_email');
+  if (await deps.losesFactor({ stays: user, goes: other }))
+    throw apiError(
+      403,
+      'The user to be linked has a second factor; the other user must enroll one first.',
+      'insufficient_factors',
+    );
   return other;
 }
 
@@ -110,15 +123,21 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
     ownScopes: ['update:current_user_identities'],
     summary: 'Link a user account to another',
     body: z.union([byToken, byName]),
-    handle: async (deps, { params, body, caller }) => {
+    handle: async (deps, { params, body, caller, ip }) => {
       const user = await userOf(deps, params.id);
       const before = identityViews(await deps.users.identitiesOf(user.id));
       const other = await userToLink(deps, user, body, caller);
       if (other.id === user.id) throw alreadyLinked();
       // What a token proves has to hold until the link is written.
       const applies = 'link_with' in body ? isStill(other) : undefined;
+      const connection = primaryIdentity(await deps.users.identitiesOf(other.id))?.connection ?? '';
       if (!(await deps.users.link(user.id, other.id, applies))) throw alreadyLinked();
       await deps.endLinked(other.id);
+      const request = { clientId: caller.clientId, ip, connection, languages: [] };
+      const linked = { stays: user, goes: other };
+      // Whoever links by id acts for the tenant, often on many users; the owners are told of what was done as them.
+      if (applies === undefined) recordLink(deps, linked, request);
+      else await reportLink(deps, linked, request);
       return { ...created(identityViews(await deps.users.identitiesOf(user.id))), before };
     },
   }),
@@ -129,7 +148,7 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
     scopes: ['update:users'],
     ownScopes: ['update:current_user_identities'],
     summary: 'Unlink an identity of a user',
-    handle: async (deps, { params }) => {
+    handle: async (deps, { params, caller, ip }) => {
       const user = await userOf(deps, params.id);
       const { provider = '', identity_id: identityId = '' } = params;
       const upstreamId = identityId.startsWith(`${provider}|`)
@@ -143,6 +162,8 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
       if (identity !== undefined) {
         const isUnlinked = await deps.users.unlink(user.id, identity.id).catch(refuseTaken);
         if (isUnlinked) await deps.endUnlinked(user.id, identity);
+        const owners = [user, { ...identity.profile }];
+        if (isUnlinked && caller.isUser) await mailOwners(deps, owners, 'unlinked', { ip, languages: [] });
       }
       const after = identityViews(await deps.users.identitiesOf(user.id));
       return ok(after, { before: identityViews(before), after });
