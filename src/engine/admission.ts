@@ -22,7 +22,7 @@ export function admissionError(user: Frozen<UserRecord>): AuthError | undefined 
 type LoginCredential = Pick<Login, 'userId' | 'credentialVersion'>;
 
 /** The user of a login, and the reason when it may not go on. */
-type Admission = { user: User; refusal: undefined } | { user: User | undefined; refusal: AuthError };
+export type Admission = { user: User; refusal: undefined } | { user: User | undefined; refusal: AuthError };
 
 /**
  * Decides whether a session or tokens may be made from a login. Refused when the user is not admitted, is deleted,

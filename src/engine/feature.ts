@@ -40,16 +40,20 @@ export function bindEngineParts<E>(
   deps: E & { config: Config },
 ): EngineParts {
   return {
-    grants: grants.map(({ grantType, parameters, gty, events, completes, authenticate }) => ({
+    grants: grants.map((grant) => ({
       // The tenant's `vendor_host` may change while the server runs.
       get grantType() {
-        return grantTypeOf(grantType, deps.config.settings().vendor_host);
+        return grantTypeOf(grant.grantType, deps.config.settings().vendor_host);
       },
-      parameters: Object.keys(parameters.shape),
-      gty,
-      events,
-      completes,
-      authenticate: (request) => authenticate(deps, request),
+      parameters: Object.keys(grant.parameters.shape),
+      gty: grant.gty,
+      events: grant.events,
+      isFromPages: grant.isFromPages === true,
+      completes: grant.begin !== undefined,
+      begin: async (request) =>
+        grant.begin === undefined
+          ? { authenticate: () => grant.authenticate(deps, request) }
+          : grant.begin(deps, request),
     })),
     logoutChannels: logoutChannels(deps),
   };

@@ -3,6 +3,7 @@ import type { KoaContextWithOIDC } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 import { asksEachTime } from '../records/apis.ts';
 import type { Config } from '../tenant/config.ts';
+import { applicationSettings } from './applications.ts';
 import { requestedAudience, toAudience, toResource } from './audience.ts';
 import { OIDC_SCOPES } from './claims.ts';
 import { actorOf } from './exchange-context.ts';
@@ -45,17 +46,34 @@ export async function grantableScopes(
 }
 
 /**
- * Refuses an API that requires consent each time: at the token endpoint the user cannot be asked.
- * @throws AuthError 403 `unauthorized_client`.
+ * Returns the API of a token request ({@link requestedResource}), unless the request is refused for what it asks for,
+ * whoever its user is.
+ * @param isFromPages whether its user was asked at our pages.
+ * @throws AuthError 403 when there is no such API; `unauthorized_client` for an API that requires consent each time,
+ *   because at the token endpoint the user cannot be asked, and what {@link refuseThirdParty} throws.
  */
-export async function refuseConsentRequired(
-  { config }: ConfigDependency,
-  resource: string | undefined,
-): Promise<void> {
-  if (resource === undefined || !asksEachTime(await config.resourceServer(toAudience(resource)))) return;
+export async function admittedResource(
+  deps: ConfigDependency,
+  ctx: KoaContextWithOIDC,
+  isFromPages: boolean,
+): Promise<string | undefined> {
+  refuseThirdParty(ctx, isFromPages);
+  const resource = await requestedResource(deps, ctx);
+  const api = resource === undefined ? undefined : await deps.config.resourceServer(toAudience(resource));
+  if (isFromPages || !asksEachTime(api)) return resource;
   throw new AuthError(
     403,
     'unauthorized_client',
     'The API has its users asked for consent: applications must send them to /authorize.',
+  );
+}
+
+/** Refuses a third-party application whose user was not asked for consent. @throws AuthError 403 `unauthorized_client`. */
+export function refuseThirdParty({ oidc: { client } }: KoaContextWithOIDC, isFromPages: boolean): void {
+  if (isFromPages || (client !== undefined && applicationSettings(client).firstParty)) return;
+  throw new AuthError(
+    403,
+    'unauthorized_client',
+    'Third-party applications must send the user to /authorize.',
   );
 }

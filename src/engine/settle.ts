@@ -8,7 +8,7 @@ import type { Events } from '../tenant/events.ts';
 import type { Login } from '../users/login.ts';
 import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
-import { admissionOf, matchesConnection } from './admission.ts';
+import { type Admission, admissionOf, matchesConnection } from './admission.ts';
 import type { Organizations } from './organizations.ts';
 import type { LoginRequirements, SecondFactor } from './second-factor.ts';
 import { wouldEnroll } from './transferred-session.ts';
@@ -39,7 +39,15 @@ interface LoginResult {
   isRecorded?: boolean | undefined;
 }
 
+/** The requirements that a login has to meet before its factors count. */
+type FirstRequirements = Pick<LoginRequirements, 'clientId' | 'connection' | 'organization' | 'invitation'>;
+
 export interface Settlement {
+  /**
+   * Returns why a login is refused, whatever factors it has. Asked before a second factor is verified, which may
+   * confirm an authenticator.
+   */
+  refusal(login: Login, requirements: FirstRequirements): Promise<AuthError | undefined>;
   /** Decides on a login before anything is created. */
   decide(login: Login, requirements: LoginRequirements): Promise<LoginDecision>;
   /**
@@ -57,40 +65,14 @@ export function createSettlement({
   secondFactor,
   organizations,
 }: SettleDependencies): Settlement {
-  const recordEvent = (
-    type: 's' | 'sdel' | 'f' | 'mfar',
-    login: Login,
-    clientId: string,
-    about: EventDetails,
-  ) => {
-    const { user, description, execution } = about;
-    const name = user?.email ?? user?.username ?? user?.phone_number;
-    events.record({
-      type,
-      client_id: clientId,
-      user_id: login.userId,
-      ip: login.ip,
-      ...(login.connection !== '' && { connection: login.connection }),
-      ...(name !== undefined && { user_name: name }),
-      ...(description !== undefined && { description }),
-      ...executionDetails(execution),
-    });
-  };
+  const recordEvent = eventRecorder(events);
+  const judge = judgement({ users, organizations }, recordEvent);
   return {
+    refusal: async (login, requirements) => (await judge(login, requirements)).refusal,
     decide: async (login, requirements) => {
       const { clientId } = requirements;
-      const { user, refusal } = await admissionOf(users, login);
-      if (refusal !== undefined) {
-        recordEvent('f', login, clientId, { user, description: refusal.error_description });
-        return { is: 'refused', refusal };
-      }
-      if (!matchesConnection(requirements.connection, login.connection) || !mayLogInTo(clientId, login))
-        return { is: 'refused', refusal: otherConnection() };
-      const membershipError = await organizations.membershipError(login, requirements);
-      if (membershipError !== undefined) {
-        recordEvent('f', login, clientId, { user, description: membershipError.error_description });
-        return { is: 'refused', refusal: membershipError };
-      }
+      const { user, refusal } = await judge(login, requirements);
+      if (refusal !== undefined) return { is: 'refused', refusal };
       if (
         requirements.isComplete === true ||
         !(await secondFactor.isRequired(login, { ...requirements, user }))
@@ -114,6 +96,52 @@ export function createSettlement({
       recordEvent('f', login, clientId, { user, description: refusal.error_description });
       return refusal;
     },
+  };
+}
+
+/** Records the outcome of a login. */
+type RecordEvent = (
+  type: 's' | 'sdel' | 'f' | 'mfar',
+  login: Login,
+  clientId: string,
+  about: EventDetails,
+) => void;
+
+function eventRecorder(events: Events): RecordEvent {
+  return (type, login, clientId, { user, description, execution }) => {
+    const name = user?.email ?? user?.username ?? user?.phone_number;
+    events.record({
+      type,
+      client_id: clientId,
+      user_id: login.userId,
+      ip: login.ip,
+      ...(login.connection !== '' && { connection: login.connection }),
+      ...(name !== undefined && { user_name: name }),
+      ...(description !== undefined && { description }),
+      ...executionDetails(execution),
+    });
+  };
+}
+
+/** Makes the judgement of a login without its factors: user, connection, organization. */
+function judgement(
+  { users, organizations }: Pick<SettleDependencies, 'users' | 'organizations'>,
+  recordEvent: RecordEvent,
+) {
+  return async (login: Login, requirements: FirstRequirements): Promise<Admission> => {
+    const { clientId } = requirements;
+    const admission = await admissionOf(users, login);
+    const { user } = admission;
+    if (admission.refusal !== undefined) {
+      recordEvent('f', login, clientId, { user, description: admission.refusal.error_description });
+      return admission;
+    }
+    if (!matchesConnection(requirements.connection, login.connection) || !mayLogInTo(clientId, login))
+      return { user, refusal: otherConnection() };
+    const membershipError = await organizations.membershipError(login, requirements);
+    if (membershipError === undefined) return admission;
+    recordEvent('f', login, clientId, { user, description: membershipError.error_description });
+    return { user, refusal: membershipError };
   };
 }
 

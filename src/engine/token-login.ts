@@ -27,8 +27,8 @@ export interface TokenRequest {
   userAddress: string | undefined;
   /** The id of the organization that the tokens are for. */
   organization: string | undefined;
-  /** @see GrantedLogin.isFromPages */
-  isFromPages: boolean | undefined;
+  /** @see VendorGrant.isFromPages */
+  isFromPages: boolean;
   /** @see GrantedLogin.isRecorded */
   isRecorded: boolean | undefined;
 }

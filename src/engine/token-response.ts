@@ -1,18 +1,16 @@
 // The end of a login at the token endpoint: from the authenticated user to the token response.
 import type { Client, Grant, KoaContextWithOIDC } from 'oidc-provider';
 import { executionDetails } from '../actions/actions.ts';
-import { AuthError } from '../http/errors.ts';
 import type { EventType } from '../records/log-events.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Login } from '../users/login.ts';
-import { applicationSettings } from './applications.ts';
 import type { AuthorizationDetail } from './authorization-details.ts';
 import type { Commits } from './commit.ts';
 import { buildGrant, type GrantDependencies } from './grants.ts';
 import { issueTokenResponse } from './internals.ts';
 import type { LoginExecutions } from './login-executions.ts';
 import type { ProvenKeys } from './proof-of-possession.ts';
-import { grantableScopes, refuseConsentRequired, requestedResource } from './requested-api.ts';
+import { admittedResource, grantableScopes } from './requested-api.ts';
 import type { SecondFactor } from './second-factor.ts';
 import { type TokenLoginDependencies, type TokenRequest, verifyTokenLogin } from './token-login.ts';
 
@@ -24,7 +22,7 @@ export interface TokenDependencies extends GrantDependencies, TokenLoginDependen
 }
 
 /** What issuing tokens needs besides the parameters of the request. */
-interface TokenIssuance extends TokenRequest {
+export interface TokenIssuance extends TokenRequest {
   /** The log event of the exchange, if it has one besides the login's. */
   event: EventType | undefined;
   /** The keys that the tokens are bound to. */
@@ -47,16 +45,9 @@ export async function respondWithTokens(
   const { provider, client } = ctx.oidc;
   if (client === undefined) throw new TypeError('a grant is asked for without an application');
   const { clientId } = client;
-  if (!applicationSettings(client).firstParty && request.isFromPages !== true) {
-    throw new AuthError(
-      403,
-      'unauthorized_client',
-      'Third-party applications must send the user to /authorize.',
-    );
-  }
-  const resource = await requestedResource(deps, ctx);
+  // Again, because application and API may have changed while the user was authenticated.
+  const resource = await admittedResource(deps, ctx, request.isFromPages);
   const scopes = await grantableScopes(deps, ctx, resource);
-  if (request.isFromPages !== true) await refuseConsentRequired(deps, resource);
   const about = { ...request, clientId, resource };
   const factorsOf = (userId: string) => deps.secondFactor.factorsOf(userId);
   // Read together, with the login judged meanwhile: if the user's factors change in between, the grant has the
@@ -78,7 +69,7 @@ export async function respondWithTokens(
     factors: login.userId === firstLogin.userId ? factorsBefore : await factorsOf(login.userId),
     // The one who asks for the tokens of a device code need not be the user who logged in elsewhere, so the grant
     // gets no time of their login.
-    ...(request.isFromPages !== true && login.isTimeUnproved !== true && { authTime: login.authTime }),
+    ...(!request.isFromPages && login.isTimeUnproved !== true && { authTime: login.authTime }),
     ...(organization !== undefined && { organization }),
     ...(login.connection !== '' && { connection: login.connection }),
   });

@@ -20,9 +20,9 @@ import {
   type ProvenKeys,
   refuseUnbound,
 } from './proof-of-possession.ts';
-import { requestedResource } from './requested-api.ts';
+import { admittedResource, refuseThirdParty, requestedResource } from './requested-api.ts';
 import type { CompletedRequest } from './second-factor.ts';
-import { respondWithTokens, type TokenDependencies } from './token-response.ts';
+import { respondWithTokens, type TokenDependencies, type TokenIssuance } from './token-response.ts';
 
 /** A token request of a vendor grant, its client authenticated. */
 export interface GrantRequest {
@@ -43,11 +43,6 @@ export interface GrantedLogin {
   login: Login;
   /** An earlier token request that this one completes: tokens are issued for its scopes, API and grant type. */
   completes?: CompletedRequest;
-  /**
-   * Whether the login was made at our pages for this request: they have asked for consent, and for a second factor
-   * where one was needed.
-   */
-  isFromPages?: boolean;
   /** Whether the login was already counted and logged when its session was made. */
   isRecorded?: boolean;
   /** The organization that the login is for, by id or name; it takes precedence over the request's. */
@@ -67,11 +62,37 @@ export interface GrantAnswer {
   connection: string;
 }
 
+/** A token request that completes an earlier one: what the tokens are for is known, and its user not yet authenticated. */
+export interface BegunGrant {
+  completes: CompletedRequest;
+  /** Authenticates the user, after the request was admitted. @throws AuthError when the user is not authenticated. */
+  authenticate(): Promise<Omit<GrantedLogin, 'completes'>>;
+}
+
 /**
  * A grant type beyond those of oidc-provider. The feature that declares it authenticates the user; this folder does
- * everything else. @template D the dependencies of the feature.
+ * everything else. Whatever can refuse the request without knowing its user is asked before the user is
+ * authenticated, because authenticating writes: it uses up codes, creates users and confirms authenticators.
+ * @template D the dependencies of the feature.
  */
-export interface GrantDeclaration<D> {
+export type GrantDeclaration<D> = GrantTraits &
+  (
+    | {
+        /** @throws AuthError when the user is not authenticated. */
+        authenticate: (deps: D, request: GrantRequest) => Promise<GrantedLogin | GrantAnswer>;
+        begin?: never;
+      }
+    | {
+        /**
+         * For requests that complete earlier ones: reads the earlier one, and at most uses up its code. @throws
+         * AuthError when there is none.
+         */
+        begin: (deps: D, request: GrantRequest) => Promise<BegunGrant>;
+        authenticate?: never;
+      }
+  );
+
+interface GrantTraits {
   /**
    * The complete `grant_type`. One that begins with a slash is completed with the tenant's `vendor_host`:
    * `/oauth/grant-type/x` is `http://<vendor_host>/oauth/grant-type/x`.
@@ -85,10 +106,11 @@ export interface GrantDeclaration<D> {
   gty: string;
   /** Log events of success and failure. */
   events: { success?: EventType; failure: EventType };
-  /** Whether its requests complete earlier ones ({@link GrantedLogin.completes}). */
-  completes?: boolean;
-  /** @throws AuthError when the user is not authenticated. */
-  authenticate: (deps: D, request: GrantRequest) => Promise<GrantedLogin | GrantAnswer>;
+  /**
+   * Whether its logins were made at our pages, which have asked for consent, and for a second factor where one was
+   * needed. Other grants are refused to third-party applications.
+   */
+  isFromPages?: true;
 }
 
 /** Returns the `grant_type` as clients send it. */
@@ -106,10 +128,16 @@ export interface VendorGrant {
   gty: string;
   /** Log events of success and failure. */
   events: { success?: EventType; failure: EventType };
-  /** @see GrantDeclaration.completes */
-  completes?: boolean | undefined;
-  /** @throws AuthError when the user is not authenticated. */
-  authenticate(request: GrantRequest): Promise<GrantedLogin | GrantAnswer>;
+  /** @see GrantTraits.isFromPages */
+  isFromPages: boolean;
+  /** Whether its requests complete earlier ones. */
+  completes: boolean;
+  /** Reads the earlier request, if it completes one. */
+  begin(request: GrantRequest): Promise<{
+    completes?: CompletedRequest;
+    /** @throws AuthError when the user is not authenticated. */
+    authenticate(): Promise<GrantedLogin | GrantAnswer>;
+  }>;
 }
 
 export interface VendorGrantDependencies extends TokenDependencies {
@@ -129,47 +157,19 @@ export function registerVendorGrant(
     grant.grantType,
     async (ctx) => {
       const userAddress = applyForwardedAddress(ctx, ctx.oidc.client);
-      const { params, client } = ctx.oidc;
       const keys = await deps.possession.readProofs(ctx);
-      const parameter = typeof params?.organization === 'string' ? params.organization : undefined;
-      // Checked before a password is tried or a code is used up. A request that completes an earlier one is checked
-      // together with that one.
-      if (!grant.completes) await organizationAtToken(deps.config, client, parameter);
       const request: GrantRequest = {
-        clientId: client.clientId,
-        params: params as Record<string, string | undefined>,
+        clientId: ctx.oidc.client.clientId,
+        params: ctx.oidc.params as Record<string, string | undefined>,
         ip: ctx.ip,
         userAddress,
         ctx,
       };
       try {
-        if (grant.completes) refuseWeakRequest(deps, ctx, keys);
-        else await refuseUnboundRequest(deps, ctx, keys);
-        const granted = await grant.authenticate(request);
-        if ('answer' in granted) return sendGrantAnswer(deps, request, grant, granted);
-        const { login, completes, isFromPages, isRecorded, exchangeLimits, extra } = granted;
-        if (exchangeLimits !== undefined) setExchangeLimits(ctx, exchangeLimits);
-        if (completes !== undefined) {
-          const { scope, resource } = completes;
-          Object.assign(params ?? {}, { scope, resource });
-        }
-        const organizationParameter = granted.organization ?? parameter;
-        const organization = await organizationAtToken(deps.config, client, organizationParameter, completes);
-        const issuance = {
-          gty: completes?.gty ?? grant.gty,
-          event: exchangeEventsOf(ctx)?.success ?? grant.events.success,
-          userAddress,
-          organization,
-          isFromPages,
-          isRecorded,
-          keys,
-          authorizationDetails: completes?.authorizationDetails,
-        };
-        await respondWithTokens(deps, ctx, login, issuance);
-        // Nobody has logged in here. An ID token would say so, perhaps of a session that has ended, and could be
-        // exchanged itself.
-        if (exchangeLimits !== undefined) delete (ctx.body as { id_token?: string }).id_token;
-        if (extra !== undefined) Object.assign(ctx.body as object, extra);
+        const admit = admission(deps, ctx, grant, keys);
+        const granted = await authenticated(deps, ctx, grant, { request, keys, admit });
+        if ('answer' in granted) sendGrantAnswer(deps, request, grant, granted);
+        else await sendTokens(deps, ctx, grant, { granted, userAddress, keys, admit });
       } catch (thrown) {
         if (!(thrown instanceof AuthError)) throw thrown;
         // oidc-provider only passes on errors of its own. Ours is recorded, and replaces its answer afterwards.
@@ -179,6 +179,79 @@ export function registerVendorGrant(
     },
     parameters,
   );
+}
+
+/**
+ * Checks what a request asks for, whoever its user is: application, organization, API, keys.
+ * @param completes the earlier request whose scopes and API it is for.
+ * @param idOrName the organization, where it is not the request's parameter.
+ * @returns the id of the organization.
+ * @throws AuthError or errors.OIDCProviderError when the request is refused.
+ */
+type Admit = (completes: CompletedRequest | undefined, idOrName?: string) => Promise<string | undefined>;
+
+function admission(
+  deps: VendorGrantDependencies,
+  ctx: KoaContextWithOIDC,
+  { isFromPages }: VendorGrant,
+  keys: ProvenKeys,
+): Admit {
+  const { params = {}, client = {} } = ctx.oidc;
+  const parameter = typeof params.organization === 'string' ? params.organization : undefined;
+  return async (completes, idOrName = parameter) => {
+    if (completes !== undefined)
+      Object.assign(params, { scope: completes.scope, resource: completes.resource });
+    const organization = await organizationAtToken(deps.config, client, idOrName, completes);
+    await refuseUnboundRequest(deps, ctx, keys);
+    await admittedResource(deps, ctx, isFromPages);
+    return organization;
+  };
+}
+
+/** Authenticates the user of a request, after everything that can refuse it without knowing the user. */
+async function authenticated(
+  deps: VendorGrantDependencies,
+  ctx: KoaContextWithOIDC,
+  grant: VendorGrant,
+  { request, keys, admit }: { request: GrantRequest; keys: ProvenKeys; admit: Admit },
+): Promise<GrantedLogin | GrantAnswer> {
+  refuseThirdParty(ctx, grant.isFromPages);
+  if (grant.completes) refuseWeakRequest(deps, ctx, keys);
+  else await admit(undefined);
+  const { completes, authenticate } = await grant.begin(request);
+  if (completes === undefined) return authenticate();
+  const organization = await admit(completes);
+  const { clientId } = request;
+  const refusal = await deps.settle.refusal(completes.firstFactor, { clientId, organization });
+  if (refusal !== undefined) throw refusal;
+  return { ...(await authenticate()), completes } as GrantedLogin;
+}
+
+/** Sends the tokens of an authenticated user. */
+async function sendTokens(
+  deps: VendorGrantDependencies,
+  ctx: KoaContextWithOIDC,
+  grant: VendorGrant,
+  {
+    granted: { login, completes, organization: named, isRecorded, exchangeLimits, extra },
+    admit,
+    ...request
+  }: { granted: GrantedLogin; admit: Admit } & Pick<TokenIssuance, 'userAddress' | 'keys'>,
+): Promise<void> {
+  if (exchangeLimits !== undefined) setExchangeLimits(ctx, exchangeLimits);
+  await respondWithTokens(deps, ctx, login, {
+    ...request,
+    gty: completes?.gty ?? grant.gty,
+    event: exchangeEventsOf(ctx)?.success ?? grant.events.success,
+    organization: await admit(completes, named),
+    isFromPages: grant.isFromPages,
+    isRecorded,
+    authorizationDetails: completes?.authorizationDetails,
+  });
+  // Nobody has logged in here. An ID token would say so, perhaps of a session that has ended, and could be
+  // exchanged itself.
+  if (exchangeLimits !== undefined) delete (ctx.body as { id_token?: string }).id_token;
+  if (extra !== undefined) Object.assign(ctx.body as object, extra);
 }
 
 /** Sends the grant's own answer, and logs it. */

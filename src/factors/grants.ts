@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import type { ApiToken, ApiTokenReader } from '../engine/api-tokens.ts';
 import { toResource } from '../engine/audience.ts';
-import type { GrantDeclaration, GrantedLogin, GrantRequest } from '../engine/tokens.ts';
+import type { BegunGrant, GrantDeclaration, GrantedLogin, GrantRequest } from '../engine/tokens.ts';
 import { requiredField } from '../http/body-fields.ts';
 import { languagesOf } from '../http/languages.ts';
 import { required } from '../http/parameter-schemas.ts';
@@ -41,40 +41,51 @@ export const mfaGrants: readonly GrantDeclaration<MfaGrantDependencies>[] = [
   parameters: z.object({ mfa_token: mfaToken, ...grant.parameters.shape }),
   gty: `mfa-${grant.name}`,
   events: grant.events,
-  completes: true,
-  authenticate: (deps, request) => complete(deps, request, grant),
+  begin: (deps, request) => begin(deps, request, grant),
 }));
 
-/** Does what all MFA grants share: reads the MFA token, verifies the factor, and uses the token. */
+/** Does what all MFA grants share: reads the MFA token, then verifies the factor and uses the token. */
+async function begin(
+  deps: MfaGrantDependencies,
+  request: GrantRequest,
+  grant: MfaGrant,
+): Promise<BegunGrant> {
+  const token = requiredField(request.params, 'mfa_token');
+  const enrollment = await enrollToken(deps, token, request);
+  const session = enrollment?.session ?? (await readMfaToken(deps, token, request.clientId));
+  if (session.clientId !== request.clientId) throw malformed();
+  return {
+    completes: session.request,
+    authenticate: () => complete(deps, request, grant, { session, token: enrollment?.token }),
+  };
+}
+
 async function complete(
   deps: MfaGrantDependencies,
   request: GrantRequest,
   grant: MfaGrant,
-): Promise<GrantedLogin> {
+  { session, token }: { session: MfaSession; token: ApiToken | undefined },
+): Promise<Omit<GrantedLogin, 'completes'>> {
   const { clientId, ip } = request;
-  const token = requiredField(request.params, 'mfa_token');
-  const enrollment = await enrollToken(deps, token, request);
-  const session = enrollment?.session ?? (await readMfaToken(deps, token, clientId));
   const user = await deps.users.get(session.userId);
-  if (user === undefined || session.clientId !== clientId) throw malformed();
-  const { credentialVersion } = session.request.firstFactor;
+  if (user === undefined) throw malformed();
+  const { firstFactor } = session.request;
+  const { credentialVersion } = firstFactor;
   const languages = languagesOf(request.ctx);
-  const claimant = { user, clientId, ip, credentialVersion, token: enrollment?.token, languages };
+  const claimant = { user, clientId, ip, credentialVersion, token, languages };
   const verified = await grant.verify(deps, claimant, request.params);
   if (verified instanceof Error) {
-    if (verified.status === 403 && enrollment === undefined) await countMfaTokenFailure(deps, session);
+    if (verified.status === 403 && token === undefined) await countMfaTokenFailure(deps, session);
     throw verified;
   }
-  if (enrollment === undefined) {
+  if (token === undefined) {
     if (!(await spendMfaToken(deps, session))) throw malformed();
     if (request.userAddress !== undefined)
-      await deps.browsers.recordAddress(request.userAddress, session.request.firstFactor);
+      await deps.browsers.recordAddress(request.userAddress, firstFactor);
   }
-  const { firstFactor } = session.request;
   const factor = { amr: [], acr: MFA_POLICY, authTime: epochSeconds(deps.wallClock), ip };
   return {
     login: withSecondFactor(firstFactor, factor),
-    completes: session.request,
     ...(verified.recoveryCode !== undefined && { extra: { recovery_code: verified.recoveryCode } }),
   };
 }

@@ -127,7 +127,7 @@ async function authenticate(
     // The request comes from the user's browser, at the application's page.
     const browser = browserOf(ctx);
     const request = { clientId, params, ip: ctx.ip, userAddress: ctx.ip, browser, ctx };
-    const result = await grant.authenticate(request);
+    const result = await (await grant.begin(request)).authenticate();
     if ('login' in result) return result;
   } catch (thrown) {
     if (!(thrown instanceof AuthError) || thrown.error !== 'invalid_grant') throw thrown;

@@ -61,8 +61,8 @@ export const cibaGrant: GrantDeclaration<CibaGrantDependencies> = {
   parameters: z.object({ auth_req_id: required('The value from `/bc-authorize`.') }),
   gty: CIBA_GRANT,
   events: { success: 'seciba', failure: 'feciba' },
-  completes: true,
-  authenticate: async (deps, { clientId, params, ctx }) => {
+  isFromPages: true,
+  begin: async (deps, { clientId, params, ctx }) => {
     const client = await deps.config.client(clientId);
     // The user was not asked for consent: the application may have become a third party's while the request waited.
     if (client?.is_first_party !== true || authenticationMethod(client) === 'none')
@@ -83,9 +83,7 @@ export const cibaGrant: GrantDeclaration<CibaGrantDependencies> = {
     // The API has come to require consent each time only after this user approved, who was not shown what for.
     if (asksEachTime(api) && polled.request.asksEachTime !== true) throw REFUSALS.unknown(hasProfile);
     return {
-      login,
-      isFromPages: true,
-      isRecorded,
+      authenticate: async () => ({ login, isRecorded }),
       completes: completedRequest(CIBA_GRANT, login, {
         scope,
         resource: audience === undefined ? undefined : toResource(audience),

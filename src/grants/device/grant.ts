@@ -34,8 +34,8 @@ export const deviceGrant: GrantDeclaration<DeviceGrantDependencies> = {
   parameters: z.object({ device_code: required('The value from `/oauth/device/code`.') }),
   gty: DEVICE_GRANT,
   events: { success: 'sede', failure: 'fede' },
-  completes: true,
-  authenticate: async (deps, { clientId, params }) => {
+  isFromPages: true,
+  begin: async (deps, { clientId, params }) => {
     const polled = await pollDeviceCode(deps, requiredField(params, 'device_code'), clientId);
     if (polled.is !== 'allowed') throw REFUSALS[polled.is]();
     const { scope, audience } = polled.request;
@@ -44,9 +44,7 @@ export const deviceGrant: GrantDeclaration<DeviceGrantDependencies> = {
     // The application may have become a third party's after its user was not asked for consent.
     if (!hasConsent && (await needsConsent(deps, { clientId, audience }))) throw REFUSALS.unknown();
     return {
-      login,
-      isFromPages: true,
-      isRecorded: true,
+      authenticate: async () => ({ login, isRecorded: true }),
       completes: completedRequest(DEVICE_GRANT, login, {
         scope,
         resource: audience === undefined ? undefined : toResource(audience),
