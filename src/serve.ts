@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import { addExample } from './console/administrators/example.ts';
 import { fail } from './fault.ts';
 import { systemClock } from './runtime/clock.ts';
+import { exitNow } from './runtime/exit-now.ts';
 import { limitHeapGrowth, shrinkHeapWhenIdle } from './runtime/idle-memory.ts';
 import type { Tracing } from './runtime/tracing.ts';
 import { isForThisMachine, type Settings } from './settings.ts';
@@ -41,12 +42,17 @@ export async function serve(
     stopping = true;
     // Acknowledged writes are already on disk.
     if (running === undefined) process.exit(code);
-    setTimeout(() => process.exit(code), stopBudget + EXIT_GRACE_MS).unref();
+    setTimeout(() => exitNow(code), stopBudget + EXIT_GRACE_MS).unref();
+    const { tenant } = running;
+    const exit = (exitCode: number) => {
+      if (tenant.isHeldUp()) exitNow(exitCode);
+      process.exit(exitCode);
+    };
     running.stop(stopBudget, true).then(
-      () => process.exit(code),
+      () => exit(code),
       (error: unknown) => {
         log.fatal({ err: error }, 'the store could not be closed');
-        process.exit(1);
+        exit(1);
       },
     );
   };
@@ -54,7 +60,7 @@ export async function serve(
   const reportReady = isWorker ? serveAsWorker(() => end(0)) : undefined;
   for (const signal of isWorker ? [] : (['SIGTERM', 'SIGINT'] as const)) {
     process.on(signal, () => {
-      if (stopping) process.exit(1);
+      if (stopping) exitNow(1);
       log.info({ signal }, 'stopping');
       end(0);
     });

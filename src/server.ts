@@ -67,6 +67,8 @@ export interface Tenant {
   drain(): void;
   /** Waits for background work until it is done or the deadline has passed. The caller closes the store. */
   close(deadline?: Deadline): Promise<void>;
+  /** @see Scripts.isHeldUp */
+  isHeldUp(): boolean;
 }
 
 /**
@@ -109,6 +111,7 @@ export async function createTenant(dependencies: TenantDependencies): Promise<Te
       await finishWork({ ...capabilities, log }, deadline);
       await Promise.all([scripts.close(), capabilities.directories.close(), engine.storeUsedProofs()]);
     },
+    isHeldUp: scripts.isHeldUp,
   };
 }
 

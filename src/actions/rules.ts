@@ -1,5 +1,6 @@
 // Runs the rules of a tenant at a login, before its actions, one after the other: each is called with the `user` and
 // `context` that the one before it left. As with actions, what they ask for is returned as data.
+
 import { asFault, PackageFault } from '../scripts/packages/folder.ts';
 import type { Packages } from '../scripts/packages/packages.ts';
 import type { Scripts } from '../scripts/scripts.ts';
@@ -7,6 +8,7 @@ import type { Config } from '../tenant/config.ts';
 import type { Command } from './commands.ts';
 import type { Execution } from './executions.ts';
 import { type RuleUpdate, ruleAnswerSchema, ruleCommands, ruleState } from './rule-context.ts';
+import { clientIdIn } from './run-action.ts';
 
 /** The outcome of the rules. */
 interface RulesOutcome {
@@ -44,6 +46,7 @@ export async function runRules(
     }
     const { result, failure } = await scripts.run({
       of: `rule ${name}`,
+      askedBy: clientIdIn(event),
       source: '',
       around: 'rule',
       entry: 'rule',

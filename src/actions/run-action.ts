@@ -105,6 +105,7 @@ async function runOf(
   if (files instanceof PackageFault) return { fault: files.message };
   return {
     of: `action ${action.name}`,
+    askedBy: clientIdIn(event),
     source: '',
     around: 'action',
     entry: options.entry,
@@ -126,6 +127,12 @@ async function runOf(
     files,
     hidden: hiddenTextsOf(call),
   };
+}
+
+/** Returns the application of an event, if it has one: no application takes all threads from the others. */
+export function clientIdIn(event: object): string | undefined {
+  const { client } = event as { client?: { client_id?: unknown } };
+  return typeof client?.client_id === 'string' ? client.client_id : undefined;
 }
 
 /** Methods whose arguments are texts for the log, or for the user or client that is refused. */

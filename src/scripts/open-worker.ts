@@ -1,19 +1,25 @@
 // Opens the threads that scripts run in: new ones, or spare ones that another owner has used.
 import { Worker } from 'node:worker_threads';
 import { threadEnvironment } from '../runtime/compile-cache.js';
+import { deadlineIn, doneBy } from '../runtime/deadline.ts';
 import { putSpare, type SpareThreads } from '../runtime/spare-threads.ts';
 import type { FromThread, ThreadData, ToThread } from './messages.ts';
 
 export interface WorkerOptions extends ThreadData {
   /** Where the thread is taken from and returned to. Without it the thread is started and ended. */
   spareThreads?: SpareThreads | undefined;
+  /** The threads that were told to end and have not ended yet. */
+  ending: Set<Worker>;
 }
 
 /** The thread's own memory, in addition to that of the sandbox. */
 const RESOURCES = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 2, stackSizeMb: 4 };
 
+/** How long to wait for the end of a thread, milliseconds. Nothing interrupts a function of Node.js that computes. */
+const TIMEOUT_END_MS = 1_000;
+
 /** Takes a spare thread, or starts one. The thread sends `ready` when it can take a run. */
-export function openWorker({ wasmModule, limits, prepared, entered, spareThreads }: WorkerOptions) {
+export function openWorker({ wasmModule, limits, prepared, entered, spareThreads, ending }: WorkerOptions) {
   const work = `script ${JSON.stringify([limits, prepared])}`;
   const spare = spareThreads?.take(work);
   const worker = spare ?? newWorker({ wasmModule, limits, prepared, entered });
@@ -32,6 +38,15 @@ export function openWorker({ wasmModule, limits, prepared, entered, spareThreads
   return {
     worker,
     send,
+    /**
+     * Ends the thread, whatever it does.
+     * @returns when it has ended, or is given up because it did not end in time.
+     */
+    terminate: async (): Promise<void> => {
+      ending.add(worker);
+      const ended = worker.terminate().then(() => ending.delete(worker));
+      await doneBy(deadlineIn(TIMEOUT_END_MS), ended);
+    },
     /** Calls the listener with each message of the thread. */
     receive: (listener: (message: FromThread) => void) => {
       worker.on('message', (messages: readonly FromThread[]) => {

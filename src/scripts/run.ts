@@ -1,5 +1,5 @@
 // A run in its thread: answers what its script calls, and limits its output, requests and processor time.
-import { compute, type Plain } from './host-functions.ts';
+import { assertSizes, compute, type Plain } from './host-functions.ts';
 import type { ScriptFailure, ScriptLimits } from './limits.ts';
 import type { ContinueCondition, FromThread, Job, ModuleFiles, OutcomeMessage } from './messages.ts';
 import { NO_MEMORY, type Sandbox, type Uncaught } from './sandbox.ts';
@@ -87,38 +87,53 @@ export function fail(state: RunState, failure: ScriptFailure): void {
   state.outcome ??= { failure };
 }
 
-/** Answers a call of the sandbox. @throws Error that the script may read. */
-export function answer(state: RunState, name: string, args: readonly Plain[]): Plain | undefined {
-  const [first = '', second = '', third = '', fourth = ''] = args;
-  switch (name) {
-    case 'log':
-      print(state, String(first).slice(0, 10), String(second));
-      return undefined;
-    case 'wake':
-      wake(state, String(first));
-      return undefined;
-    case 'link':
-      return state.files?.get(String(first))?.links.get(String(second)) ?? 'none';
-    case 'file':
-      return state.files?.get(String(first))?.source ?? '';
-    case 'request':
-      request(state, { id: String(first), head: String(second), body: third });
-      return undefined;
-    case 'succeed':
-      succeed(state, String(first));
-      return undefined;
-    case 'fail':
-      fail(state, {
-        ...scriptFailure(state, { name: String(first), message: String(second) }, third === 'syntax'),
-        ...(fourth !== '' && { code: String(fourth).slice(0, 100) }),
-      });
-      return undefined;
-    default:
-      return compute(name, args);
-  }
+/** A function of the run itself. What it does with its arguments is in proportion to their size. */
+interface RunFunction {
+  /** The largest size of each argument, bytes or characters. @see HostFunction */
+  most: readonly number[];
+  answer(state: RunState, ...args: string[]): string | undefined;
 }
 
-function succeed(state: RunState, result: string): void {
+/** As much as a sandbox can hold: larger texts are counted and refused where they arrive, by the limits of output. */
+const MAX_TEXT_LENGTH = 64 * 1024 * 1024;
+const MAX_NAME_LENGTH = 1024;
+/** Longest path of a file in a package, characters. */
+const MAX_PATH_LENGTH = 64 * 1024;
+
+const RUN_FUNCTIONS: Readonly<Record<string, RunFunction>> = {
+  log: {
+    most: [MAX_NAME_LENGTH, MAX_TEXT_LENGTH],
+    answer: (state, level = '', text = '') => print(state, level.slice(0, 10), text),
+  },
+  wake: { most: [MAX_NAME_LENGTH], answer: (state, ms = '') => wake(state, ms) },
+  link: {
+    most: [MAX_PATH_LENGTH, MAX_PATH_LENGTH],
+    answer: ({ files }, path = '', name = '') => files?.get(path)?.links.get(name) ?? 'none',
+  },
+  file: { most: [MAX_PATH_LENGTH], answer: ({ files }, path = '') => files?.get(path)?.source ?? '' },
+  succeed: { most: [MAX_TEXT_LENGTH], answer: (state, result = '') => succeed(state, result) },
+  fail: {
+    most: [MAX_TEXT_LENGTH, MAX_TEXT_LENGTH, MAX_NAME_LENGTH, MAX_TEXT_LENGTH],
+    answer: (state, name = '', message = '', kind = '', code = '') => {
+      const failure = scriptFailure(state, { name, message }, kind === 'syntax');
+      fail(state, { ...failure, ...(code !== '' && { code: code.slice(0, 100) }) });
+      return undefined;
+    },
+  },
+};
+
+/** Answers a call of the sandbox. @throws Error that the script may read. */
+export function answer(state: RunState, name: string, args: readonly Plain[]): Plain | undefined {
+  if (name === 'request') {
+    const [id = '', head = '', body = ''] = args;
+    return request(state, { id: String(id), head: String(head), body });
+  }
+  const runFunction = Object.hasOwn(RUN_FUNCTIONS, name) ? RUN_FUNCTIONS[name] : undefined;
+  if (runFunction === undefined) return compute(name, args);
+  return runFunction.answer(state, ...assertSizes(name, runFunction.most, args).map(String));
+}
+
+function succeed(state: RunState, result: string): undefined {
   const { limits } = state.thread;
   state.result = Buffer.byteLength(result);
   if (state.result > limits.outputBytes) {
@@ -145,7 +160,7 @@ export function scriptFailure(
   };
 }
 
-function print(state: RunState, level: string, text: string): void {
+function print(state: RunState, level: string, text: string): undefined {
   const { limits, send } = state.thread;
   const size = Math.max(MIN_LINE_BYTES, Buffer.byteLength(text));
   const exceedsLimit = state.printed <= limits.outputBytes && state.printed + size > limits.outputBytes;
@@ -162,7 +177,7 @@ export const tooMuchMemory = ({ thread }: RunState): ScriptFailure => ({
 });
 
 /** Sets the run's only timer. The sandbox keeps the script's timers, in its own memory. */
-function wake(state: RunState, ms: string): void {
+function wake(state: RunState, ms: string): undefined {
   clearTimeout(state.timer);
   state.timer = undefined;
   if (ms === '') return;
@@ -175,7 +190,7 @@ function wake(state: RunState, ms: string): void {
   );
 }
 
-function request(state: RunState, asked: { id: string; head: string; body: Plain }): void {
+function request(state: RunState, asked: { id: string; head: string; body: Plain }): undefined {
   const { limits, send } = state.thread;
   if (state.outcome !== undefined) return;
   if (asked.body.length > MAX_BODY_BYTES || asked.head.length + asked.id.length > MAX_HEAD_LENGTH) {

@@ -190,12 +190,15 @@ export const NO_MEMORY = 'out of memory';
 /** The replacement character, which half of a surrogate pair arrives as. */
 const REPLACEMENT_CHARACTER = '\u{fffd}';
 
+/** Longest name of a function with the lengths of its arguments, characters. */
+const MAX_HEAD_LENGTH = 200;
+
 /**
  * Splits `name,length,length;` and the texts after it.
  * @returns the name and the texts; undefined when a part is missing.
  */
 function split(all: string): string[] | undefined {
-  const head = all.indexOf(';');
+  const head = all.slice(0, MAX_HEAD_LENGTH).indexOf(';');
   const [name = '', ...lengths] = all.slice(0, Math.max(head, 0)).split(',');
   const parts = [name];
   let at = head + 1;

@@ -1,6 +1,6 @@
 // Runs the scripts of a tenant's configuration (profiles of connections, custom databases, actions) in a sandbox that
 // has no access to this process, within limits.
-
+import type { Worker } from 'node:worker_threads';
 import type { Outbound } from '../http/outbound.ts';
 import type { SpareThreads } from '../runtime/spare-threads.ts';
 import {
@@ -26,6 +26,8 @@ export interface ScriptRun {
    * threads.
    */
   of: string;
+  /** Whose request it is, such as an application: they get threads for scripts of one object in turn. */
+  askedBy?: string | undefined;
   /** The source of the script; empty where `around` is all that runs. */
   source: string;
   around?: Wrapper | undefined;
@@ -69,7 +71,10 @@ export interface Scripts {
   runAll(runs: ScriptRuns): Promise<ScriptOutcome[]>;
   /** What scripts printed recently, where it is kept. */
   log: ScriptLog;
+  /** Ends the threads, but does not wait long for one that nothing can interrupt. */
   close(): Promise<void>;
+  /** Reports whether a thread was told to end and has not ended: the end of the process would wait for it. */
+  isHeldUp(): boolean;
 }
 
 interface ScriptsDependencies {
@@ -103,7 +108,9 @@ export function createScripts({
   waitMs = TIMEOUT_WAIT_MS,
   spareThreads,
 }: ScriptsDependencies): Scripts {
-  const common = { outbound, limits, prepared, idleMs: IDLE_MS, loadModule: moduleLoader(), spareThreads };
+  const ending = new Set<Worker>();
+  const loadModule = moduleLoader();
+  const common = { outbound, limits, prepared, idleMs: IDLE_MS, loadModule, spareThreads, ending };
   const pool = createPool({ ...common, most: threads, waitMs });
   const ratings = createScriptRatings();
   const sharedRequesting = createShared({ ...common, mayAsk: true });
@@ -116,12 +123,13 @@ export function createScripts({
     const tooLong = runs.findIndex(({ source }) => source.length > limits.sourceLength);
     if (tooLong === 0) return [failed('source', `it is longer than ${limits.sourceLength} characters`)];
     const accepted = runs.slice(0, tooLong < 0 ? runs.length : tooLong);
-    const [key, sequence] = [runs[0]?.of ?? '', { jobs: accepted.map(jobOf), passing }];
+    const { of: key = '', askedBy = '' } = runs[0] ?? {};
+    const sequence = { jobs: accepted.map(jobOf), passing };
     const script = scriptKey(accepted);
     const { outcomes, spentMs } =
       (await sharedThreadFor(script)?.run(key, sequence, () => ratings.refuse(script))) ?? ELSEWHERE;
     const remaining = { ...sequence, jobs: sequence.jobs.slice(outcomes.length), spentMs };
-    const otherOutcomes = spentMs === undefined ? [] : await pool.run(key, remaining);
+    const otherOutcomes = spentMs === undefined ? [] : await pool.run({ key, askedBy }, remaining);
     if (otherOutcomes !== undefined) ratings.note(script, [...outcomes, ...otherOutcomes]);
     const results = [...outcomes, ...(otherOutcomes ?? [])].map(readOutcome);
     return otherOutcomes === undefined
@@ -142,6 +150,7 @@ export function createScripts({
   };
   return {
     log,
+    isHeldUp: () => ending.size > 0,
     close: async () => {
       await Promise.all([sharedRequesting.close(), sharedQuick.close(), pool.close()]);
     },

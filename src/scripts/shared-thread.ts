@@ -16,7 +16,7 @@ export interface SharedThread extends Pick<SharedRuns, 'hasPlace'> {
 }
 
 export interface SharedThreadOptions
-  extends Pick<WorkerOptions, 'prepared' | 'spareThreads'>,
+  extends Pick<WorkerOptions, 'prepared' | 'spareThreads' | 'ending'>,
     Pick<SharedRunsOptions, 'mayAsk'> {
   outbound: Outbound;
   loadModule: LoadModule;
@@ -44,7 +44,7 @@ export async function startSharedThread(options: SharedThreadOptions): Promise<S
   const { outbound, limits, mayAsk, idleMs, onEnd } = options;
   // The current run, and how often it has changed. Scripts have no access to shared memory.
   const entered = new Int32Array(new SharedArrayBuffer(8));
-  const { worker, send, receive, giveAway } = await open(options, entered);
+  const { worker, send, receive, giveAway, terminate } = await open(options, entered);
   let idle: NodeJS.Timeout | undefined;
   const rest = () => {
     watch.stop();
@@ -71,7 +71,7 @@ export async function startSharedThread(options: SharedThreadOptions): Promise<S
   };
   const end = () => {
     stop();
-    return worker.terminate();
+    return terminate();
   };
   const leave = async () => {
     const isClean = !isOver && sequences.isEmpty() && !sequences.hasDropped();

@@ -33,7 +33,7 @@ interface ThreadOptions extends WorkerOptions {
   onReady(): void;
   /** Called when its run has ended and it makes another sandbox. */
   onMaking(): void;
-  /** Called when the thread has ended. */
+  /** Called when the thread has ended, or is given up because it did not end in time; perhaps for both. */
   onEnd(): void;
 }
 
@@ -53,11 +53,13 @@ type Kill = (kind: ScriptFailureKind, message: string) => void;
 /** Starts a thread. It keeps the process alive only while it runs a script. */
 export function startThread(options: ThreadOptions): Thread {
   const { limits, onReady, onMaking, onEnd } = options;
-  const { worker, send, receive, giveAway } = openWorker(options);
+  const { worker, send, receive, giveAway, terminate } = openWorker(options);
   let isEnding = false;
-  const end = () => {
+  // A thread that does not end in time is given up, and another one takes its place.
+  const end = async () => {
     isEnding = true;
-    return worker.terminate();
+    await terminate();
+    onEnd();
   };
   const kill: Kill = (kind, message) => {
     const cpuMs = kind === 'cpu' ? limits.cpuMs : 0;
@@ -100,7 +102,7 @@ export function startThread(options: ThreadOptions): Thread {
       const wasRunning = !isEnding;
       isEnding = true;
       if (wasRunning && giveAway()) onEnd();
-      else await worker.terminate();
+      else await end();
     },
     isAsking: () => runs.current()?.over !== undefined,
     run: (sequence) => {

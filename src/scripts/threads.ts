@@ -1,5 +1,6 @@
 // The threads that scripts run in: started when they are needed, ended when they are not.
 import { availableParallelism } from 'node:os';
+import type { Worker } from 'node:worker_threads';
 import type { Outbound } from '../http/outbound.ts';
 import type { SpareThreads } from '../runtime/spare-threads.ts';
 import type { ScriptLimits } from './limits.ts';
@@ -23,6 +24,8 @@ export interface ThreadsOptions {
   outbound: Outbound;
   loadModule: LoadModule;
   spareThreads?: SpareThreads | undefined;
+  /** @see WorkerOptions.ending */
+  ending: Set<Worker>;
   limits: ScriptLimits;
   prepared: ThreadData['prepared'];
   /** Most threads. */
@@ -57,7 +60,7 @@ export function createThreads(
   options: ThreadsOptions,
   notify: (what: 'ready' | 'gone' | 'failed') => void,
 ): Threads {
-  const { most, idleMs } = options;
+  const { idleMs } = options;
   const all = new Set<Thread>();
   const ready = new Map<Thread, NodeJS.Timeout>();
   /** Threads in use, and when they were taken. */
@@ -84,6 +87,7 @@ export function createThreads(
       setTimeout(() => starting.delete(thread) && notify('gone'), TIMEOUT_READY_MS).unref();
     };
     const onEnd = () => {
+      if (!all.has(thread)) return;
       clearTimeout(ready.get(thread));
       for (const set of [ready, inUse, starting, all]) set.delete(thread);
       if (!isClosed) notify(wasReady ? 'gone' : 'failed');
@@ -106,7 +110,7 @@ export function createThreads(
       const soon = ready.size + starting.size + starter.starting();
       // One more than is needed, because starting takes a while and a running script may never release its thread.
       const needed = Math.min(count, PROCESSORS) + 1;
-      const missing = Math.min(needed - soon, most - all.size - starter.starting());
+      const missing = Math.min(needed - soon, roomFor(options, all.size) - starter.starting());
       for (let i = 0; i < missing; i++) void starter.start();
     },
     close: async () => {
@@ -115,6 +119,10 @@ export function createThreads(
     },
   };
 }
+
+/** Returns how many more threads there may be. Those that were given up are replaced, but not without end. */
+const roomFor = ({ most, ending }: ThreadsOptions, count: number): number =>
+  Math.min(most - count, 2 * most - count - ending.size);
 
 /** @param since when it was taken. */
 const isQuick = (thread: Thread, since: number): boolean =>

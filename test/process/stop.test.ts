@@ -1,4 +1,5 @@
 // The end of the process: in time and with 0, whatever hangs.
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import https from 'node:https';
@@ -13,11 +14,12 @@ import { STOP_BUDGET } from '../../src/stop.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { logoutTenant, v2 } from '../logout/support.ts';
 import { createAgent } from '../support/agent.ts';
-import { logIn, webRequest } from '../support/flows.ts';
+import { API, logIn, tenant as machines, webRequest } from '../support/flows.ts';
 import { runServer, type ServerProcess } from '../support/process.ts';
 import { took } from '../support/timing.ts';
 
 const SERVER = fileURLToPath(new URL('./processes/server.ts', import.meta.url));
+const HELD_UP = fileURLToPath(new URL('./processes/held-up.ts', import.meta.url));
 /** A budget in which each part can show that it ends in time, and that keeps the tests short. */
 const BUDGET = 2_000;
 /** How much longer than its budget a stop may take on a busy machine. */
@@ -164,6 +166,47 @@ describe('the end of the process', () => {
     const { code, ms } = await end(server);
     expect(code).to.equal(0);
     expect(ms).to.be.below(BUDGET + SLACK);
+  });
+
+  it('is in time while actions have the host compute, one call after the other', async () => {
+    const code = `exports.onExecuteCredentialsExchange = async (event) => {
+      const { pbkdf2Sync } = require('crypto');
+      while (event.request.body.long) pbkdf2Sync('a', 'b', 1000000, 64, 'sha512');
+    };`;
+    const supported_triggers = [{ id: 'credentials-exchange', version: 'v2' }];
+    const server = await run({}, BUDGET, {
+      ...machines,
+      actions: [{ name: 'Compute', code, supported_triggers, deployed: true }],
+      triggers: { 'credentials-exchange': [{ action_name: 'Compute' }] },
+    });
+    const ask = (more: object) =>
+      createAgent(server).request('/oauth/token', {
+        json: {
+          grant_type: 'client_credentials',
+          client_id: 'm2m',
+          client_secret: 'm2m-secret',
+          audience: API,
+          ...more,
+        },
+      });
+    expect((await ask({})).status).to.equal(200);
+    for (let count = 0; count < 3; count++) ask({ long: 'yes' }).catch(() => {});
+    // Those before it have begun.
+    expect((await ask({})).status).to.equal(200);
+    const { code: exitCode, ms } = await end(server);
+    expect(exitCode).to.equal(0);
+    expect(ms).to.be.below(BUDGET + SLACK);
+  });
+
+  it('does not wait for a thread that nothing can interrupt', async () => {
+    const child = spawn(process.execPath, [HELD_UP], { stdio: ['ignore', 'pipe', 'inherit'] });
+    closers.push(() => child.kill('SIGKILL'));
+    await once(child.stdout, 'data');
+    const ms = await took(async () => {
+      child.kill('SIGTERM');
+      expect(await once(child, 'exit')).to.deep.equal([3, null]);
+    }, Number(child.pid));
+    expect(ms).to.be.below(SLACK);
   });
 
   it('is not caused by an unhandled rejection, which is logged', async () => {

@@ -21,6 +21,7 @@ describe('a shared thread', () => {
       limits: SCRIPT_LIMITS,
       prepared: [],
       entered: new Int32Array(new SharedArrayBuffer(8)),
+      ending: new Set(),
     });
     try {
       const heard: FromThread[] = [];

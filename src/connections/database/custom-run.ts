@@ -51,7 +51,7 @@ const NO_SCRIPT: CustomAnswer = { failure: { kind: 'script', message: 'there is 
 /** Runs a script once. A script that the connection does not have counts as failed. */
 export async function runCustom(
   { scripts, packages }: Pick<CustomRunDependencies, 'scripts' | 'packages'>,
-  { connection, organization }: DatabaseRequest,
+  { connection, organization, clientId }: DatabaseRequest,
   { name, args, secret }: CustomRun,
 ): Promise<CustomAnswer> {
   const options = databaseOptions(connection);
@@ -62,6 +62,7 @@ export async function runCustom(
   const configuration = options.configuration ?? {};
   const { result, failure } = await scripts.run({
     of: connection.name,
+    askedBy: clientId,
     source,
     entry: name,
     args: options.enable_script_context === true ? [...args, contextOf(organization)] : args,
