@@ -214,6 +214,12 @@ describe('the architecture', () => {
     expect(found).to.deep.equal([]);
   });
 
+  it('reads signed JWTs in one place, where type, algorithm and critical extensions are judged', () => {
+    const names = '(?:jwtVerify|compactVerify|flattenedVerify|generalVerify|decodeJwt|decodeProtectedHeader)';
+    const found = sourcesWith([new RegExp(`\\b${names}\\b`)], ['signing/verify-jwt.ts']);
+    expect(found).to.deep.equal([]);
+  });
+
   it('names no feature in the engine: features are passed in', () => {
     const folder = new URL('../src/engine/', import.meta.url);
     const named = readdirSync(folder).flatMap((file) =>

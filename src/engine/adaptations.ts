@@ -11,7 +11,7 @@ import type { Config } from '../tenant/config.ts';
 import { adaptAddresses, type RequestClass } from './addresses.ts';
 import { adaptClients, type ClientClass } from './client-class.ts';
 import type { CustomClaims } from './custom-claims.ts';
-import { adaptIdToken, type IdTokenInstance } from './id-token.ts';
+import { adaptIdToken, type IdTokenClass } from './id-token.ts';
 import { acceptAllAlgorithms, grantParameters, isProofOf, replaceNonces } from './internals.ts';
 import type { LoginActions } from './login-actions.ts';
 import { useParsedBody } from './parsed-body.ts';
@@ -27,7 +27,7 @@ interface EngineClasses {
   Client: ClientClass;
   OIDCContext: RequestClass;
   Grant: EngineModel;
-  IdToken: { prototype: IdTokenInstance };
+  IdToken: IdTokenClass;
   RefreshToken: EngineModel & { prototype: { generateTokenId(): string } };
   Session: EngineModel & { prototype: Session };
   ReplayDetection: ReplayDetectionClass;

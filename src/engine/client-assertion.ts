@@ -1,9 +1,11 @@
 // Checks of client assertions beside the engine's own (RFC 7523 §3). The engine checks signature, issuer, subject,
 // audience, expiry and `jti`; that each `jti` is used once is in adapter.ts.
 import type { IncomingMessage } from 'node:http';
+import { errors as joseErrors } from 'jose';
 import type { Middleware } from 'koa';
 import { type Configuration, errors } from 'oidc-provider';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import { jwtHeader } from '../signing/verify-jwt.ts';
 import type { Store } from '../store/contract.ts';
 import { applicationSettings } from './applications.ts';
 import { artifactKey } from './artifact-keys.ts';
@@ -41,7 +43,8 @@ export function clientAssertions({
   /** The issuer and `jti` of the assertion that a request has used. */
   const uses = new WeakMap<IncomingMessage, string[]>();
   return {
-    check: ({ req }, { iss, jti, exp, iat, aud }, _header, client) => {
+    check: ({ req, oidc }, { iss, jti, exp, iat, aud }, _header, client) => {
+      refuseHeader(String(oidc.params?.client_assertion));
       const now = epochSeconds(wallClock) + CLOCK_TOLERANCE_SECONDS;
       if (Number(exp) > now + MAX_LIFETIME_SECONDS) throw new errors.InvalidClientAuth('exp is too far away');
       if (iat !== undefined && !(Number(iat) <= now))
@@ -58,4 +61,17 @@ export function clientAssertions({
         await store.collection('artifacts').delete(artifactKey(REPLAY_MODEL, replayKey(use)));
     },
   };
+}
+
+/** The types of client assertions (RFC 7523 §2.2): they are mostly untyped. */
+const TYPES = ['client-authentication+jwt', undefined];
+
+/** @throws errors.InvalidClientAuth for another kind of JWT, and for critical extensions (RFC 7515 §4.1.11). */
+function refuseHeader(assertion: string): void {
+  try {
+    jwtHeader(assertion, TYPES);
+  } catch (thrown) {
+    if (!(thrown instanceof joseErrors.JOSEError)) throw thrown;
+    throw new errors.InvalidClientAuth(thrown.message);
+  }
 }

@@ -4,6 +4,7 @@ import type Provider from 'oidc-provider';
 import { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
+import { jwtHeader } from '../signing/verify-jwt.ts';
 import type { Store } from '../store/contract.ts';
 import { sharedSecret } from '../store/shared-secret.ts';
 import type { Config } from '../tenant/config.ts';
@@ -57,10 +58,22 @@ export function dpopFeature(
   return {
     enabled: true,
     nonceSecret,
-    // The engine has verified the proof before it asks this.
-    requireNonce: (ctx) =>
-      config.settings().tenant.flags.require_dpop_nonce === true || used.needsNonce(dateInProof(ctx, 'iat')),
+    // The engine asks this first, at each proof: what it does not check itself is refused here.
+    requireNonce: (ctx) => {
+      refuseHeader(ctx);
+      const { flags } = config.settings().tenant;
+      return flags.require_dpop_nonce === true || used.needsNonce(dateInProof(ctx, 'iat'));
+    },
   };
+}
+
+/** @throws errors.InvalidDpopProof for a proof with critical extensions, which none supports (RFC 7515 §4.1.11). */
+function refuseHeader(ctx: Pick<Context, 'get'>): void {
+  try {
+    jwtHeader(ctx.get('DPoP'), ['dpop+jwt']);
+  } catch (cause) {
+    throw new errors.InvalidDpopProof('invalid DPoP key binding', { cause });
+  }
 }
 
 /** The `WWW-Authenticate` challenge for tokens that are bound to a key (§7.1). */

@@ -1,11 +1,13 @@
 // The claims of ID tokens beyond those of the engine.
 import type { Client, KoaContextWithOIDC } from 'oidc-provider';
+import { jwtHeader } from '../signing/verify-jwt.ts';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 import type { CustomClaims } from './custom-claims.ts';
 import { actorOf } from './exchange-context.ts';
 import type { LoginActions } from './login-actions.ts';
 import { organizationOf } from './organizations.ts';
+import { ID_TOKEN_TYPES } from './sent-id-tokens.ts';
 import { hasStandardClaims, type IdTokenParts, standardIdToken } from './standard-claims.ts';
 
 /** The engine's ID token while it is made. */
@@ -15,15 +17,28 @@ export interface IdTokenInstance extends IdTokenParts {
   payload(): Promise<Record<string, unknown>>;
 }
 
+/** The engine's class of ID tokens. */
+export interface IdTokenClass {
+  prototype: IdTokenInstance;
+  /** Verifies an `id_token_hint`. */
+  validate(token: string, client: Client): Promise<unknown>;
+}
+
 /** Adds claims to the ID tokens of an engine. @param model the engine's class of ID tokens. */
 export function adaptIdToken(
-  model: { prototype: IdTokenInstance },
+  model: IdTokenClass,
   {
     config,
     customClaims,
     loginActions,
   }: { config: Config; customClaims: CustomClaims; loginActions: Pick<LoginActions, 'claimsOf'> },
 ): void {
+  const { validate } = model;
+  // The engine verifies hints by their signature and claims alone.
+  model.validate = async function validateHint(this: IdTokenClass, token, client) {
+    jwtHeader(token, ID_TOKEN_TYPES);
+    return validate.call(this, token, client);
+  };
   const { payload } = model.prototype;
   model.prototype.payload = async function idTokenPayload(this: IdTokenInstance) {
     this.available = { ...this.available, amr: claimedMethods(this.available.amr) };

@@ -1,7 +1,8 @@
 // Verifies the JWT access tokens (RFC 9068) that this server has signed.
-import { type JWTPayload, errors as joseErrors, jwtVerify } from 'jose';
+import { type JWTPayload, errors as joseErrors } from 'jose';
 import { SIGNING_ALGS } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { verifyJwt } from '../signing/verify-jwt.ts';
 import type { PublishedKeys } from './published-keys.ts';
 
 export interface TokenVerification {
@@ -26,6 +27,9 @@ export const ANONYMOUS = 'anonymous';
 /** `gty` of the session token of an anonymous session, which gets access tokens and never is one. */
 export const ANONYMOUS_SESSION = 'anonymous_session';
 
+/** The types of access tokens, by the profile of the API (RFC 9068 §2.1). Logout tokens have the same keys. */
+const TYPES = ['jwt', 'at+jwt'];
+
 const REQUIRED_CLAIMS = ['exp', 'iat', 'sub'];
 
 /**
@@ -41,13 +45,14 @@ export async function verifyOwnToken(
   const rules = {
     issuer,
     ...(audience !== undefined && { audience }),
+    types: TYPES,
     requiredClaims: REQUIRED_CLAIMS,
     currentDate: new Date(clock()),
   };
   const { payload } =
     secret === undefined
-      ? await jwtVerify(token, keys.find, { ...rules, algorithms: [...SIGNING_ALGS] })
-      : await jwtVerify(token, secret, { ...rules, algorithms: ['HS256'] });
+      ? await verifyJwt(token, keys.find, { ...rules, algorithms: SIGNING_ALGS })
+      : await verifyJwt(token, secret, { ...rules, algorithms: ['HS256'] });
   // Checked here so that no reader takes the `sub` of an anonymous session for a user.
   const { gty } = payload;
   if (gty === ANONYMOUS_SESSION || (gty === ANONYMOUS && anonymous !== true))

@@ -1,12 +1,12 @@
 // POST /oauth/par (RFC 9126). The engine authenticates the client and checks the request as it does at /authorize; what the
 // client sent is stored unchanged and checked again when the browser comes with its `request_uri`.
 import { type ParsedUrlQuery, parse, stringify } from 'node:querystring';
-import { decodeJwt } from 'jose';
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { bodyFields } from '../http/body-fields.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import { authenticationMethod } from '../records/client-authentication.ts';
+import { unverifiedClaims } from '../signing/verify-jwt.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { normalizeRequest } from './authorization-parameters.ts';
@@ -124,7 +124,7 @@ function claimedClient(
 ): string | undefined {
   if (typeof received.client_id === 'string' && received.client_id !== '') return received.client_id;
   try {
-    if (assertion !== undefined) return decodeJwt(assertion).sub;
+    if (assertion !== undefined) return unverifiedClaims(assertion).sub;
     const [scheme, value = ''] = ctx.get('Authorization').split(' ');
     if (scheme?.toLowerCase() !== 'basic') return undefined;
     const [user = ''] = Buffer.from(value, 'base64').toString('utf8').split(':');

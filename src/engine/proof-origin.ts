@@ -1,7 +1,7 @@
 // Finds the origin that a DPoP proof was made for (RFC 9449 §4.3). A tenant is served at its own origin and,
 // through reverse proxies, at those of its custom domains. A proxy need not say which of them a request came to.
-import { decodeJwt } from 'jose';
 import type { Context } from 'koa';
+import { unverifiedClaims } from '../signing/verify-jwt.ts';
 
 /**
  * Returns the URL that `htu` of a request's proof has to match: at the custom origin that the proof names, if it
@@ -21,7 +21,7 @@ export function urlAtProofOrigin(ctx: Context, customOrigins: readonly string[],
  */
 function originOf(proof: string): string | undefined {
   try {
-    return URL.parse(String(decodeJwt(proof).htu))?.origin;
+    return URL.parse(String(unverifiedClaims(proof).htu))?.origin;
   } catch {
     return undefined;
   }

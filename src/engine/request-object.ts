@@ -1,12 +1,13 @@
 // Request objects: the parameters of an authorization request as a JWT that its client has signed (RFC 9101, OpenID
 // Connect Core §6.1).
 import type { ParsedUrlQuery } from 'node:querystring';
-import { decodeJwt, decodeProtectedHeader, type JWTPayload, errors as joseErrors, jwtVerify } from 'jose';
+import { type JWTPayload, errors as joseErrors, type ProtectedHeaderParameters } from 'jose';
 import { AuthError } from '../http/errors.ts';
 import { CREDENTIAL_ALGORITHMS } from '../records/client-credentials.ts';
 import { expiryOf, publicKeyOf } from '../records/client-keys.ts';
 import type { Client } from '../records/collections.ts';
 import { profileOf } from '../records/compliance-levels.ts';
+import { jwtHeader, unverifiedClaims, verifyJwt } from '../signing/verify-jwt.ts';
 
 /** Seconds that the client's clock may be ahead or behind (FAPI 2.0 Security Profile §5.3.2.1). */
 const CLOCK_TOLERANCE_SECONDS = 10;
@@ -22,7 +23,7 @@ const OWN_CLAIMS = new Set(['iss', 'aud', 'exp', 'nbf', 'iat', 'jti', 'sub']);
 const FORBIDDEN = ['request', 'request_uri'];
 /** Parameters that are JSON themselves: in an object their value is the JSON, not a string of it. */
 const JSON_PARAMETERS = ['claims', 'authorization_details'];
-const TYPES = ['oauth-authz-req+jwt', 'jwt'];
+const TYPES = ['oauth-authz-req+jwt', undefined];
 
 /** A request object that was verified. */
 export interface RequestObject {
@@ -104,8 +105,9 @@ async function verifyObject(
   let failure: unknown;
   for (const key of candidateKeys(object, requestObjectKeys(client, now))) {
     try {
-      const { payload } = await jwtVerify(object, publicKeyOf(key), {
+      const { payload } = await verifyJwt(object, publicKeyOf(key), {
         algorithms: [key.alg],
+        types: TYPES,
         issuer: client.client_id,
         audience: [issuer, issuer.replace(/\/$/, '')],
         currentDate: new Date(now),
@@ -126,17 +128,15 @@ async function verifyObject(
 
 /** Returns the keys that an object may be signed with: of its algorithm, and of its `kid` where both have one. */
 function candidateKeys(object: string, keys: readonly Credential[]): readonly Credential[] {
-  let header: ReturnType<typeof decodeProtectedHeader>;
+  let header: ProtectedHeaderParameters;
   try {
-    header = decodeProtectedHeader(object);
-  } catch {
-    throw invalid('it is no signed JWT');
+    header = jwtHeader(object, TYPES);
+  } catch (thrown) {
+    if (!(thrown instanceof joseErrors.JOSEError)) throw thrown;
+    throw invalid(thrown.message);
   }
-  const { alg = '', kid, typ } = header;
+  const { alg = '', kid } = header;
   if (!CREDENTIAL_ALGORITHMS.some((one) => one === alg)) throw invalid('its alg is not supported');
-  if (typ !== undefined && !TYPES.includes(typ.toLowerCase().replace(/^application\//, ''))) {
-    throw invalid('its typ is that of another JWT');
-  }
   return keys.filter((key) => {
     const keyId = key.kid ?? key.jwk?.kid;
     return key.alg === alg && (kid === undefined || keyId === undefined || keyId === kid);
@@ -183,7 +183,7 @@ const RESPONSE_PARAMETERS = ['redirect_uri', 'response_mode', 'response_type', '
 export function responseParameters(object: unknown): Record<string, string> {
   if (typeof object !== 'string') return {};
   try {
-    const claims = decodeJwt(object);
+    const claims = unverifiedClaims(object);
     return Object.fromEntries(
       RESPONSE_PARAMETERS.flatMap((name) => {
         const value = claims[name];

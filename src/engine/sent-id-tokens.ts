@@ -1,11 +1,12 @@
 // Reads the ID tokens that are sent back to this server. What such a token may be used for depends on the request, not
 // on the token, so each use has a reader and a type of its own, and none is accepted in place of another: a hint proves
 // nothing, a subject proves whose token an application has, and only a proof shows that the user is there.
-import { compactVerify, decodeJwt, decodeProtectedHeader, type JWTPayload, errors as joseErrors } from 'jose';
+import { type JWTPayload, errors as joseErrors } from 'jose';
 import { idTokenAlg } from '../records/clients.ts';
 import type { Client } from '../records/collections.ts';
 import { SIGNING_ALGS } from '../records/signing-algs.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import { jwtHeader, unverifiedClaims, verifySignature } from '../signing/verify-jwt.ts';
 import type { Config } from '../tenant/config.ts';
 import { isFresh } from '../users/freshness.ts';
 import { methodsOfFirstFactor } from '../users/login.ts';
@@ -111,15 +112,15 @@ async function verifiedToken(
   token: string,
 ): Promise<VerifiedToken | undefined> {
   try {
-    const claims = decodeJwt(token);
+    const claims = unverifiedClaims(token);
     const client = await audience(config, claims);
-    if (client === undefined || !isIdToken(token, claims, issuer)) return undefined;
+    if (client === undefined || !isIdToken(claims, issuer)) return undefined;
     await verify(token, client, keys);
     return {
       client,
       claims,
       sid: typeof claims.sid === 'string' ? claims.sid : undefined,
-      isSignedWithSecret: decodeProtectedHeader(token).alg === 'HS256',
+      isSignedWithSecret: jwtHeader(token, ID_TOKEN_TYPES).alg === 'HS256',
     };
   } catch (thrown) {
     if (thrown instanceof joseErrors.JOSEError || thrown instanceof TypeError) return undefined;
@@ -176,17 +177,18 @@ async function audience(config: Config, { aud }: JWTPayload): Promise<Client | u
   return typeof only !== 'string' || others.length > 0 ? undefined : config.client(only);
 }
 
+/** The types of our ID tokens. */
+export const ID_TOKEN_TYPES = [undefined];
+
 /**
- * Whether a token is an ID token. Logout tokens, access tokens and responses of other endpoints are signed with the
+ * Whether a token of such a type is an ID token. Logout tokens, access tokens and responses of other endpoints are signed with the
  * same keys. An access token may even have the same `typ`, and as its audience an API with the identifier of an
  * application; but it names the application that it was issued to (RFC 9068 §2.2), as no ID token for one audience
  * does (OpenID Connect Core §2).
  */
-function isIdToken(token: string, claims: JWTPayload, issuer: string): claims is VerifiedToken['claims'] {
+function isIdToken(claims: JWTPayload, issuer: string): claims is VerifiedToken['claims'] {
   const { iss, sub, iat, exp, events, azp, client_id } = claims;
-  const { typ = 'JWT' } = decodeProtectedHeader(token);
-  if (typ.toUpperCase() !== 'JWT' || events !== undefined) return false;
-  if (azp !== undefined || client_id !== undefined) return false;
+  if (events !== undefined || azp !== undefined || client_id !== undefined) return false;
   return iss === issuer && typeof sub === 'string' && typeof iat === 'number' && typeof exp === 'number';
 }
 
@@ -195,11 +197,12 @@ function isIdToken(token: string, claims: JWTPayload, issuer: string): claims is
  * our keys only for its own `alg` (RFC 8725 §3.1).
  */
 async function verify(token: string, client: Client, keys: PublishedKeys): Promise<void> {
-  const { alg } = decodeProtectedHeader(token);
+  const { alg } = jwtHeader(token, ID_TOKEN_TYPES);
   const secret = idTokenAlg(client) === 'HS256' ? client.client_secret : undefined;
   if (alg === 'HS256' && secret !== undefined) {
-    await compactVerify(token, new TextEncoder().encode(secret), { algorithms: ['HS256'] });
+    const rules = { algorithms: ['HS256'], types: ID_TOKEN_TYPES };
+    await verifySignature(token, new TextEncoder().encode(secret), rules);
   } else {
-    await compactVerify(token, keys.find, { algorithms: [...SIGNING_ALGS] });
+    await verifySignature(token, keys.find, { algorithms: SIGNING_ALGS, types: ID_TOKEN_TYPES });
   }
 }

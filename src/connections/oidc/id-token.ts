@@ -1,7 +1,8 @@
 // Verifies ID tokens (OpenID Connect Core 1.0 §3.1.3.7, §3.2.2.11) of the token endpoint, of the browser, and of native apps.
 import { createHash } from 'node:crypto';
-import { errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { errors, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import { isSameSecret } from '../../runtime/secrets.ts';
+import { verifyJwt } from '../../signing/verify-jwt.ts';
 import { upstreamFault } from '../redirect.ts';
 
 /** The claims of a verified ID token. */
@@ -36,7 +37,7 @@ const MAX_SUBJECT_LENGTH = 255;
 /** Verifies an ID token. @returns its claims. @throws AuthError by `upstreamFault` if it is not valid. */
 export async function verifyIdToken(token: string, expected: ExpectedToken): Promise<Claims> {
   const { audiences, nonce, accessToken, isIssuer, acceptsAnyAzp = false } = expected;
-  const { payload, protectedHeader } = await verifyJwt(token, expected);
+  const { payload, protectedHeader } = await verifySigned(token, expected);
   const { iss, sub, aud, azp } = payload;
   if (typeof iss !== 'string' || !isIssuer(iss, payload)) throw idTokenFault('is of another issuer');
   if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_LENGTH)
@@ -57,7 +58,7 @@ export async function verifyIdToken(token: string, expected: ExpectedToken): Pro
   return payload as Claims;
 }
 
-async function verifyJwt(token: string, { keys, secret, algorithms, audiences, now }: ExpectedToken) {
+async function verifySigned(token: string, { keys, secret, algorithms, audiences, now }: ExpectedToken) {
   const key: JWTVerifyGetKey = async (header, parts) => {
     if (header.alg?.startsWith('HS')) return Buffer.from(secret);
     if (keys === undefined) throw new errors.JWKSNoMatchingKey();
@@ -66,8 +67,10 @@ async function verifyJwt(token: string, { keys, secret, algorithms, audiences, n
   // Anybody could sign with an empty secret.
   const allowed = algorithms.filter((alg) => !alg.startsWith('HS') || secret !== '');
   try {
-    return await jwtVerify(token, key, {
+    return await verifyJwt(token, key, {
       algorithms: allowed,
+      // Providers name ID tokens in many ways, but not as another kind of JWT.
+      types: [undefined],
       audience: [...audiences],
       currentDate: new Date(now),
       clockTolerance: TOLERANCE,

@@ -1,7 +1,7 @@
 // Renews access tokens of OpenID providers (OpenID Connect Core 1.0 §12).
-import { decodeJwt } from 'jose';
 import type { UpstreamGrant } from '../../records/identities.ts';
 import type { OpenIdOptions } from '../../records/openid.ts';
+import { unverifiedClaims } from '../../signing/verify-jwt.ts';
 import { grantOf } from '../oauth2/token.ts';
 import type { UpstreamDependencies, UpstreamRefresh } from '../redirect.ts';
 import type { Tokens } from './client.ts';
@@ -24,7 +24,7 @@ export async function refreshGrant<Options extends OpenIdOptions>(
   const { id_token, access_token: accessToken } = tokens;
   if (id_token !== undefined) {
     const { iss, sub } = await claimsOf(deps, connection, id_token, { nonce: undefined, accessToken });
-    const previous = refresh.idToken === undefined ? undefined : decodeJwt(refresh.idToken);
+    const previous = refresh.idToken === undefined ? undefined : unverifiedClaims(refresh.idToken);
     if (previous?.sub !== sub || previous.iss !== iss) throw idTokenFault('is of another user');
   }
   return openIdGrant(tokens, connection, deps);

@@ -1,6 +1,6 @@
 // Global token revocation (draft-parecki-oauth-global-token-revocation; providers call it "universal logout"): an identity
 // provider requests, with a JWT that it signs, that one of its users is logged out everywhere.
-import { errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { errors, type JWTVerifyGetKey } from 'jose';
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { recordUse } from '../../engine/request-replay.ts';
@@ -13,6 +13,7 @@ import { identityId } from '../../records/identities.ts';
 import { isHttpsOrLoopback } from '../../records/logout.ts';
 import { ASYMMETRIC_ALGS } from '../../records/openid.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
+import { verifyJwt } from '../../signing/verify-jwt.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
@@ -100,9 +101,9 @@ async function verifiedIssuer(
     return openId.keysOf(address)(header, token);
   };
   try {
-    await jwtVerify(jwt, key, {
-      typ: 'global-token-revocation+jwt',
-      algorithms: [...ASYMMETRIC_ALGS],
+    await verifyJwt(jwt, key, {
+      types: ['global-token-revocation+jwt'],
+      algorithms: ASYMMETRIC_ALGS,
       issuer,
       audience: `${baseUrl}${REVOCATION}/${encodeURIComponent(connection.name)}`,
       ...(subject !== undefined && { subject }),

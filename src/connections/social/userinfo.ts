@@ -1,6 +1,6 @@
 // Reads the user of an access token from a well-known provider's profile endpoint.
-import { decodeJwt } from 'jose';
 import { isJsonObject } from '../../runtime/json.ts';
+import { unverifiedClaims } from '../../signing/verify-jwt.ts';
 import { endpointFault, refuseError, requestEndpoint, USER_AGENT } from '../oauth2/provider-request.ts';
 import type { TokenAnswer } from '../oauth2/token.ts';
 import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault, withQuery } from '../redirect.ts';
@@ -53,7 +53,7 @@ export async function socialIdentity(
 /** Returns the claims of an ID token; empty if it cannot be decoded. */
 function claimsOf(idToken: unknown): Json {
   try {
-    return typeof idToken === 'string' ? decodeJwt(idToken) : {};
+    return typeof idToken === 'string' ? unverifiedClaims(idToken) : {};
   } catch {
     return {};
   }

@@ -66,7 +66,7 @@ async function handleCallback(
   // The code and the state in this URL must not reach the next page as its referrer.
   ctx.set('Referrer-Policy', 'no-referrer');
   const state = parameters.state ?? parameters.RelayState ?? '';
-  refuseMisplaced(ctx, parameters);
+  refuseMisplaced(ctx);
   const pending = state === '' ? undefined : await deps.pendingLogins.take(ctx, state);
   const connection = connectionOfAddress(ctx);
   ctx.status = 303;
@@ -92,13 +92,15 @@ function connectionOfAddress({ method, query }: Context): string | undefined {
 }
 
 /**
- * Rejects a SAML Response in the query, where it would appear in logs and in the browser's history (SAML Profiles §4.1.2
- * requires a posted form or an artifact).
- * @throws AuthError 400.
+ * The parameters that are a proof of the user themselves, unlike a code. They are posted (OAuth 2.0 Form Post Response Mode;
+ * SAML Profiles §4.1.2): in a query they would be in logs and in the browser's history (OAuth 2.0 Multiple Response Types §3).
  */
-function refuseMisplaced(ctx: Context, { SAMLResponse }: Record<string, string>): void {
-  if (ctx.method !== 'GET' || SAMLResponse === undefined) return;
-  throw new AuthError(400, 'invalid_request', 'A SAMLResponse must be posted.');
+const POSTED = ['id_token', 'access_token', 'SAMLResponse'];
+
+/** @throws AuthError 400 for an answer with such a parameter in the query; its login still waits. */
+function refuseMisplaced({ query }: Context): void {
+  const found = POSTED.find((name) => query[name] !== undefined);
+  if (found !== undefined) throw new AuthError(400, 'invalid_request', `${found} must be posted.`);
 }
 
 const NOT_WAITING = 'an answer of an identity provider that no login of this browser waits for';

@@ -1,10 +1,11 @@
 // Devices that approve logins (docs/authenticator-api.md). Each has its own key pair, and everything it sends is a
 // JWT signed with its private key, with this server as the audience, and recent.
-import { importJWK, type JWK, errors as joseErrors, jwtVerify } from 'jose';
+import { importJWK, type JWK, errors as joseErrors } from 'jose';
 import { z } from 'zod';
 import { AuthError } from '../../http/errors.ts';
 import type { Challenges } from '../../protection/challenges.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { unverifiedClaims, verifyJwt } from '../../signing/verify-jwt.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Users } from '../../users/users.ts';
@@ -216,7 +217,7 @@ async function deviceOf(
 /** Returns the `sub` of an assertion that is not verified yet, because it names the key to verify with. */
 function subjectOf(assertion: string): string | undefined {
   try {
-    const { sub } = JSON.parse(Buffer.from(assertion.split('.')[1] ?? '', 'base64url').toString('utf8'));
+    const { sub } = unverifiedClaims(assertion);
     return typeof sub === 'string' ? sub : undefined;
   } catch {
     return undefined;
@@ -230,8 +231,9 @@ async function verifiedClaims(
   key: JWK,
 ): Promise<Record<string, unknown> | undefined> {
   try {
-    const { payload } = await jwtVerify(jwt, await importJWK({ ...key }, 'ES256'), {
+    const { payload } = await verifyJwt(jwt, await importJWK({ ...key }, 'ES256'), {
       algorithms: ['ES256'],
+      types: [undefined],
       audience: baseUrl,
       maxTokenAge: MAX_AGE_SECONDS,
       clockTolerance: 30,

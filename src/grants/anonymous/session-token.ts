@@ -1,7 +1,7 @@
 // The session token of an anonymous session. The whole session is in this token, which we sign. Nothing is stored,
 // so nobody can fill the store by beginning sessions.
 import { randomUUID } from 'node:crypto';
-import { type JWTPayload, errors as joseErrors, jwtVerify } from 'jose';
+import { type JWTPayload, errors as joseErrors } from 'jose';
 import { ANONYMOUS_SESSION } from '../../engine/own-tokens.ts';
 import type { PublishedKeys } from '../../engine/published-keys.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -10,6 +10,7 @@ import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
 import { signJwt } from '../../signing/jwt.ts';
 import type { Signing } from '../../signing/signing.ts';
+import { verifyJwt } from '../../signing/verify-jwt.ts';
 import type { Config } from '../../tenant/config.ts';
 
 export interface SessionDependencies {
@@ -95,8 +96,8 @@ async function verifyToken(
   token: string,
 ): Promise<JWTPayload> {
   try {
-    const { payload } = await jwtVerify(token, keys.find, {
-      typ: TYP,
+    const { payload } = await verifyJwt(token, keys.find, {
+      types: [TYP],
       algorithms: [ALG],
       issuer,
       audience: audienceOf(issuer),

@@ -159,6 +159,17 @@ describe('a login at an OpenID provider', () => {
     expect(await front((nonce) => provider.sign({ nonce }))).to.have.property('code');
   });
 
+  it('refuses an ID token in the query, which only a posted form may bring', async () => {
+    const agent = createAgent(server);
+    const away = new URL((await authorize(agent, webRequest({ connection: 'front' }))).location);
+    const { state = '', nonce = '' } = Object.fromEntries(away.searchParams);
+    const form = { state, id_token: await provider.sign({ nonce }) };
+    const answer = await agent.get(`/login/callback?${new URLSearchParams(form)}`);
+    expect(answer.status, answer.location).to.equal(400);
+    const posted = await agent.request('/login/callback', { form });
+    expect(responseOf(await follow(agent, posted, server.url))).to.have.property('code');
+  });
+
   const past = () => Math.floor(Date.now() / 1000) - 600;
   const hostile: [string, Record<string, unknown>][] = [
     ['of another issuer', { iss: 'https://evil.example.test' }],

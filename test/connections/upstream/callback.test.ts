@@ -51,6 +51,19 @@ describe('the answer of an identity provider', () => {
     });
   });
 
+  it('is refused where it has a token in its query, which logs and the history keep; the login still waits', async () => {
+    const { agent, back } = await away();
+    for (const name of ['id_token', 'access_token', 'SAMLResponse']) {
+      const url = new URL(back);
+      url.searchParams.set(name, 'x.y.z');
+      expect((await agent.get(url.href)).status, name).to.equal(400);
+      const form = Object.fromEntries(new URL(back).searchParams);
+      const posted = await agent.request(`/login/callback?${name}=x.y.z`, { form });
+      expect(posted.status, `${name} at a post`).to.equal(400);
+    }
+    expect((await agent.get(back)).status).to.equal(303);
+  });
+
   it('reaches the application as an error when the provider refuses, and is recorded', async () => {
     const { agent, at } = await away();
     const state = at.searchParams.get('state');
