@@ -9,7 +9,13 @@ export const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const SOURCE = join(ROOT, 'src/');
 
 /** The programs, and the modules that are imported by path at run time. */
-const PROGRAMS = ['cli.ts', 'testing/index.ts', 'scripts/worker.ts', 'store/sql/sqlite-worker.ts'];
+const PROGRAMS = [
+  'cli.ts',
+  'testing/index.ts',
+  'saml-messages/worker.ts',
+  'scripts/worker.ts',
+  'store/sql/sqlite-worker.ts',
+];
 
 /**
  * Packages that are not bundled: machine code, WebAssembly, the API that an SDK for traces shares, and 8 MB of which

@@ -41,6 +41,7 @@ import type { Random } from './runtime/random.ts';
 import type { SpareThreads } from './runtime/spare-threads.ts';
 import type { Tracing } from './runtime/tracing.ts';
 import type { Waits } from './runtime/waits.ts';
+import { createXmlReader } from './saml-messages/reader.ts';
 import { outboundAllow, type Settings } from './settings.ts';
 import { openHolder } from './signing/holder.ts';
 import { createSigning } from './signing/signing.ts';
@@ -115,6 +116,7 @@ export async function createCapabilities(deps: CapabilityDependencies) {
   const onLocked = lockNotice({ ...shared, ...sender, baseUrl, store, users: deps.users });
   const onThrottled = recordThrottling(events);
   const directories = lazyDirectories({ outbound, clock });
+  const xml = createXmlReader();
   return {
     ...configs,
     ...shared,
@@ -122,7 +124,8 @@ export async function createCapabilities(deps: CapabilityDependencies) {
     /** Counts a login attempt. @throws AuthError 429 when one address tries one user too often. */
     limitLogin: limitLogins(rateLimits),
     directories,
-    providers: providerChecks({ ...deps, ...outbound, config, background, directories }),
+    xml,
+    providers: providerChecks({ ...deps, ...outbound, config, background, directories, xml }),
     certificates: clientCertificates(wallClock),
     dns: createDns(settings.dnsServers),
     outbound,

@@ -164,7 +164,7 @@ function loginEnds(
 /** Returns the dependencies of logins at other identity providers. */
 function upstreamDependencies(
   { settings, store, clock, wallClock, random }: TenantDependencies,
-  { challenges, config, outbound, scripts, signing }: Capabilities,
+  { challenges, config, outbound, scripts, signing, xml }: Capabilities,
 ) {
   return {
     baseUrl: settings.baseUrl,
@@ -176,7 +176,8 @@ function upstreamDependencies(
     sign: signing.sign,
     store,
     openId: openIdProviders({ fetch: outbound.fetch, clock }),
-    samlMetadata: samlMetadata({ fetch: outbound.fetch, clock }),
+    samlMetadata: samlMetadata({ fetch: outbound.fetch, clock, xml }),
+    xml,
     clock,
     wallClock,
     random,

@@ -54,7 +54,8 @@ function managementDependencies(
     ...own,
     baseUrl,
     providers: capabilities.providers,
-    importMetadata: (strategy, options) => importMetadata(capabilities.outbound, strategy, options),
+    importMetadata: (strategy, options) =>
+      importMetadata({ ...capabilities.outbound, xml: capabilities.xml }, strategy, options),
     issueEnrollment: (enrollment) => issueEnrollment(factorDependencies, enrollment),
     issueTicket: (kind, ticket) => issueTicketLink({ baseUrl, challenges, random, users }, kind, ticket),
     jobs: resumedJobs(deps, { ...own, background, leases, now, endSessions: own.endBlocked }),

@@ -7,6 +7,7 @@ import { type OutboundFailure, outboundFailureOf } from '../http/outbound-error.
 import type { Connection } from '../records/collections.ts';
 import type { Background } from '../runtime/background.ts';
 import type { Clock } from '../runtime/clock.ts';
+import type { XmlReader } from '../saml-messages/reader.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Directories } from './ldap/directories.ts';
 import { directoryStrategies } from './ldap/strategy.ts';
@@ -23,6 +24,7 @@ interface ProviderChecksDependencies {
   clock: Clock;
   log: Pick<Logger, 'warn'>;
   directories: Pick<Directories, 'check'>;
+  xml: XmlReader;
   /** Aborted when the server shuts down. */
   ending: AbortSignal;
 }
@@ -57,6 +59,7 @@ export function providerChecks({
   clock,
   log,
   directories,
+  xml,
   ending,
 }: ProviderChecksDependencies): ProviderChecks {
   const fetchUntilEnd: Outbound['fetch'] = (url, { signal, ...init } = {}) =>
@@ -64,7 +67,7 @@ export function providerChecks({
   // Every check has a cache of its own, so that it never finds an old answer and no login uses what a check has read.
   const checkDependencies = () => ({
     openId: openIdProviders({ fetch: fetchUntilEnd, clock }),
-    samlMetadata: samlMetadata({ fetch: fetchUntilEnd, clock }),
+    samlMetadata: samlMetadata({ fetch: fetchUntilEnd, clock, xml }),
   });
   const check = (connections: readonly CheckedConnection[]) => {
     const queue = [...connections];

@@ -10,6 +10,7 @@ import type { StrategyName, StrategyRecord } from '../records/connections.ts';
 import type { UpstreamGrant } from '../records/identities.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
+import type { XmlReader } from '../saml-messages/reader.ts';
 import type { Sign } from '../signing/signing.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
@@ -44,6 +45,8 @@ export interface UpstreamDependencies {
   openId: OpenIdProviders;
   /** Reads the metadata of SAML identity providers. */
   samlMetadata: SamlMetadata;
+  /** Reads their messages. */
+  xml: XmlReader;
   random: Random;
   /** Elapsed time. */
   clock: Clock;

@@ -1,13 +1,14 @@
 // The HTTP-Redirect and HTTP-POST bindings (SAML Bindings §3.4, §3.5).
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import type { Element } from '@xmldom/xmldom';
 import type { Context } from 'koa';
 import { bodyObject } from '../http/body-fields.ts';
 import type { Views } from '../pages/views.ts';
 import { type Parameter, type Parameters, readFormParameters, readParameters } from './query.ts';
 import { type SignedQuery, signQuery, verifyQuery } from './query-signature.ts';
-import { type Signer, type Verifier, verifyEnveloped } from './signature.ts';
-import { badMessage, parseXml, SMALL } from './xml.ts';
+import { parseXml, textOfMessage, verifyRoot } from './reader.ts';
+import { SMALL } from './scan.ts';
+import type { Signer, Verifier } from './signature.ts';
+import { badMessage, type XmlElement } from './xml.ts';
 
 /** The standard allows 80 bytes, but service providers put whole URLs in. */
 const MAX_RELAY_STATE_LENGTH = 2048;
@@ -15,7 +16,7 @@ const MAX_RELAY_STATE_LENGTH = 2048;
 /** A message as received, not verified yet. */
 export interface ReceivedMessage {
   kind: 'request' | 'response';
-  bytes: Buffer;
+  text: string;
   relayState: string | undefined;
   /** A posted message has an enveloped signature; a redirect has a signature in the query. */
   binding: 'post' | 'redirect';
@@ -38,15 +39,15 @@ export function receive(ctx: Context): ReceivedMessage | undefined {
   }
   const kind = request === undefined ? 'response' : 'request';
   if (ctx.method === 'POST') {
-    return { kind, bytes: postedMessage(message.value, kind), relayState, binding: 'post' };
+    return { kind, text: postedMessage(message.value, kind), relayState, binding: 'post' };
   }
   const encoded = fromBase64(message.value, parameterOf(kind));
   if (!['', ENCODING].includes(parameters.SAMLEncoding?.value ?? '')) {
     throw badMessage('This SAMLEncoding is not known.');
   }
   const query = signedQuery(message, parameters);
-  const bytes = inflate(encoded);
-  return { kind, bytes, relayState, binding: 'redirect', ...(query === undefined ? {} : { query }) };
+  const text = textOfMessage(inflate(encoded));
+  return { kind, text, relayState, binding: 'redirect', ...(query === undefined ? {} : { query }) };
 }
 
 const ENCODING = 'urn:oasis:names:tc:SAML:2.0:bindings:URL-Encoding:DEFLATE';
@@ -84,9 +85,10 @@ function fromBase64(value: string, name: string): Buffer {
  * @param value the form field.
  * @throws AuthError 400 when it cannot be decoded.
  */
-export function postedMessage(value: string, kind: ReceivedMessage['kind'], limits = SMALL): Buffer {
+export function postedMessage(value: string, kind: ReceivedMessage['kind'], limits = SMALL): string {
   const bytes = fromBase64(value, parameterOf(kind));
-  return /^(\ufeff|\s)*</.test(bytes.toString('utf8', 0, 64)) ? bytes : inflate(bytes, limits);
+  const isXml = bytes.toString('utf8', 0, 64).trimStart().startsWith('<');
+  return textOfMessage(isXml ? bytes : inflate(bytes, limits));
 }
 
 function inflate(bytes: Buffer, { bytes: maxOutputLength } = SMALL): Buffer {
@@ -107,16 +109,16 @@ function signedQuery(message: Parameter, parameters: Parameters): SignedQuery | 
 }
 
 /**
- * Parses a message, and verifies its signature if there is a verifier.
+ * Reads a message, and verifies its signature if there is a verifier.
  * @returns the root element; with a verifier, that of the signed content.
  * @throws AuthError 400 when it is not XML, or not signed as required.
  */
-export function verifyMessage(received: ReceivedMessage, verifier: Verifier | undefined): Element {
-  const root = parseXml(received.bytes);
-  if (verifier === undefined) return root;
-  if (received.binding === 'post') return verifyEnveloped(received.bytes.toString('utf8'), root, verifier);
+export function verifyMessage(received: ReceivedMessage, verifier: Verifier | undefined): XmlElement {
+  if (verifier === undefined) return parseXml(received.text);
+  if (received.binding === 'post') return verifyRoot(received.text, verifier);
+  // The query is verified as it was sent, so nothing of a stranger's message is parsed.
   verifyQuery(received.query, verifier);
-  return root;
+  return parseXml(received.text);
 }
 
 /** A message to be sent. */

@@ -1,9 +1,8 @@
 // Decrypts an assertion (XML Encryption 1.1): AES-GCM, and AES-CBC, which older providers send. Keys must be
 // wrapped by RSA-OAEP: PKCS #1 v1.5 is open to Bleichenbacher's chosen-ciphertext attack.
 import { constants, createDecipheriv, type KeyObject, privateDecrypt } from 'node:crypto';
-import type { Element } from '@xmldom/xmldom';
 import { NS } from './names.ts';
-import { attribute, badMessage, childOf, textOf } from './xml.ts';
+import { attribute, badMessage, childOf, textOf, type XmlElement } from './xml.ts';
 
 const XENC11 = 'http://www.w3.org/2009/xmlenc11#';
 
@@ -39,7 +38,7 @@ export function unreadable(cause?: unknown) {
  * @throws AuthError 400, the same for every failure.
  */
 export function decryptAssertion(
-  encrypted: Element,
+  encrypted: XmlElement,
   keys: readonly KeyObject[],
   accepts: (algorithm: string) => boolean,
 ): string {
@@ -70,14 +69,14 @@ export function isAuthenticated(algorithm: string): boolean {
 }
 
 /** Returns the EncryptedKey in the data's KeyInfo, or beside the data (SAML Core §2.2.4). */
-function encryptedKey(encrypted: Element, data: Element): Element {
+function encryptedKey(encrypted: XmlElement, data: XmlElement): XmlElement {
   const info = requiredChild(data, NS.signature, 'KeyInfo');
   return (
     childOf(info, NS.encryption, 'EncryptedKey') ?? requiredChild(encrypted, NS.encryption, 'EncryptedKey')
   );
 }
 
-function unwrap(wrapped: Element, key: KeyObject): Buffer {
+function unwrap(wrapped: XmlElement, key: KeyObject): Buffer {
   const method = requiredChild(wrapped, NS.encryption, 'EncryptionMethod');
   const digest = childOf(method, NS.signature, 'DigestMethod');
   const oaepHash = digest === undefined ? 'sha1' : DIGESTS[attribute(digest, 'Algorithm') ?? ''];
@@ -103,11 +102,11 @@ function decrypt({ name, keyBytes }: BlockCipher, key: Buffer, value: Buffer): B
   return padded.subarray(0, -padding);
 }
 
-function algorithmOf(encrypted: Element): string {
+function algorithmOf(encrypted: XmlElement): string {
   return attribute(requiredChild(encrypted, NS.encryption, 'EncryptionMethod'), 'Algorithm') ?? '';
 }
 
-function cipherValue(encrypted: Element): Buffer {
+function cipherValue(encrypted: XmlElement): Buffer {
   const data = requiredChild(encrypted, NS.encryption, 'CipherData');
   return Buffer.from(
     textOf(requiredChild(data, NS.encryption, 'CipherValue')).replaceAll(/\s/g, ''),
@@ -115,7 +114,7 @@ function cipherValue(encrypted: Element): Buffer {
   );
 }
 
-function requiredChild(element: Element, namespace: string, name: string): Element {
+function requiredChild(element: XmlElement, namespace: string, name: string): XmlElement {
   const found = childOf(element, namespace, name);
   if (found === undefined) throw new Error(`there is no ${name}`);
   return found;

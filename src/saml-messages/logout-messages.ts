@@ -1,10 +1,9 @@
 // Reads and writes LogoutRequest and LogoutResponse (SAML Core §3.7).
-import type { Element } from '@xmldom/xmldom';
 import { epochSeconds } from '../runtime/clock.ts';
 import { type Envelope, type ExpectedMessage, epochOf, instantOf, readEnvelope, SKEW } from './message.ts';
 import { type NameId, nameIdMarkup } from './name-id.ts';
 import { NS, STATUS } from './names.ts';
-import { attribute, badMessage, childOf, elementsOf, isNamed, textOf, xml } from './xml.ts';
+import { attribute, badMessage, childOf, isNamed, textOf, type XmlElement, xml } from './xml.ts';
 
 /** Lifetime of our requests in seconds. */
 const LIFETIME = 300;
@@ -18,7 +17,7 @@ export interface LogoutRequest extends Envelope {
 }
 
 /** Reads a LogoutRequest. @throws AuthError 400 when it is malformed, has no NameID, or has expired. */
-export function readLogoutRequest(root: Element, expected: Omit<ExpectedMessage, 'name'>): LogoutRequest {
+export function readLogoutRequest(root: XmlElement, expected: Omit<ExpectedMessage, 'name'>): LogoutRequest {
   const envelope = readEnvelope(root, { ...expected, name: 'LogoutRequest' });
   const until = attribute(root, 'NotOnOrAfter');
   const end = epochOf(until);
@@ -31,15 +30,13 @@ export function readLogoutRequest(root: Element, expected: Omit<ExpectedMessage,
     ...envelope,
     nameId: textOf(nameId),
     format: attribute(nameId, 'Format'),
-    sessionIndexes: elementsOf(root)
-      .filter((child) => isNamed(child, NS.protocol, 'SessionIndex'))
-      .map(textOf),
+    sessionIndexes: root.children.filter((child) => isNamed(child, NS.protocol, 'SessionIndex')).map(textOf),
   };
 }
 
 /** Reads a LogoutResponse; `isSuccess`: the service provider ended its session. @throws AuthError 400 when malformed. */
 export function readLogoutResponse(
-  root: Element,
+  root: XmlElement,
   expected: Omit<ExpectedMessage, 'name'>,
 ): Envelope & { isSuccess: boolean } {
   const envelope = readEnvelope(root, { ...expected, name: 'LogoutResponse' });

@@ -1,10 +1,9 @@
 // What all protocol messages share (SAML Core §3.2): ID, issuer, destination, time, and protection against replay.
-import type { Element } from '@xmldom/xmldom';
 import { type Clock, epochSeconds, SET_BACK } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { type Store, UniqueKeyError } from '../store/contract.ts';
 import { NS } from './names.ts';
-import { attribute, badMessage, childOf, isNamed, textOf } from './xml.ts';
+import { attribute, badMessage, childOf, isNamed, textOf, type XmlElement } from './xml.ts';
 
 /** How far the clock of the other side may differ, seconds. */
 export const SKEW = 180;
@@ -34,7 +33,7 @@ export interface ExpectedMessage {
  * Reads the envelope of a message.
  * @throws AuthError 400 when it is another message, for another destination, too old or from the future.
  */
-export function readEnvelope(root: Element, expected: ExpectedMessage): Envelope {
+export function readEnvelope(root: XmlElement, expected: ExpectedMessage): Envelope {
   if (!isNamed(root, NS.protocol, expected.name)) {
     throw badMessage(`The SAML message is no ${expected.name}.`);
   }
@@ -52,7 +51,7 @@ export function readEnvelope(root: Element, expected: ExpectedMessage): Envelope
  * Returns the Issuer of a message or an assertion; empty if it has none.
  * @throws AuthError 400 when it is too long.
  */
-export function issuerOf(root: Element): string {
+export function issuerOf(root: XmlElement): string {
   const issuer = childOf(root, NS.assertion, 'Issuer');
   const name = issuer === undefined ? '' : textOf(issuer).trim();
   if (name.length > MAX_NAME_LENGTH) throw badMessage('The Issuer of the SAML message is too long.');

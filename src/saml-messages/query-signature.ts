@@ -1,14 +1,6 @@
 // Signatures of messages in a query (SAML 2.0 Bindings §3.4.4.1).
-import { createVerify } from 'node:crypto';
-import {
-  allowedAlgorithm,
-  HASH,
-  SIGNATURE_URI,
-  type SignatureAlgorithm,
-  type Signer,
-  type Verifier,
-  wrongSignature,
-} from './signature.ts';
+import { allowedAlgorithm, SIGNATURE_URI, type Signer, type Verifier, wrongSignature } from './signature.ts';
+import { isSignedBy } from './verification.ts';
 import { badMessage } from './xml.ts';
 
 /** A signed query. The signature covers its octets as sent (Bindings §3.4.4.1). */
@@ -23,16 +15,9 @@ export interface SignedQuery {
 /** Verifies the signature of a query. @throws AuthError 400 when it is missing or invalid. */
 export function verifyQuery(query: SignedQuery | undefined, verifier: Verifier): void {
   if (query === undefined) throw badMessage('The SAML message must be signed.');
-  const uri = allowedAlgorithm(query.algorithm, verifier);
-  const algorithm = (Object.keys(SIGNATURE_URI) as SignatureAlgorithm[]).find(
-    (a) => SIGNATURE_URI[a] === uri,
-  );
-  const isValid = verifier.publicKeys.some((key) =>
-    createVerify(HASH[algorithm ?? 'rsa-sha256'])
-      .update(query.octets, 'latin1')
-      .verify(key, query.signature, 'base64'),
-  );
-  if (!isValid) throw wrongSignature();
+  const algorithm = allowedAlgorithm(query.algorithm, verifier);
+  const octets = Buffer.from(query.octets, 'latin1');
+  if (!isSignedBy(verifier, algorithm, octets, query.signature)) throw wrongSignature();
 }
 
 /** Adds `SigAlg` and `Signature` to a query. @param query SAMLRequest or SAMLResponse, and RelayState. */

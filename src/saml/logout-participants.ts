@@ -4,7 +4,8 @@ import { AuthError } from '../http/errors.ts';
 import { epochSeconds } from '../runtime/clock.ts';
 import { type ReceivedMessage, verifyMessage } from '../saml-messages/bindings.ts';
 import { logoutRequest, readLogoutResponse } from '../saml-messages/logout-messages.ts';
-import { attribute, parseXml } from '../saml-messages/xml.ts';
+import { parseXml } from '../saml-messages/reader.ts';
+import { attribute } from '../saml-messages/xml.ts';
 import { expectation, type SamlLogoutDependencies } from './logout.ts';
 import { continueLogout, nextParticipant, propagationOf } from './logout-propagation.ts';
 import { type LogoutStep, signForPost } from './logout-response.ts';
@@ -49,7 +50,7 @@ export async function handleLogoutResponse(
   sp: ServiceProvider,
   received: ReceivedMessage,
 ): Promise<LogoutStep> {
-  const inResponseTo = attribute(parseXml(received.bytes), 'InResponseTo') ?? '';
+  const inResponseTo = attribute(parseXml(received.text), 'InResponseTo') ?? '';
   const propagation = await propagationOf(deps, ctx, sp.clientId, inResponseTo);
   const isSuccess = isSuccessful(deps, sp, received, {
     inResponseTo,

@@ -1,5 +1,4 @@
 // Reads an AuthnRequest (SAML Core §3.4.1).
-import type { Element } from '@xmldom/xmldom';
 import { type ExpectedMessage, readEnvelope } from '../saml-messages/message.ts';
 import { BINDING, NS } from '../saml-messages/names.ts';
 import {
@@ -7,9 +6,9 @@ import {
   badMessage,
   booleanAttribute,
   childOf,
-  elementsOf,
   isNamed,
   textOf,
+  type XmlElement,
 } from '../saml-messages/xml.ts';
 import type { ServiceProvider } from './service-provider.ts';
 
@@ -38,7 +37,7 @@ export interface LoginRequest {
  * @throws AuthError 400 when it is malformed, or names an assertion consumer URL that is not registered.
  */
 export function readAuthnRequest(
-  root: Element,
+  root: XmlElement,
   sp: ServiceProvider,
   expected: Omit<ExpectedMessage, 'name'>,
   relayState: string | undefined,
@@ -102,15 +101,15 @@ function acsUrl({ acsUrls }: ServiceProvider, requested: string | undefined): st
  * @returns undefined for any class.
  * @throws AuthError 400 for an unknown Comparison.
  */
-function classRefs(root: Element): string[] | undefined {
+function classRefs(root: XmlElement): string[] | undefined {
   const requested = childOf(root, NS.protocol, 'RequestedAuthnContext');
-  if (requested === undefined || elementsOf(requested).length === 0) return undefined;
+  if (requested === undefined || requested.children.length === 0) return undefined;
   const comparison = attribute(requested, 'Comparison') ?? 'exact';
   if (!['exact', 'minimum', 'maximum', 'better'].includes(comparison)) {
     throw badMessage('The Comparison of RequestedAuthnContext is not known.');
   }
   if (comparison === 'better') return [];
-  const classes = elementsOf(requested)
+  const classes = requested.children
     .filter((element) => isNamed(element, NS.assertion, 'AuthnContextClassRef'))
     .map((element) => textOf(element).trim());
   if (classes.length > MAX_CLASSES) throw badMessage('RequestedAuthnContext names too many classes.');
@@ -118,7 +117,7 @@ function classRefs(root: Element): string[] | undefined {
   return classes;
 }
 
-function subjectOf(root: Element): string | undefined {
+function subjectOf(root: XmlElement): string | undefined {
   const subject = childOf(root, NS.assertion, 'Subject');
   const nameId = subject && childOf(subject, NS.assertion, 'NameID');
   return nameId && textOf(nameId);

@@ -26,7 +26,7 @@ const DISCOVERY_SUFFIX = '/.well-known/openid-configuration';
 
 /** Reads a connection's options and its provider's metadata. @throws AuthError by `upstreamFault` if a login is not possible. */
 export async function openConnection<Options extends OpenIdOptions>(
-  deps: Pick<UpstreamDependencies, 'openId'>,
+  deps: Pick<UpstreamDependencies, 'openId' | 'samlMetadata'>,
   preset: Preset<Options>,
   { options: storedOptions }: Pick<Connection, 'options'>,
 ): Promise<OpenIdConnection<Options>> {
@@ -47,14 +47,17 @@ export async function openConnection<Options extends OpenIdOptions>(
  * options are not complete; it takes precedence over the metadata that the options have from an earlier read.
  */
 async function metadataOf<Options extends OpenIdOptions>(
-  deps: Pick<UpstreamDependencies, 'openId'>,
+  deps: Pick<UpstreamDependencies, 'openId' | 'samlMetadata'>,
   preset: Preset<Options>,
   options: Options,
 ): Promise<Partial<Metadata>> {
   const storedMetadata: Partial<Metadata> = options.oidc_metadata;
   const configured = configuredMetadata(options);
   const address =
-    options.discovery_url ?? configured.issuer ?? preset.discovery(options) ?? storedMetadata.issuer;
+    options.discovery_url ??
+    configured.issuer ??
+    (await preset.discovery(options, deps.samlMetadata)) ??
+    storedMetadata.issuer;
   const found =
     address === undefined ||
     (options.discovery_url === undefined && isComplete({ ...storedMetadata, ...configured }))
@@ -66,7 +69,7 @@ async function metadataOf<Options extends OpenIdOptions>(
 
 /** Returns the end_session_endpoint of a connection's provider, with our client id; undefined if it has none. */
 export async function endSessionOf<Options extends OpenIdOptions>(
-  deps: Pick<UpstreamDependencies, 'openId'>,
+  deps: Pick<UpstreamDependencies, 'openId' | 'samlMetadata'>,
   preset: Preset<Options>,
   { options: storedOptions }: Pick<Connection, 'options'>,
 ): Promise<{ address: string; clientId: string | undefined } | undefined> {
@@ -134,7 +137,7 @@ export function endpointOf(
  * @throws AuthError by `upstreamFault` if it is not valid, or the connection does not admit its user.
  */
 export async function claimsOf<Options extends OpenIdOptions>(
-  deps: Pick<UpstreamDependencies, 'openId' | 'wallClock'>,
+  deps: Pick<UpstreamDependencies, 'openId' | 'samlMetadata' | 'wallClock'>,
   { preset, options, clientId, metadata }: OpenIdConnection<Options>,
   token: string,
   expected: Pick<ExpectedToken, 'nonce' | 'accessToken' | 'acceptsAnyAzp'> & {

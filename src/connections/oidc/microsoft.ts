@@ -9,7 +9,6 @@ import {
   waadOptionsSchema,
 } from '../../records/openid.ts';
 import { upstreamFault } from '../redirect.ts';
-import { readMetadata } from '../samlp/metadata-import.ts';
 import { graphProfile, graphScopes } from './graph.ts';
 import type { Preset } from './preset.ts';
 
@@ -80,9 +79,10 @@ export const adfs: Preset<AdfsOptions> = {
   parse: (options) => adfsOptionsSchema.parse(options),
   type: 'back_channel',
   scope: 'openid profile email',
-  discovery: ({ adfs_server: server = '', fedMetadataXml: metadata = '' }) => {
+  discovery: async ({ adfs_server: server = '', fedMetadataXml: metadata = '' }, samlMetadata) => {
     // The federation metadata describes SAML and WS-Federation; only the host is read from it.
-    const address = server === '' && metadata !== '' ? readMetadata(metadata).signInEndpoint : server;
+    const address =
+      server === '' && metadata !== '' ? (await samlMetadata.in(metadata)).signInEndpoint : server;
     const url = URL.parse(address.includes('://') ? address : `https://${address}`);
     if (!url?.host) return undefined;
     return `${address === server ? 'https:' : url.protocol}//${url.host}/adfs`;

@@ -3,6 +3,7 @@ import type { JWTPayload } from 'jose';
 import type { StrategyName } from '../../records/connections.ts';
 import type { OpenIdOptions } from '../../records/openid.ts';
 import type { RedirectStrategy, UpstreamDependencies } from '../redirect.ts';
+import type { SamlMetadata } from '../samlp/metadata-import.ts';
 import type { Claims } from './id-token.ts';
 import type { Metadata } from './metadata.ts';
 
@@ -44,7 +45,7 @@ export interface Preset<Options extends OpenIdOptions> {
    * Returns the issuer, or the URL of the discovery document, if the options have neither; undefined if it is unknown.
    * @throws AuthError by `upstreamFault` for a connection of another protocol.
    */
-  discovery(options: Options): string | undefined;
+  discovery(options: Options, samlMetadata: SamlMetadata): Promise<string | undefined> | string | undefined;
   /** Whether a discovery document may have an issuer that does not match the document's address. */
   isDocumentOf?(issuer: string, address: string): boolean;
   /** Whether an ID token's issuer is accepted; by default, it must be the issuer of the metadata. */

@@ -1,10 +1,9 @@
 // Checks that an assertion, whose signature is verified, is for this server, for this login, and valid now (SAML Profiles
 // §4.1.4.3, Core §2.5), and reads it.
-import type { Element } from '@xmldom/xmldom';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import { checkFresh, epochOf, SKEW } from '../../saml-messages/message.ts';
 import { NAME_ID, NS } from '../../saml-messages/names.ts';
-import { attribute, badMessage, childOf, elementsOf, isNamed, textOf } from '../../saml-messages/xml.ts';
+import { attribute, badMessage, childOf, isNamed, textOf, type XmlElement } from '../../saml-messages/xml.ts';
 
 const BEARER = 'urn:oasis:names:tc:SAML:2.0:cm:bearer';
 
@@ -34,7 +33,7 @@ export interface AssertionContents {
 }
 
 /** Checks and reads an assertion. @throws AuthError 400 if it is not for this server, not for this login, or not valid now. */
-export function readAssertion(assertion: Element, expected: ExpectedAssertion): AssertionContents {
+export function readAssertion(assertion: XmlElement, expected: ExpectedAssertion): AssertionContents {
   if (attribute(assertion, 'Version') !== '2.0') throw badMessage('Only SAML 2.0 is spoken here.');
   const id = attribute(assertion, 'ID') ?? '';
   if (id === '' || id.length > 256) throw badMessage('The assertion has no proper ID.');
@@ -63,11 +62,11 @@ function newest(instants: readonly (number | undefined)[]): number | undefined {
   return defined.length === 0 ? undefined : Math.max(...defined);
 }
 
-function children(element: Element, name: string): Element[] {
-  return elementsOf(element).filter((child) => isNamed(child, NS.assertion, name));
+function children(element: XmlElement, name: string): XmlElement[] {
+  return element.children.filter((child) => isNamed(child, NS.assertion, name));
 }
 
-function checkConditions(assertion: Element, { audience, clock }: ExpectedAssertion): void {
+function checkConditions(assertion: XmlElement, { audience, clock }: ExpectedAssertion): void {
   const conditions = childOf(assertion, NS.assertion, 'Conditions');
   if (conditions === undefined) throw badMessage('The assertion has no Conditions.');
   checkPeriod(conditions, clock);
@@ -79,7 +78,7 @@ function checkConditions(assertion: Element, { audience, clock }: ExpectedAssert
       children(one, 'Audience').some((element) => textOf(element).trim() === audience),
     );
   if (!isForUs) throw badMessage('The assertion is for another audience.');
-  const isKnown = elementsOf(conditions).every(
+  const isKnown = conditions.children.every(
     ({ namespaceURI, localName }) =>
       namespaceURI === NS.assertion &&
       ['AudienceRestriction', 'OneTimeUse', 'ProxyRestriction'].includes(localName ?? ''),
@@ -89,7 +88,7 @@ function checkConditions(assertion: Element, { audience, clock }: ExpectedAssert
 }
 
 /** Checks NotBefore and NotOnOrAfter of an element. @throws AuthError 400 outside that period. */
-function checkPeriod(element: Element, clock: Clock): void {
+function checkPeriod(element: XmlElement, clock: Clock): void {
   const [from, until] = [attribute(element, 'NotBefore'), attribute(element, 'NotOnOrAfter')];
   const [start, end] = [epochOf(from), epochOf(until)];
   const now = epochSeconds(clock);
@@ -102,7 +101,7 @@ function checkPeriod(element: Element, clock: Clock): void {
 }
 
 /** Checks that one bearer confirmation is valid, which is enough (Profiles §4.1.4.3). @throws AuthError 400. */
-function checkConfirmation(subject: Element, expected: ExpectedAssertion): void {
+function checkConfirmation(subject: XmlElement, expected: ExpectedAssertion): void {
   const bearers = children(subject, 'SubjectConfirmation').filter(
     (one) => attribute(one, 'Method') === BEARER,
   );
@@ -118,7 +117,7 @@ function checkConfirmation(subject: Element, expected: ExpectedAssertion): void 
   throw faults[0] ?? badMessage('The assertion has no bearer confirmation.');
 }
 
-function checkBearer(confirmation: Element, expected: ExpectedAssertion): void {
+function checkBearer(confirmation: XmlElement, expected: ExpectedAssertion): void {
   const data = childOf(confirmation, NS.assertion, 'SubjectConfirmationData');
   if (data === undefined) throw badMessage('The assertion has no SubjectConfirmationData.');
   // NotOnOrAfter is required (Profiles §4.1.4.2).
@@ -141,7 +140,7 @@ function isRecipient(value: string | undefined, { recipient, connection }: Expec
   return connectionName === null || connectionName === connection;
 }
 
-function nameIdOf(subject: Element): AssertionContents['nameId'] {
+function nameIdOf(subject: XmlElement): AssertionContents['nameId'] {
   const nameId = childOf(subject, NS.assertion, 'NameID');
   const value = nameId === undefined ? '' : textOf(nameId).trim();
   if (nameId === undefined || value === '') return undefined;
@@ -153,14 +152,14 @@ function nameIdOf(subject: Element): AssertionContents['nameId'] {
   return { value, format, qualifiers: Object.fromEntries(qualifiers) };
 }
 
-function attributesOf(assertion: Element): Map<string, string[]> {
+function attributesOf(assertion: XmlElement): Map<string, string[]> {
   const found = new Map<string, string[]>();
   const all = children(assertion, 'AttributeStatement').flatMap((one) => children(one, 'Attribute'));
   for (const one of all) {
     const name = attribute(one, 'Name') ?? '';
     // Values that are elements are not supported.
     const values = children(one, 'AttributeValue')
-      .filter((value) => elementsOf(value).length === 0)
+      .filter((value) => value.children.length === 0)
       .map((value) => textOf(value).trim())
       .filter((value) => value !== '');
     if (name !== '' && values.length > 0) found.set(name, [...(found.get(name) ?? []), ...values]);

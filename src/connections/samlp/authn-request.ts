@@ -4,8 +4,9 @@ import { epochSeconds } from '../../runtime/clock.ts';
 import { redirectAddress } from '../../saml-messages/bindings.ts';
 import { instantOf } from '../../saml-messages/message.ts';
 import { BINDING, NAME_ID, NS } from '../../saml-messages/names.ts';
+import { parseXml } from '../../saml-messages/reader.ts';
 import { signElement } from '../../saml-messages/signature.ts';
-import { escapeXml, parseXml, xml } from '../../saml-messages/xml.ts';
+import { escapeXml, xml } from '../../saml-messages/xml.ts';
 import { mayForward } from '../further-parameters.ts';
 import {
   asksForLogin,

@@ -1,7 +1,7 @@
 // Checks SAML metadata in a tenant file when the file is read.
 import { AuthError } from '../../http/errors.ts';
 import type { TenantFile } from '../../records/tenant.ts';
-import { readMetadata } from './metadata-import.ts';
+import { readMetadataNow } from './metadata-import.ts';
 import { isSaml } from './provider.ts';
 
 /** Returns a message, with the path, for each connection whose `metadataXml` is not the metadata of an identity provider. */
@@ -10,7 +10,7 @@ export function metadataFaults({ connections }: Pick<TenantFile, 'connections'>)
     const { metadataXml } = connection.options;
     if (!isSaml(connection) || typeof metadataXml !== 'string') return [];
     try {
-      readMetadata(metadataXml);
+      readMetadataNow(metadataXml);
       return [];
     } catch (thrown) {
       if (!(thrown instanceof AuthError)) throw thrown;

@@ -13,10 +13,28 @@ const STALE = 86_400_000;
 /** Bytes. */
 const MAX_METADATA_BYTES = 1024 * 1024;
 
+/** Texts that are kept as read. */
+const MAX_TEXTS = 100;
+
+type MetadataDependencies = Pick<UpstreamDependencies, 'fetch' | 'clock' | 'xml'>;
+
 /** Creates the cache of the metadata of a tenant's providers. Concurrent callers share one request. */
-export function samlMetadata(deps: Pick<UpstreamDependencies, 'fetch' | 'clock'>): SamlMetadata {
+export function samlMetadata(deps: MetadataDependencies): SamlMetadata {
   const cache = new WeakMap<object, { fetchedAt: number; metadata: Promise<ProviderMetadata> }>();
+  const texts = new Map<string, Promise<ProviderMetadata>>();
   return {
+    in: (text) => {
+      const known = texts.get(text);
+      if (known !== undefined) return known;
+      const metadata = readMetadata(deps.xml, text);
+      texts.set(text, metadata);
+      metadata.catch(() => texts.delete(text));
+      for (const oldest of texts.keys()) {
+        if (texts.size <= MAX_TEXTS) break;
+        texts.delete(oldest);
+      }
+      return metadata;
+    },
     of: (options, url) => {
       const cached = cache.get(options);
       if (cached !== undefined && deps.clock() - cached.fetchedAt < FRESH) return cached.metadata;
@@ -35,7 +53,7 @@ export function samlMetadata(deps: Pick<UpstreamDependencies, 'fetch' | 'clock'>
 
 /** Fetches metadata. @throws AuthError by {@link upstreamFault} if it cannot be fetched, 400 if it is not metadata. */
 export async function fetchMetadata(
-  { fetch }: Pick<UpstreamDependencies, 'fetch'>,
+  { fetch, xml }: Pick<UpstreamDependencies, 'fetch' | 'xml'>,
   url: string,
 ): Promise<ProviderMetadata> {
   const response = await fetch(url, { maxBytes: MAX_METADATA_BYTES }).catch((thrown: unknown) => {
@@ -52,5 +70,5 @@ export async function fetchMetadata(
       `The metadata of the identity provider cannot be fetched: status ${response.status}.`,
     );
   }
-  return readMetadata(await response.text());
+  return readMetadata(xml, await response.text());
 }

@@ -1,17 +1,17 @@
 // Reads the metadata of an identity provider (SAML Metadata §2.4.3). Its signature is not verified, because no key for it is
 // configured: the metadata is trusted because of where it comes from.
-import type { Element } from '@xmldom/xmldom';
 import { isHttpAddress } from '../../http/outbound-rules.ts';
 import { rsaPublicKey } from '../../records/samlp.ts';
 import { BINDING, NS } from '../../saml-messages/names.ts';
+import { parseXml, type XmlReader } from '../../saml-messages/reader.ts';
+import { METADATA } from '../../saml-messages/scan.ts';
 import {
   attribute,
   badMessage,
-  elementsOf,
+  descendantsOf,
   isNamed,
-  LARGE,
-  parseXml,
   textOf,
+  type XmlElement,
 } from '../../saml-messages/xml.ts';
 
 /** Metadata, named as the options of a connection. */
@@ -25,8 +25,10 @@ export interface ProviderMetadata {
   signingCert: string[];
 }
 
-/** The metadata that connections name by its URL. */
+/** The metadata that connections have, or name by its URL. Logins and messages read it again and again, so it is cached. */
 export interface SamlMetadata {
+  /** Returns the metadata in a text. @throws AuthError 400 if it is not metadata. */
+  in(text: string): Promise<ProviderMetadata>;
   /**
    * Returns the metadata at a URL, fetched at most once an hour.
    * @param options those of the connection. The cache's key is this object, which is another one after each change.
@@ -35,12 +37,18 @@ export interface SamlMetadata {
   of(options: object, url: string): Promise<ProviderMetadata>;
 }
 
-const LIMITS = { ...LARGE, bytes: 1024 * 1024 };
-
 /** Reads metadata. @param text XML. @throws AuthError 400 if it does not describe exactly one identity provider. */
-export function readMetadata(text: string): ProviderMetadata {
-  const root = parseXml(withoutComments(text), LIMITS);
-  const entities = isNamed(root, NS.metadata, 'EntitiesDescriptor') ? elementsOf(root) : [root];
+export async function readMetadata(xml: XmlReader, text: string): Promise<ProviderMetadata> {
+  return providerIn(await xml.read(withoutComments(text), METADATA));
+}
+
+/** Reads metadata at once, for commands of an operator: {@link readMetadata}. */
+export function readMetadataNow(text: string): ProviderMetadata {
+  return providerIn(parseXml(withoutComments(text), METADATA));
+}
+
+function providerIn(root: XmlElement): ProviderMetadata {
+  const entities = isNamed(root, NS.metadata, 'EntitiesDescriptor') ? root.children : [root];
   const providers = entities.flatMap((entity) =>
     isNamed(entity, NS.metadata, 'EntityDescriptor')
       ? childrenOf(entity, 'IDPSSODescriptor').map((role) => ({ entity, role }))
@@ -68,19 +76,23 @@ export function readMetadata(text: string): ProviderMetadata {
 
 /** Removes comments, which are rejected in messages. In metadata they are common, and no signature covers them here. */
 function withoutComments(text: string): string {
-  return text
-    .replace(/^\ufeff/, '')
-    .replaceAll(/<!--(?:(?!-->)[\s\S])*-->/g, '')
-    .trim();
+  const [first = '', ...others] = text.split('<!--');
+  const kept = others.map((other) => {
+    const end = other.indexOf('-->');
+    if (end < 0) throw badMessage('A comment of the metadata does not end.');
+    return other.slice(end + 3);
+  });
+  // This also removes a byte order mark.
+  return [first, ...kept].join('').trim();
 }
 
-function childrenOf(element: Element, name: string): Element[] {
-  return elementsOf(element).filter((child) => isNamed(child, NS.metadata, name));
+function childrenOf(element: XmlElement, name: string): XmlElement[] {
+  return element.children.filter((child) => isNamed(child, NS.metadata, name));
 }
 
 /** Returns the endpoint of a service: that of the HTTP-Redirect binding, or else that of HTTP-POST. */
 function serviceOf(
-  role: Element,
+  role: XmlElement,
   name: string,
 ): { location: string; response: string | undefined } | undefined {
   const all = childrenOf(role, name);
@@ -97,12 +109,12 @@ function webAddress(text: string | undefined): string | undefined {
 }
 
 /** Returns the signing certificates: those of keys for signing, and of keys without a declared use. */
-function certificatesOf(role: Element): string[] {
+function certificatesOf(role: XmlElement): string[] {
   const keys = childrenOf(role, 'KeyDescriptor').filter((one) => attribute(one, 'use') !== 'encryption');
   const texts = keys.flatMap((one) =>
-    Array.from(one.getElementsByTagNameNS(NS.signature, 'X509Certificate')).map((found) =>
-      textOf(found).replaceAll(/\s/g, ''),
-    ),
+    descendantsOf(one)
+      .filter((found) => isNamed(found, NS.signature, 'X509Certificate'))
+      .map((found) => textOf(found).replaceAll(/\s/g, '')),
   );
   const pem = [...new Set(texts)].map(
     (text) =>

@@ -73,7 +73,7 @@ async function metadataOf(
   connection: Pick<Connection, 'options'>,
   { metadataXml, metadataUrl, signInEndpoint, signingCert }: SamlpOptions,
 ): Promise<ProviderMetadata | undefined> {
-  if (metadataXml !== undefined) return readMetadata(metadataXml);
+  if (metadataXml !== undefined) return deps.samlMetadata.in(metadataXml);
   // The Management API has stored in the options what it read from the metadata URL.
   if (metadataUrl === undefined || (signInEndpoint !== undefined && signingCert !== undefined))
     return undefined;
@@ -86,7 +86,7 @@ async function metadataOf(
  * @throws AuthError by {@link upstreamFault} if the metadata cannot be fetched, 400 if it is not metadata.
  */
 export async function importMetadata(
-  deps: Pick<UpstreamDependencies, 'fetch'>,
+  deps: Pick<UpstreamDependencies, 'fetch' | 'xml'>,
   strategy: string,
   options: Record<string, unknown>,
 ): Promise<Record<string, unknown>> {
@@ -94,6 +94,8 @@ export async function importMetadata(
   if (!isSaml({ strategy })) return options;
   const isText = typeof text === 'string' && text !== '';
   if (!isText && (typeof url !== 'string' || !URL.canParse(url))) return options;
-  const { signingCert, ...members } = isText ? readMetadata(text) : await fetchMetadata(deps, String(url));
+  const { signingCert, ...members } = await (isText
+    ? readMetadata(deps.xml, text)
+    : fetchMetadata(deps, String(url)));
   return { ...options, ...members, signingCert: signingCert.join('\n') };
 }

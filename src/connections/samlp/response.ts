@@ -1,27 +1,28 @@
 // Reads a Response (SAML Core §3.3.3, Profiles §4.1.4). An assertion is read from the bytes that the signature covers, never
 // from the message around them, so that no other element can take its place (signature wrapping).
 import type { KeyObject } from 'node:crypto';
-import type { Element } from '@xmldom/xmldom';
 import type { Clock } from '../../runtime/clock.ts';
 import { postedMessage } from '../../saml-messages/bindings.ts';
 import { decryptAssertion, unreadable } from '../../saml-messages/decryption.ts';
 import { issuerOf, readEnvelope } from '../../saml-messages/message.ts';
 import { NS, STATUS } from '../../saml-messages/names.ts';
-import { type Verifier, verifyElement } from '../../saml-messages/signature.ts';
+import type { XmlReader } from '../../saml-messages/reader.ts';
+import { LARGE } from '../../saml-messages/scan.ts';
+import type { Verifier } from '../../saml-messages/signature.ts';
 import {
   attribute,
   badMessage,
   childOf,
-  elementsOf,
+  descendantsOf,
   isNamed,
-  LARGE,
-  parseXml,
   textOf,
+  type XmlElement,
 } from '../../saml-messages/xml.ts';
 import { upstreamFault } from '../redirect.ts';
 
 /** What a Response is checked against. */
 interface ExpectedResponse {
+  xml: XmlReader;
   /** The URL at which we received it. */
   destination: string;
   /** The ID of the request that it must answer; undefined for an unsolicited one. */
@@ -44,19 +45,17 @@ interface ExpectedResponse {
 export async function verifyResponse(
   encoded: string,
   expected: ExpectedResponse,
-): Promise<{ assertion: Element; issuer: string }> {
-  const text = postedMessage(encoded, 'response', LARGE).toString('utf8');
-  const root = parseXml(text, LARGE);
-  if (!isNamed(root, NS.protocol, 'Response')) throw badMessage('The SAML message is no Response.');
+): Promise<{ assertion: XmlElement; issuer: string }> {
+  const text = postedMessage(encoded, 'response', LARGE);
+  const { xml, verifier, destination, clock } = expected;
+  const root = await xml.read(text, LARGE);
   const isSigned = childOf(root, NS.signature, 'Signature') !== undefined;
-  const response = isSigned ? verifyElement(text, root, expected.verifier, LARGE) : root;
-  const { destination, clock } = expected;
-  const envelope = readEnvelope(response, {
-    name: 'Response',
-    destination,
-    destinationRequired: isSigned,
-    clock,
-  });
+  const envelopeOf = (message: XmlElement) =>
+    readEnvelope(message, { name: 'Response', destination, destinationRequired: isSigned, clock });
+  // What is not meant for this server is refused before a signature takes any time.
+  envelopeOf(root);
+  const response = isSigned ? await xml.verify(text, 'root', verifier, LARGE) : root;
+  const envelope = envelopeOf(response);
   // The status may be unsigned: a forged one can make a login fail, but not succeed.
   refuseStatus(response);
   if (envelope.inResponseTo !== expected.inResponseTo) {
@@ -66,17 +65,18 @@ export async function verifyResponse(
   if (found.localName === 'EncryptedAssertion') {
     return { assertion: await decryptVerified(found, isSigned, expected), issuer: envelope.issuer };
   }
-  const assertion = isSigned ? found : verifyElement(text, found, expected.verifier, LARGE);
+  const place = root.children.indexOf(found);
+  const assertion = isSigned ? found : await xml.verify(text, place, verifier, LARGE);
   return { assertion, issuer: envelope.issuer };
 }
 
 /** Returns the only assertion, a child of the Response. @throws AuthError 400 if there is none, several, or one elsewhere. */
-function onlyAssertion(response: Element): Element {
+function onlyAssertion(response: XmlElement): XmlElement {
   const all = ['Assertion', 'EncryptedAssertion'].flatMap((name) =>
-    Array.from(response.getElementsByTagNameNS(NS.assertion, name)),
+    descendantsOf(response).filter((one) => isNamed(one, NS.assertion, name)),
   );
   const [found, another] = all;
-  if (found === undefined || another !== undefined || !elementsOf(response).includes(found)) {
+  if (found === undefined || another !== undefined || !response.children.includes(found)) {
     throw badMessage('The Response must have one assertion.');
   }
   return found;
@@ -87,15 +87,15 @@ function onlyAssertion(response: Element): Element {
  * Encryption 1.1 §6.2).
  */
 async function decryptVerified(
-  encrypted: Element,
+  encrypted: XmlElement,
   isSigned: boolean,
-  { keys, accepts, verifier }: ExpectedResponse,
-): Promise<Element> {
+  { keys, accepts, verifier, xml }: ExpectedResponse,
+): Promise<XmlElement> {
   const text = decryptAssertion(encrypted, await keys(), accepts);
   try {
-    const assertion = parseXml(text, LARGE);
+    const assertion = await xml.read(text, LARGE);
     if (!isNamed(assertion, NS.assertion, 'Assertion')) throw badMessage('There is no assertion in it.');
-    return isSigned ? assertion : verifyElement(text, assertion, verifier, LARGE);
+    return isSigned ? assertion : await xml.verify(text, 'root', verifier, LARGE);
   } catch (thrown) {
     throw unreadable(thrown);
   }
@@ -111,7 +111,7 @@ const DENIALS = new Set<string>([
 ]);
 
 /** Rejects a Response whose status is not success. @throws AuthError by {@link upstreamFault}. */
-function refuseStatus(response: Element): void {
+function refuseStatus(response: XmlElement): void {
   const status = childOf(response, NS.protocol, 'Status');
   const code = status && childOf(status, NS.protocol, 'StatusCode');
   const value = code && attribute(code, 'Value');
@@ -134,7 +134,7 @@ function refuseStatus(response: Element): void {
  * @throws AuthError 400 for another issuer.
  */
 export function checkIssuer(
-  assertion: Element,
+  assertion: XmlElement,
   responseIssuer: string,
   knownIssuer: string | undefined,
 ): void {

@@ -1,10 +1,10 @@
 // Finds the connection whose identity provider sent a message.
-import type { Element } from '@xmldom/xmldom';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import { type ReceivedMessage, verifyMessage } from '../../saml-messages/bindings.ts';
 import { issuerOf } from '../../saml-messages/message.ts';
-import { badMessage, parseXml } from '../../saml-messages/xml.ts';
+import { parseXml } from '../../saml-messages/reader.ts';
+import { badMessage, type XmlElement } from '../../saml-messages/xml.ts';
 import type { UpstreamDependencies } from '../redirect.ts';
 import { isSaml, providerOf, type SamlProvider } from './provider.ts';
 
@@ -12,7 +12,7 @@ import { isSaml, providerOf, type SamlProvider } from './provider.ts';
 export interface VerifiedMessage {
   connection: Connection;
   provider: SamlProvider;
-  root: Element;
+  root: XmlElement;
 }
 
 /**
@@ -25,7 +25,7 @@ export async function senderOf(
   received: ReceivedMessage,
   preferred: string | undefined,
 ): Promise<VerifiedMessage> {
-  const issuer = issuerOf(parseXml(received.bytes));
+  const issuer = issuerOf(parseXml(received.text));
   const connections = (await deps.config.connections())
     .filter(isSaml)
     .sort((a, b) => Number(b.name === preferred) - Number(a.name === preferred));

@@ -82,11 +82,11 @@ async function identify(
   if (encoded === '') throw upstreamFault('invalid_request', 'The identity provider sent no SAMLResponse.');
   const { options, verifier, issuer: knownIssuer } = await providerOf(deps, connection);
   const address = options.recipientUrl || redirectUri;
-  const { wallClock: clock } = deps;
+  const { wallClock: clock, xml } = deps;
   const keys = async () =>
     (await decryptionKeys(deps, connection, options)).flatMap(({ privateKey }) => privateKey ?? []);
   const accepts = (algorithm: string) => isAccepted(options, algorithm);
-  const expected = { destination: address, inResponseTo, verifier, keys, accepts, clock };
+  const expected = { xml, destination: address, inResponseTo, verifier, keys, accepts, clock };
   const { assertion, issuer } = await verifyResponse(encoded, expected);
   checkIssuer(assertion, issuer, knownIssuer);
   const audience = entityId(deps, connection, options);

@@ -101,13 +101,13 @@ export function tracedUpstream(
   deps: UpstreamDependencies & { scripts: Pick<Scripts, 'run'> },
   trace: Trace,
 ): UpstreamDependencies {
-  const { clock } = deps;
+  const { clock, xml } = deps;
   const fetch = tracedFetch(deps.fetch, clock, trace);
   return {
     ...deps,
     fetch,
     runScript: scriptRunner(tracedScripts(deps.scripts, trace)),
     openId: openIdProviders({ fetch, clock }),
-    samlMetadata: samlMetadata({ fetch, clock }),
+    samlMetadata: samlMetadata({ fetch, clock, xml }),
   };
 }

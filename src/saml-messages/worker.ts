@@ -1,0 +1,24 @@
+// The thread that reads and verifies large messages. It has public keys alone.
+import { parentPort } from 'node:worker_threads';
+import { AuthError } from '../http/errors.ts';
+import { parseDom, plain } from './dom.ts';
+import type { XmlAnswer, XmlTask } from './thread.ts';
+import { verifySigned } from './verification.ts';
+
+parentPort?.on('message', (task: XmlTask) => {
+  parentPort?.postMessage(answerTo(task));
+});
+
+function answerTo({ text, signed }: XmlTask): XmlAnswer {
+  try {
+    return { element: signed ? verifySigned(text, signed.place, signed.verifier) : plain(parseDom(text)) };
+  } catch (thrown) {
+    // Any other error ends the thread, and the message is refused.
+    if (!(thrown instanceof AuthError)) throw thrown;
+    const { cause } = thrown;
+    return {
+      refused: thrown.error_description,
+      cause: cause instanceof Error ? cause.message : undefined,
+    };
+  }
+}
