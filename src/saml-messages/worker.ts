@@ -11,7 +11,8 @@ parentPort?.on('message', (task: XmlTask) => {
 
 function answerTo({ text, signed }: XmlTask): XmlAnswer {
   try {
-    return { element: signed ? verifySigned(text, signed.place, signed.verifier) : plain(parseDom(text)) };
+    const element = signed ? verifySigned(text, signed.place, signed.verifier) : plain(parseDom(text));
+    return { element: JSON.stringify(element) };
   } catch (thrown) {
     // Any other error ends the thread, and the message is refused.
     if (!(thrown instanceof AuthError)) throw thrown;

@@ -39,7 +39,7 @@ export interface SamlMetadata {
 
 /** Reads metadata. @param text XML. @throws AuthError 400 if it does not describe exactly one identity provider. */
 export async function readMetadata(xml: XmlReader, text: string): Promise<ProviderMetadata> {
-  return providerIn(await xml.read(withoutComments(text), METADATA));
+  return providerIn((await xml.open(withoutComments(text), METADATA)).root);
 }
 
 /** Reads metadata at once, for commands of an operator: {@link readMetadata}. */

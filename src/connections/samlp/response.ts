@@ -48,13 +48,14 @@ export async function verifyResponse(
 ): Promise<{ assertion: XmlElement; issuer: string }> {
   const text = postedMessage(encoded, 'response', LARGE);
   const { xml, verifier, destination, clock } = expected;
-  const root = await xml.read(text, LARGE);
+  const message = await xml.open(text, LARGE);
+  const { root } = message;
   const isSigned = childOf(root, NS.signature, 'Signature') !== undefined;
-  const envelopeOf = (message: XmlElement) =>
-    readEnvelope(message, { name: 'Response', destination, destinationRequired: isSigned, clock });
+  const envelopeOf = (element: XmlElement) =>
+    readEnvelope(element, { name: 'Response', destination, destinationRequired: isSigned, clock });
   // What is not meant for this server is refused before a signature takes any time.
   envelopeOf(root);
-  const response = isSigned ? await xml.verify(text, 'root', verifier, LARGE) : root;
+  const response = isSigned ? await message.verify('root', verifier) : root;
   const envelope = envelopeOf(response);
   // The status may be unsigned: a forged one can make a login fail, but not succeed.
   refuseStatus(response);
@@ -66,7 +67,7 @@ export async function verifyResponse(
     return { assertion: await decryptVerified(found, isSigned, expected), issuer: envelope.issuer };
   }
   const place = root.children.indexOf(found);
-  const assertion = isSigned ? found : await xml.verify(text, place, verifier, LARGE);
+  const assertion = isSigned ? found : await message.verify(place, verifier);
   return { assertion, issuer: envelope.issuer };
 }
 
@@ -93,9 +94,10 @@ async function decryptVerified(
 ): Promise<XmlElement> {
   const text = decryptAssertion(encrypted, await keys(), accepts);
   try {
-    const assertion = await xml.read(text, LARGE);
+    const message = await xml.open(text, LARGE);
+    const assertion = message.root;
     if (!isNamed(assertion, NS.assertion, 'Assertion')) throw badMessage('There is no assertion in it.');
-    return isSigned ? assertion : await xml.verify(text, 'root', verifier, LARGE);
+    return isSigned ? assertion : await message.verify('root', verifier);
   } catch (thrown) {
     throw unreadable(thrown);
   }
