@@ -4,7 +4,7 @@ import type { User } from '../users/user.ts';
 import type { FactorRequest } from './claimant.ts';
 import { MAX_CONFIRMED } from './confirm.ts';
 import type { Factor, FactorDependencies, StartedEnrollment } from './factor.ts';
-import { activeAuthenticators, enabledFactors, isRecovery } from './policy.ts';
+import { activeAuthenticators, enabledFactors, enrollable, isRecovery } from './policy.ts';
 import { attachRecoveryCode } from './recovery/codes.ts';
 
 /** The factor to enrol, and its e-mail address or phone number if it has one. */
@@ -23,10 +23,10 @@ export async function enroll(
   request: FactorRequest,
   { factor, address = '' }: EnrollmentTarget,
 ): Promise<StartedEnrollment> {
-  if (factor.enroll === undefined || !enabledFactors(deps).includes(factor)) {
-    throw new AuthError(400, 'invalid_request', `The factor ${factor.type} is not enabled.`);
-  }
   const { user, clientId, ip } = request;
+  const offered = factor.recovers === true ? enabledFactors(deps) : enrollable(deps, user);
+  if (factor.enroll === undefined || !offered.includes(factor))
+    throw new AuthError(400, 'invalid_request', `The factor ${factor.type} is not enabled.`);
   const confirmed = (await deps.authenticators.of(user.id)).filter(
     (one) => one.active && !isRecovery(deps, one),
   );

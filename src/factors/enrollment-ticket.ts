@@ -35,7 +35,7 @@ export async function issueEnrollment(
   deps: FactorDependencies,
   { user, factor, allowsSeveral, mailTo, locale }: EnrollmentTicketRequest,
 ): Promise<{ url: string } | { refusal: EnrollmentRefusal }> {
-  const offered = enrollable(deps).filter(({ name }) => factor === undefined || name === factor);
+  const offered = enrollable(deps, user).filter(({ name }) => factor === undefined || name === factor);
   if (offered.length === 0) return { refusal: 'no-factor' };
   if (!allowsSeveral && (await activeAuthenticators(deps, user)).length > 0) return { refusal: 'enrolled' };
   const { secret, ref, save } = deps.challenges.prepareTicket({

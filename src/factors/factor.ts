@@ -194,6 +194,8 @@ export interface Factor extends SecondFactorNames {
   authenticatorType: string;
   /** For an out-of-band factor: returns its `oob_channel`. @param vendorChannel the tenant's `vendor_channel`. */
   channel?(vendorChannel: string): string;
+  /** Whether its codes are sent by the tenant's providers and actions. */
+  isMessage?: true;
   /** How hard it is to phish or intercept. The user's factor with the highest number is asked for first. */
   strength: number;
   /** Returns the authenticator that follows from the user's profile and is not stored. */

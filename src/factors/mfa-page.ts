@@ -88,10 +88,10 @@ export async function choiceOf(
     return { enrolling: false, isFirst: false, factors };
   }
   if (mayEnroll !== undefined)
-    return { enrolling: true, isFirst, factors: strongestFirst(enrollable(deps).filter(mayEnroll)) };
+    return { enrolling: true, isFirst, factors: strongestFirst(enrollable(deps, user).filter(mayEnroll)) };
   const enrolling = isFirst;
   const factors = enrolling
-    ? enrollable(deps)
+    ? enrollable(deps, user)
     : deps.factors.filter(({ kind }) => active.some((one) => one.kind === kind));
   return { enrolling, isFirst, factors: strongestFirst(factors) };
 }

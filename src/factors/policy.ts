@@ -1,4 +1,5 @@
 // Which second factors the tenant has switched on, which of them a user has, and when a login needs one.
+import { isAdministratorId } from '../records/administrators.ts';
 import type { Client } from '../records/collections.ts';
 import { isByAddress } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
@@ -20,9 +21,17 @@ export function enabledFactors({
   return [...new Set(on.flatMap(({ name }) => factors.find((factor) => factor.name === name) ?? []))];
 }
 
-/** Returns the factors that are on and can be enrolled. A recovery code cannot be enrolled on its own. */
-export function enrollable(deps: Pick<PolicyDependencies, 'config' | 'factors'>): Factor[] {
-  return enabledFactors(deps).filter(({ recovers }) => recovers !== true);
+/**
+ * Returns the factors that are on and that a user can enrol. A recovery code cannot be enrolled on its own. The codes of
+ * an administrator are not sent by the tenant's providers and actions, which other administrators set up and read.
+ */
+export function enrollable(
+  deps: Pick<PolicyDependencies, 'config' | 'factors'>,
+  { id }: Pick<User, 'id'>,
+): Factor[] {
+  return enabledFactors(deps).filter(
+    ({ recovers, isMessage }) => recovers !== true && !(isMessage === true && isAdministratorId(id)),
+  );
 }
 
 /** Returns the factor of an authenticator; undefined for a kind that this release does not know. */
@@ -40,18 +49,21 @@ export function isRecovery(deps: Pick<PolicyDependencies, 'factors'>, one: Authe
 
 /**
  * Returns a user's authenticators of factors that are on: the confirmed ones, and those that follow from the
- * profile.
+ * profile. Administrators have their confirmed ones, whatever is on, and no others.
  */
 export async function activeAuthenticators(deps: PolicyDependencies, user: User): Promise<Authenticator[]> {
   const stored = await confirmedAuthenticators(deps, user);
-  const missing = enabledFactors(deps).filter(({ kind }) => stored.every((one) => one.kind !== kind));
+  const missing = isAdministratorId(user.id)
+    ? []
+    : enabledFactors(deps).filter(({ kind }) => stored.every((one) => one.kind !== kind));
   const implied = await Promise.all(missing.map((factor) => factor.ofProfile?.(deps, user)));
   const all = [...stored, ...implied.flatMap((one) => one ?? [])];
   return all.every((one) => isRecovery(deps, one)) ? [] : all;
 }
 
 async function confirmedAuthenticators(deps: PolicyDependencies, { id }: User): Promise<Authenticator[]> {
-  const enabled = enabledFactors(deps);
+  // Those of an administrator stay in force: whoever may switch the tenant's factors has no power over the owners.
+  const enabled = isAdministratorId(id) ? deps.factors : enabledFactors(deps);
   const stored = await deps.authenticators.of(id);
   return stored.filter((one) => one.active && enabled.some(({ kind }) => kind === one.kind));
 }
@@ -78,7 +90,7 @@ export async function requirementsOf(
 ): Promise<Record<string, { type: string }[]>> {
   const active = await activeAuthenticators(deps, user);
   const typesOf = (factors: readonly Factor[]) => factors.map(({ type }) => ({ type }));
-  if (active.length === 0) return { enroll: typesOf(enrollable(deps)) };
+  if (active.length === 0) return { enroll: typesOf(enrollable(deps, user)) };
   return { challenge: typesOf(deps.factors.filter(({ kind }) => active.some((one) => one.kind === kind))) };
 }
 
@@ -94,7 +106,7 @@ export async function policyFor(
   client: Client | undefined,
   user: User,
 ): Promise<MfaPolicy> {
-  if (enrollable(deps).length === 0) return 'never';
+  if (enrollable(deps, user).length === 0) return 'never';
   if ((user.multifactor ?? []).length > 0) return 'always';
   const clientPolicy = client?.client_metadata?.mfa_policy;
   if (clientPolicy === 'always' || clientPolicy === 'never') return clientPolicy;

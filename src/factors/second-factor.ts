@@ -28,7 +28,7 @@ export function createSecondFactor(deps: FactorDependencies, ownApis: readonly s
       const has = ({ kind }: Factor) => active.some((one) => one.kind === kind);
       const requested = deps.factors.filter(({ type }) => types.includes(type));
       if (mode === 'challenge') return requested.some(has) ? 'available' : 'unavailable';
-      if (!enrollable(deps).some((factor) => requested.includes(factor) && !has(factor)))
+      if (!enrollable(deps, user).some((factor) => requested.includes(factor) && !has(factor)))
         return requested.some(has) ? 'enrolled' : 'unavailable';
       return active.length === 0 || amr.includes('mfa') ? 'available' : 'needs-other-factor';
     },
@@ -76,9 +76,11 @@ async function isRequired(
   if (amr.includes('mfa') && !hasOutdatedFactor) return false;
   const user = asked.user ?? (await deps.users.get(userId));
   if (user === undefined) return false;
-  if (acrValues.includes(MFA_POLICY) && enrollable(deps).length > 0) return true;
+  const hasFactor = async () => (await activeAuthenticators(deps, user)).length > 0;
+  if (acrValues.includes(MFA_POLICY) && (enrollable(deps, user).length > 0 || (await hasFactor())))
+    return true;
   // Whatever the policy is: tokens for these APIs add and remove factors, which a password alone must not allow.
-  if (managesFactors && (await activeAuthenticators(deps, user)).length > 0) return true;
+  if (managesFactors && (await hasFactor())) return true;
   const policy = await policyFor(deps, await deps.config.client(clientId), user);
   if (policy === 'never') return false;
   if (browser && (await deps.browsers.isRemembered(ctx, login))) return false;

@@ -81,7 +81,7 @@ export async function confirmFirstUse(
   const first = permission?.hasSecondFactor !== true;
   if (first && (await activeAuthenticators(deps, user)).length > 0) return false;
   if (permit !== undefined && !(await permit.spend())) return false;
-  const factors = enrollable(deps);
+  const factors = enrollable(deps, user);
   const options = {
     first,
     isSecondFactor: (one: Authenticator) => factors.some(({ kind }) => kind === one.kind),

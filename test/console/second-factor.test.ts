@@ -82,6 +82,77 @@ describe('second factors of administrators', () => {
     expect(done.text).to.contain('The owner');
   });
 
+  it('stay required when an editor switches the factors of the tenant off', async () => {
+    await start('otp');
+    const [owner] = await server.administrators.withEmail(addressOf('owner'));
+    const secret = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
+    await server.store.collection('authenticators').insert({
+      id: 'totp|dev_owner',
+      user_id: owner?.id ?? '',
+      kind: 'otp',
+      active: true,
+      secret,
+      created_at: new Date().toISOString(),
+    } as never);
+    const editor = await openConsole(server, 'editor');
+    await editor.get('/console/security/factors');
+    expect((await editor.post('/console/security/factors', { policy: 'never' })).status).to.equal(303);
+    expect((await editor.get('/console/security/factors')).text).not.to.match(
+      /name="factor-otp"[^>]* checked/,
+    );
+    const agent = createAgent(server);
+    const login = await follow(agent, await agent.get('/console'), server.url);
+    const { action, fields } = readForm(login, 'password');
+    const form = { ...fields, username: addressOf('owner'), password: PASSWORD };
+    const asked = await follow(agent, await agent.request(action, { form }), server.url);
+    expect((await agent.get('/console')).status, 'by the password alone').to.equal(303);
+    expect(asked.text).to.contain('name="code"');
+    const factor = readForm(asked, 'code');
+    const wrong = await agent.request(factor.action, { form: { ...factor.fields, code: '000000' } });
+    expect(wrong.status).to.be.within(400, 499);
+    const right = { ...factor.fields, code: codeOf(secret) };
+    const done = await follow(agent, await agent.request(factor.action, { form: right }), server.url);
+    expect(done.text).to.contain('The owner');
+  });
+
+  it('are never by e-mail or SMS: editors set up the providers and read the messages', async () => {
+    await start('otp', 'email', 'sms');
+    const [owner] = await server.administrators.withEmail(addressOf('owner'));
+    await server.store.collection('authenticators').insert({
+      id: 'totp|dev_owner',
+      user_id: owner?.id ?? '',
+      kind: 'otp',
+      active: true,
+      secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
+      created_at: new Date().toISOString(),
+    } as never);
+    const agent = createAgent(server);
+    const login = await follow(agent, await agent.get('/console'), server.url);
+    const { action, fields } = readForm(login, 'password');
+    const form = { ...fields, username: addressOf('owner'), password: PASSWORD };
+    const asked = await follow(agent, await agent.request(action, { form }), server.url);
+    const { pathname } = new URL(readForm(asked, 'code').action, server.url);
+    const uid = pathname.split('/')[2];
+    for (const page of ['mfa', 'mfa/email', 'mfa/sms', 'mfa/choose']) {
+      const chosen = await follow(agent, await agent.get(`/u/${uid}/${page}`), server.url);
+      expect(chosen.text, page).not.to.match(/mfa\/(email|sms)|value="(email|sms)"/);
+    }
+    const sent = await server.store.collection('deliveries').list({});
+    expect(sent.records).to.deep.equal([]);
+    const editor = createAgent(server);
+    const account = await follow(
+      editor,
+      await editor.get('/account?client_id=gatehouse-console'),
+      server.url,
+    );
+    const first = readForm(account, 'password');
+    const typed = { ...first.fields, username: addressOf('editor'), password: PASSWORD };
+    await follow(editor, await editor.request(first.action, { form: typed }), server.url);
+    const add = await follow(editor, await editor.get('/account/security/add'), server.url);
+    expect(add.text).to.contain('/account/security/add/otp');
+    expect(add.text).not.to.match(/\/account\/security\/add\/(email|sms)/);
+  });
+
   it('are set up in an account that cannot be deleted or used for applications', async () => {
     await start('otp');
     const agent = createAgent(server);
@@ -141,7 +212,7 @@ describe('second factors of administrators', () => {
   });
 
   it("cannot be set up by a forged form, even with the user's id and the browser's token", async () => {
-    await start('sms');
+    await start('otp');
     const owner = await openConsole(server);
     const open = async (path: string) => {
       const page = await owner.get(path);
@@ -156,15 +227,17 @@ describe('second factors of administrators', () => {
     const nameNow = async () => (await server.administrators.withEmail(addressOf('owner')))[0]?.name;
     await owner.agent.request('/account', { form: { _csrf, account: id, name: 'Forged' } });
     expect(await nameNow()).to.equal('The owner');
-    const setUp = await open('/account/security/add/phone');
-    const own = readForm(setUp, 'address');
+    const setUp = await open('/account/security/add/otp');
+    const own = readForm(setUp, 'code');
     expect(own.action).to.contain('?account=');
-    const form = { ...own.fields, address: '+15550100100' };
-    for (const path of ['/account/security/add/phone', `/account/security/add/phone?account=${id}`]) {
+    const begun = async () => (await server.store.collection('authenticators').findBy('user', id))[0];
+    const form = { ...own.fields, code: codeOf(String((await begun())?.secret)) };
+    for (const path of ['/account/security/add/otp', `/account/security/add/otp?account=${id}`]) {
       const forged = await owner.agent.request(path, { form });
       expect(forged.status, path).to.equal(403);
     }
-    expect(await server.store.collection('authenticators').findBy('user', id)).to.deep.equal([]);
+    expect((await begun())?.active).to.equal(false);
     expect((await owner.agent.request(own.action, { form })).status).to.be.below(400);
+    expect((await begun())?.active).to.equal(true);
   });
 });

@@ -133,7 +133,7 @@ async function showSecurity(
       .filter(({ type, usage }) => usage.includes('secondary') && type !== RECOVERY_CODE)
       .map(viewOf),
     recovery: methods.some(({ type }) => type === RECOVERY_CODE),
-    addFactorUrl: enrollable(deps).length > 0 ? ADD_FACTOR : undefined,
+    addFactorUrl: enrollable(deps, user).length > 0 ? ADD_FACTOR : undefined,
     recoveryCode: options.recoveryCode,
   };
   const status = options.alert === undefined ? 200 : 400;

@@ -13,6 +13,7 @@ import { addressOutsideConsole, CONSOLE, loginFormOptions } from '../callbacks.t
 import { DIRECTORY_OPTIONS } from '../directory.ts';
 import { consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';
+import type { ConsoleSession } from '../session.ts';
 import { recordAdministrator } from './events.ts';
 import { acceptLink, endPasswordLinks, LINK_PATH, linkOf, setPasswordByLink } from './links.ts';
 import { isEmailTaken } from './members.ts';
@@ -40,7 +41,7 @@ export const passwordRoutes: RouteDeclarations<PasswordDependencies> = {
     renderConsole(deps, ctx, session, {
       template: 'console/administrators-password',
       title: 't:console.password.title',
-      model: { ...formOf(), ...factorsOf(deps) },
+      model: { ...formOf(), ...factorsOf(deps, session) },
     }),
   ),
   [`POST ${PASSWORD}` as const]: consoleForm(
@@ -56,7 +57,7 @@ export const passwordRoutes: RouteDeclarations<PasswordDependencies> = {
           title: 't:console.password.title',
           alert: 't:reset.failed',
           status: 400,
-          model: { ...formOf(faults, password), ...factorsOf(deps) },
+          model: { ...formOf(faults, password), ...factorsOf(deps, session) },
         });
       }
       await deps.administrators.setPassword(userId, password, { also: [endPasswordLinks(userId)] });
@@ -198,8 +199,8 @@ function formOf(faults: Faults = {}, refusedPassword?: string): object {
 /**
  * Returns the link to the account page where second factors are set up, if the tenant has one and offers a factor.
  */
-function factorsOf(deps: Deps): { factorsUrl?: string } {
+function factorsOf(deps: Deps, { administrator }: ConsoleSession): { factorsUrl?: string } {
   const { enabled } = deps.config.settings().tenant.account_page;
-  if (!enabled || enrollable(deps).length === 0) return {};
+  if (!enabled || enrollable(deps, { id: administrator.userId }).length === 0) return {};
   return { factorsUrl: addressOutsideConsole(deps, `/account/security?client_id=${CONSOLE_CLIENT}`) };
 }

@@ -34,6 +34,7 @@ export function messageFactor(definition: MessageChannel): Factor {
     ...SECOND_FACTORS[channel],
     authenticatorType: 'oob',
     channel: () => channel,
+    isMessage: true,
     strength,
     ...(nameOf && { nameOf }),
     ...(ofProfile && { ofProfile }),
