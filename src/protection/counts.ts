@@ -1,5 +1,6 @@
 // Counts of failed attempts: of an account from one address, of an account from all strangers, and of an address
 // across accounts.
+import { CONSOLE_DIRECTORY } from '../records/administrators.ts';
 import type { Bucket } from '../records/limits.ts';
 import { normalizePhone } from '../records/phone.ts';
 import type { AttackProtection } from '../records/protection.ts';
@@ -8,7 +9,7 @@ import { addressKey, isListed } from './addresses.ts';
 import type { Attempt, AttemptsDependencies } from './attempt.ts';
 import { limits } from './declaration.ts';
 import type { FailureCounter } from './failures.ts';
-import { protectionSettings } from './settings.ts';
+import { protectionOf } from './settings.ts';
 
 /** SDKs and login widgets compare and show this text. */
 const LOCKED_DESCRIPTION =
@@ -43,7 +44,7 @@ type Dependencies = Pick<AttemptsDependencies, 'config' | 'onLocked' | 'onThrott
  * @param callerKey the key of a known caller, to whom failures of others do not apply; undefined for a stranger.
  */
 export function countsOf(deps: Dependencies, attempt: Attempt, callerKey: string | undefined): Count[] {
-  const settings = protectionSettings(deps.config);
+  const settings = protectionOf(deps.config, attempt);
   if (attempt.stage !== undefined) return addressCount(deps, settings, attempt);
   return [
     ...accountCount(deps, settings, attempt, callerKey),
@@ -145,13 +146,14 @@ function countsOfAllIdentifiers(
 function addressCount(
   { onThrottled }: Dependencies,
   { suspiciousIpThrottling: throttling }: AttackProtection,
-  { ip, stage }: Attempt,
+  { connection, ip, stage }: Attempt,
 ): Count[] {
   if (!throttling.enabled || isListed(throttling.allowlist, ip)) return [];
   const { max_attempts: max, rate } = throttling.stage[stage ?? 'pre-login'];
   return [
     {
-      id: addressId(ip, stage),
+      // Logins of users from the same address, which the tenant may allow in any number, are not an administrator's.
+      id: addressId(ip, connection === CONSOLE_DIRECTORY ? 'console' : stage),
       max,
       rate,
       blocks: throttling.shields.includes('block'),
@@ -180,7 +182,10 @@ export function accountTotalId(account: string, proof: Attempt['proof'], callerK
   return `guesses:${sha256(`${account}\n${proof}\n${callerKey}`)}`;
 }
 
-/** The id of the count of an address across accounts. @param stage {@link Attempt.stage}; the empty text for a login. */
-export function addressId(ip: string, stage: Attempt['stage'] | '' = ''): string {
+/**
+ * The id of the count of an address across accounts.
+ * @param stage {@link Attempt.stage}; the empty text for a login, `console` for one of an administrator.
+ */
+export function addressId(ip: string, stage: Attempt['stage'] | 'console' | '' = ''): string {
   return `address:${sha256(addressKey(ip))}${stage && `:${stage}`}`;
 }

@@ -4,7 +4,7 @@ import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { accountOf, accountTotalId, addressId } from './counts.ts';
 import { failuresNow } from './failures.ts';
-import { protectionSettings } from './settings.ts';
+import { protectionOf, protectionSettings } from './settings.ts';
 
 /** An account, by the identifier that is typed at a login. */
 interface LockedAccount {
@@ -35,7 +35,7 @@ export function createLocks({ store, config, clock }: { store: Store; config: Co
   const forever = { rate: Number.POSITIVE_INFINITY };
   return {
     lockedFor: async (account) => {
-      const { max_attempts: most } = protectionSettings(config).bruteForceProtection;
+      const { max_attempts: most } = protectionOf(config, account).bruteForceProtection;
       const counts = await failures.findBy('account', accountOf(account));
       const full = counts.filter((count) => failuresNow(count, forever, clock()) > most - 1);
       return [...new Set(full.map(({ ip }) => ip ?? ''))];
@@ -58,6 +58,7 @@ export function createLocks({ store, config, clock }: { store: Store; config: Co
     },
     release: async (ip) => {
       await failures.delete(addressId(ip));
+      await failures.delete(addressId(ip, 'console'));
       await failures.delete(addressId(ip, 'pre-custom-token-exchange'));
     },
   };

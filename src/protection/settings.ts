@@ -1,5 +1,6 @@
 // The tenant's attack protection settings, with defaults.
 
+import { CONSOLE_DIRECTORY } from '../records/administrators.ts';
 import type { Limits } from '../records/limits.ts';
 import { type AttackProtection, attackProtectionSchema } from '../records/protection.ts';
 import type { TenantFile } from '../records/tenant.ts';
@@ -16,6 +17,17 @@ export function protectionSettings(config: Config): AttackProtection {
   const parsed = attackProtectionSchema.parse(settings.attackProtection ?? {});
   cache.set(settings, parsed);
   return parsed;
+}
+
+/** The settings of the console's own directory. */
+const OF_ADMINISTRATORS = attackProtectionSchema.parse({});
+
+/**
+ * Returns the settings for attempts at a connection. Those of administrators are the defaults: editors change the
+ * tenant's, and could otherwise guess an owner's password without limit.
+ */
+export function protectionOf(config: Config, { connection }: { connection: string }): AttackProtection {
+  return connection === CONSOLE_DIRECTORY ? OF_ADMINISTRATORS : protectionSettings(config);
 }
 
 /** Returns a warning for each limit of a tenant file that does not exist, such as a misspelt one. */

@@ -62,6 +62,25 @@ describe('the login to the console', () => {
     expect((await agent.get('/console')).status).to.equal(200);
   });
 
+  it('has the default limits of wrong passwords, whatever an editor has set for the tenant', async () => {
+    const editor = await openConsole(server, 'editor');
+    for (const [form, fields] of Object.entries({
+      bruteForce: { max_attempts: '100', mode: 'count_per_identifier', allowlist: '127.0.0.1' },
+      suspiciousIp: { login: '100000', signup: '100000', allowlist: '127.0.0.1' },
+    }))
+      expect((await editor.post(`/console/security/attacks/${form}`, fields)).status, form).to.equal(303);
+    const submit = async (password: string) => {
+      const agent = createAgent(server);
+      const page = await follow(agent, await agent.get('/console'), server.url);
+      const { action, fields } = readForm(page, 'password');
+      const form = { ...fields, username: addressOf('owner'), password };
+      return follow(agent, await agent.request(action, { form }), server.url);
+    };
+    for (let tries = 0; tries < 10; tries++)
+      expect((await submit('wrong-Password-1')).status, `try ${tries}`).to.be.within(400, 428);
+    expect((await submit(PASSWORD)).status).to.equal(429);
+  });
+
   it('redirects to no other site', async () => {
     const agent = createAgent(server);
     const asked = await agent.get('/console?to=//evil.example');

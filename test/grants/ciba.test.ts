@@ -188,6 +188,9 @@ describe('CIBA', () => {
       [{ scope: 'profile' }, 'invalid_request'],
       [{ binding_message: 'x'.repeat(65) }, 'invalid_binding_message'],
       [{ binding_message: 'Click <b>here</b>' }, 'invalid_binding_message'],
+      // Letters that nobody sees.
+      [{ binding_message: '\u3164' }, 'invalid_binding_message'],
+      [{ binding_message: 'Payment 47\uFFA011' }, 'invalid_binding_message'],
       [{ requested_expiry: '0' }, 'invalid_request'],
       [{ requested_expiry: '1e3' }, 'invalid_request'],
       [{ requested_expiry: '999999' }, 'invalid_request'],

@@ -78,8 +78,8 @@ const MAX_EXPIRY_SECONDS = 259_200;
 /** The most characters of a scope, which is stored while the request waits. */
 const MAX_SCOPE_LENGTH = 2_000;
 
-/** Plain characters only, which cannot disguise what the message says (CIBA Core 1.0 §7.1). */
-const BINDING_MESSAGE = /^[\p{L}\p{N} +_.,:#-]{1,64}$/u;
+/** Plain characters only, none of them invisible, which cannot disguise what the message says (CIBA Core 1.0 §7.1). */
+const BINDING_MESSAGE = /^[[\p{L}\p{N} +_.,:#\-]--\p{Default_Ignorable_Code_Point}]{1,64}$/v;
 
 /**
  * Handles a request: stores it and notifies its user.
