@@ -2,19 +2,25 @@
 import { once } from 'node:events';
 import type http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Logger } from 'pino';
+import { shareConnections } from './http/connection-shares.ts';
 import { wrapError } from './runtime/wrap-error.ts';
 import { type Settings, withPort } from './settings.ts';
 import type { createServers } from './tls/servers.ts';
+import { trustedBy } from './tls/trusted-headers.ts';
 
 /**
- * Listens at `PORT`, and at `MTLS_PORT` where that is a port of its own.
+ * Listens at `PORT`, and at `MTLS_PORT` where that is a port of its own. Both share one bound of connections.
  * @returns the settings with the ports that are in use.
  * @throws Error naming the setting and the reason.
  */
 export async function listenAll(
-  [main, mutualTls]: ReturnType<typeof createServers>,
+  servers: ReturnType<typeof createServers>,
   initial: Settings,
+  log: Pick<Logger, 'warn'>,
 ): Promise<Settings> {
+  shareConnections(servers, { max: initial.maxConnections, isProxy: trustedBy(initial.tls), log });
+  const [main, mutualTls] = servers;
   const settings = withPort(initial, await listen(main, initial));
   const { mtls, host } = settings;
   if (mtls === undefined) return settings;

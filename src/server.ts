@@ -27,6 +27,7 @@ import { anonymous } from './grants/anonymous/feature.ts';
 import { ciba } from './grants/ciba/feature.ts';
 import { device } from './grants/device/feature.ts';
 import { health, PROBE_PATHS } from './health.ts';
+import { originOf } from './http/addresses.ts';
 import { createApplication } from './http/application.ts';
 import { securityHeaders } from './http/headers.ts';
 import { tenantHost } from './http/request-host.ts';
@@ -39,6 +40,7 @@ import { management } from './management/feature.ts';
 import { managementOpenApi } from './management/openapi.ts';
 import { metricsRoutes } from './metrics/serve.ts';
 import type { Deadline } from './runtime/deadline.ts';
+import { askedBy } from './runtime/requester.ts';
 import { VERSION } from './runtime/version.ts';
 import { saml } from './saml/feature.ts';
 import { consoleOrigin, isForThisMachine, mtlsOrigin } from './settings.ts';
@@ -91,6 +93,7 @@ export async function createTenant(dependencies: TenantDependencies): Promise<Te
   for (const one of trustedHeaders({ ...capabilities, tls: settings.tls, probes: PROBE_PATHS })) app.use(one);
   for (const middleware of watchRequests(deps, trustedBy(settings.tls))) app.use(middleware);
   app.use((ctx, next) => correlation.run(ctx.state.requestId, next));
+  app.use((ctx, next) => askedBy(() => originOf(ctx.ip), next));
   for (const middleware of [waitForEarlyProofs(deps), engine.reuseAfterLimit]) app.use(middleware);
   // A change of the configuration is in force for every request that arrives after it.
   app.use((_ctx, next) => config.refresh()?.then(next) ?? next());

@@ -29,6 +29,12 @@ export const environment = z.object({
     .min(1)
     .default('127.0.0.1')
     .meta({ description: 'the address that the server listens on' }),
+  MAX_CONNECTIONS: z
+    .string()
+    .regex(/^[1-9]\d{0,5}$/, 'must be a number from 1 to 999999')
+    .transform(Number)
+    .default(10_000)
+    .meta({ description: 'the most connections of one process, see [Limits](#limits)' }),
   BASE_URL: z.string().optional().meta({
     description: 'the public origin, such as `https://login.example.com`; the issuer is this origin plus `/`',
     fallback: '`https://localhost:$PORT`',

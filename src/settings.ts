@@ -16,6 +16,8 @@ export interface Settings {
   /** 0: any free port. The base URL then has the port in use. */
   port: number;
   host: string;
+  /** The most connections of this process. */
+  maxConnections: number;
   /** The public origin, without a trailing slash. */
   baseUrl: string;
   /** The issuer: the public origin with a trailing slash. */
@@ -86,6 +88,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
   return {
     port: variables.PORT,
     host: variables.HOST,
+    maxConnections: variables.MAX_CONNECTIONS,
     baseUrl: new URL(baseUrl).origin,
     issuer: `${new URL(baseUrl).origin}/`,
     tenantFile: variables.TENANT_FILE,

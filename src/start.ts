@@ -20,6 +20,7 @@ import { createTenant, type Tenant } from './server.ts';
 import { readSettings, type Settings } from './settings.ts';
 import { checkFile, exampleLeft, refuseStore } from './start-checks.ts';
 import { STOP_BUDGET, stopWithin, trackConnections } from './stop.ts';
+import { boundedStore } from './store/bounded.ts';
 import type { Store } from './store/contract.ts';
 import { tracedStore } from './store/instrumented.ts';
 import { openStore } from './store/open.ts';
@@ -52,6 +53,8 @@ interface StartOptions extends Pick<TenantDependencies, 'maxWait' | 'pause' | 's
    * socket is opened for them.
    */
   isWorker?: boolean;
+  /** Multiplies the bounds of what is kept for strangers; tests use less. */
+  boundsScale?: number;
 }
 
 export interface Running {
@@ -99,11 +102,12 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
   const opened = await open({ ...storeOptions, clock, wallClock, log, random });
   try {
     const { tracing } = options;
-    const { store, metrics } = await withMetrics(tracing ? tracedStore(opened, tracing) : opened, {
+    const { store: unbounded, metrics } = await withMetrics(tracing ? tracedStore(opened, tracing) : opened, {
       isMeasured: settings.metrics !== undefined,
       hasher,
       clock: wallClock,
     });
+    const store = boundedStore(unbounded, { clock, log, scale: options.boundsScale });
     const users = createUsers({ store, hasher, clock, random });
     const administrators = createUsers({ store: administratorStore(store), hasher, clock, random });
     if (settings.production)
@@ -152,7 +156,7 @@ async function serve({
   const app = Promise.withResolvers<http.RequestListener>();
   const handle = inTurns((request, response) => void app.promise.then((one) => one(request, response)));
   for (const server of servers) server.on('request', handle);
-  const settings = await listenAll(servers, initial);
+  const settings = await listenAll(servers, initial, deps.log);
   try {
     const pending = await createMissing({ ...deps, settings }, file);
     refuseStore(

@@ -14,8 +14,7 @@ import type { Connection } from '../records/collections.ts';
 import { changesPasswords, databaseOptions } from '../records/database-options.ts';
 import type { Identity } from '../users/identities.ts';
 import { publishedPolicy } from '../users/password-policy.ts';
-import { FRESH_SECONDS } from '../users/user-acts.ts';
-import { type Actor, requireLoginFor } from './actor.ts';
+import { type Actor, FRESH_SECONDS, requireFreshLogin, requireValidLogin } from './actor.ts';
 import { unknownSession } from './enrollments.ts';
 import { invalidField } from './errors.ts';
 import { type MethodDependencies, passwordsOf } from './methods.ts';
@@ -54,7 +53,7 @@ export async function startPasswordChange(
   actor: Actor,
   selection: IdentitySelection,
 ): Promise<StartedPasswordChange> {
-  await requireLoginFor(deps, actor, 'password');
+  await requireFreshLogin(deps, actor);
   const { user, clientId, login } = actor;
   const { identity, connection } = await identityFor(deps, actor, selection);
   const { id: identityId } = identity;
@@ -97,7 +96,7 @@ async function identityFor(
 
 /**
  * Sets the new password. Of several concurrent calls one succeeds.
- * @throws AuthError 401 as {@link requireLoginFor}; 400 `invalid_grant` when the `auth_session` is unknown, used,
+ * @throws AuthError 401 as {@link requireValidLogin}; 400 `invalid_grant` when the `auth_session` is unknown, used,
  *   expired or another login's; 400 when the password is not allowed, after which the `auth_session` stays valid; 503
  *   when it could not be set.
  */
@@ -107,7 +106,7 @@ export async function verifyPassword(
   actor: Actor,
   { id, authSession, password }: { id: string; authSession: string; password: string },
 ): Promise<MethodView> {
-  await requireLoginFor(deps, actor, 'completion');
+  await requireValidLogin(deps, actor);
   const { user, clientId, login, languages } = actor;
   const open = await openReset(deps, authSession, PURPOSE);
   const change = open?.verifiedChallenge.data.kept as StoredPasswordChange | undefined;

@@ -10,6 +10,7 @@ import { isSameOrigin } from '../http/csrf.ts';
 import { AuthError } from '../http/errors.ts';
 import { type AdministratorRole, CONSOLE_CLIENT, isAdministratorId } from '../records/administrators.ts';
 import { epochSeconds } from '../runtime/clock.ts';
+import { raiseStanding } from '../runtime/requester.ts';
 import { isSameSecret } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import type { Login } from '../users/login.ts';
@@ -103,7 +104,9 @@ export async function consoleSession(
   ctx: Context,
 ): Promise<ConsoleSession | undefined> {
   const found = await readSession(deps, ctx);
-  return found?.isExpired === false ? found.session : undefined;
+  if (found?.isExpired !== false) return undefined;
+  raiseStanding('trusted');
+  return found.session;
 }
 
 /**

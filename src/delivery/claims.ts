@@ -5,6 +5,7 @@ import type { DeliveryRecord } from '../records/deliveries.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
+import { type Requester, requester } from '../runtime/requester.ts';
 import type { Filter, Store, Write } from '../store/contract.ts';
 import { updateWithResult } from '../store/update-with-result.ts';
 
@@ -30,6 +31,8 @@ export interface Claim {
   tries: number;
   /** When the lease ends, epoch milliseconds. */
   until: number;
+  /** Who caused it. */
+  from: Requester;
 }
 
 export interface Claims {
@@ -75,8 +78,9 @@ export function createClaims(
     create: (kind, content, maxDuration) => {
       const id = random(16).toString('hex');
       const until = clock() + maxDuration + MARGIN;
-      const record = { id, kind, content, dueAt: dateOf(until), holder, tries: 0 };
-      return { claim: { id, content, tries: 0, until }, write: { collection: COLLECTION, insert: record } };
+      const from = requester();
+      const record = { id, kind, content, dueAt: dateOf(until), holder, tries: 0, from };
+      return { claim: claimOf(record, until), write: { collection: COLLECTION, insert: record } };
     },
     due: async (kinds, isFirst) => {
       const kind = { field: 'kind', in: kinds };
@@ -97,7 +101,7 @@ export function createClaims(
           ? { result: current, next: { ...current, holder, dueAt: dateOf(until) } }
           : { result: undefined },
       );
-      return claimed && { id, content: claimed.content, tries: claimed.tries, until };
+      return claimed && claimOf(claimed, until);
     },
     renew: async (id, maxDuration) => {
       const until = clock() + maxDuration + MARGIN;
@@ -115,4 +119,8 @@ export function createClaims(
     },
     count: () => records.count(),
   };
+}
+
+function claimOf({ id, content, tries, from = requester() }: Record, until: number): Claim {
+  return { id, content, tries, until, from };
 }

@@ -60,6 +60,7 @@ export function startTries(work: Work, kind: QueuedKind, claim: Claim, watch?: D
     onPause: (ms) => release(ms, 1),
     onPostpone: postpone,
     urgent: isAwaited(),
+    from: claim.from,
     pauses: watch?.pauses ?? kind.pauses.slice(claim.tries),
   });
   if (!isQueued) void overflow(work, giveUp, postpone);

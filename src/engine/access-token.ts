@@ -5,7 +5,6 @@ import type { ResourceServer as Api } from '../records/collections.ts';
 import { scopeValues } from '../records/scope.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import type { Config } from '../tenant/config.ts';
-import { readPresence } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 import { toAudience } from './audience.ts';
 import { credentialVersionOf } from './browser-login.ts';
@@ -15,7 +14,7 @@ import type { LoginActions } from './login-actions.ts';
 import { machineClaims } from './machine-actions.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
 import { type Organizations, organizationOf } from './organizations.ts';
-import type { SecondFactor, TokenLogin } from './second-factor.ts';
+import type { AuthenticatedLogin, SecondFactor } from './second-factor.ts';
 
 type Customizer = (
   ctx: KoaContextWithOIDC | undefined,
@@ -142,16 +141,16 @@ async function machineTokenClaims(
 }
 
 /** Returns the login from which a grant was made. A grant of an older version only says who the user is. */
-function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): TokenLogin {
+function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): AuthenticatedLogin {
   const grant: object = ctx?.oidc.entities.Grant ?? {};
-  const { amr = [], presence, factors, authTime, sessionUid, jti } = grant as StoredLogin;
+  const { amr = [], factors, authTime, sessionUid, jti } = grant as StoredLogin;
   return {
     userId,
     amr,
-    presence: readPresence(presence),
     factors,
     credentialVersion: credentialVersionOf(grant),
-    authTime,
+    // An exchanged token does not prove when its user was present.
+    ...(exchangeLimitsOf(ctx) === undefined && { authTime }),
     sessionId: sessionUid ?? exchangeLimitsOf(ctx)?.sessionId,
     grant: jti && sha256(`grant\n${jti}`),
   };
@@ -160,8 +159,6 @@ function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): TokenLogi
 /** The members of a grant that describe its login. */
 interface StoredLogin {
   amr?: readonly string[];
-  /** Missing in grants of older releases. */
-  presence?: unknown;
   factors?: string;
   authTime?: number;
   sessionUid?: string;

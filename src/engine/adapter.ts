@@ -1,6 +1,5 @@
 // The engine's artifacts (sessions, codes, tokens …), kept in the store.
-import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
-import { createWaitingList, type WaitingList } from '../protection/waiting.ts';
+import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import type { ArtifactRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds, SET_BACK } from '../runtime/clock.ts';
@@ -10,7 +9,7 @@ import { clientMetadata, metadataExpiry } from './applications.ts';
 import { artifactKey, presentedPayload, storedPayload } from './artifact-keys.ts';
 import type { Commits } from './commit.ts';
 import { ALREADY_USED } from './failures.ts';
-import { INTERACTION_SECONDS, isSessionExpired } from './lifetimes.ts';
+import { isSessionExpired } from './lifetimes.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { PUSHED_MODEL } from './pushed-requests.ts';
 import type { ReadAhead } from './read-ahead.ts';
@@ -30,14 +29,13 @@ interface AdapterDependencies {
 
 /** Makes the engine's adapters, one for each of its models. Applications are read, never written. */
 export function createAdapter(deps: AdapterDependencies): (model: string) => Adapter {
-  const waiting = createWaitingList({ ...WAITING_LIMITS, ttlSeconds: INTERACTION_SECONDS }, deps.clock);
   return (model) => {
     if (model === 'Client') return clientAdapter(deps);
     const adapter = artifactAdapter(deps, model);
     // Our own endpoint stores pushed requests, as the client sent them.
     if (model === PUSHED_MODEL) return { ...adapter, upsert: async () => undefined };
     if (model === 'RefreshToken') return refreshTokenAdapter(adapter, deps);
-    return model === 'Interaction' ? limitWaiting(adapter, waiting) : adapter;
+    return adapter;
   };
 }
 
@@ -48,31 +46,6 @@ const COMMITTED = new Set(['Grant', 'AccessToken']);
 function commitWrite(record: ArtifactRecord): Write {
   const isNew = record.model === 'AccessToken';
   return isNew ? { collection: 'artifacts', insert: record } : { collection: 'artifacts', put: record };
-}
-
-/** Limits of waiting authorization requests, which anybody can create by a request to /authorize. */
-const WAITING_LIMITS = { max: 10_000, maxOfAddress: 600 };
-
-/** An adapter for waiting requests that removes the oldest where there are too many. */
-function limitWaiting(adapter: Adapter, waiting: WaitingList): Adapter {
-  return {
-    ...adapter,
-    upsert: async (id, payload, expiresIn) => {
-      const evicted = waiting.add(id, Provider.ctx?.ip);
-      if (isAnswered(payload)) waiting.answered(id);
-      await Promise.all(evicted.map((one) => adapter.destroy(one)));
-      await adapter.upsert(id, payload, expiresIn);
-    },
-    destroy: async (id) => {
-      waiting.done(id);
-      await adapter.destroy(id);
-    },
-  };
-}
-
-/** Whether the user of a waiting request has logged in or given a first factor. */
-function isAnswered({ result, lastSubmission, session }: AdapterPayload): boolean {
-  return result !== undefined || lastSubmission !== undefined || session !== undefined;
 }
 
 function clientAdapter({ config, clock, grantTypes, ownCallbacks }: AdapterDependencies): Adapter {

@@ -197,9 +197,10 @@ async function loginOfRefreshToken(
       connection: connectionName,
       amr,
       ...(acr !== undefined && { acr }),
-      // The user has proved nothing now.
-      presence: 'absent',
+      // The user has proved nothing now. Without a known time of login, a request that demands a recent one is not
+      // satisfied.
       authTime: authTime ?? token.authTime ?? 0,
+      isTimeUnproved: authTime === undefined,
       ip: transfer.ip,
       credentialVersion: credentialVersionOf(grant),
       transfer: { ...transfer, parent },

@@ -11,6 +11,8 @@ import { FIRST_VERSION, type Login } from '../users/login.ts';
 
 const REMEMBERED_SECONDS = 30 * 86_400;
 const KNOWN_SECONDS = 90 * 86_400;
+/** How many browsers and addresses of a user are kept. Those that were seen last stay. */
+const MAX_BROWSERS = 50;
 
 /** A user and the version of their credential: a new password makes all their browsers unknown. */
 type KnownUser = Pick<Login, 'userId' | 'credentialVersion'>;
@@ -45,14 +47,18 @@ export function createKnownBrowsers(deps: { store: Store; clock: Clock; random: 
     const browser = browserOf(ctx);
     return browser === undefined ? undefined : get(idOf(browser, user.userId), user);
   };
-  const put = (id: string, user: KnownUser, members: Pick<BrowserRecord, 'ip' | 'rememberedUntil'>) =>
-    browsers.put({
+  const put = async (id: string, user: KnownUser, members: Pick<BrowserRecord, 'ip' | 'rememberedUntil'>) => {
+    await browsers.put({
       id,
       user_id: user.userId,
       credential_version: user.credentialVersion,
       ...members,
       expiresAt: epochSeconds(clock) + KNOWN_SECONDS,
     });
+    const all = await browsers.findBy('user', user.userId);
+    const oldest = [...all].sort((a, b) => (b.expiresAt ?? 0) - (a.expiresAt ?? 0)).slice(MAX_BROWSERS);
+    await Promise.all(oldest.map((one) => browsers.delete(one.id)));
+  };
   return {
     isRemembered: async (ctx, user) => ((await find(ctx, user))?.rememberedUntil ?? 0) > epochSeconds(clock),
     isKnown: async (ctx, user) => (await find(ctx, user))?.ip === ctx.ip,

@@ -9,7 +9,6 @@ import { browserCookie } from '../http/browser-cookie.ts';
 import { AuthError } from '../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../http/routes.ts';
 import type { Challenges } from '../protection/challenges.ts';
-import { createWaitingList } from '../protection/waiting.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
@@ -74,8 +73,6 @@ const TTL = 3600;
 const RETURNED_TTL = 120;
 /** The most characters that a user may return with. */
 const MAX_RETURNED_LENGTH = 16_384;
-/** Limits on the states that wait, because every user can begin many logins. */
-const WAITING_LIMITS = { max: 10_000, maxOfAddress: 600, ttlSeconds: TTL };
 
 /** `None`, because the other site may send the user back by a POST. */
 const BROWSER = browserCookie('__Host-gatehouse_away', { sameSite: 'none' });
@@ -92,7 +89,6 @@ export function actionRedirects(deps: {
   random: Random;
 }): ActionRedirects {
   const { challenges, random } = deps;
-  const waiting = createWaitingList(WAITING_LIMITS, deps.clock);
   const consume = async <T>(ctx: Context, purpose: string, ticket: string) => {
     const stored = (await challenges.peekTicket<T & StoredRedirect>(purpose, ticket))?.data;
     // Checked before it is used up, so that another browser cannot end a login that is not its own.
@@ -110,14 +106,13 @@ export function actionRedirects(deps: {
       subject,
       ttlSeconds,
       userId,
+      isWaiting: true,
       data: { ...stored },
     });
     return issued.secret;
   };
   return {
     start: async (ctx, { uid, userId, path, step }) => {
-      const evicted = waiting.add(uid, ctx.ip);
-      await Promise.all(evicted.map((one) => challenges.discard(REDIRECT, one)));
       const browser = sha256(BROWSER.ensure(ctx, random));
       const stored = {
         uid,
@@ -131,7 +126,6 @@ export function actionRedirects(deps: {
     finish: async (ctx, state, brought) => {
       const stored = await consume(ctx, REDIRECT, state);
       if (stored === undefined) return undefined;
-      waiting.done(stored.uid);
       const ticket = await issue(RETURNED, RETURNED_TTL, { ...stored, brought });
       return `${stored.path ?? `/u/${stored.uid}/continue`}?ticket=${ticket}`;
     },

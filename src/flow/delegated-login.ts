@@ -9,7 +9,6 @@ import { requestExpired } from '../engine/pending-interaction.ts';
 import { browserCookie } from '../http/browser-cookie.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Challenges } from '../protection/challenges.ts';
-import { createWaitingList, type WaitingList } from '../protection/waiting.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
@@ -59,8 +58,6 @@ export interface DelegatedLoginDependencies {
 
 /** How long a login may take, seconds. */
 const TTL = 3600;
-/** Limits on waiting requests, because anybody can start one. */
-const WAITING_LIMITS = { max: 10_000, maxOfAddress: 600, ttlSeconds: TTL };
 /** The most characters of a request's data. */
 const MAX_DATA_LENGTH = 8_192;
 
@@ -74,7 +71,7 @@ interface StoredRequest {
   codeChallenge: string;
   /** The hash of {@link BROWSER}'s secret. */
   browser: string;
-  /** Its id in the waiting list. */
+  /** The subject of its challenge. */
   request: string;
   data: Record<string, unknown>;
 }
@@ -82,7 +79,6 @@ interface StoredRequest {
 /** Makes the delegated logins of a tenant. */
 export function delegatedLogins(deps: DelegatedLoginDependencies): DelegatedLogins {
   const { purpose, callbacks, challenges, random } = deps;
-  const waiting = createWaitingList(WAITING_LIMITS, deps.clock);
   return {
     start: async (ctx, { clientId, params, data }) => {
       if (JSON.stringify(data).length > MAX_DATA_LENGTH) {
@@ -94,11 +90,11 @@ export function delegatedLogins(deps: DelegatedLoginDependencies): DelegatedLogi
       const request = random(16).toString('base64url');
       const browser = sha256(BROWSER.ensure(ctx, random));
       const stored: StoredRequest = { clientId, codeChallenge, browser, request, data };
-      await Promise.all(waiting.add(request, ctx.ip).map((evicted) => challenges.discard(purpose, evicted)));
       const { secret: state } = await challenges.issueTicket({
         purpose,
         subject: request,
         ttlSeconds: TTL,
+        isWaiting: true,
         data: { ...stored },
       });
       const query = new URLSearchParams({
@@ -113,7 +109,7 @@ export function delegatedLogins(deps: DelegatedLoginDependencies): DelegatedLogi
       for (const [name, value] of Object.entries(params)) if (value !== undefined) query.set(name, value);
       return `/authorize?${query}`;
     },
-    finish: (ctx, clientId) => finish(deps, waiting, ctx, clientId),
+    finish: (ctx, clientId) => finish(deps, ctx, clientId),
     check: async ({ redirect_uri, state, code_challenge, response_mode }) => {
       const uris = [redirect_uri ?? []].flat();
       if (!uris.some((uri) => callbacks.has(uri))) return;
@@ -129,7 +125,6 @@ export function delegatedLogins(deps: DelegatedLoginDependencies): DelegatedLogi
 
 async function finish(
   deps: DelegatedLoginDependencies,
-  waiting: WaitingList,
   ctx: Context,
   clientId: string,
 ): Promise<DelegatedOutcome> {
@@ -148,7 +143,6 @@ async function finish(
     throw requestExpired();
   }
   if ((await deps.challenges.spendTicket(deps.purpose, state)) === undefined) throw requestExpired();
-  waiting.done(stored.request);
   await deps.challenges.discard(deps.purpose, stored.request);
   const { data } = stored;
   if (typeof error === 'string') {

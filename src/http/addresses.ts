@@ -1,6 +1,7 @@
 // IP addresses and ranges.
 import { BlockList, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import type { Origin } from '../runtime/shares.ts';
 
 /** Parses an IPv4 or IPv6 address. @returns undefined when the text is not an IP address. */
 function parse(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
@@ -65,6 +66,11 @@ export function networkKey(text: string): string {
     .slice(0, 3)
     .map((group) => group.toString(16))
     .join(':')}::/48`;
+}
+
+/** Returns where an address is from, for fair shares. */
+export function originOf(ip: string): Origin {
+  return { network: networkKey(ip), address: addressKey(ip) };
 }
 
 /**

@@ -1,21 +1,26 @@
-// Bounds concurrent work: beyond the bound callers are refused, so that the others do not all become slow.
+// Bounds concurrent work: beyond the bound callers are refused, so that the others do not all become slow. A network has
+// only a share of it.
+import { requester } from '../runtime/requester.ts';
+import { createShares } from '../runtime/shares.ts';
 import { AuthError } from './errors.ts';
 
 /**
  * Limits how many pieces of work run at once.
- * @returns a function that runs one. At the limit it throws AuthError 503 `temporarily_unavailable`.
+ * @returns a function that runs one. Where the requester has its share, it throws AuthError 503 `temporarily_unavailable`.
  */
 export function atMost(max: number): <T>(work: () => Promise<T> | T) => Promise<T> {
-  let running = 0;
+  const running = createShares<object>();
   return async (work) => {
-    if (running >= max) {
+    const { origin } = requester();
+    if (!running.mayHold(origin, max)) {
       throw new AuthError(503, 'temporarily_unavailable', 'The server is busy. Try again in a moment.');
     }
-    running += 1;
+    const one = {};
+    running.add(one, origin);
     try {
       return await work();
     } finally {
-      running -= 1;
+      running.delete(one);
     }
   };
 }

@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import type { CallerTokenReader } from '../engine/api-tokens.ts';
 import { presentedToken } from '../engine/proof-of-possession.ts';
 import type { AuthError } from '../http/errors.ts';
+import { raiseStanding } from '../runtime/requester.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import type { Caller, CallRules } from './call.ts';
@@ -35,6 +36,7 @@ export async function callerOf(deps: CallerDependencies, ctx: Context): Promise<
     const user = await deps.users.get(subject);
     if (user === undefined || user.blocked === true) throw refusal('invalid');
   }
+  raiseStanding(isMachine ? 'trusted' : 'known');
   return { subject, clientId, scopes: new Set(scopes), isUser: !isMachine };
 }
 
@@ -66,17 +68,8 @@ export function authorize(call: CallRules, caller: Caller, params: Readonly<Reco
     }
     return;
   }
-  const isAllowed = caller.administrator === undefined ? hasScopes(call, has) : allowsRole(call, has);
+  const isAllowed = allScopes === undefined ? scopes.some(has) : allScopes.every(has);
   if (!isAllowed) throw insufficient([...(allScopes ?? scopes), ...ownScopes]);
-}
-
-function hasScopes({ scopes, allScopes }: CallRules, has: (scope: string) => boolean): boolean {
-  return allScopes === undefined ? scopes.some(has) : allScopes.every(has);
-}
-
-/** Whether an administrator whose role has the scopes may make a call. */
-export function allowsRole(call: CallRules, has: (scope: string) => boolean): boolean {
-  return hasScopes(call, has) && (call.roleScopes ?? []).every(has);
 }
 
 function insufficient(scopes: readonly string[]): AuthError {

@@ -53,8 +53,6 @@ export interface AttemptsDependencies {
    * Called when an account gets locked; resolves once the notice is stored.
    */
   onLocked(attempt: Attempt, lock: Lock): Promise<void>;
-  /** How many counts of failures are kept at most. */
-  maxCounts?: number;
   /** Called when an address gets throttled. */
   onThrottled(attempt: Attempt): void;
 }

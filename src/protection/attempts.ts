@@ -65,8 +65,8 @@ export async function tryProof<T>(
 }
 
 /** Returns the functions that reserve attempts, count failures, and forgive them. */
-function createCounting({ callers, clock, store, maxCounts }: AttemptsDependencies) {
-  const failures = createFailures(store, clock, maxCounts);
+function createCounting({ callers, clock, store }: AttemptsDependencies) {
+  const failures = createFailures(store, clock);
   const reservations = store.exclusive === true ? localReservations() : sharedReservations({ store, clock });
 
   const reserve = async (all: readonly Count[]): Promise<{ release: () => void; isExhausted: boolean }> => {

@@ -1,6 +1,7 @@
 // Known callers: browsers and addresses that have logged in to an account before. They have limits of their own, so
 // that guesses and messages of strangers cannot lock the owner out.
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import { raiseStanding } from '../runtime/requester.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import { addressKey } from './addresses.ts';
@@ -80,6 +81,7 @@ export function createKnownCallers(store: Store, clock: Clock): KnownCallers {
     const until = epochSeconds(clock) + KNOWN_SECONDS;
     const index = found.findIndex((one) => one !== undefined);
     const id = found[index]?.id;
+    if (id !== undefined) raiseStanding('known');
     const by = keys[index]?.startsWith('browser:') === true ? 'browser' : 'address';
     return {
       known: id === undefined ? undefined : { key: id, by },

@@ -32,6 +32,8 @@ export interface NewChallenge {
   userId?: string | undefined;
   /** The id of a session of the user. `revokeOfSession` deletes it. */
   session?: string;
+  /** Whether it stands for a login that waits for its user. Anybody may begin many, so an address may have fewer. */
+  isWaiting?: true;
   /** JSON, stored with it. */
   data?: Record<string, unknown>;
 }
@@ -149,7 +151,7 @@ export function createChallengeRecords(deps: {
 }
 
 function recordOf(challenge: NewChallenge, secrets: Secrets, now: number): ChallengeRecord {
-  const { purpose, subject, askers, tries = TRIES, userId, session, data = {} } = challenge;
+  const { purpose, subject, askers, tries = TRIES, userId, session, isWaiting, data = {} } = challenge;
   const isOneOfSeveral = askers !== undefined || secrets.approval !== undefined;
   return {
     // Challenges that wait for an approval do not replace one another.
@@ -162,6 +164,7 @@ function recordOf(challenge: NewChallenge, secrets: Secrets, now: number): Chall
     spent: false,
     ...(userId === undefined ? {} : { user_id: userId }),
     ...(session === undefined ? {} : { session }),
+    ...(isWaiting && { isWaiting }),
     data,
   };
 }

@@ -38,35 +38,17 @@ interface Failures {
   forgetAllOf(account: string): Promise<void>;
 }
 
-/** How many counters are kept. */
-const MAX_COUNTERS = 100_000;
-
 /**
  * Returns the counters of a store. Anybody can create one, by a wrong password for any identifier, and a lock lasts
- * for weeks. When there are too many, those without a recent failure are deleted first. To get rid of a lock this
- * way takes a hundred thousand failures elsewhere, from a thousand addresses a day.
- * @param max how many are kept. Counters of earlier runs of the process expire by themselves.
+ * for weeks. So the store bounds them, and a network with too many gets no more attempts: were old counters deleted
+ * instead, it could get rid of a lock by failures elsewhere.
  */
-export function createFailures(store: Store, clock: Clock, max: number = MAX_COUNTERS): Failures {
+export function createFailures(store: Store, clock: Clock): Failures {
   const failures = store.collection('failures');
-  const tracked = new Set<string>();
-  const track = async (id: string): Promise<void> => {
-    tracked.delete(id);
-    tracked.add(id);
-    const [oldest] = tracked;
-    if (tracked.size <= max || oldest === undefined) return;
-    tracked.delete(oldest);
-    await failures.delete(oldest);
-  };
   return {
     now: async (counter) => failuresNow(await failures.get(counter.id), counter, clock()),
-    count: async (counter) => {
-      const level = await countOne(failures, counter, clock);
-      await track(counter.id);
-      return level;
-    },
+    count: (counter) => countOne(failures, counter, clock),
     forget: async (id) => {
-      tracked.delete(id);
       await failures.delete(id);
     },
     forgetAllOf: async (account) => {

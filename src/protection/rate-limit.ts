@@ -1,12 +1,19 @@
 // Rate limits as token buckets (docs/operating.md), with the X-RateLimit headers. Counters may be lost in a crash.
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
-import type { Bucket, Limit, LimitName, Limits } from '../records/limits.ts';
+import {
+  type Bucket,
+  type Limit,
+  type LimitName,
+  type Limits,
+  NETWORK,
+  type Times,
+} from '../records/limits.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Measures } from '../runtime/measures.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
-import { addressKey } from './addresses.ts';
+import { addressKey, networkKey } from './addresses.ts';
 import { secondsTo } from './bucket.ts';
 import { localCounters, storedCounters, syncedCounters } from './counters.ts';
 import { protectionSettings } from './settings.ts';
@@ -22,7 +29,10 @@ export interface RateLimits {
    * @throws AuthError 429 `too_many_requests` when the bucket is empty.
    */
   take(ctx: Context, name: LimitName, key: string): Promise<void>;
-  /** As {@link take}, for the bucket of the client's address, combined with `key` if given. */
+  /**
+   * As {@link take}, for the bucket of the client's address, combined with `key` if given. Without a key, the address's
+   * network has a bucket, too, so that a network with many addresses is not let in as often as it has addresses.
+   */
   takeFrom(ctx: Context, name: LimitName, key?: string): Promise<void>;
   /** Takes a token without setting headers. @returns whether there was one. */
   spend(name: LimitName, key: string): Promise<boolean>;
@@ -63,13 +73,23 @@ export function createRateLimits({
     if (left < 0) measures?.limited(name);
     return left;
   };
-  const take = async (ctx: Context, name: LimitName, key: string): Promise<void> => {
-    const bucket = bucketOf(name);
+  const takeFor = async (ctx: Context, name: LimitName, key: string, times?: Times): Promise<number> => {
+    const bucket = timesOf(bucketOf(name), times);
     const left = await countersOf(name).take({ name, key, bucket }, 1);
     setHeaders(ctx, bucket, countRefusal(name, left), clock());
+    return left / bucket.capacity;
   };
-  const takeFrom = (ctx: Context, name: LimitName, key?: string): Promise<void> =>
-    take(ctx, name, key === undefined ? addressKey(ctx.ip) : `${addressKey(ctx.ip)}\n${key}`);
+  const take = async (ctx: Context, name: LimitName, key: string): Promise<void> => {
+    await takeFor(ctx, name, key);
+  };
+  const takeFrom = async (ctx: Context, name: LimitName, key?: string): Promise<void> => {
+    const address = addressKey(ctx.ip);
+    if (key !== undefined) return take(ctx, name, `${address}\n${key}`);
+    await take(ctx, name, address);
+    const { network = NETWORK, everybody } = limits[name] ?? {};
+    const left = await takeFor(ctx, name, `network ${networkKey(ctx.ip)}`, network);
+    if (everybody !== undefined && left < QUIET_NETWORK) await takeFor(ctx, name, 'everybody', everybody);
+  };
   return {
     take,
     takeFrom,
@@ -79,6 +99,13 @@ export function createRateLimits({
       await countersOf(name).take({ name, key, bucket: bucketOf(name) }, -1);
     },
   };
+}
+
+/** The part of its bucket that a quiet network still has. Such networks may exceed what there is for all. */
+const QUIET_NETWORK = 0.9;
+
+function timesOf({ capacity, perMinute }: Bucket, times: Times = { capacity: 1, perMinute: 1 }): Bucket {
+  return { capacity: capacity * times.capacity, perMinute: perMinute * times.perMinute };
 }
 
 /** Returns the bucket of a limit: the tenant's if it sets one, otherwise the default. */

@@ -3,7 +3,42 @@
 /** A key computed from a record: one value, several, or none. */
 export type Key<T> = (record: T) => string | string[] | undefined;
 
+/** How many records of a kind strangers can make the server keep. */
+export interface Bound<T> {
+  /** The kind of a record, which is bounded by itself; undefined for records that the bound is not for. */
+  kind(record: T): string | undefined;
+  /** How many records of a kind there may be in all, about. */
+  max: number;
+  /** How many of them an address may have (IPv6: a /64), each with the most recent. */
+  maxOfAddress?: number;
+  /** The length of a new record as JSON. */
+  maxLength: number;
+  /**
+   * What happens beyond the bounds. `evict`: whoever has most, first by network and then by address, loses the oldest one.
+   * `refuse`: a network and an address may only have a share, and a request that would exceed it is refused; for records
+   * whose loss would let somebody do something again.
+   */
+  whenFull: 'evict' | 'refuse';
+  /** Whether somebody has proved something for the record. It is evicted after the others of its address. */
+  isBegun?(record: T): boolean;
+}
+
+/**
+ * Who can cause a record to be written, and what bounds the number of records.
+ * - `operators`: administrators and their programs, or the server itself a few.
+ * - `users`: somebody who has logged in; the text says what bounds the records of one user.
+ * - `rate`: strangers, as many as the named limits or bounds let in a time, because the records must stay.
+ * - `strangers`: anybody; the store enforces the bounds (store/bounded.ts). A collection with several kinds of records has an
+ *   index `kind`, by which each is counted.
+ */
+export type WrittenFor<T> =
+  | 'operators'
+  | { users: string }
+  | { rate: string }
+  | { strangers: readonly Bound<T>[]; others?: string };
+
 export interface CollectionSpec<T> {
+  writtenFor: WrittenFor<T>;
   /** Keys of which at most one record may have a given value. */
   unique: Record<string, Key<T>>;
   /** Keys that any number of records may share. */

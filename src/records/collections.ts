@@ -3,7 +3,6 @@
 
 import type { ActionExecutionRecord } from './action-executions.ts';
 import type { AdministratorsRecord } from './administrators.ts';
-import { accountsOf, sessionUid, text } from './artifacts.ts';
 import type { AuthenticatorRecord, BrowserRecord, FactorChangesRecord } from './authenticators.ts';
 import type { CollectionSpec } from './collection-spec.ts';
 import type { ConnectedAccountRecord } from './connected-accounts.ts';
@@ -28,6 +27,15 @@ import type { Frozen, Stored } from './record.ts';
 import type { RoleRecord } from './roles.ts';
 import type { SamlLogoutRecord, SamlSessionRecord } from './saml-sessions.ts';
 import { clientSecrets, connectionSecrets, tenantSecrets } from './secrets.ts';
+import {
+  actionExecutionsSpec,
+  artifactsSpec,
+  challengesSpec,
+  deliveriesSpec,
+  failuresSpec,
+  logsSpec,
+  samlMessagesSpec,
+} from './strangers-specs.ts';
 import type {
   ClientGrantRecord,
   ClientRecord,
@@ -37,7 +45,15 @@ import type {
   TenantRecord,
 } from './tenant.ts';
 import type { CredentialRecord, UserRecord } from './users.ts';
-import { identitiesSpec, usersSpec } from './users-specs.ts';
+import {
+  authenticatorsSpec,
+  connectedAccountsSpec,
+  consentsSpec,
+  identitiesSpec,
+  passkeysSpec,
+  samlSessionsSpec,
+  usersSpec,
+} from './users-specs.ts';
 
 export interface Records {
   tenant: TenantRecord & Stored;
@@ -101,27 +117,36 @@ export type ClientGrant = Frozen<Records['clientGrants']>;
 export type Organization = Frozen<Records['organizations']>;
 
 export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } = {
-  tenant: { unique: {}, indexes: {}, kept: 'configuration', sealed: tenantSecrets },
-  clients: { unique: {}, indexes: {}, kept: 'configuration', sealed: clientSecrets },
-  resourceServers: { unique: { identifier: (api) => api.identifier }, indexes: {}, kept: 'configuration' },
+  tenant: { writtenFor: 'operators', unique: {}, indexes: {}, kept: 'configuration', sealed: tenantSecrets },
+  clients: { writtenFor: 'operators', unique: {}, indexes: {}, kept: 'configuration', sealed: clientSecrets },
+  resourceServers: {
+    writtenFor: 'operators',
+    unique: { identifier: (api) => api.identifier },
+    indexes: {},
+    kept: 'configuration',
+  },
   clientGrants: {
+    writtenFor: 'operators',
     unique: { clientAudience: (grant) => `${grant.client_id}\n${grant.audience}` },
     indexes: { client: (grant) => grant.client_id },
     fields: { client_id: 'text', audience: 'text' },
     kept: 'configuration',
   },
   connections: {
+    writtenFor: 'operators',
     unique: { name: (connection) => connection.name },
     indexes: {},
     kept: 'configuration',
     sealed: connectionSecrets,
   },
   organizations: {
+    writtenFor: 'operators',
     unique: { name: (organization) => organization.name, domain: domainNamesOf },
     indexes: {},
     kept: 'configuration',
   },
   documents: {
+    writtenFor: 'operators',
     unique: { name: (one) => (one.name === undefined ? undefined : `${one.kind}\n${one.name}`) },
     indexes: { kind: (one) => one.kind },
     kept: 'configuration',
@@ -129,6 +154,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     added: true,
   },
   memberships: {
+    writtenFor: { users: 'one of each organization' },
     unique: {},
     indexes: {
       organization: (one) => one.organization_id,
@@ -139,113 +165,94 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     },
   },
   invitations: {
+    writtenFor: 'operators',
     unique: { ticket: (one) => one.ticketHash },
     indexes: { organization: (one) => one.organization_id },
   },
-  roles: { unique: { name: (role) => role.name }, indexes: {}, kept: 'configuration', added: true },
+  roles: {
+    writtenFor: 'operators',
+    unique: { name: (role) => role.name },
+    indexes: {},
+    kept: 'configuration',
+    added: true,
+  },
   users: usersSpec,
   identities: identitiesSpec,
-  credentials: { unique: {}, indexes: {} },
-  administrators: { unique: {}, indexes: {} },
-  administratorUsers: { unique: {}, indexes: { email: (user) => user.email } },
-  administratorIdentities: identitiesSpec,
-  administratorCredentials: { unique: {}, indexes: {} },
-  migrations: { unique: {}, indexes: {} },
-  signingKeys: { unique: {}, indexes: { state: (key) => key.state }, sealed: ['jwk'], cached: true },
+  credentials: { writtenFor: { rate: 'the limit signup' }, unique: {}, indexes: {} },
+  administrators: { writtenFor: 'operators', unique: {}, indexes: {} },
+  administratorUsers: { writtenFor: 'operators', unique: {}, indexes: { email: (user) => user.email } },
+  administratorIdentities: { ...identitiesSpec, writtenFor: 'operators' },
+  administratorCredentials: { writtenFor: 'operators', unique: {}, indexes: {} },
+  migrations: { writtenFor: 'operators', unique: {}, indexes: {} },
+  signingKeys: {
+    writtenFor: 'operators',
+    unique: {},
+    indexes: { state: (key) => key.state },
+    sealed: ['jwk'],
+    cached: true,
+  },
   connectionKeys: {
+    writtenFor: 'operators',
     // Of two processes that create a connection's first keys concurrently, only one succeeds.
     unique: { state: (key) => `${key.connection}\n${key.state}` },
     indexes: { connection: (key) => key.connection },
     sealed: ['jwk'],
   },
-  keyChecks: { unique: {}, indexes: {} },
-  sharedSecrets: { unique: {}, indexes: {}, sealed: ['value'] },
-  artifacts: {
+  keyChecks: { writtenFor: 'operators', unique: {}, indexes: {} },
+  sharedSecrets: { writtenFor: 'operators', unique: {}, indexes: {}, sealed: ['value'] },
+  artifacts: artifactsSpec,
+  consents: consentsSpec,
+  challenges: challengesSpec,
+  authenticators: authenticatorsSpec,
+  passkeys: passkeysSpec,
+  connectedAccounts: connectedAccountsSpec,
+  factorChanges: { writtenFor: { users: 'one' }, unique: {}, indexes: {} },
+  browsers: {
+    writtenFor: { users: 'MAX_BROWSERS in factors/browsers.ts' },
     unique: {},
-    indexes: {
-      uid: (artifact) => (artifact.model === 'Session' ? text(artifact.payload.uid) : undefined),
-      userCode: (artifact) => text(artifact.payload.userCode),
-      grantId: (artifact) => text(artifact.payload.grantId),
-      account: ({ payload }) => accountsOf(payload),
-      session: ({ payload }) => sessionUid(payload),
-    },
-    named: {
-      grantId: { collection: 'artifacts', prefix: 'Grant:' },
-      account: { collection: 'users', prefix: '' },
-    },
-    hasRandomId: ({ model }) => model === 'AccessToken',
-  },
-  consents: { unique: {}, indexes: { user: (consent) => consent.user_id } },
-  challenges: {
-    unique: {},
-    indexes: {
-      user: (challenge) => challenge.user_id,
-      subject: (challenge) => challenge.subject,
-      ticket: (challenge) => (challenge.salt === undefined ? challenge.secretHash : undefined),
-    },
-  },
-  authenticators: {
-    unique: {
-      first: (one) => (one.first === true ? one.user_id : undefined),
-      credential: (one) => one.webauthn?.credential_id,
-    },
     indexes: { user: (one) => one.user_id },
-    sealed: ['secret', 'pushEndpoint'],
   },
-  passkeys: { unique: {}, indexes: { user: (one) => one.user_id } },
-  connectedAccounts: {
+  failures: failuresSpec,
+  knownCallers: {
+    writtenFor: { users: 'MAX_CALLERS in protection/callers.ts' },
     unique: {},
-    indexes: { user: (one) => one.user_id, connection: (one) => one.connection_id },
-    sealed: ['grant'],
+    indexes: { user: (one) => one.user_id },
   },
-  factorChanges: { unique: {}, indexes: {} },
-  browsers: { unique: {}, indexes: { user: (one) => one.user_id } },
-  failures: { unique: {}, indexes: { account: (record) => record.account } },
-  knownCallers: { unique: {}, indexes: { user: (one) => one.user_id } },
-  samlSessions: {
-    unique: { party: (session) => `${session.client_id}\n${session.session_uid}` },
-    indexes: {
-      session: (session) => session.session_uid,
-      name: (session) => `${session.client_id}\n${session.name_id.value}`,
-    },
+  samlSessions: samlSessionsSpec,
+  samlLogouts: {
+    writtenFor: { users: 'one of each session that ends' },
+    unique: { request: (run) => run.request },
+    indexes: { session: (run) => run.sid },
   },
-  samlLogouts: { unique: { request: (run) => run.request }, indexes: { session: (run) => run.sid } },
-  samlMessages: { unique: {}, indexes: {} },
-  deliveries: {
+  samlMessages: samlMessagesSpec,
+  deliveries: deliveriesSpec,
+  jobs: {
+    writtenFor: 'operators',
+    unique: {},
+    indexes: { status: (job) => job.status },
+    sealed: ['linkKey'],
+  },
+  jobParts: {
+    writtenFor: 'operators',
+    unique: {},
+    indexes: { job: (part) => `${part.job}\n${part.kind}` },
+    sealed: ['text'],
+  },
+  leases: { writtenFor: 'operators', unique: {}, indexes: {} },
+  tries: {
+    writtenFor: { rate: 'attempts that are being verified' },
     unique: {},
     indexes: {},
-    fields: { kind: 'text', dueAt: 'text' },
-    indexed: ['dueAt'],
-    sealed: ['content'],
+    kept: 'memory',
   },
-  jobs: { unique: {}, indexes: { status: (job) => job.status }, sealed: ['linkKey'] },
-  jobParts: { unique: {}, indexes: { job: (part) => `${part.job}\n${part.kind}` }, sealed: ['text'] },
-  leases: { unique: {}, indexes: {} },
-  tries: { unique: {}, indexes: {}, kept: 'memory' },
-  limits: { unique: {}, indexes: {}, kept: 'memory' },
-  logStreamPositions: { unique: {}, indexes: {} },
-  actionExecutions: { unique: {}, indexes: {} },
-  logCounts: { unique: {}, indexes: {} },
-  logs: {
+  limits: {
+    writtenFor: { rate: 'MAX_COUNTERS in protection/counters.ts' },
     unique: {},
-    indexes: {
-      user: (event) => event.user_id,
-      name: (event) => event.user_name,
-      transaction: (event) => event.transaction,
-    },
-    fields: {
-      type: 'text',
-      date: 'text',
-      description: 'text',
-      client_id: 'text',
-      connection: 'text',
-      user_id: 'text',
-      user_name: 'text',
-      ip: 'text',
-      transaction: 'text',
-    },
-    indexed: ['date', 'type'],
-    indexedText: ['ip', 'client_id', 'connection'],
-    hasRandomId: () => true,
+    indexes: {},
+    kept: 'memory',
   },
+  logStreamPositions: { writtenFor: 'operators', unique: {}, indexes: {} },
+  actionExecutions: actionExecutionsSpec,
+  logCounts: { writtenFor: 'operators', unique: {}, indexes: {} },
+  logs: logsSpec,
 };

@@ -1,5 +1,6 @@
 // Messages that must not be lost: each is stored before the request that caused it is answered, until its receiver has
 // accepted it or it is given up.
+import type { Requester } from '../runtime/requester.ts';
 import type { Stored } from './record.ts';
 
 /**
@@ -20,4 +21,6 @@ export interface DeliveryRecord extends Stored {
   holder: string;
   /** The number of failed attempts. */
   tries: number;
+  /** Who caused it, for fair shares; absent in records of earlier releases. */
+  from?: Requester;
 }

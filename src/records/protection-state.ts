@@ -32,6 +32,8 @@ export interface ChallengeRecord extends Stored {
    */
   approval?: { state: 'pending' | 'accepted' | 'rejected'; askedAt?: number; pause?: number };
   user_id?: string;
+  /** Whether it stands for a login that waits for its user, of which an address may have fewer. */
+  isWaiting?: true;
   /** The id of the session in which it was requested, if it ends with the session. */
   session?: string;
   data: Record<string, unknown>;

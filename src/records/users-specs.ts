@@ -1,6 +1,11 @@
-// The keys, indexes and searchable fields of users and identities.
+// The declarations of users, identities, and what else users have.
+import type { AuthenticatorRecord } from './authenticators.ts';
 import type { CollectionSpec, Key } from './collection-spec.ts';
+import type { ConnectedAccountRecord } from './connected-accounts.ts';
+import type { ConsentRecord } from './engine.ts';
 import { ADDRESS_KINDS, type AddressKind, addressOf, type IdentityRecord } from './identities.ts';
+import type { PasskeyRecord } from './passkeys.ts';
+import type { SamlSessionRecord } from './saml-sessions.ts';
 import { searchTerms } from './search-terms.ts';
 import type { UserRecord } from './users.ts';
 
@@ -10,6 +15,7 @@ const uniqueAddress =
     identity.unique.includes(kind) ? addressOf(identity, kind) : undefined;
 
 export const usersSpec: CollectionSpec<UserRecord> = {
+  writtenFor: { rate: 'the limit signup' },
   unique: {},
   indexes: {
     email: (user) => user.email,
@@ -39,6 +45,7 @@ export const usersSpec: CollectionSpec<UserRecord> = {
 };
 
 export const identitiesSpec: CollectionSpec<IdentityRecord> = {
+  writtenFor: { rate: 'the limit signup' },
   unique: {
     email: uniqueAddress('email'),
     username: uniqueAddress('username'),
@@ -56,4 +63,42 @@ export const identitiesSpec: CollectionSpec<IdentityRecord> = {
     ],
   },
   sealed: ['upstream'],
+};
+
+export const authenticatorsSpec: CollectionSpec<AuthenticatorRecord> = {
+  writtenFor: { users: 'MAX_CONFIRMED and MAX_UNCONFIRMED in factors' },
+  unique: {
+    first: (one) => (one.first === true ? one.user_id : undefined),
+    credential: (one) => one.webauthn?.credential_id,
+  },
+  indexes: { user: (one) => one.user_id },
+  sealed: ['secret', 'pushEndpoint'],
+};
+
+export const connectedAccountsSpec: CollectionSpec<ConnectedAccountRecord> = {
+  writtenFor: { users: 'one of each connection' },
+  unique: {},
+  indexes: { user: (one) => one.user_id, connection: (one) => one.connection_id },
+  sealed: ['grant'],
+};
+
+export const samlSessionsSpec: CollectionSpec<SamlSessionRecord> = {
+  writtenFor: { users: 'one of each application and session' },
+  unique: { party: (session) => `${session.client_id}\n${session.session_uid}` },
+  indexes: {
+    session: (session) => session.session_uid,
+    name: (session) => `${session.client_id}\n${session.name_id.value}`,
+  },
+};
+
+export const passkeysSpec: CollectionSpec<PasskeyRecord> = {
+  writtenFor: { users: 'MAX_PASSKEYS' },
+  unique: {},
+  indexes: { user: (one) => one.user_id },
+};
+
+export const consentsSpec: CollectionSpec<ConsentRecord> = {
+  writtenFor: { users: 'one of each application and API' },
+  unique: {},
+  indexes: { user: (consent) => consent.user_id },
 };

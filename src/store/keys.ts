@@ -5,11 +5,11 @@ import type { Stored } from '../records/record.ts';
 import type { AnyRecord } from './record.ts';
 
 /** The declaration of a collection without its record type: engines treat all records alike. */
-export type AnySpec = CollectionSpec<Stored>;
+export type AnySpec = Omit<CollectionSpec<Stored>, 'writtenFor'>;
 
 /** Returns every declared collection, by name. */
-export function collectionSpecs(): [name: string, spec: AnySpec][] {
-  return Object.entries(collections).map(([name, spec]) => [name, spec as AnySpec]);
+export function collectionSpecs(): [name: string, spec: CollectionSpec<Stored>][] {
+  return Object.entries(collections).map(([name, spec]) => [name, spec as CollectionSpec<Stored>]);
 }
 
 /**

@@ -2,9 +2,6 @@
 import http from 'node:http';
 import https from 'node:https';
 
-/** Further connections are closed at once, because each takes memory. */
-const MAX_CONNECTIONS = 10_000;
-
 /** Time limits for a request's head and for the whole request, and how often they are checked, milliseconds. */
 const TIMEOUTS = { headersTimeout: 20_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000 };
 
@@ -55,13 +52,12 @@ export function createServers({
   port,
   mtls,
 }: ServerOptions): [http.Server] | [http.Server, https.Server] {
-  if (secure === undefined)
-    return [limitConnections(http.createServer({ ...TIMEOUTS, keepAliveTimeout: PROXY_KEEP_ALIVE }))];
+  if (secure === undefined) return [http.createServer({ ...TIMEOUTS, keepAliveTimeout: PROXY_KEEP_ALIVE })];
   const options = { ...secure, ...TIMEOUTS, ...PROTOCOL, handshakeTimeout: 20_000 };
-  if (mtls === undefined) return [limitConnections(https.createServer(options))];
+  if (mtls === undefined) return [https.createServer(options)];
   const mtlsOptions = { ...options, ...certificateRequest(mtls) };
-  if (isSamePort(port, mtls)) return [limitConnections(https.createServer(mtlsOptions))];
-  return [limitConnections(https.createServer(options)), limitConnections(https.createServer(mtlsOptions))];
+  if (isSamePort(port, mtls)) return [https.createServer(mtlsOptions)];
+  return [https.createServer(options), https.createServer(mtlsOptions)];
 }
 
 /** Reports whether all clients are asked for a certificate, at the only port. */
@@ -76,9 +72,4 @@ function isSamePort(port: number, mtls: Pick<MtlsSettings, 'port'>): boolean {
  */
 function certificateRequest({ ca }: MtlsSettings) {
   return { requestCert: true, rejectUnauthorized: false, ca: ca ?? [] };
-}
-
-function limitConnections<S extends http.Server>(server: S): S {
-  server.maxConnections = MAX_CONNECTIONS;
-  return server;
 }

@@ -1,12 +1,13 @@
 // Password hashes: argon2id with OWASP's parameters (m=19456 KiB, t=2, p=1). Hashes of other systems are verified for imported
-// users. A bounded queue keeps a burst of logins from exhausting memory or all cores.
+// users. A bounded queue keeps a burst of logins from exhausting memory or all cores; networks take turns in it.
 import { availableParallelism } from 'node:os';
 import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2';
 import bcrypt from 'bcryptjs';
-import PQueue from 'p-queue';
 import { AuthError } from '../http/errors.ts';
 import { MAX_PASSWORD_LENGTH, normalizePassword } from '../records/passwords.ts';
+import { createFairQueue, type Job } from '../runtime/fair-queue.ts';
 import type { Measures } from '../runtime/measures.ts';
+import { requester } from '../runtime/requester.ts';
 import { isImported, verifyImported } from './imported-hashes/imported-hashes.ts';
 
 /** The cost of one hash: memory in KiB, and passes over it. */
@@ -25,9 +26,9 @@ interface Verification {
 }
 
 export interface Hasher {
-  /** Hashes a password. @throws AuthError 503 if the queue is full. */
+  /** Hashes a password. @throws AuthError 503 if the queue is full, or others need the place meanwhile. */
   hash(password: string): Promise<string>;
-  /** Compares a password with a hash. @throws AuthError 503 if the queue is full. */
+  /** Compares a password with a hash. @throws AuthError 503 as {@link hash}. */
   verify(hash: string, password: string): Promise<Verification>;
   /** Takes as long as a verification, for a user who does not exist. */
   verifyNothing(password: string): Promise<void>;
@@ -39,8 +40,8 @@ export interface Hasher {
 
 /**
  * Returns a password hasher.
- * @param options how many hashes are computed at once (default: the number of cores), how many may wait, and the cost of one
- *   (default: OWASP's recommendation; only tests use less).
+ * @param options how many hashes are computed at once (default: the number of cores), how many may wait (as many of who has logged
+ *   in before, and as many of others), and the cost of one (default: OWASP's recommendation; only tests use less).
  */
 export function createHasher(
   options: { concurrency?: number; maxQueued?: number; cost?: HashCost } = {},
@@ -80,30 +81,31 @@ async function verifyForeign(hash: string, password: string): Promise<boolean> {
   return isImported(hash) && verifyImported(hash, password);
 }
 
-function boundedQueue(concurrency: number, maxQueued: number) {
-  // With a concurrency of 0 everything is refused below; the library requires at least 1.
-  const queue = new PQueue({ concurrency: Math.max(1, concurrency) });
+/** Of four hashes in a row, three are for who has logged in before from the same browser or address, if so many wait. */
+const LANES = [3, 1];
+
+const tooBusy = () =>
+  new AuthError(503, 'temporarily_unavailable', 'The server is busy. Try again in a moment.');
+
+function boundedQueue(concurrency: number, maxWaiting: number) {
+  const queue = createFairQueue<Job>({ concurrency, maxWaiting, lanes: LANES });
   let measures: Pick<Measures, 'hashed'> | undefined;
-  const measured = async <T>(work: () => Promise<T>, { hashed }: Pick<Measures, 'hashed'>): Promise<T> => {
-    const queuedAt = performance.now();
-    let startedAt = queuedAt;
-    try {
-      return await queue.add(() => {
-        startedAt = performance.now();
-        return work();
-      });
-    } finally {
-      hashed((startedAt - queuedAt) / 1000, (performance.now() - startedAt) / 1000);
-    }
-  };
   return {
-    enqueue: async <T>(work: () => Promise<T>): Promise<T> => {
-      if (queue.pending + queue.size >= concurrency + maxQueued) {
-        throw new AuthError(503, 'temporarily_unavailable', 'The server is busy. Try again in a moment.');
-      }
-      return measures === undefined ? queue.add(work) : measured(work, measures);
+    /** @throws AuthError 503 when the requester's network has too many waiting, now or later. */
+    enqueue: <T>(work: () => Promise<T>): Promise<T> => {
+      const { origin, standing } = requester();
+      const { promise, resolve, reject } = Promise.withResolvers<T>();
+      const queuedAt = performance.now();
+      const run = async () => {
+        const startedAt = performance.now();
+        await (async () => work())().then(resolve, reject);
+        measures?.hashed((startedAt - queuedAt) / 1000, (performance.now() - startedAt) / 1000);
+      };
+      const lane = standing === 'stranger' ? 1 : 0;
+      if (!queue.add({ origin, lane, run, onDisplaced: () => reject(tooBusy()) })) reject(tooBusy());
+      return promise;
     },
-    waiting: () => queue.size,
+    waiting: queue.waiting,
     measure: (to: Pick<Measures, 'hashed'>) => {
       measures = to;
     },

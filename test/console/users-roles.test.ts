@@ -20,7 +20,6 @@ const NOT_SUPPORT = {
     '/console/users/new',
     '/console/users/transfer',
     '/console/users/transfer/:job',
-    '/console/users/transfer/:job/file',
     `${ONE}/roles`,
     `${ONE}/delete`,
   ],
@@ -37,7 +36,6 @@ const NOT_VIEWER = [
   '/console/users/new',
   '/console/users/transfer',
   '/console/users/transfer/:job',
-  '/console/users/transfer/:job/file',
   `${ONE}/delete`,
 ];
 

@@ -2,6 +2,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { expect } from 'chai';
 import { createQueue, type Pause } from '../../src/delivery/queue.ts';
+import { type Requester, requester } from '../../src/runtime/requester.ts';
+
+const SERVER = requester();
 
 /** Pauses that end when the test says so, or when the queue is flushed. */
 function manualPauses() {
@@ -23,6 +26,7 @@ function job(failures: number, { passing = true } = {}) {
   return {
     seen,
     job: {
+      from: SERVER,
       run: async () => {
         if (seen.tries++ < failures) throw new Error(`try ${seen.tries}`);
       },
@@ -80,6 +84,7 @@ describe('the queue of messages', () => {
     const ends: (() => void)[] = [];
     for (let i = 0; i < 10; i++) {
       queue.add({
+        from: SERVER,
         run: async () => {
           most = Math.max(most, ++running);
           await new Promise<void>((resolve) => ends.push(resolve));
@@ -105,6 +110,7 @@ describe('the queue of messages', () => {
     const seen: string[] = [];
     for (const name of ['first', 'a', 'urgent b', 'c', 'urgent d']) {
       const one = {
+        from: SERVER,
         run: async () => {
           await settled();
           seen.push(`${name} of ${context.getStore()}`);
@@ -146,7 +152,69 @@ describe('the queue of messages', () => {
   it('waits a limited time when it is flushed, and returns how many jobs are left', async () => {
     const { pause } = manualPauses();
     const queue = createQueue({ pauses: [], concurrency: 1, capacity: 10, pause });
-    queue.add({ run: () => new Promise(() => {}), isTemporary: () => true, onGiveUp: async () => {} });
+    queue.add({
+      from: SERVER,
+      run: () => new Promise(() => {}),
+      isTemporary: () => true,
+      onGiveUp: async () => {},
+    });
     expect(await queue.flush(10)).to.equal(1);
+  });
+
+  describe('with jobs of several networks', () => {
+    const by = (network: string, address: string, standing: Requester['standing'] = 'stranger') => ({
+      origin: { network, address },
+      standing,
+    });
+    /** Adds jobs that note their turns; the first one runs until `begin`. */
+    const turnsOf = (froms: readonly Requester[], capacity = 1_000) => {
+      const queue = createQueue({ pauses: [], concurrency: 1, capacity });
+      const seen: string[] = [];
+      const postponed: string[] = [];
+      const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+      const taken = froms.map((from, index) =>
+        queue.add({
+          from,
+          urgent: true,
+          run: async () => {
+            await begun;
+            seen.push(`${from.origin.address}`);
+          },
+          isTemporary: () => false,
+          onGiveUp: async () => {},
+          onPostpone: async () => void postponed.push(`${from.origin.address} ${index}`),
+        }),
+      );
+      const end = async () => {
+        begin();
+        await queue.flush(1_000);
+        return seen;
+      };
+      return { end, taken, postponed };
+    };
+
+    it('gives each network its turn, and each address of a network', async () => {
+      const many = Array.from({ length: 6 }, (_, i) => by('a', `a${i % 2}`));
+      const { end } = turnsOf([...many, by('b', 'b0'), by('c', 'c0'), by('b', 'b0')]);
+      expect(await end()).to.deep.equal(['a0', 'a1', 'b0', 'c0', 'a0', 'b0', 'a1', 'a0', 'a1']);
+    });
+
+    it('gives who is known the first turns, but not all', async () => {
+      const { end } = turnsOf([
+        ...Array.from({ length: 4 }, () => by('s', 'stranger')),
+        ...Array.from({ length: 7 }, () => by('k', 'known', 'known')),
+      ]);
+      expect((await end()).map((one) => one[0]).join('')).to.equal('skkkkskkkss');
+    });
+
+    it('postpones the newest job of who has most, instead of that of another network', async () => {
+      const { end, taken, postponed } = turnsOf(
+        [...Array.from({ length: 5 }, () => by('a', 'a0')), by('b', 'b0'), by('a', 'a1')],
+        4,
+      );
+      expect(taken).to.deep.equal([true, true, true, true, false, true, true]);
+      expect(await end()).to.deep.equal(['a0', 'a0', 'b0', 'a1']);
+      expect(postponed).to.deep.equal(['a0 3', 'a0 2']);
+    });
   });
 });

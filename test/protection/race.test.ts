@@ -97,24 +97,6 @@ describe('concurrent attempts', () => {
     await attempts.admit(code);
   });
 
-  it('are counted for a bounded number of accounts, the latest ones', async () => {
-    const few = createAttempts({
-      store: server.store,
-      config: await openConfig(server.store),
-      callers: createKnownCallers(server.store, Date.now),
-      clock: Date.now,
-      maxCounts: 6,
-      onLocked: async () => {},
-      onThrottled: () => {},
-    });
-    const before = await server.store.collection('failures').count();
-    for (let i = 0; i < 40; i++) await (await few.admit(someone())).failed();
-    expect(await server.store.collection('failures').count()).to.equal(before + 6);
-    const locked = someone();
-    for (let i = 0; i < 2; i++) await (await few.admit(locked)).failed();
-    expect(await few.admit(locked).catch(({ status }) => status)).to.equal(429);
-  });
-
   it('block an account under each of its identifiers, and the owner unblocks them all', async () => {
     const [email, username] = ['many-names@example.test', 'manynames'];
     const created = await server.users.create(

@@ -60,6 +60,8 @@ export interface TestServerOptions {
   maxWait?: number;
   /** Time limits for work that a busy machine does late; by default generous. */
   waits?: Waits;
+  /** Multiplies the bounds of what is kept for strangers. */
+  boundsScale?: number;
   /** Opens another store instead of the embedded one. */
   open?: typeof openStore;
 }
@@ -83,6 +85,7 @@ export async function startServer({
   maxWait = PATIENCE,
   waits,
   open,
+  boundsScale,
 }: TestServerOptions): Promise<TestServer> {
   const directory = dataDir ?? mkdtempSync(join(SCRATCH, 'gatehouse-test-'));
   const fresh = dataDir === undefined && ownKeys !== true;
@@ -113,6 +116,7 @@ export async function startServer({
     loadTenant: async () => readTenant(tenant),
     clock: clock.now,
     ...(open && { open }),
+    ...(boundsScale !== undefined && { boundsScale }),
     spareThreads: SPARE_THREADS,
     hasher: hasher ?? createHasher(realHashes === true ? {} : { cost: CHEAP }),
     // No time passes for retries and pauses; the test controls the time.

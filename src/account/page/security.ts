@@ -44,7 +44,7 @@ export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
   ),
   [`POST ${PATH}/password`]: formRoute<SecurityDependencies>(
     SECTION,
-    { act: 'password' },
+    { isSensitive: true },
     async (deps, ctx, actor) => {
       const editable = await editableOf(deps, actor.user.id);
       if (editable?.editsPassword !== true) return back(ctx, SECTION);
@@ -54,7 +54,7 @@ export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
   ),
   [`POST ${PATH}/rename`]: formRoute<SecurityDependencies>(
     SECTION,
-    { act: 'method_name' },
+    { isSensitive: false },
     async (deps, ctx, actor) => {
       const { method, name } = formFields(ctx, 'method', 'name');
       const newName = name.trim().slice(0, MAX_NAME_LENGTH);
@@ -65,7 +65,7 @@ export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
   ),
   [`POST ${PATH}/remove`]: formRoute<SecurityDependencies>(
     SECTION,
-    { act: 'factor' },
+    { isSensitive: true },
     async (deps, ctx, actor) => {
       await ignoreMissing(removeMethod(deps, actor, formFields(ctx, 'method').method));
       back(ctx, SECTION, 'methodRemoved');
@@ -73,7 +73,7 @@ export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
   ),
   [`POST ${PATH}/browsers`]: formRoute<SecurityDependencies>(
     SECTION,
-    { act: 'session' },
+    { isSensitive: false },
     async (deps, ctx, actor) => {
       await deps.browsers.forgetAllOf(actor.user.id);
       recordChange(deps, ctx, actor, {
@@ -83,13 +83,13 @@ export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
       back(ctx, SECTION, 'browsersForgotten');
     },
   ),
-  [`POST ${PATH}/recovery-code`]: formRoute<SecurityDependencies>(SECTION, { act: 'factor' }, renewCode),
+  [`POST ${PATH}/recovery-code`]: formRoute<SecurityDependencies>(SECTION, { isSensitive: true }, renewCode),
   [`GET ${PATH}/passkey`]: pageRoute<SecurityDependencies>(SECTION, (deps, ctx, actor) =>
     showNewPasskey(deps, ctx, actor),
   ),
   [`POST ${PATH}/passkey`]: formRoute<SecurityDependencies>(
     SECTION,
-    { act: 'passkey', isBound: true },
+    { isSensitive: true, isBound: true },
     makePasskey,
   ),
 };

@@ -4,7 +4,6 @@
 import type { Context } from 'koa';
 import { browserCookie } from '../../http/browser-cookie.ts';
 import type { Challenges } from '../../protection/challenges.ts';
-import { createWaitingList } from '../../protection/waiting.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
 import { sha256 } from '../../runtime/secrets.ts';
@@ -52,8 +51,6 @@ const OUTCOME_PURPOSE = 'upstream_outcome';
 const TTL = 3600;
 /** Seconds. */
 const OUTCOME_TTL = 120;
-/** Limits on the number of waiting logins, because anybody can begin one. */
-const WAITING_LIMITS = { max: 10_000, maxOfAddress: 600, ttlSeconds: TTL };
 
 /**
  * The cookie that binds a login to its browser. SameSite is `None` because providers may answer by a form that their page
@@ -73,7 +70,6 @@ interface BrowserBinding {
 /** Creates the waiting logins of a tenant. */
 export function pendingLogins(deps: { challenges: Challenges; clock: Clock; random: Random }): PendingLogins {
   const { challenges, random } = deps;
-  const waiting = createWaitingList(WAITING_LIMITS, deps.clock);
   const take = async <T>(ctx: Context, purpose: string, ticket: string): Promise<T | undefined> => {
     const stored = (await challenges.peekTicket<T & BrowserBinding>(purpose, ticket))?.data;
     // The browser is checked before the ticket is used up, so that another browser cannot end the login.
@@ -83,21 +79,18 @@ export function pendingLogins(deps: { challenges: Challenges; clock: Clock; rand
   return {
     begin: async (ctx, login) => {
       const pending = { ...login, nonce: secret(random), codeVerifier: secret(random) };
-      const discarded = waiting.add(login.uid, ctx.ip);
-      await Promise.all(discarded.map((uid) => challenges.discard(STATE_PURPOSE, uid)));
       const data = { ...pending, browser: sha256(BROWSER_COOKIE.ensure(ctx, random)) };
       const issued = await challenges.issueTicket({
         purpose: STATE_PURPOSE,
         subject: login.uid,
         ttlSeconds: TTL,
+        isWaiting: true,
         data,
       });
       return { ...pending, state: issued.secret };
     },
     take: async (ctx, state) => {
-      const stored = await take<PendingLogin>(ctx, STATE_PURPOSE, state);
-      if (stored !== undefined) waiting.done(stored.uid);
-      return stored;
+      return take<PendingLogin>(ctx, STATE_PURPOSE, state);
     },
     storeOutcome: async (ctx, uid, outcome) => {
       const data = { ...outcome, uid, browser: sha256(BROWSER_COOKIE.ensure(ctx, random)) };

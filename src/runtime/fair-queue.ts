@@ -1,0 +1,86 @@
+// A queue of jobs in which networks take turns, and those who have logged in before go first.
+import { AsyncResource } from 'node:async_hooks';
+import { createShares, type Origin, type Shares } from './shares.ts';
+
+/** A job that waits for its turn. */
+export interface Job {
+  origin: Origin;
+  /** The number of its lane. */
+  lane: number;
+  /** Runs in the async context in which it was added. Must not throw. */
+  run(): Promise<void>;
+  /** Called instead when it has to give way to another job. */
+  onDisplaced?(): void;
+}
+
+export interface FairQueue<J extends Job> {
+  /**
+   * Adds a job. In a full lane, the newest job of whoever has most waiting there gives way.
+   * @returns false when that is this job.
+   */
+  add(job: J): boolean;
+  /** Removes a job that has not begun. @returns whether it was waiting. */
+  withdraw(job: J): boolean;
+  /** Returns how many jobs wait. */
+  waiting(): number;
+}
+
+/**
+ * Makes a queue.
+ * @param lanes for each lane how many jobs it starts in a row while others wait; the first one goes first.
+ * @param maxWaiting how many jobs may wait in each lane.
+ */
+export function createFairQueue<J extends Job>({
+  concurrency,
+  maxWaiting = Number.POSITIVE_INFINITY,
+  lanes: weights,
+}: {
+  concurrency: number;
+  maxWaiting?: number;
+  lanes: readonly number[];
+}): FairQueue<J> {
+  const lanes = weights.map((weight) => ({ weight, left: weight, jobs: createShares<J>() }));
+  const runs = new Map<J, () => Promise<void>>();
+  let running = 0;
+  const next = (): J | undefined => {
+    const full = lanes.filter(({ jobs }) => jobs.size() > 0);
+    if (full.every(({ left }) => left === 0)) for (const lane of lanes) lane.left = lane.weight;
+    const lane = full.find(({ left }) => left > 0);
+    if (lane !== undefined) lane.left -= 1;
+    return lane?.jobs.next();
+  };
+  const startNext = (): void => {
+    const job = running < concurrency ? next() : undefined;
+    const run = job && runs.get(job);
+    if (job === undefined || run === undefined) return;
+    runs.delete(job);
+    running += 1;
+    void run().finally(() => {
+      running -= 1;
+      startNext();
+    });
+  };
+  const laneOf = ({ lane }: J): Shares<J> | undefined => lanes[lane]?.jobs;
+  const withdraw = (job: J): boolean => runs.delete(job) && laneOf(job)?.delete(job) === true;
+  return {
+    add: (job) => {
+      const lane = laneOf(job);
+      if (lane === undefined) throw new Error(`there is no lane ${job.lane}`);
+      lane.add(job, job.origin);
+      runs.set(
+        job,
+        AsyncResource.bind(() => job.run()),
+      );
+      startNext();
+      if (lane.size() <= maxWaiting) return true;
+      const displaced = lane.toGiveUp('newest');
+      if (displaced === undefined) return true;
+      withdraw(displaced);
+      if (displaced === job) return false;
+      displaced.onDisplaced?.();
+      return true;
+    },
+    withdraw,
+    waiting: () => runs.size,
+  };
+}

@@ -1,0 +1,179 @@
+// Bounds what strangers can make a store keep, as the collections declare it (records/bounds.ts). Beyond a bound, whoever
+// has most gives way, first by network and then by address (runtime/shares.ts).
+//
+// Each process knows the origin of what it has written itself. What others have written, or this one before its last
+// start, is only counted, from time to time, and leaves less room; a tenth of each bound stays for every process.
+import type { Logger } from 'pino';
+import { AuthError } from '../http/errors.ts';
+import { boundOf } from '../records/bounds.ts';
+import type { Bound } from '../records/collection-spec.ts';
+import type { CollectionName } from '../records/collections.ts';
+import type { Stored } from '../records/record.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { requester } from '../runtime/requester.ts';
+import { collectionByName, collectionsIn } from './collection-by-name.ts';
+import type { Collection, Store, Write } from './contract.ts';
+import { createHoldings, type Holdings } from './holdings.ts';
+import { collectionSpecs } from './keys.ts';
+
+interface BoundedOptions {
+  clock: Clock;
+  log?: Pick<Logger, 'warn' | 'error'> | undefined;
+  /** Multiplies all bounds, for tests. */
+  scale?: number | undefined;
+}
+
+/** Returns a store that enforces the bounds. */
+export function boundedStore(store: Store, { clock, log, scale = 1 }: BoundedOptions): Store {
+  const guards = new Map<string, Guard>();
+  const collections = new Map<string, object>();
+  for (const [name, { writtenFor }] of collectionSpecs()) {
+    const inner = collectionByName(store, name as CollectionName);
+    if (typeof writtenFor !== 'object' || !('strangers' in writtenFor)) {
+      collections.set(name, inner);
+      continue;
+    }
+    const guard = createGuard(inner, { name, bounds: writtenFor.strangers, clock, log, scale });
+    guards.set(name, guard);
+    collections.set(name, guarded(inner, guard));
+  }
+  return {
+    ...store,
+    collection: collectionsIn(collections),
+    batch: async (writes) => {
+      const evicted = writes.flatMap((write) => guardWrite(guards.get(write.collection), write));
+      await store.batch(writes);
+      for (const write of writes) if ('delete' in write) guards.get(write.collection)?.removed(write.delete);
+      await Promise.all(evicted.map((evict) => evict()));
+    },
+  };
+}
+
+/** Admits what is written to one collection. */
+interface Guard {
+  /**
+   * Counts a record that is about to be written.
+   * @returns what is left to do when it is written.
+   * @throws AuthError 400 for a record that is too long, 503 for one that may not be kept.
+   */
+  admit(record: Stored): () => Promise<void>;
+  /** Counts a record that has changed, maybe to another kind. @returns as {@link admit}. */
+  changed(record: Stored): () => Promise<void>;
+  removed(id: string): unknown;
+}
+
+const NOTHING_TO_DO = async (): Promise<void> => undefined;
+
+function guardWrite(guard: Guard | undefined, write: Write): (() => Promise<void>)[] {
+  if (guard === undefined) return [];
+  if ('insert' in write) return [guard.admit(write.insert as Stored)];
+  return 'put' in write ? [guard.admit(write.put as Stored)] : [];
+}
+
+interface GuardOptions extends Pick<BoundedOptions, 'clock'> {
+  scale: number;
+  name: string;
+  bounds: readonly Bound<Stored>[];
+  log: BoundedOptions['log'];
+}
+
+/** Returns a function that returns the holdings of each kind, and a function that forgets a record. */
+function holdingsByKind(inner: Collection<Stored>, { name, bounds, clock, log, scale }: GuardOptions) {
+  const byKind = new Map<string, Holdings>();
+  const make = (kind: string, bound: Bound<Stored>): Holdings =>
+    createHoldings({
+      ...bound,
+      max: Math.ceil(bound.max * scale),
+      ...(bound.maxOfAddress !== undefined && { maxOfAddress: Math.ceil(bound.maxOfAddress * scale) }),
+      clock,
+      // A whole collection has no index for its only kind.
+      count: async (atMost: number) =>
+        bounds.length === 1
+          ? inner.count()
+          : ((await inner.list({ where: { index: 'kind', equals: kind }, limit: 0, total: atMost })).total ??
+            0),
+      onFull: (network) =>
+        log?.warn({ collection: name, kind, network, action: bound.whenFull }, 'too much of a kind is kept'),
+      onFault: (err) => log?.error({ err, collection: name }, 'what is kept could not be counted'),
+    });
+  return {
+    of: (kind: string, bound: Bound<Stored>): Holdings => {
+      const holdings = byKind.get(kind) ?? make(kind, bound);
+      byKind.set(kind, holdings);
+      return holdings;
+    },
+    removed: (id: string): boolean => [...byKind.values()].some((holdings) => holdings.removed(id)),
+  };
+}
+
+function createGuard(inner: Collection<Stored>, options: GuardOptions): Guard {
+  const { name, bounds } = options;
+  const { of: holdingsOf, removed } = holdingsByKind(inner, options);
+  /** @param mayBeNew whether a record that is not held is one that this process has not written. */
+  const hold = (record: Stored, mayBeNew: boolean): (() => Promise<void>) => {
+    const found = boundOf(bounds, record);
+    if (found === undefined) {
+      removed(record.id);
+      return NOTHING_TO_DO;
+    }
+    const { bound, kind } = found;
+    const holdings = holdingsOf(kind, bound);
+    const isBegun = bound.isBegun?.(record) === true;
+    if (holdings.renew(record, isBegun)) return NOTHING_TO_DO;
+    const isMoved = removed(record.id);
+    if (!isMoved && !mayBeNew) return NOTHING_TO_DO;
+    if (!isMoved && JSON.stringify(record).length > bound.maxLength)
+      throw new AuthError(400, 'invalid_request', 'The request is too long.');
+    const evicted = holdings.add(record, requester(), isBegun);
+    if (evicted === 'refused')
+      throw new AuthError(503, 'temporarily_unavailable', 'The server is busy. Try again in a moment.', {
+        cause: new Error(`${name}: too many of the kind ${kind} from this network`),
+      });
+    if (evicted.length === 0) return NOTHING_TO_DO;
+    return async () => void (await Promise.all(evicted.map((id) => inner.delete(id))));
+  };
+  return {
+    admit: (record) => hold(record, true),
+    changed: (record) => hold(record, false),
+    removed,
+  };
+}
+
+/** Returns a collection whose writes pass a guard. */
+function guarded(inner: Collection<Stored>, guard: Guard): Collection<Stored> {
+  const admitted = async (record: Stored, write: () => Promise<void>): Promise<void> => {
+    const evict = guard.admit(record);
+    await write();
+    await evict();
+  };
+  return {
+    ...inner,
+    insert: (record) => admitted(record as Stored, () => inner.insert(record)),
+    put: (record) => admitted(record as Stored, () => inner.put(record)),
+    upsert: async (id, change) => {
+      let evict = NOTHING_TO_DO;
+      const written = await inner.upsert(id, (current) => {
+        const next = change(current);
+        if (current === undefined) evict = guard.admit(next as Stored);
+        return next;
+      });
+      await evict();
+      return written;
+    },
+    update: async (id, change) => {
+      const written = await inner.update(id, change);
+      if (written !== undefined) await guard.changed(written as Stored)();
+      return written;
+    },
+    take: async (id) => {
+      const taken = await inner.take(id);
+      guard.removed(id);
+      return taken;
+    },
+    delete: async (id) => {
+      const isDeleted = await inner.delete(id);
+      guard.removed(id);
+      return isDeleted;
+    },
+  };
+}
