@@ -11,12 +11,18 @@
     }
   }
 
+  const withoutSlashes = (text) => {
+    let end = text.length;
+    while (text[end - 1] === '/') end--;
+    return text.slice(0, end);
+  };
+
   const addressOf = ({ url = '', baseURL, params }) => {
     const isAbsolute = /^[a-z][a-z\d+.-]*:\/\//i.test(url);
     const text =
       baseURL && !isAbsolute
         ? url
-          ? `${baseURL.replace(/\/+$/, '')}/${url.replace(/^\/+/, '')}`
+          ? `${withoutSlashes(baseURL)}/${url.replace(/^\/+/, '')}`
           : baseURL
         : url;
     const address = new URL(text);

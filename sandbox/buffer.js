@@ -158,7 +158,7 @@
     plain,
     atob: (text) => {
       const clean = String(text).replace(/[\t\n\f\r ]/g, '');
-      if (!/^[A-Za-z0-9+/]*={0,2}$/.test(clean) || clean.replace(/=+$/, '').length % 4 === 1) {
+      if (!/^[A-Za-z0-9+/]*={0,2}$/.test(clean) || clean.replace(/={1,2}$/, '').length % 4 === 1) {
         throw new Error('The string to be decoded is not correctly encoded.');
       }
       return Buffer.from(clean, 'base64').toString('latin1');

@@ -9,7 +9,7 @@
     Array.isArray(path)
       ? path
       : String(path)
-          .replace(/\[(?:["']?)(.*?)(?:["']?)\]/g, '.$1')
+          .replace(/\[["']?([^[\]]*?)["']?\]/g, '.$1')
           .split('.')
           .filter((part) => part !== '');
   const isUnsafe = (key) => ['__proto__', 'constructor', 'prototype'].includes(String(key));

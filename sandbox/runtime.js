@@ -63,7 +63,7 @@
       const make = (0, eval)(
         `(function (module, exports, require, __filename, __dirname, process) {${source}\n})`,
       );
-      const directory = `/${path.replace(/\/?[^/]*$/, '')}`;
+      const directory = `/${path.slice(0, Math.max(0, path.lastIndexOf('/')))}`;
       const requires = (given) => requireFrom(path, given);
       make.call(module.exports, module, module.exports, requires, `/${path}`, directory, processOfPackages);
     } catch (thrown) {
@@ -77,18 +77,22 @@
     return file === NONE ? requireStandIn(given) : loadFile(file);
   }
 
+  function withoutVersion(name) {
+    // The scope of a package begins with the same character: @scope/name@1.
+    const at = name.indexOf('@', Math.max(1, name.lastIndexOf('/') + 1));
+    return at < 0 ? name : name.slice(0, at);
+  }
+
   function require(given) {
     // With or without a version.
-    const names = [String(given), String(given).replace(/(.)@[^/]*$/, '$1')];
+    const names = [String(given), withoutVersion(String(given))];
     const file = names.map((name) => host('link', '', name)).find((found) => found !== NONE);
     return file === undefined ? requireStandIn(given) : loadFile(file);
   }
 
   function requireStandIn(given) {
     // Scripts of the hosted service name versions: require('axios@0.22.0').
-    const name = String(given)
-      .replace(/^node:/, '')
-      .replace(/(.)@[^/]*$/, '$1');
+    const name = withoutVersion(String(given).replace(/^node:/, ''));
     const known = host('modules').split(',');
     if (known.includes(name)) return load(name);
     const error = new Error(`Cannot find module '${given}': scripts have ${known.join(', ')}`);

@@ -101,7 +101,7 @@ function deliveryFaults(variables: Environment): string[] {
   if (variables.SMTP_URL !== undefined && variables.MAIL_FROM === undefined) {
     faults.push('MAIL_FROM: required with SMTP_URL, such as "Example <login@example.com>"');
   }
-  if (variables.MAIL_FROM !== undefined && !/^[^\r\n]*[^\s@<>]+@[^\s@<>]+>?$/.test(variables.MAIL_FROM)) {
+  if (variables.MAIL_FROM !== undefined && !/^[^\r\n]*[^\s@<>]@[^\s@<>]+>?$/.test(variables.MAIL_FROM)) {
     faults.push('MAIL_FROM: must be an e-mail address, with or without a name: Example <login@example.com>');
   }
   const { TWILIO_ACCOUNT_SID: sid, TWILIO_AUTH_TOKEN: token } = variables;

@@ -60,4 +60,25 @@ describe('the log', () => {
       .and.contain('inner')
       .and.not.contain('LEAK');
   });
+
+  it('writes a short line without stacks for a refused request, however long what was sent is', () => {
+    const cause = new Error('x'.repeat(100_000), { cause: new Error('y'.repeat(100_000)) });
+    const error = Object.assign(new Error('refused', { cause }), { status: 400 });
+    const line = logged({ err: error });
+    expect(line).to.contain('refused').and.contain('xxx').and.contain('yyy').and.not.contain('stack');
+    expect(line.length).to.be.below(1_500);
+    expect(logged({ err: cause }).length).to.be.below(10_000);
+  });
+
+  it('leaves out warnings of one kind when there are too many, and no others', () => {
+    const lines: string[] = [];
+    const log = createLog('info', { write: (line) => void lines.push(line) });
+    const child = log.child({ requestId: 'r' });
+    for (let left = 1_000; left > 0; left--) child.warn({ left }, 'request failed');
+    expect(lines).to.have.length.within(1, 100);
+    log.warn('another one');
+    expect(lines.at(-1)).to.contain('another one');
+    for (let left = 1_000; left > 0; left--) log.info('event');
+    expect(lines.filter((line) => line.includes('event'))).to.have.length(1_000);
+  });
 });

@@ -70,7 +70,7 @@ function showMail(ctx: Context, html: string): void {
   );
   ctx.set('X-Frame-Options', 'SAMEORIGIN');
   ctx.type = 'text/html; charset=utf-8';
-  ctx.body = /<head[^>]*>/i.test(html)
-    ? html.replace(/<head[^>]*>/i, (head) => `${head}<base target="_blank">`)
+  ctx.body = /<head[^<>]*>/i.test(html)
+    ? html.replace(/<head[^<>]*>/i, (head) => `${head}<base target="_blank">`)
     : `<base target="_blank">${html}`;
 }

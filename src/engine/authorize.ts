@@ -151,6 +151,6 @@ function unescapeHtml(text: string): string {
 }
 
 function scriptHash(html: string): string {
-  const script = /<script>([\s\S]*?)<\/script>/.exec(html)?.[1] ?? '';
+  const script = html.split('<script>')[1]?.split('</script>')[0] ?? '';
   return cspHash(script);
 }

@@ -29,7 +29,7 @@ export function asPreview(html: string, { scheme, assets }: { scheme: Scheme; as
         },
       )
       // Links are disabled: their targets are not previews and may not be framed.
-      .replace(/(<a\b[^>]*?\shref=)"[^"]*"/g, '$1"#"')
+      .replace(/(<a\b[^<>]*?\shref=)"[^"<>]*"/g, '$1"#"')
       .replace(/<style\b[\s\S]*?<\/style>/g, (style) => inScheme(style, scheme))
       .replace('content="light dark"', `content="${scheme}"`)
   );

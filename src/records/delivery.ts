@@ -7,7 +7,7 @@ export const emailProviderSchema = z.looseObject({
   enabled: z.boolean().default(true),
   default_from_address: z
     .string()
-    .regex(/^[^\r\n]*[^\s@<>]+@[^\s@<>]+>?$/, 'must be an e-mail address, with or without a name')
+    .regex(/^[^\r\n]*[^\s@<>]@[^\s@<>]+>?$/, 'must be an e-mail address, with or without a name')
     .optional(),
   credentials: z
     .looseObject({

@@ -51,9 +51,9 @@ function canonical(name: DistinguishedName): string {
   return JSON.stringify(name.map((relative) => relative.map((one) => JSON.stringify(text(one))).sort()));
 }
 
-/** A value, up to an unescaped comma or plus sign. */
+/** A value with the space after it, up to an unescaped comma or plus sign. */
 const ATTRIBUTE =
-  /\s*([A-Za-z][A-Za-z0-9-]*|\d+(?:\.\d+)+)\s*=\s*(#(?:[0-9A-Fa-f]{2})+|(?:\\[0-9A-Fa-f]{2}|\\[ "#+,;<=>\\]|[^\\",+;<>\0])*)(\s*[,+]|$)/gy;
+  /\s*([A-Za-z][A-Za-z0-9-]*|\d+(?:\.\d+)+)\s*=\s*((?!\s)(?:\\[0-9A-Fa-f]{2}|\\[ "#+,;<=>\\]|[^\\",+;<>\0])*)([,+]|$)/gy;
 
 /** Parses a name in text form (RFC 4514 §3). @returns undefined if it is malformed or has an unknown attribute type. */
 export function parseName(text: string): DistinguishedName | undefined {
@@ -69,7 +69,7 @@ export function parseName(text: string): DistinguishedName | undefined {
     if (end === '+') name.at(-1)?.push({ type, value: plain });
     else name.push([{ type, value: plain }]);
     at += whole.length;
-    end = separator.trim();
+    end = separator;
     if (end === '' && at < text.length) return undefined;
   }
   return name;

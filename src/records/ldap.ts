@@ -90,7 +90,7 @@ export function ldapOptions({ options }: { options: unknown }): LdapOptions | un
 
 /** Returns the certificates in a text of PEM blocks. */
 export function certificatesOf(pem: string): string[] {
-  return pem.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
+  return pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
 }
 
 function isPem(text: string): boolean {

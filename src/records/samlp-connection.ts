@@ -118,7 +118,7 @@ export function certificateTexts(given: string | readonly string[]): string[] {
   return [given].flat().flatMap((text) => {
     // Deploy tools write line ends as the two characters `\n`.
     const plain = String(text).replaceAll('\\n', '\n').trim();
-    const pem = plain.match(/-----BEGIN [\s\S]+?-----END [A-Z ]+-----/g);
+    const pem = plain.match(/-----BEGIN [A-Z ]{1,48}-----[^-]+-----END [A-Z ]{1,48}-----/g);
     if (pem !== null) return [...pem];
     const decoded = Buffer.from(plain, 'base64').toString('latin1');
     return decoded.startsWith('-----BEGIN ') ? certificateTexts(decoded) : [plain];

@@ -22,6 +22,16 @@ const SECRETS: ReadonlySet<string> = new Set([
 /** How deep secrets are searched for: no log entry is nested deeper. */
 const DEPTH = 3;
 
+/** Lines of one kind in a minute, from `warn` up. Strangers cause some of them, and must not fill the disk. */
+const MAX_LINES = 100;
+const MINUTE_MS = 60_000;
+/** pino's number of the level. */
+const WARN = 40;
+/** Characters. Messages of libraries quote what was sent. */
+const MAX_MESSAGE_LENGTH = 500;
+const MAX_STACK_LENGTH = 4_000;
+const MAX_CAUSES = 4;
+
 /**
  * Makes the log.
  * @param level one of pino's; others mean `info`, because the log exists before the settings are checked.
@@ -37,7 +47,8 @@ export function createLog(
     {
       level: level !== undefined && (level === 'silent' || level in pino.levels.values) ? level : 'info',
       formatters: { log: (entry) => withoutSecrets(entry) },
-      serializers: { err: describeError, path: withoutInteraction },
+      serializers: { err: (error) => describeError(error), path: withoutInteraction },
+      hooks: { logMethod: limitedLines() },
       base: null,
       ...(mixin && { mixin }),
     },
@@ -74,13 +85,46 @@ function withoutInteraction(path: unknown): string {
   return String(path).replace(/^\/(u|authorize)\/[^/]+/, '/$1/[secret]');
 }
 
-/** Returns an error's name, message, stack and causes; its other members may contain secrets. */
-function describeError(error: unknown): unknown {
-  if (!(error instanceof Error)) return String(error);
+/**
+ * Returns an error's name, message, stack and causes; its other members may contain secrets. A request that was refused
+ * (a status of 4xx) has no stacks: it is the sender's fault, and anybody can send many.
+ */
+function describeError(error: unknown, isRefusal = isRefused(error), depth = MAX_CAUSES): unknown {
+  if (!(error instanceof Error)) return String(error).slice(0, MAX_MESSAGE_LENGTH);
+  const { name: type, message, stack, cause } = error;
   return {
-    type: error.name,
-    message: error.message,
-    stack: error.stack,
-    ...(error.cause === undefined ? {} : { cause: describeError(error.cause) }),
+    type,
+    message: message.slice(0, MAX_MESSAGE_LENGTH),
+    ...(isRefusal ? {} : { stack: stack?.slice(0, MAX_STACK_LENGTH) }),
+    ...(cause === undefined || depth === 0 ? {} : { cause: describeError(cause, isRefusal, depth - 1) }),
+  };
+}
+
+function isRefused(error: unknown): boolean {
+  const { status } = (error ?? {}) as { status?: unknown };
+  return typeof status === 'number' && status >= 400 && status < 500;
+}
+
+type LogMethod = NonNullable<NonNullable<pino.LoggerOptions['hooks']>['logMethod']>;
+
+/** Returns a hook that leaves out lines of which there are too many, and says how many at the end of the minute. */
+function limitedLines(): LogMethod {
+  const counts = new Map<string, number>();
+  const endMinute = (log: Logger) => {
+    const excess = [...counts].filter(([, count]) => count > MAX_LINES);
+    counts.clear();
+    for (const [line, count] of excess) {
+      log.warn({ line, left: count - MAX_LINES }, 'lines of one kind were left out of the log');
+    }
+  };
+  return function limited(args, method, level) {
+    if (level >= WARN) {
+      const line = String(args.findLast((one: unknown) => typeof one === 'string') ?? '');
+      const count = (counts.get(line) ?? 0) + 1;
+      if (counts.size === 0) setTimeout(endMinute, MINUTE_MS, this).unref();
+      counts.set(line, count);
+      if (count > MAX_LINES) return;
+    }
+    method.apply(this, args);
   };
 }

@@ -66,8 +66,8 @@ const ENCODINGS = ['utf-8', 'us-ascii'];
  */
 export function textOfMessage(bytes: Uint8Array): string {
   const text = decodeUtf8(bytes);
-  const [declaration = ''] = text.slice(0, 256).split('?>', 1);
-  const declared = /^<\?xml\s[^>]*?\sencoding\s?=\s?["']([A-Za-z0-9._-]{1,40})["']/.exec(declaration)?.[1];
+  const [declaration = ''] = text.startsWith('<?xml') ? text.slice(0, 256).split('?>', 1) : [];
+  const declared = /\sencoding\s{0,9}=\s{0,9}["']([\w.-]{1,40})["']/.exec(declaration)?.[1];
   if (declared !== undefined && !ENCODINGS.includes(declared.toLowerCase())) {
     throw badMessage('The SAML message must be in UTF-8.');
   }

@@ -16,10 +16,7 @@ function answerTo({ text, signed }: XmlTask): XmlAnswer {
   } catch (thrown) {
     // Any other error ends the thread, and the message is refused.
     if (!(thrown instanceof AuthError)) throw thrown;
-    const { cause } = thrown;
-    return {
-      refused: thrown.error_description,
-      cause: cause instanceof Error ? cause.message : undefined,
-    };
+    const { error_description: refused, cause } = thrown;
+    return { refused, cause: cause === undefined ? undefined : String(cause) };
   }
 }

@@ -12,9 +12,14 @@ export interface XmlElement {
   text: string;
 }
 
-/** Returns the error for a message that is rejected. */
+/** Characters: the cause is logged, and may quote the message. */
+const MAX_CAUSE_LENGTH = 200;
+
+/** Returns the error for a message that is rejected. @param cause of which the log gets the message alone. */
 export function badMessage(description: string, cause?: unknown): AuthError {
-  return new AuthError(400, 'invalid_request', description, cause === undefined ? {} : { cause });
+  if (cause === undefined) return new AuthError(400, 'invalid_request', description);
+  const text = cause instanceof Error ? cause.message : String(cause);
+  return new AuthError(400, 'invalid_request', description, { cause: text.slice(0, MAX_CAUSE_LENGTH) });
 }
 
 /** Returns the error for a message that is not XML. */

@@ -2,6 +2,7 @@
 // AuthnRequest does not prove its Issuer: without these checks one application could obtain assertions for another.
 
 import type { Client } from '../records/collections.ts';
+import { withoutEnd } from '../runtime/without-end.ts';
 import type { Config } from '../tenant/config.ts';
 import type { ServiceProvider } from './service-provider.ts';
 
@@ -58,5 +59,5 @@ function originOf(name: string): string | undefined {
 
 /** Normalizes an entity ID. Core §8.3.6 compares them exactly, but some service providers compare them loosely. */
 function comparable(name: string): string {
-  return name.normalize('NFKC').trim().toLowerCase().replace(/\/+$/, '');
+  return withoutEnd(name.normalize('NFKC').trim().toLowerCase(), '/');
 }

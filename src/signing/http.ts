@@ -1,6 +1,8 @@
 // SIGNING=http: signs with a service that holds the keys (docs/keys.md "A service"), through the client with the rules
 // for outbound requests.
+
 import type { Outbound } from '../http/outbound.ts';
+import { withoutEnd } from '../runtime/without-end.ts';
 import { keySetOf } from './command.ts';
 import type { KeyPlace } from './place.ts';
 
@@ -18,7 +20,7 @@ const MAX_RESPONSE_BYTES = 256 * 1024;
  * content.
  */
 export function signingService({ url, secret }: Service, { fetch }: Pick<Outbound, 'fetch'>): KeyPlace {
-  const base = url.replace(/\/+$/, '');
+  const base = withoutEnd(url, '/');
   const request = async (path: string, init: RequestInit): Promise<string> => {
     const response = await fetch(`${base}${path}`, {
       ...init,

@@ -97,8 +97,8 @@ async function retryUntilFound(run: () => Promise<Buffer>): Promise<Buffer> {
 /** Parses the tool's list of objects, sorted by label, so that older keys of an algorithm come first. */
 function objectsOf(listed: string): { id: string; alg: string }[] {
   const blocks = listed.split(/^(?=\S)/m).map((block) => ({
-    label: /^\s+label:\s+(.+)$/m.exec(block)?.[1]?.trim() ?? '',
-    id: /^\s+ID:\s+([0-9a-fA-F]+)$/m.exec(block)?.[1],
+    label: /^[ \t]+label:[ \t]+(\S.*)$/m.exec(block)?.[1]?.trim() ?? '',
+    id: /^[ \t]+ID:[ \t]+([0-9a-fA-F]+)$/m.exec(block)?.[1],
   }));
   return blocks
     .sort((a, b) => (a.label < b.label ? -1 : 1))

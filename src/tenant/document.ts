@@ -76,7 +76,8 @@ function reworded({ line, message }: YamlFault): YamlFault {
   if (message.includes('call stack')) return { line, message: 'it is nested too deeply' };
   if (message.includes('multiple documents')) return { line, message: 'there is more than one document' };
   // Some messages end with the value, which may be a secret.
-  return { line, message: message.replace(/: ".*"$/s, '') };
+  const quote = message.endsWith('"') ? message.indexOf(': "') : -1;
+  return { line, message: quote < 0 ? message : message.slice(0, quote) };
 }
 
 interface NodeFault {

@@ -91,7 +91,7 @@ export function createEvents({
         if (event[field] !== undefined) record[field] = event[field].slice(0, maxLength);
       }
       log.info(
-        { event: record.type, client_id: event.client_id, user_id: event.user_id, ip: event.ip },
+        { event: record.type, client_id: record.client_id, user_id: event.user_id, ip: event.ip },
         'event',
       );
       const write = store

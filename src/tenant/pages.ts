@@ -34,7 +34,7 @@ export function pageWarnings({ pages = [], clients }: TenantFile): string[] {
   ];
 }
 
-const INLINE_HANDLER = /<[a-z][^>]*\s(on[a-z]+)\s*=/i;
+const INLINE_HANDLER = /<[a-z][^<>]*\s(on[a-z]+)\s*=/i;
 
 function htmlWarnings(at: string, html: string): string[] {
   if (html.trim() === '') return [`${at} is empty: our own page is shown`];

@@ -10,7 +10,7 @@ const PROTOCOL = new Set([
 ]);
 
 /** A placeholder in a value of the map. */
-const PLACEHOLDER = /\$\{context\.(tokenset|userinfo)\.([^}]+)\}/g;
+const PLACEHOLDER = /\$\{context\.(tokenset|userinfo)\.([^{}]+)\}/g;
 
 /** Returns the profile that a connection's `attribute_map` makes of a provider's claims. */
 export function profileOf(

@@ -1,9 +1,11 @@
 // A SAML identity provider, as described by a connection's options or by its metadata.
+
 import type { KeyObject } from 'node:crypto';
 import type { Connection } from '../../records/collections.ts';
 import { strategyRecord } from '../../records/connections.ts';
 import { rsaPublicKey } from '../../records/samlp.ts';
 import { certificateTexts, type SamlpOptions, samlpOptionsSchema } from '../../records/samlp-connection.ts';
+import { withoutEnd } from '../../runtime/without-end.ts';
 import type { Verifier } from '../../saml-messages/signature.ts';
 import { type UpstreamDependencies, upstreamFault } from '../redirect.ts';
 import { fetchMetadata } from './metadata-fetch.ts';
@@ -65,7 +67,7 @@ export async function providerOf(
 }
 
 const publicKey = (text: string): KeyObject => rsaPublicKey(text);
-const withoutSlash = (url: string) => url.replace(/\/+$/, '');
+const withoutSlash = (url: string) => withoutEnd(url, '/');
 
 /** Returns the provider's metadata; undefined if the options have everything. */
 async function metadataOf(

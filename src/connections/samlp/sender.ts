@@ -29,14 +29,42 @@ export async function senderOf(
   const connections = (await deps.config.connections())
     .filter(isSaml)
     .sort((a, b) => Number(b.name === preferred) - Number(a.name === preferred));
+  const candidates: Omit<VerifiedMessage, 'root'>[] = [];
   for (const connection of connections) {
+    const provider = await providerOf(deps, connection).catch(refusal);
+    if (provider?.signOut === undefined || (provider.issuer ?? issuer) !== issuer) continue;
+    candidates.push({ connection, provider });
+  }
+  if (candidates.length === 0) throw unknownSender();
+  // A stranger's message is verified once, however many connections there are, and not once for each.
+  const verifiers = candidates.map(({ provider }) => provider.verifier);
+  const anySender = {
+    publicKeys: verifiers.flatMap(({ publicKeys }) => publicKeys),
+    allowSha1: verifiers.some(({ allowSha1 }) => allowSha1),
+  };
+  try {
+    verifyMessage(received, anySender);
+  } catch (thrown) {
+    refusal(thrown);
+    throw unknownSender();
+  }
+  for (const candidate of candidates) {
     try {
-      const provider = await providerOf(deps, connection);
-      if (provider.signOut === undefined || (provider.issuer ?? issuer) !== issuer) continue;
-      return { connection, provider, root: verifyMessage(received, provider.verifier) };
+      return { ...candidate, root: verifyMessage(received, candidate.provider.verifier) };
     } catch (thrown) {
-      if (!(thrown instanceof AuthError)) throw thrown;
+      refusal(thrown);
     }
   }
-  throw badMessage('The SAML message is of no identity provider that is known here, or is not signed by it.');
+  throw unknownSender();
+}
+
+/** Rethrows anything but a refusal. */
+function refusal(thrown: unknown): undefined {
+  if (!(thrown instanceof AuthError)) throw thrown;
+}
+
+function unknownSender(): AuthError {
+  return badMessage(
+    'The SAML message is of no identity provider that is known here, or is not signed by it.',
+  );
 }

@@ -53,7 +53,7 @@ function faultsOf(broken: Draft['faults'], fault?: FormFault): Partial<Record<Fi
   ]);
   // For a connection's message the API names the option: `options.email.subject`, and `options.template` for the
   // text.
-  const [last = ''] = /\w+$/.exec(fault?.at ?? fault?.field ?? '') ?? [];
+  const last = (fault?.at ?? fault?.field ?? '').split(/\W/).at(-1) ?? '';
   return { ...Object.fromEntries(rendered), ...(fault && { [last === 'template' ? 'body' : last]: fault }) };
 }
 

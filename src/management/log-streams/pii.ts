@@ -17,7 +17,7 @@ const MEMBERS: Readonly<Record<Field, readonly string[]>> = {
 const MASK = '*****';
 /** Splits a text, path or identifier into words that may be an address or a number. */
 const WORD = /[^\s"'<>()[\]{},;:=&?/\\|]+/g;
-const EMAIL = /^[^@]+(?:@|%40)[^@]+$/i;
+const EMAIL = /^[^@]+@[^@]+$|^(?=[^@]+$).+%40./i;
 const PHONE = /^(?:\+|%2B)\d{6,15}$/i;
 const DIGITS = /^\+?\d{6,15}$/;
 

@@ -1,7 +1,9 @@
 // Functions that the algorithms of imported hashes share: digests, encodings, salts, comparison.
+
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IHasher } from 'hash-wasm';
 import { z } from 'zod';
+import { withoutEnd } from '../../runtime/without-end.ts';
 
 /** Thrown for a hash that is refused; whoever imports it sees the message. */
 export class HashFault extends Error {}
@@ -119,7 +121,7 @@ export function decoded(text: string, encoding: BufferEncoding): Buffer {
   const bytes = Buffer.from(text, encoding);
   if (encoding === 'hex') assertHash(bytes.toString('hex') === text.toLowerCase(), 'The value is not hex.');
   if (encoding === 'base64') {
-    const plain = (value: string) => value.replace(/=+$/, '');
+    const plain = (value: string) => withoutEnd(value, '=');
     assertHash(plain(bytes.toString('base64')) === plain(text), 'The value is not base64.');
   }
   return bytes;

@@ -1,10 +1,12 @@
 // The authentication methods of a user.
+
 import { z } from 'zod';
 import type { AuthenticatorRecord } from '../../../records/authenticators.ts';
 import { normalizeEmail } from '../../../records/email.ts';
 import type { PasskeyRecord } from '../../../records/passkeys.ts';
 import type { Frozen } from '../../../records/record.ts';
 import { type FactorKind, secondFactorOf } from '../../../records/second-factors.ts';
+import { withoutEnd } from '../../../runtime/without-end.ts';
 import type { Store } from '../../../store/contract.ts';
 import type { Users } from '../../../users/users.ts';
 import { credentialView } from '../../../webauthn/credential-view.ts';
@@ -103,7 +105,7 @@ export function factorOf(body: Method): NewFactor {
     const email = normalizeEmail(body.email) ?? body.email;
     return { kind: 'email', fields: { ...named, email } };
   }
-  const secret = body.totp_secret.toUpperCase().replace(/=+$/, '');
+  const secret = withoutEnd(body.totp_secret.toUpperCase(), '=');
   return { kind: 'otp', fields: { ...named, secret } };
 }
 

@@ -64,7 +64,7 @@ export async function createUser(
       identity: {
         ...expectedConnection(connection),
         provider: connection.strategy,
-        upstreamId: body.user_id?.replace(new RegExp(`^${connection.strategy}\\|`), ''),
+        upstreamId: withoutStart(body.user_id ?? undefined, `${connection.strategy}|`),
         addresses,
         unique: strategy.isDatabase ? uniqueIn(databaseOptions(connection)) : strategy.unique,
       },
@@ -112,4 +112,8 @@ function requireAddresses(connection: Connection, body: CreateUserBody): void {
   if (missing !== undefined)
     throw invalid(`Payload validation error: 'Missing required property: ${missing}'.`);
   if (body.username != null) requireValidUsername(options, body.username);
+}
+
+function withoutStart(text: string | undefined, start: string): string | undefined {
+  return text?.startsWith(start) ? text.slice(start.length) : text;
 }
