@@ -92,4 +92,9 @@ export const EXCEPTIONS: readonly Exception[] = [
     maxLength: 16_384,
     reason: 'A search of an administrator in a URL: at most a thousand field names of 16 KiB.',
   },
+  {
+    regex: raw`/^[[\p{L}\p{N} +_.,:#\-]--\p{Default_Ignorable_Code_Point}]{1,64}$/v`,
+    maxLength: 64,
+    reason: 'The checker does not know the flag v. It is one set of characters, at most 64 times.',
+  },
 ];
