@@ -11,6 +11,7 @@ import { askToVerify } from './connections/database/verification-link.ts';
 import { firstMethod } from './connections/first-method.ts';
 import { renewProviderTokens } from './connections/refresh.ts';
 import { importMetadata } from './connections/samlp/provider.ts';
+import { exportPath } from './console/users/transfer.ts';
 import { consentAudience } from './engine/consents.ts';
 import { refreshTokenDirectory } from './engine/refresh-directory.ts';
 import { sessionDirectory } from './engine/session-directory.ts';
@@ -28,6 +29,7 @@ import { startLogStreams } from './management/log-streams/streams.ts';
 import { resumePermissionRemovals } from './management/permission-removal.ts';
 import { createLocks } from './protection/locks.ts';
 import type { Background } from './runtime/background.ts';
+import { consoleOrigin } from './settings.ts';
 import { rotateSigningKeys } from './signing/keys.ts';
 import { makeSigningKey } from './signing/make-key.ts';
 import type { Leases } from './store/leases.ts';
@@ -59,7 +61,7 @@ function managementDependencies(
     issueEnrollment: (enrollment) => issueEnrollment(factorDependencies, enrollment),
     issueTicket: (kind, ticket) => issueTicketLink({ baseUrl, challenges, random, users }, kind, ticket),
     jobs: resumedJobs(deps, { ...own, background, leases, now, endSessions: own.endBlocked }),
-    linkTo: (job) => exportLink({ clock, baseUrl }, job),
+    linkTo: exportLinks(deps),
     askToVerify: async (user, connection, clientId, ip) => {
       const client = clientId === undefined ? undefined : await config.client(clientId);
       await askToVerify({ baseUrl, challenges, messages }, { user, connection, client, languages: [], ip });
@@ -96,6 +98,15 @@ function managementDependencies(
     tenantName,
     users,
   };
+}
+
+/** Returns how the file of an export is linked to: an administrator's link asks for the session and the role again. */
+function exportLinks({ settings, clock }: TenantDependencies): ManagementFeatureDependencies['linkTo'] {
+  const { baseUrl } = settings;
+  return (job, { administrator }) =>
+    administrator === undefined
+      ? exportLink({ clock, baseUrl }, job)
+      : `${consoleOrigin(settings)}${exportPath(job.id)}`;
 }
 
 /** Returns the dependencies of the Management API. The console's records and the administrators are hidden from it. */

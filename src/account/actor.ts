@@ -6,22 +6,21 @@ import type { FactorDependencies } from '../factors/factor.ts';
 import { activeAuthenticators, MFA_POLICY } from '../factors/policy.ts';
 import { type Languages, languagesOf } from '../http/languages.ts';
 import { epochSeconds } from '../runtime/clock.ts';
+import type { Login } from '../users/login.ts';
 import type { User } from '../users/user.ts';
+import { FRESH_SECONDS, lackFor, type UserAct } from '../users/user-acts.ts';
 import { customOrigin } from '../webauthn/relying-party.ts';
 import { stepUp } from './errors.ts';
 
 /** The login that a user acts by. */
-interface ActingLogin {
+interface ActingLogin extends Pick<Login, 'amr' | 'presence' | 'credentialVersion'> {
   /**
    * The id of its session, or of its grant without one. Changes of factors with this id do not end the login
    * itself.
    */
   id: string;
-  amr: readonly string[];
   /** When the user last proved who they are, epoch seconds; undefined when that is not known. */
   authTime: number | undefined;
-  /** The version of the credential that the login was proved with. */
-  credentialVersion: number;
   /** The id of the last change of the user's factors at the login (`SecondFactor.factorsOf`). */
   factors: string;
 }
@@ -44,9 +43,6 @@ export function actorFrom(ctx: Context, authenticated: Pick<Actor, 'user' | 'cli
   return { ...authenticated, ...request, origin: customOrigin(ctx) };
 }
 
-/** How old a login may be for a change of authentication methods, seconds. */
-export const FRESH_SECONDS = 600;
-
 /**
  * Checks that the login proved a second factor, if the user has one: the password alone must not manage the
  * account.
@@ -58,27 +54,18 @@ export async function requireFactor(deps: FactorDependencies, { user, login }: A
 }
 
 /**
- * Checks, right before a change, that the login is still valid and proves the user's present second factors.
- * @throws AuthError 401 `insufficient_user_authentication`.
+ * Checks, right before an act, that the login is still valid, proves the user's present second factors, and has what
+ * the act needs ({@link USER_ACTS}).
+ * @throws AuthError 401 `insufficient_user_authentication` with `max_age` or `acr_values` (RFC 9470 §3).
  */
-export async function requireValidLogin(deps: FactorDependencies, actor: Actor): Promise<void> {
+export async function requireLoginFor(deps: FactorDependencies, actor: Actor, act: UserAct): Promise<void> {
+  const lack = lackFor(act, actor.login, epochSeconds(deps.wallClock));
+  // Asked for before a second factor is, which would not make up for it.
+  if (lack === 'presence') throw stepUp({ max_age: FRESH_SECONDS }, 'A login by the user is required.');
   await requireFactor(deps, actor);
-  if ((await deps.elevation.permissionOf(asToken(actor))) !== undefined) return;
-  throw stepUp({ max_age: 0 }, 'The password or the second factors have changed since this login.');
-}
-
-/**
- * Checks that a change may begin, which also requires a recent login: a stolen session or token must not be enough
- * to add an authentication method that outlives it.
- * @throws AuthError 401 `insufficient_user_authentication` with `max_age` (RFC 9470 §3).
- */
-export async function requireFreshLogin(deps: FactorDependencies, actor: Actor): Promise<void> {
-  await requireValidLogin(deps, actor);
-  const { authTime } = actor.login;
-  const age = epochSeconds(deps.wallClock) - (authTime ?? Number.NEGATIVE_INFINITY);
-  // A time in the future was not measured with this clock.
-  if (age <= FRESH_SECONDS && age >= -SKEW) return;
-  throw stepUp({ max_age: FRESH_SECONDS }, 'A more recent login is required.');
+  if ((await deps.elevation.permissionOf(asToken(actor))) === undefined)
+    throw stepUp({ max_age: 0 }, 'The password or the second factors have changed since this login.');
+  if (lack !== undefined) throw stepUp({ max_age: FRESH_SECONDS }, 'A more recent login is required.');
 }
 
 /**
@@ -93,9 +80,6 @@ export async function isStillValid(
   const isSame = (await users.credentialVersion(user.id)) === login.credentialVersion;
   return isSame && now !== undefined && now.blocked !== true;
 }
-
-/** How far the clocks of two processes may differ, seconds. */
-const SKEW = 60;
 
 /** Returns the login in the form of a token, as `Elevation` takes it. */
 function asToken({ user, clientId, login }: Actor): ApiToken {

@@ -5,6 +5,7 @@ import { presentedToken } from '../engine/proof-of-possession.ts';
 import type { Sessions } from '../engine/sessions.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Config } from '../tenant/config.ts';
+import { readPresence } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 import { type Actor, actorFrom } from './actor.ts';
 import type { AccountScope } from './api.ts';
@@ -41,6 +42,7 @@ export async function actorOf(deps: CallerDependencies, ctx: Context, scope: Acc
     login: {
       id: textOf(claims.sid) ?? textOf(claims.grant) ?? token.id,
       amr: Array.isArray(claims.amr) ? claims.amr.map(String) : [],
+      presence: readPresence(claims.presence),
       authTime: typeof claims.auth_time === 'number' ? claims.auth_time : undefined,
       credentialVersion: Number(claims.credential_version),
       factors: String(claims.factors_changed),

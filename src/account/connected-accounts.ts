@@ -15,7 +15,7 @@ import {
   connectedAccountsOf,
   storeConnectedAccount,
 } from '../users/connected-accounts.ts';
-import { type Actor, isStillValid, requireFactor, requireValidLogin } from './actor.ts';
+import { type Actor, isStillValid, requireFactor, requireLoginFor } from './actor.ts';
 import type { connectBody } from './connected-schemas.ts';
 import { unknownSession } from './enrollments.ts';
 import { invalidField } from './errors.ts';
@@ -34,7 +34,7 @@ interface StartedConnection {
 
 /**
  * Begins to connect an account.
- * @throws AuthError 401 as {@link requireValidLogin}; 400 when the connection does not connect accounts for this
+ * @throws AuthError 401 as {@link requireLoginFor}; 400 when the connection does not connect accounts for this
  *   application, the redirect URI is not one of its callbacks, a public application sends no PKCE challenge, or the
  *   user has too many connected accounts.
  */
@@ -43,7 +43,7 @@ export async function startConnection(
   actor: Actor,
   request: z.output<typeof connectBody>,
 ): Promise<StartedConnection> {
-  await requireValidLogin(deps, actor);
+  await requireLoginFor(deps, actor, 'connected_account');
   const { user, clientId, login } = actor;
   const {
     connection: name,
@@ -84,7 +84,7 @@ export async function startConnection(
 
 /**
  * Stores the account that was connected. Of several concurrent calls one succeeds.
- * @throws AuthError 401 as {@link requireValidLogin}; 400 as {@link completeConnecting}, and when the connection no
+ * @throws AuthError 401 as {@link requireLoginFor}; 400 as {@link completeConnecting}, and when the connection no
  *   longer connects accounts.
  */
 export async function completeConnection(
@@ -92,7 +92,7 @@ export async function completeConnection(
   actor: Actor,
   proof: Pick<Completion, 'authSession' | 'connectCode' | 'codeVerifier' | 'redirectUri'>,
 ): Promise<ConnectedAccount> {
-  await requireValidLogin(deps, actor);
+  await requireLoginFor(deps, actor, 'connected_account');
   const { user, clientId, login } = actor;
   const owner = { userId: user.id, clientId, login: login.id };
   const { accountConnection, upstreamId, grant } = await completeConnecting(deps, { ...proof, ...owner });
@@ -126,10 +126,10 @@ export async function listConnected(
 
 /**
  * Removes a connected account and its tokens.
- * @throws AuthError 401 as {@link requireValidLogin}; 404 if the user has none with that id.
+ * @throws AuthError 401 as {@link requireLoginFor}; 404 if the user has none with that id.
  */
 export async function removeConnected(deps: ConnectedDependencies, actor: Actor, id: string): Promise<void> {
-  await requireValidLogin(deps, actor);
+  await requireLoginFor(deps, actor, 'connected_account');
   const found = (await connectedAccountsOf(deps, actor.user.id)).find((one) => one.id === id);
   if (found === undefined || !(await deps.store.collection('connectedAccounts').delete(id)))
     throw new AuthError(404, 'not_found', 'There is no such connected account.');

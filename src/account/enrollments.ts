@@ -6,7 +6,7 @@ import { activeAuthenticators, enabledFactors } from '../factors/policy.ts';
 import { prepareRecoveryCode, recoveryCodeId, saveRecoveryCode } from '../factors/recovery/codes.ts';
 import { AuthError } from '../http/errors.ts';
 import { type MethodType, methodTypeOf, SECOND_FACTORS } from '../records/second-factors.ts';
-import { type Actor, factorRequestOf, requireFreshLogin, requireValidLogin } from './actor.ts';
+import { type Actor, factorRequestOf, requireLoginFor } from './actor.ts';
 import { invalidField } from './errors.ts';
 import { notifyOfMethod } from './method-notices.ts';
 import { type MethodDependencies, noMethod } from './methods.ts';
@@ -67,7 +67,7 @@ export async function startFactor(
   actor: Actor,
   { type, address }: NewFactor,
 ): Promise<StartedFactor> {
-  await requireFreshLogin(deps, actor);
+  await requireLoginFor(deps, actor, 'factor');
   const factor = factorsOf(deps).get(type);
   if (factor === undefined) throw notOffered(type);
   if (factor.recovers === true) return startRecoveryCode(deps, actor, type);
@@ -129,7 +129,7 @@ interface FactorProof {
 
 /**
  * Verifies a second factor by its first use. Of several concurrent calls one succeeds.
- * @throws AuthError 401 as {@link requireValidLogin}; 400 `invalid_grant` when the code is wrong or the `auth_session`
+ * @throws AuthError 401 as {@link requireLoginFor}; 400 `invalid_grant` when the code is wrong or the `auth_session`
  *   is unknown, used, expired or another login's; 400 `authorization_pending` while a device has not answered; 429.
  */
 export async function verifyFactor(
@@ -137,7 +137,7 @@ export async function verifyFactor(
   actor: Actor,
   { id, authSession, code, response }: FactorProof,
 ): Promise<MethodView> {
-  await requireValidLogin(deps, actor);
+  await requireLoginFor(deps, actor, 'completion');
   const enrollment = await enrollmentOf(deps, actor, authSession);
   if (enrollment === undefined || enrollment.id !== id) throw unknownSession();
   const { type, codeHash } = enrollment;

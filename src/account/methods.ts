@@ -10,7 +10,7 @@ import type { Store } from '../store/contract.ts';
 import { type Identity, originalUserId } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
 import { ownRelyingParty } from '../webauthn/relying-party.ts';
-import { type Actor, requireFactor, requireFreshLogin, requireValidLogin } from './actor.ts';
+import { type Actor, requireFactor, requireLoginFor } from './actor.ts';
 import { notifyOfMethod } from './method-notices.ts';
 import {
   authenticatorView,
@@ -73,7 +73,7 @@ export async function getMethod(deps: MethodDependencies, actor: Actor, id: stri
 /**
  * Renames an authentication method.
  * @throws AuthError 404 if the user has none with that id; 400 for a password, which has no name; 401 as {@link
- *   requireValidLogin}.
+ *   requireLoginFor}.
  */
 export async function renameMethod(
   deps: MethodDependencies,
@@ -81,7 +81,7 @@ export async function renameMethod(
   id: string,
   name: string,
 ): Promise<MethodView> {
-  await requireValidLogin(deps, actor);
+  await requireLoginFor(deps, actor, 'method_name');
   const { rename } = await methodOf(deps, actor, id);
   if (rename === undefined) throw new AuthError(400, 'invalid_request', 'This method has no name.');
   const renamed = await rename(name);
@@ -94,7 +94,7 @@ export async function renameMethod(
  * @throws AuthError 404 if the user has none with that id; 400 for a password; 401 when the login is not fresh.
  */
 export async function removeMethod(deps: MethodDependencies, actor: Actor, id: string): Promise<void> {
-  await requireFreshLogin(deps, actor);
+  await requireLoginFor(deps, actor, 'factor');
   const { view, remove } = await methodOf(deps, actor, id);
   if (remove === undefined)
     throw new AuthError(400, 'invalid_request', 'This method cannot be removed by its user.');

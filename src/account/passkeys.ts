@@ -13,7 +13,7 @@ import type { Identity } from '../users/identities.ts';
 import { creationOptions, readRegistration, verifyRegistration } from '../webauthn/ceremonies.ts';
 import { ownRelyingParty, type RelyingParty, relyingPartyFor } from '../webauthn/relying-party.ts';
 import { authenticatorName } from './aaguids.ts';
-import { type Actor, isStillValid, requireFreshLogin, requireValidLogin } from './actor.ts';
+import { type Actor, isStillValid, requireLoginFor } from './actor.ts';
 import { unknownSession } from './enrollments.ts';
 import { invalidField } from './errors.ts';
 import { notifyOfMethod } from './method-notices.ts';
@@ -46,7 +46,7 @@ export async function startPasskey(
   actor: Actor,
   selection: IdentitySelection,
 ): Promise<StartedPasskey> {
-  await requireFreshLogin(deps, actor);
+  await requireLoginFor(deps, actor, 'passkey');
   const { user, clientId, login, origin } = actor;
   const connection = await connectionFor(deps, user.id, selection);
   const existing = await passkeysOf(deps, user.id);
@@ -98,7 +98,7 @@ async function relyingPartyOf(
 /**
  * Stores a passkey that the authenticator has created. Of several concurrent calls one succeeds.
  * @param response the result of `navigator.credentials.create` in the format of `toJSON`, as JSON.
- * @throws AuthError 401 as {@link requireValidLogin}; 400 `invalid_grant` when the answer is invalid or the
+ * @throws AuthError 401 as {@link requireLoginFor}; 400 `invalid_grant` when the answer is invalid or the
  *   `auth_session` is unknown, used, expired or another login's.
  */
 export async function verifyPasskey(
@@ -106,7 +106,7 @@ export async function verifyPasskey(
   actor: Actor,
   { authSession, response }: { authSession: string; response: string },
 ): Promise<MethodView> {
-  await requireValidLogin(deps, actor);
+  await requireLoginFor(deps, actor, 'completion');
   const { user, clientId, userAgent, login } = actor;
   const ended = await takeSession(deps, authSession, clientId);
   const owner = ended?.session.owner;

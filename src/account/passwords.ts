@@ -14,7 +14,8 @@ import type { Connection } from '../records/collections.ts';
 import { changesPasswords, databaseOptions } from '../records/database-options.ts';
 import type { Identity } from '../users/identities.ts';
 import { publishedPolicy } from '../users/password-policy.ts';
-import { type Actor, FRESH_SECONDS, requireFreshLogin, requireValidLogin } from './actor.ts';
+import { FRESH_SECONDS } from '../users/user-acts.ts';
+import { type Actor, requireLoginFor } from './actor.ts';
 import { unknownSession } from './enrollments.ts';
 import { invalidField } from './errors.ts';
 import { type MethodDependencies, passwordsOf } from './methods.ts';
@@ -53,7 +54,7 @@ export async function startPasswordChange(
   actor: Actor,
   selection: IdentitySelection,
 ): Promise<StartedPasswordChange> {
-  await requireFreshLogin(deps, actor);
+  await requireLoginFor(deps, actor, 'password');
   const { user, clientId, login } = actor;
   const { identity, connection } = await identityFor(deps, actor, selection);
   const { id: identityId } = identity;
@@ -96,7 +97,7 @@ async function identityFor(
 
 /**
  * Sets the new password. Of several concurrent calls one succeeds.
- * @throws AuthError 401 as {@link requireValidLogin}; 400 `invalid_grant` when the `auth_session` is unknown, used,
+ * @throws AuthError 401 as {@link requireLoginFor}; 400 `invalid_grant` when the `auth_session` is unknown, used,
  *   expired or another login's; 400 when the password is not allowed, after which the `auth_session` stays valid; 503
  *   when it could not be set.
  */
@@ -106,7 +107,7 @@ export async function verifyPassword(
   actor: Actor,
   { id, authSession, password }: { id: string; authSession: string; password: string },
 ): Promise<MethodView> {
-  await requireValidLogin(deps, actor);
+  await requireLoginFor(deps, actor, 'completion');
   const { user, clientId, login, languages } = actor;
   const open = await openReset(deps, authSession, PURPOSE);
   const change = open?.verifiedChallenge.data.kept as StoredPasswordChange | undefined;

@@ -140,7 +140,7 @@ export function loginBy(
   { amr }: StrategyTraits,
   proved: Pick<Login, 'userId' | 'connection' | 'ip' | 'credentialVersion'>,
 ): Login {
-  return { ...proved, amr, authTime: epochSeconds(wallClock) };
+  return { ...proved, amr, presence: 'present', authTime: epochSeconds(wallClock) };
 }
 
 /**

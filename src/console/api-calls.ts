@@ -9,7 +9,7 @@ import { MANAGEMENT_CALLS, type ManagementDependencies } from '../management/cal
 import { ValidationError } from '../management/errors.ts';
 import type { Views } from '../pages/views.ts';
 import { CONSOLE_CLIENT } from '../records/administrators.ts';
-import { withoutSecrets } from './masked.ts';
+import { searchesMasked, withoutSecrets } from './masked.ts';
 import { maySeeSecrets, roleRefusal } from './roles.ts';
 import { wordingIn } from './schema-words.ts';
 import { type ConsoleSession, type ConsoleSessionDependencies, consoleSession } from './session.ts';
@@ -63,7 +63,9 @@ export async function callApi(
   };
   allow(management, call, request);
   const { role } = session.administrator;
-  if (!mayMakeCall(role, name, { query, body })) {
+  const texts = Object.values(query).filter((one) => one !== undefined);
+  const isHidden = !maySeeSecrets(role) && searchesMasked(texts);
+  if (isHidden || !mayMakeCall(role, name, { query, body })) {
     const refusal = roleRefusal();
     recordFailure(management.events, call, request, refusal);
     throw refusal;

@@ -1,6 +1,7 @@
 // The login to the console, which uses the tenant's own authorization endpoint.
 import type { Context } from 'koa';
 import { admissionOf } from '../engine/admission.ts';
+import { loginOfCode } from '../engine/own-codes.ts';
 import type { Sessions } from '../engine/sessions.ts';
 import { MFA_POLICY } from '../factors/policy.ts';
 import type { DelegatedLogins } from '../flow/delegated-login.ts';
@@ -71,11 +72,8 @@ async function startLogin(
 export async function finishLogin(deps: ConsoleLoginDependencies, ctx: Context): Promise<void> {
   const { data, login } = await deps.consoleLogins.finish(ctx, CONSOLE_CLIENT);
   if ('error' in login) throw new AuthError(403, login.error, login.description);
-  const { userId, connection, credentialVersion, amr, acr, authTime, factors, sessionUid } = login;
-  const consoleLogin = {
-    login: { userId, connection, credentialVersion, amr, authTime, ip: ctx.ip, ...(acr && { acr }) },
-    factors,
-  };
+  const { userId, connection, amr, factors, sessionUid } = login;
+  const consoleLogin = { login: loginOfCode(login, ctx.ip), factors };
   const to = typeof data.to === 'string' ? data.to : CONSOLE;
   const [{ user, refusal }, member] = await Promise.all([
     admissionOf(deps.users, login),

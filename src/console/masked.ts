@@ -1,5 +1,6 @@
 // Masks secrets in answers of the Management API, for roles that may read everything but change nothing.
 
+import { fieldsOf } from '../management/search/lucene.ts';
 import { isNamedSecret } from '../records/secrets.ts';
 
 /**
@@ -25,6 +26,13 @@ const UNMASKED_NAMES: ReadonlySet<string> = new Set([
 /** Reports whether the value of a member with this name is masked. */
 export const isMasked = (name: string): boolean =>
   (isNamedSecret(name) || MASKED_NAMES.test(name)) && !UNMASKED_NAMES.has(name);
+
+/**
+ * Reports whether one of these texts is a search by a member that is masked: by its results the member could be found
+ * out letter by letter.
+ */
+export const searchesMasked = (texts: readonly string[]): boolean =>
+  texts.some((text) => [...fieldsOf(text)].some((field) => field.split('.').some(isMasked)));
 
 const MASK = '•••';
 

@@ -5,6 +5,7 @@ import type { ResourceServer as Api } from '../records/collections.ts';
 import { scopeValues } from '../records/scope.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import type { Config } from '../tenant/config.ts';
+import { readPresence } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 import { toAudience } from './audience.ts';
 import { credentialVersionOf } from './browser-login.ts';
@@ -14,7 +15,7 @@ import type { LoginActions } from './login-actions.ts';
 import { machineClaims } from './machine-actions.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
 import { type Organizations, organizationOf } from './organizations.ts';
-import type { AuthenticatedLogin, SecondFactor } from './second-factor.ts';
+import type { SecondFactor, TokenLogin } from './second-factor.ts';
 
 type Customizer = (
   ctx: KoaContextWithOIDC | undefined,
@@ -141,16 +142,16 @@ async function machineTokenClaims(
 }
 
 /** Returns the login from which a grant was made. A grant of an older version only says who the user is. */
-function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): AuthenticatedLogin {
+function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): TokenLogin {
   const grant: object = ctx?.oidc.entities.Grant ?? {};
-  const { amr = [], factors, authTime, sessionUid, jti } = grant as StoredLogin;
+  const { amr = [], presence, factors, authTime, sessionUid, jti } = grant as StoredLogin;
   return {
     userId,
     amr,
+    presence: readPresence(presence),
     factors,
     credentialVersion: credentialVersionOf(grant),
-    // An exchanged token does not prove when its user was present.
-    ...(exchangeLimitsOf(ctx) === undefined && { authTime }),
+    authTime,
     sessionId: sessionUid ?? exchangeLimitsOf(ctx)?.sessionId,
     grant: jti && sha256(`grant\n${jti}`),
   };
@@ -159,6 +160,8 @@ function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): Authentic
 /** The members of a grant that describe its login. */
 interface StoredLogin {
   amr?: readonly string[];
+  /** Missing in grants of older releases. */
+  presence?: unknown;
   factors?: string;
   authTime?: number;
   sessionUid?: string;

@@ -4,7 +4,7 @@ import type { ActionRun, Progress } from '../actions/progress.ts';
 import { methodsOfFirstFactor } from '../users/login.ts';
 import { applyToSession } from './action-effects.ts';
 import { loginOfSession } from './action-logins.ts';
-import { credentialVersionOf, factorsOf, providerSessionOf } from './browser-login.ts';
+import { credentialVersionOf, factorsOf, presenceOf, providerSessionOf } from './browser-login.ts';
 import type { ActionLogin } from './login-event.ts';
 import { loginRequirements } from './login-requirements.ts';
 import type { LoginRunDependencies } from './login-runs.ts';
@@ -139,6 +139,7 @@ async function loginAsPrimaryUser(
     userId,
     connection,
     amr: methodsOfFirstFactor(amr),
+    presence: presenceOf(session),
     authTime,
     ip,
     credentialVersion,

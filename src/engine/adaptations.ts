@@ -9,6 +9,7 @@ import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Config } from '../tenant/config.ts';
 import { adaptAddresses, type RequestClass } from './addresses.ts';
+import { presenceOf } from './browser-login.ts';
 import { adaptClients, type ClientClass } from './client-class.ts';
 import type { CustomClaims } from './custom-claims.ts';
 import { adaptIdToken, type IdTokenClass } from './id-token.ts';
@@ -95,9 +96,11 @@ function adaptSessions(provider: Provider, wallClock: Clock): void {
   };
 
   // A login in the future (the clock was set back since) counts as too old for `max_age` (OpenID Connect Core §3.1.2.1).
+  // So does one in which nobody was there: it proves no time, and the user can log in.
   const { past } = Session.prototype;
   Session.prototype.past = function isPast(this: Session, age) {
-    return (this.loginTs ?? 0) > epochSeconds(wallClock) || past.call(this, age);
+    const isFuture = (this.loginTs ?? 0) > epochSeconds(wallClock);
+    return (age !== undefined && presenceOf(this) === 'absent') || isFuture || past.call(this, age);
   };
 
   // A grant also stores its session, with which it ends; a session stores its connection, for the logout there.
@@ -106,6 +109,7 @@ function adaptSessions(provider: Provider, wallClock: Clock): void {
     'sessionUid',
     'amr',
     'authTime',
+    'presence',
     'credentialVersion',
     'factors',
     'organization',
@@ -121,6 +125,7 @@ function adaptSessions(provider: Provider, wallClock: Clock): void {
     'device',
     'lastUsed',
     'providerSession',
+    'presence',
     'isTimeUnproved',
     'transfer',
     'methods',

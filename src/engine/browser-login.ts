@@ -11,7 +11,7 @@ import type { AuthError } from '../http/errors.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Correlation } from '../runtime/correlation.ts';
 import type { Store, Write } from '../store/contract.ts';
-import { FIRST_VERSION, type Login, type Transfer } from '../users/login.ts';
+import { FIRST_VERSION, type Login, type Presence, readPresence, type Transfer } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 import { admissionOf } from './admission.ts';
 import { applicationSettings } from './applications.ts';
@@ -57,6 +57,8 @@ interface SessionLogin {
   lastUsed?: number;
   organization?: string;
   providerSession?: Login['providerSession'];
+  presence?: Presence;
+  /** In sessions of older releases, in place of `presence`. */
   isTimeUnproved?: boolean | undefined;
 }
 
@@ -78,9 +80,15 @@ export function connectionOf(session: object): string | undefined {
   return (session as SessionLogin).connection;
 }
 
-/** Returns {@link Login.isTimeUnproved} of the login that began a session. */
-export function isTimeUnproved(session: object): boolean {
-  return (session as SessionLogin).isTimeUnproved === true;
+/**
+ * Returns {@link Login.presence} of the login that began a session. A session of an older release says whether it
+ * was handed over, and whether the time of its login is unproved.
+ */
+export function presenceOf(session: object): Presence {
+  const { presence, isTimeUnproved } = session as SessionLogin;
+  if (presence !== undefined) return readPresence(presence);
+  if (transferOf(session) !== undefined) return 'absent';
+  return isTimeUnproved === true ? 'unconfirmed' : 'present';
 }
 
 /** Returns {@link Login.providerSession} of the login that began a session. */
@@ -192,11 +200,10 @@ async function settleLogin(
     connection,
     credentialVersion,
     providerSession,
-    isTimeUnproved: isUnproved,
     sessionEndsAt: providerExpiresAt,
     transfer,
   } = proved;
-  const members = { credentialVersion, providerSession, isTimeUnproved: isUnproved === true || undefined };
+  const members = { credentialVersion, providerSession, presence: readPresence(proved.presence) };
   Object.assign(session, members, transferMembers(session, transfer), connection !== '' && { connection });
   const store = async (...writes: Write[]) => {
     // Together, so that the store makes a single write to disk.

@@ -1,9 +1,10 @@
 // Finds the login that waits for its second factor.
 import type Provider from 'oidc-provider';
-import type { Login, Transfer } from '../users/login.ts';
+import type { Login } from '../users/login.ts';
+import { isUnattended } from '../users/user-acts.ts';
 import type { Users } from '../users/users.ts';
 import { isCredentialCurrent } from './admission.ts';
-import { connectionOf, credentialVersionOf, providerSessionOf } from './browser-login.ts';
+import { connectionOf, credentialVersionOf, presenceOf, providerSessionOf } from './browser-login.ts';
 import { LACKS_SECOND_FACTOR } from './policy.ts';
 import type { SecondFactor } from './second-factor.ts';
 import { transferOf, wouldEnroll } from './transferred-session.ts';
@@ -23,13 +24,11 @@ export async function firstFactorOf(
   ip: string,
 ): Promise<Login | undefined> {
   const { firstFactor } = (lastSubmission ?? {}) as { firstFactor?: Login };
-  const wouldEnrollFactor = async (userId: string, transfer: Transfer | undefined) =>
-    transfer !== undefined && wouldEnroll(secondFactor, transfer, await users.get(userId));
+  const wouldEnrollFactor = async (login: Pick<Login, 'userId' | 'presence'>) =>
+    isUnattended(login) && wouldEnroll(secondFactor, login, await users.get(login.userId));
   if (firstFactor !== undefined) {
     const holds = await isCredentialCurrent(users, firstFactor);
-    return holds && !(await wouldEnrollFactor(firstFactor.userId, firstFactor.transfer))
-      ? firstFactor
-      : undefined;
+    return holds && !(await wouldEnrollFactor(firstFactor)) ? firstFactor : undefined;
   }
   const lacksNothingElse =
     prompt.name === 'login' && prompt.reasons.length === 1 && prompt.reasons[0] === LACKS_SECOND_FACTOR;
@@ -40,17 +39,18 @@ export async function firstFactorOf(
   // A session may survive the change of a password, but a step-up in it then asks for the password again.
   const credentialVersion = credentialVersionOf(openSession);
   if (!(await isCredentialCurrent(users, { userId, credentialVersion }))) return undefined;
-  const transfer = transferOf(openSession);
-  if (await wouldEnrollFactor(userId, transfer)) return undefined;
+  const presence = presenceOf(openSession);
+  if (await wouldEnrollFactor({ userId, presence })) return undefined;
   return {
     userId,
     connection: connectionOf(openSession) ?? '',
     amr: [...(openSession.amr ?? [])],
+    presence,
     authTime: openSession.loginTs ?? 0,
     // The present address, not that of the login: the session may be used from elsewhere now.
     ip,
     credentialVersion,
     providerSession: providerSessionOf(openSession),
-    transfer,
+    transfer: transferOf(openSession),
   };
 }

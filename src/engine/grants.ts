@@ -12,7 +12,7 @@ import type { Users } from '../users/users.ts';
 import { applicationSettings } from './applications.ts';
 import { toAudience } from './audience.ts';
 import { type AuthorizationDetail, detailsIn } from './authorization-details.ts';
-import { connectionOf, credentialVersionOf, factorsOf, isTimeUnproved } from './browser-login.ts';
+import { connectionOf, credentialVersionOf, factorsOf, presenceOf } from './browser-login.ts';
 import { isOidcScope, OIDC_SCOPES, scopesOfClaims } from './claims.ts';
 import type { LoginActions } from './login-actions.ts';
 import { loginRequirements } from './login-requirements.ts';
@@ -142,6 +142,7 @@ export function storeGrants(provider: Provider, loginActions: Pick<LoginActions,
     const { grant, session, client } = oidc;
     if (grant === undefined || session === undefined || client === undefined) return;
     const { uid: sessionUid, amr = [] } = session;
+    const presence = presenceOf(session);
     const credentialVersion = credentialVersionOf(session);
     const { organization } = loginRequirements(oidc.params);
     // policy.ts has just checked that the user is a member.
@@ -151,8 +152,9 @@ export function storeGrants(provider: Provider, loginActions: Pick<LoginActions,
     Object.assign(grant, {
       sessionUid,
       amr,
+      presence,
       // Endpoints that require a recent login check this time.
-      authTime: isTimeUnproved(session) ? undefined : session.loginTs,
+      authTime: presence === 'present' ? session.loginTs : undefined,
       credentialVersion,
       factors: factorsOf(session),
       ...organizationMember,

@@ -4,13 +4,13 @@ import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
 import type { AssertionChanges } from '../actions/assertion-methods.ts';
 import type { Login } from '../users/login.ts';
-import { connectionOf, credentialVersionOf, factorsOf, isTimeUnproved } from './browser-login.ts';
+import { connectionOf, credentialVersionOf, factorsOf, presenceOf } from './browser-login.ts';
 
 /** The login for which a code was issued. */
 export interface OwnCodeLogin
   extends Pick<
     Login,
-    'userId' | 'connection' | 'credentialVersion' | 'authTime' | 'isTimeUnproved' | 'amr' | 'acr'
+    'userId' | 'connection' | 'credentialVersion' | 'presence' | 'authTime' | 'amr' | 'acr'
   > {
   /** The session's own id, which all its applications share: the `sid` of `Sessions` and of the logout channels. */
   sessionUid: string;
@@ -22,6 +22,12 @@ export interface OwnCodeLogin
   organization: string | undefined;
   /** What actions asked for of the assertion that the login ends in. */
   assertion?: AssertionChanges | undefined;
+}
+
+/** Returns the login of a code. @param ip the address of the browser that has brought it. */
+export function loginOfCode(code: OwnCodeLogin, ip: string): Login {
+  const { userId, connection, credentialVersion, presence, authTime, amr, acr } = code;
+  return { userId, connection, credentialVersion, presence, authTime, amr, ip, ...(acr && { acr }) };
 }
 
 /** What a code must have been issued for. */
@@ -72,7 +78,7 @@ export function redeemOwnCodes(provider: Provider): RedeemOwnCode {
       sessionUid,
       factors: factorsOf(session),
       authTime,
-      isTimeUnproved: isTimeUnproved(session),
+      presence: presenceOf(session),
       amr: code.amr ?? [],
       acr: code.acr,
       resource: typeof code.resource === 'string' ? code.resource : undefined,

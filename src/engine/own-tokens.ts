@@ -53,8 +53,11 @@ export async function verifyOwnToken(
     secret === undefined
       ? await verifyJwt(token, keys.find, { ...rules, algorithms: SIGNING_ALGS })
       : await verifyJwt(token, secret, { ...rules, algorithms: ['HS256'] });
+  const { azp, client_id, gty } = payload;
+  // RFC 9068 §2.2. Without it, it is an ID token of an application with the identifier of the API.
+  if (azp === undefined && client_id === undefined)
+    throw new joseErrors.JWTClaimValidationFailed('no access token', payload, 'client_id', 'missing');
   // Checked here so that no reader takes the `sub` of an anonymous session for a user.
-  const { gty } = payload;
   if (gty === ANONYMOUS_SESSION || (gty === ANONYMOUS && anonymous !== true))
     throw new joseErrors.JWTClaimValidationFailed('nobody has logged in', payload, 'gty', 'check_failed');
   return payload;

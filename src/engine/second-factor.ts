@@ -78,7 +78,7 @@ export interface SecondFactor {
   /** Returns the types of the second factors that a user has enrolled. */
   enrolledFactors(user: User): Promise<{ type: string }[]>;
   /** Returns the claims that access tokens for this API have in addition to those of all APIs. */
-  tokenClaims(audience: string, login: AuthenticatedLogin): Promise<Record<string, unknown>>;
+  tokenClaims(audience: string, login: TokenLogin): Promise<Record<string, unknown>>;
   /** Returns the `mfa_required` error of the token endpoint, with the token for the MFA API. */
   refusal(userId: string, clientId: string, request: CompletedRequest): Promise<AuthError>;
   /** The error code of {@link refusal}. */
@@ -112,12 +112,14 @@ export interface AuthenticatedLogin extends Pick<Login, 'userId' | 'amr' | 'cred
    * has no session yet.
    */
   factors?: string | undefined;
-  /**
-   * When the last proof was given, epoch seconds; undefined when it was not given by the one who gets the tokens.
-   */
-  authTime?: number | undefined;
   /** The `sid` of the session, where there is one. */
   sessionId?: string | undefined;
+}
+
+/** The login that an access token is issued for, as the token describes it. */
+export interface TokenLogin extends AuthenticatedLogin, Pick<Login, 'presence'> {
+  /** When the last proof was given, epoch seconds; undefined when that is not known. */
+  authTime?: number | undefined;
   /** An identifier of the grant, which the tokens of all its refreshes share. */
   grant?: string | undefined;
 }

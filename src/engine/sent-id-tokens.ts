@@ -8,9 +8,9 @@ import { SIGNING_ALGS } from '../records/signing-algs.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { jwtHeader, unverifiedClaims, verifySignature } from '../signing/verify-jwt.ts';
 import type { Config } from '../tenant/config.ts';
-import { isFresh } from '../users/freshness.ts';
 import { methodsOfFirstFactor } from '../users/login.ts';
 import type { User } from '../users/user.ts';
+import { lackFor } from '../users/user-acts.ts';
 import type { Users } from '../users/users.ts';
 import { admissionError } from './admission.ts';
 import type { PublishedKeys } from './published-keys.ts';
@@ -162,7 +162,7 @@ async function provesPresence(
   if (login === undefined || login.userId !== user.id) return false;
   // What the session got before its user authenticated in it again does not prove what they did then.
   if (login.authTime === undefined || claims.auth_time !== login.authTime) return false;
-  if (!isFresh(login.authTime, clock)) return false;
+  if (lackFor('identity', login, epochSeconds(clock)) !== undefined) return false;
   return secondFactor.isSufficient(asClaimed(login, claims), user);
 }
 

@@ -197,10 +197,9 @@ async function loginOfRefreshToken(
       connection: connectionName,
       amr,
       ...(acr !== undefined && { acr }),
-      // The user has proved nothing now. Without a known time of login, a request that demands a recent one is not
-      // satisfied.
+      // The user has proved nothing now.
+      presence: 'absent',
       authTime: authTime ?? token.authTime ?? 0,
-      isTimeUnproved: authTime === undefined,
       ip: transfer.ip,
       credentialVersion: credentialVersionOf(grant),
       transfer: { ...transfer, parent },

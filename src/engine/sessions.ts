@@ -8,7 +8,7 @@ import type { Config } from '../tenant/config.ts';
 import type { Transfer } from '../users/login.ts';
 import { endBackchannelRequests } from './backchannel-requests.ts';
 import type { LogoutBrowser, LogoutChannels, SessionEndReason } from './logout-channels.ts';
-import type { AuthenticatedLogin } from './second-factor.ts';
+import type { TokenLogin } from './second-factor.ts';
 import { removeSession, sessionOf } from './session-ending.ts';
 import { forgetState, hasSessionManagement } from './session-management.ts';
 import { transferOf } from './transferred-session.ts';
@@ -45,7 +45,7 @@ export interface Sessions {
    */
   isOpen(sid: string): Promise<boolean>;
   /** The login of an open session; its `authTime` is undefined when nobody proved to be there. */
-  loginOf(sid: string): Promise<AuthenticatedLogin | undefined>;
+  loginOf(sid: string): Promise<TokenLogin | undefined>;
   /**
    * Ends a session with its waiting requests, codes, tokens and challenges, then tells its applications. Refresh
    * tokens of `offline_access` stay (OIDC Back-Channel Logout 1.0 §2.7). Of concurrent calls only one tells the

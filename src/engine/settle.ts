@@ -78,7 +78,7 @@ export function createSettlement({
         !(await secondFactor.isRequired(login, { ...requirements, user }))
       )
         return { is: 'complete', user };
-      if (await wouldEnroll(secondFactor, login.transfer, user))
+      if (await wouldEnroll(secondFactor, login, user))
         return { is: 'refused', refusal: new AuthError(403, 'invalid_grant', 'The user has to log in.') };
       recordEvent('mfar', login, clientId, { user });
       return { is: 'incomplete' };

@@ -58,7 +58,9 @@ async function subjectFrom(
   if (type === REFRESH_TOKEN) return subjectOfRefreshToken(deps, ctx, clientId, token);
   if (type !== ACCESS_TOKEN)
     throw new AuthError(400, 'invalid_request', 'The subject_token_type is not supported.');
-  return subjectOf(deps, clientId, type, token);
+  const subject = await subjectOf(deps, clientId, type, token);
+  // What it is exchanged for cannot name the actor, who would be taken for the user.
+  return subject.claims.act === undefined ? subject : undefined;
 }
 
 /**

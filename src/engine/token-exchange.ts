@@ -84,6 +84,7 @@ export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {
       userId: subject.userId,
       connection: primaryIdentity(await deps.users.identitiesOf(subject.userId))?.connection ?? '',
       amr: subject.amr,
+      presence: 'absent',
       authTime: Number(subject.claims.auth_time ?? subject.claims.iat),
       ip,
       credentialVersion: await deps.users.credentialVersion(subject.userId),

@@ -67,9 +67,8 @@ export async function respondWithTokens(
     amr: [...login.amr],
     credentialVersion: login.credentialVersion,
     factors: login.userId === firstLogin.userId ? factorsBefore : await factorsOf(login.userId),
-    // The one who asks for the tokens of a device code need not be the user who logged in elsewhere, so the grant
-    // gets no time of their login.
-    ...(!request.isFromPages && login.isTimeUnproved !== true && { authTime: login.authTime }),
+    presence: login.presence,
+    ...(login.presence === 'present' && { authTime: login.authTime }),
     ...(organization !== undefined && { organization }),
     ...(login.connection !== '' && { connection: login.connection }),
   });

@@ -239,15 +239,22 @@ async function sendTokens(
   }: { granted: GrantedLogin; admit: Admit } & Pick<TokenIssuance, 'userAddress' | 'keys'>,
 ): Promise<void> {
   if (exchangeLimits !== undefined) setExchangeLimits(ctx, exchangeLimits);
-  await respondWithTokens(deps, ctx, login, {
-    ...request,
-    gty: completes?.gty ?? grant.gty,
-    event: exchangeEventsOf(ctx)?.success ?? grant.events.success,
-    organization: await admit(completes, named),
-    isFromPages: grant.isFromPages,
-    isRecorded,
-    authorizationDetails: completes?.authorizationDetails,
-  });
+  // Whoever asks for the tokens need not be the user, who logged in at our pages elsewhere.
+  const presence = grant.isFromPages ? 'absent' : login.presence;
+  await respondWithTokens(
+    deps,
+    ctx,
+    { ...login, presence },
+    {
+      ...request,
+      gty: completes?.gty ?? grant.gty,
+      event: exchangeEventsOf(ctx)?.success ?? grant.events.success,
+      organization: await admit(completes, named),
+      isFromPages: grant.isFromPages,
+      isRecorded,
+      authorizationDetails: completes?.authorizationDetails,
+    },
+  );
   // Nobody has logged in here. An ID token would say so, perhaps of a session that has ended, and could be
   // exchanged itself.
   if (exchangeLimits !== undefined) delete (ctx.body as { id_token?: string }).id_token;

@@ -1,8 +1,9 @@
 // Sessions that were transferred to a browser (session_transfer_token), and among them those in which somebody acts
 // for the user (delegation). Delegated sessions are short and never ask the user for anything, because the user is
 // not there.
-import type { Transfer } from '../users/login.ts';
+import type { Login, Transfer } from '../users/login.ts';
 import type { User } from '../users/user.ts';
+import { lackFor } from '../users/user-acts.ts';
 
 /** Lifetime of a session in which somebody acts for the user, seconds. */
 const DELEGATED_SECONDS = 2 * 3600;
@@ -30,16 +31,17 @@ export function transferMembers(session: object, transfer: Transfer | undefined)
 }
 
 /**
- * Whether a transferred login would have to enroll a second factor because its user has none. Such a login proves
- * nothing new, so the user has to log in first.
+ * Whether a login in which nobody was there would have to enroll a second factor because its user has none. The user has
+ * to log in first.
  * @param secondFactor returns the second factors that a user has.
  */
 export async function wouldEnroll(
   secondFactor: { enrolledFactors(user: User): Promise<readonly object[]> },
-  transfer: Transfer | undefined,
+  login: Pick<Login, 'presence'>,
   user: User | undefined,
 ): Promise<boolean> {
   return (
-    transfer !== undefined && (user === undefined || (await secondFactor.enrolledFactors(user)).length === 0)
+    lackFor('first_factor', login, 0) !== undefined &&
+    (user === undefined || (await secondFactor.enrolledFactors(user)).length === 0)
   );
 }

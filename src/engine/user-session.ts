@@ -1,8 +1,7 @@
 // The session of a logged-in user, as the rest of the server sees it.
 import type { Login } from '../users/login.ts';
-import { credentialVersionOf, factorsOf, isTimeUnproved, providerSessionOf } from './browser-login.ts';
-import type { AuthenticatedLogin } from './second-factor.ts';
-import { transferOf } from './transferred-session.ts';
+import { credentialVersionOf, factorsOf, presenceOf, providerSessionOf } from './browser-login.ts';
+import type { TokenLogin } from './second-factor.ts';
 
 /** A session with a logged-in user. */
 export interface UserSession {
@@ -49,16 +48,16 @@ export function userSessionOf(session: EngineSession): UserSession | undefined {
  * Returns the login of a session of the engine.
  * @returns undefined when nobody is logged in to it.
  */
-export function loginOfSession(session: EngineSession): AuthenticatedLogin | undefined {
+export function loginOfSession(session: EngineSession): TokenLogin | undefined {
   const { uid, accountId, loginTs, amr } = session;
   if (typeof uid !== 'string' || typeof accountId !== 'string') return undefined;
-  const isPresent = !isTimeUnproved(session) && transferOf(session) === undefined;
   return {
     userId: accountId,
     amr: Array.isArray(amr) ? amr.map(String) : [],
     credentialVersion: credentialVersionOf(session),
     factors: factorsOf(session),
-    authTime: isPresent && typeof loginTs === 'number' ? loginTs : undefined,
+    presence: presenceOf(session),
+    authTime: typeof loginTs === 'number' ? loginTs : undefined,
     sessionId: uid,
   };
 }

@@ -1,7 +1,7 @@
 // What an access token for the MFA API may do. It is decided at each use: the token ends with a new password and
 // when another token changes the user's factors. A token without a second factor is refused once the user has one.
 import type { ApiToken } from '../engine/api-tokens.ts';
-import type { AuthenticatedLogin } from '../engine/second-factor.ts';
+import type { AuthenticatedLogin, TokenLogin } from '../engine/second-factor.ts';
 import type { Users } from '../users/users.ts';
 import type { FactorChanges } from './factor-changes.ts';
 
@@ -20,7 +20,7 @@ export interface Elevation {
    */
   isCurrent(login: AuthenticatedLogin): Promise<boolean>;
   /** Returns the claims that {@link permissionOf} needs, for an access token for an API that changes factors. */
-  claimsOf(login: AuthenticatedLogin): Promise<Record<string, unknown>>;
+  claimsOf(login: TokenLogin): Promise<Record<string, unknown>>;
   /**
    * Returns what a token may do now. A token that proves no second factor is only good while its user has none,
    * which the caller has to check.
@@ -41,8 +41,9 @@ export function createElevation({
     lastChangeOf: factorChanges.last,
     isCurrent: async ({ userId, factors, sessionId = '' }) =>
       factors === undefined || factorChanges.isUnchangedByOthers(userId, factors, sessionId),
-    claimsOf: async ({ userId, amr, credentialVersion, factors, authTime, sessionId, grant }) => ({
+    claimsOf: async ({ userId, amr, credentialVersion, factors, presence, authTime, sessionId, grant }) => ({
       amr: [...amr],
+      presence,
       ...(authTime !== undefined && { auth_time: authTime }),
       ...(sessionId !== undefined && { sid: sessionId }),
       ...(grant !== undefined && { grant }),

@@ -9,7 +9,7 @@ import { languagesOf } from '../http/languages.ts';
 import { required } from '../http/parameter-schemas.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { primaryIdentity } from '../users/identities.ts';
-import { withSecondFactor } from '../users/login.ts';
+import { readPresence, withSecondFactor } from '../users/login.ts';
 import type { FactorDependencies, MfaGrant } from './factor.ts';
 import { FACTORS } from './factors.ts';
 import {
@@ -108,6 +108,7 @@ async function enrollToken(
   const firstFactor = {
     userId,
     amr: claims.amr as string[],
+    presence: readPresence(claims.presence),
     connection: primaryIdentity(await deps.users.identitiesOf(userId))?.connection ?? '',
     authTime: epochSeconds(deps.wallClock),
     ip,

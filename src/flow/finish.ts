@@ -15,6 +15,7 @@ import type { Settlement } from '../engine/settle.ts';
 import { AuthError } from '../http/errors.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { type Login, withSecondFactor } from '../users/login.ts';
+import { isUnattended } from '../users/user-acts.ts';
 
 /** The second factor's page, below the path of the request. */
 export const FACTOR_STEP = 'mfa';
@@ -74,9 +75,8 @@ export function createFinish({ interactions, settle, afterLogin, wallClock }: Fi
     await interactions.answer(ctx, { error, description });
   };
   const end = async (ctx: Context, request: WaitingRequest, login: Login): Promise<void> => {
-    // A transferred login proves nothing new. No passkey and no linked account are offered, because they would
-    // outlive it.
-    if (login.transfer !== undefined) return interactions.answer(ctx, { login });
+    // No passkey and no linked account are offered where nobody was there, because they would outlive the login.
+    if (isUnattended(login)) return interactions.answer(ctx, { login });
     const after = await afterLogin(ctx, request, login);
     const path = interactionPath(request.uid);
     if (typeof after === 'object' && 'link' in after) {

@@ -59,6 +59,11 @@ export interface CallRules {
    * that user; elsewhere the handler must do so, by the caller's subject.
    */
   ownScopes?: readonly string[];
+  /**
+   * Scopes that an administrator's role needs besides, all of them. Roles see some data masked and change nothing by
+   * scopes to read; a call that hands the data out or starts something on such a scope says here who may do that.
+   */
+  roleScopes?: readonly string[];
   /** The operation's summary in the OpenAPI document. */
   summary: string;
   query?: z.ZodObject;
@@ -81,6 +86,7 @@ export interface Call<D> extends CallRules {
 /**
  * Declares calls whose handlers take the dependencies `D`. The query and body of the handler have the output types of
  * the schemas.
+ * @throws Error for a call that does something on a scope to read and does not say which roles may.
  */
 export function callsWith<D>() {
   return <Q extends z.ZodObject = z.ZodObject, B extends z.ZodType = z.ZodUnknown>(
@@ -89,7 +95,13 @@ export function callsWith<D>() {
       body?: B;
       handle(deps: D, request: CallRequest<z.output<Q>, z.output<B>>): Promise<Answer>;
     },
-  ): Call<D> => declaration as Call<D>;
+  ): Call<D> => {
+    const { method, path, scopes, allScopes = [], roleScopes } = declaration;
+    const isRead = [...scopes, ...allScopes].some((scope) => scope.startsWith('read:'));
+    if (method !== 'GET' && isRead && roleScopes === undefined)
+      throw new Error(`${method} ${path} does something on a scope to read: it needs roleScopes`);
+    return declaration as Call<D>;
+  };
 }
 
 /** A body that is passed on as text. */

@@ -68,8 +68,17 @@ export function authorize(call: CallRules, caller: Caller, params: Readonly<Reco
     }
     return;
   }
-  const isAllowed = allScopes === undefined ? scopes.some(has) : allScopes.every(has);
+  const isAllowed = caller.administrator === undefined ? hasScopes(call, has) : allowsRole(call, has);
   if (!isAllowed) throw insufficient([...(allScopes ?? scopes), ...ownScopes]);
+}
+
+function hasScopes({ scopes, allScopes }: CallRules, has: (scope: string) => boolean): boolean {
+  return allScopes === undefined ? scopes.some(has) : allScopes.every(has);
+}
+
+/** Whether an administrator whose role has the scopes may make a call. */
+export function allowsRole(call: CallRules, has: (scope: string) => boolean): boolean {
+  return hasScopes(call, has) && (call.roleScopes ?? []).every(has);
 }
 
 function insufficient(scopes: readonly string[]): AuthError {

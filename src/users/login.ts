@@ -10,10 +10,10 @@ export interface Login {
   amr: readonly string[];
   /** The authentication context class that the login satisfies (OpenID Connect Core §2). */
   acr?: string | undefined;
-  /** When the last proof was given, epoch seconds. */
+  /** Whether the user was there. */
+  presence: Presence;
+  /** When the last proof was given, epoch seconds; not that of a proof unless `presence` is `present`. */
   authTime: number;
-  /** Whether `authTime` is only the time of the provider's response, which did not say when the user authenticated there. */
-  isTimeUnproved?: boolean | undefined;
   /** The IP address of the last proof. */
   ip: string;
   /** The version of the user's credential before the proof was verified. A password set since then ends the login. */
@@ -24,6 +24,25 @@ export interface Login {
   sessionEndsAt?: number | undefined;
   /** Set if an application hands the session over to a browser. */
   transfer?: Transfer | undefined;
+}
+
+/**
+ * Whether the user was at a login, from the most to the least that it says of them. `present`: they gave a proof at
+ * `authTime`, here or at their provider. `unconfirmed`: they came back from a provider that does not say when they
+ * authenticated there, perhaps without being asked. `absent`: something else stood for them, such as a token, or a
+ * device that is not where the tokens go.
+ */
+export const PRESENCES = ['present', 'unconfirmed', 'absent'] as const;
+
+/** @see PRESENCES */
+export type Presence = (typeof PRESENCES)[number];
+
+/**
+ * Returns the presence that a record or a token states. One that states none, as those of older releases, is
+ * of nobody who was there.
+ */
+export function readPresence(stated: unknown): Presence {
+  return PRESENCES.find((one) => one === stated) ?? 'absent';
 }
 
 /** How a session was handed over. */
@@ -46,7 +65,11 @@ export interface Transfer {
 /** The version of a credential whose password was never changed, and of a user without a credential. */
 export const FIRST_VERSION = 0;
 
-/** Returns a login after a second factor. @param factor the members that the second factor changes. */
+/**
+ * Returns a login after a second factor. The factor shows that the user whom a provider has sent is there. Where
+ * nobody was, it does not replace the first factor that nobody gave.
+ * @param factor the members that the second factor changes.
+ */
 export function withSecondFactor(
   login: Login,
   factor: Required<Pick<Login, 'amr' | 'acr' | 'authTime' | 'ip'>>,
@@ -54,7 +77,7 @@ export function withSecondFactor(
   return {
     ...login,
     ...factor,
-    isTimeUnproved: false,
+    presence: readPresence(login.presence) === 'absent' ? 'absent' : 'present',
     amr: [...new Set([...login.amr, ...factor.amr, 'mfa'])],
   };
 }

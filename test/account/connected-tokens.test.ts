@@ -9,6 +9,7 @@ import { startServer, type TestServer } from '../support/server.ts';
 import { logInUpstream } from '../support/upstream-login.ts';
 
 const GRANT = 'urn:auth0:params:oauth:grant-type:token-exchange:federated-connection-access-token';
+const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const TYPE = 'urn:ietf:params:oauth:token-type:';
 const REFRESH_TOKEN = `${TYPE}refresh_token`;
 const ACCESS_TOKEN = `${TYPE}access_token`;
@@ -37,7 +38,11 @@ describe('the token of a connected account', () => {
         ...base,
         clients: base.clients.map((client) =>
           ['web', 'leeway', 'third', 'spa'].includes(client.client_id)
-            ? { ...client, grant_types: [...client.grant_types, GRANT], organization_usage: 'allow' }
+            ? {
+                ...client,
+                grant_types: [...client.grant_types, GRANT, EXCHANGE],
+                organization_usage: 'allow',
+              }
             : client,
         ),
         organizations: [
@@ -226,6 +231,21 @@ describe('the token of a connected account', () => {
       expect(answer.json()).to.include({ error: 'invalid_grant' });
     const alone = await tokens();
     expect((await exchange(alone.refresh_token)).status, 'for no organization').to.equal(200);
+  });
+
+  it('is not issued for a token that names an actor: the provider would take them for the user', async () => {
+    await connect('ada', {});
+    const [{ access_token: subject_token }, { access_token: actor_token }] = [await tokens(), await tokens()];
+    const acted = await token(agent(), {
+      ...web,
+      grant_type: EXCHANGE,
+      ...{ subject_token, subject_token_type: ACCESS_TOKEN, actor_token, actor_token_type: ACCESS_TOKEN },
+    });
+    const { access_token } = acted.json();
+    expect(payload(access_token).act, acted.text).to.deep.equal({ sub: userId });
+    const answer = await exchange(access_token, { subject_token_type: ACCESS_TOKEN });
+    expect([answer.status, answer.json().error]).to.deep.equal([400, 'invalid_grant']);
+    expect((await exchange(subject_token, { subject_token_type: ACCESS_TOKEN })).status).to.equal(200);
   });
 
   it('is not issued to an application that is public, a third party, without the grant, or without the connection', async () => {

@@ -1,6 +1,7 @@
 // Linking a second account at /account. Both accounts are proved by a recent login.
 import { expect } from 'chai';
-import { type Agent, type Answer, createAgent } from '../support/agent.ts';
+import { codeOf, factors } from '../factors/tenant.ts';
+import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import { databaseUser } from '../support/database-user.ts';
 import { follow, submitLogin, tenant } from '../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../support/inbox.ts';
@@ -23,6 +24,7 @@ describe('linking accounts at the account page', () => {
       tenant: {
         ...tenant,
         tenant: { ...tenant.tenant, account_linking: 'suggest', account_page: { client_id: 'web' } },
+        guardianFactors: factors('otp'),
       },
     });
   });
@@ -150,6 +152,25 @@ describe('linking accounts at the account page', () => {
     await resetPassword(server, first.email, 'Third-Horse-3');
     const identities = await server.users.identitiesOf(String((await userOf(first.email))?.id));
     expect(identities.map(({ email }) => email)).to.deep.equal([first.email]);
+  });
+
+  it('does not take a second factor away: the first account must have one, too', async () => {
+    const secret = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
+    const enroll = async ({ email }: { email: string }) => {
+      const user_id = String((await userOf(email))?.id);
+      await server.store.collection('authenticators').insert({
+        id: `totp|${user_id}`,
+        ...{ user_id, kind: 'otp', active: true, secret, created_at: new Date().toISOString() },
+      });
+    };
+    await enroll(other);
+    const page = await prove();
+    const { action, fields } = readForm(page, 'code');
+    const given = await agent.request(action, { form: { ...fields, code: codeOf(secret) } });
+    const shown = await follow(agent, given, server.url);
+    expect(shown.status, shown.text).to.equal(400);
+    expect(shown.text).to.contain('a second step that the first account lacks');
+    expect(await isOne()).to.equal(false);
   });
 
   it('links once for concurrent confirmations', async () => {

@@ -20,6 +20,7 @@ const NOT_SUPPORT = {
     '/console/users/new',
     '/console/users/transfer',
     '/console/users/transfer/:job',
+    '/console/users/transfer/:job/file',
     `${ONE}/roles`,
     `${ONE}/delete`,
   ],
@@ -36,6 +37,7 @@ const NOT_VIEWER = [
   '/console/users/new',
   '/console/users/transfer',
   '/console/users/transfer/:job',
+  '/console/users/transfer/:job/file',
   `${ONE}/delete`,
 ];
 

@@ -287,6 +287,35 @@ describe('link_with', () => {
     await refused(first, second, id_token, await ownToken(first, { acr_values: POLICY }));
   });
 
+  /** A login that does not suffice to link or unlink by a user's token, and how it is made. */
+  const INSUFFICIENT: Record<string, (one: Person) => Promise<string>> = {
+    'at a third-party application': (one) => ownToken(one, { client_id: 'third' }),
+  };
+  for (const [what, tokenOf] of Object.entries(INSUFFICIENT))
+    it(`is refused with a user's token of a login ${what}, as is unlinking`, async () => {
+      const [first, second, linked] = [await someone(), await someone(), await someone()];
+      await call('POST', `${pathOf(first.id)}/identities`, { provider: 'auth0', user_id: linked.bare });
+      const mine = await tokenOf(first);
+      await rememberConsent(server.store, second.id, 'third', { '': ['openid'] });
+      const { id_token } = await loginOf(second, what.includes('third') ? { client_id: 'third' } : {});
+      expect((await link(first, id_token, mine)).status).to.be.within(400, 403);
+      expect(await isThere(second)).to.equal(true);
+      const path = `${pathOf(first.id)}/identities/auth0/${linked.bare}`;
+      expect((await call('DELETE', path, undefined, mine)).status).to.be.within(401, 403);
+      expect(await isThere(linked), 'unlinked').to.equal(false);
+    });
+
+  it('is undone by a fresh login, of which the owners of both addresses are told', async () => {
+    const [first, linked] = [await someone(), await someone()];
+    await call('POST', `${pathOf(first.id)}/identities`, { provider: 'auth0', user_id: linked.bare });
+    const mine = await ownToken(first);
+    const path = `${pathOf(first.id)}/identities/auth0/${linked.bare}`;
+    expect((await call('DELETE', path, undefined, mine)).status).to.equal(200);
+    expect(await isThere(linked)).to.equal(true);
+    for (const { email } of [first, linked])
+      expect((await nextMessageTo(server, email)).text, email).to.contain('account disconnected');
+  });
+
   it('tells nobody of a link that was refused', async () => {
     const [first, second] = [await someone(), await someone()];
     const { agent, id_token } = await loginOf(second);

@@ -39,16 +39,16 @@ export const applicationsRoutes: RouteDeclarations<ApplicationsDependencies> = {
     const model = { applications, identities, connected, mayLink: allowsLinking(deps, actor) };
     await renderAccount(deps, ctx, actor, { template: 'applications', section: SECTION, model });
   }),
-  [`POST ${ACCOUNT}${SECTION}`]: formRoute(SECTION, { isSensitive: false }, async (deps, ctx, actor) => {
+  [`POST ${ACCOUNT}${SECTION}`]: formRoute(SECTION, { act: 'session' }, async (deps, ctx, actor) => {
     const { application } = formFields(ctx, 'application');
     await withdraw(deps, actor.user.id, application);
     recordChange(deps, ctx, actor, { type: 'account_changed', description: 'consent withdrawn' });
     back(ctx, SECTION, 'withdrawn');
   }),
-  [`POST ${ACCOUNT}${SECTION}/unlink`]: formRoute(SECTION, { isSensitive: true }, unlink),
+  [`POST ${ACCOUNT}${SECTION}/unlink`]: formRoute(SECTION, { act: 'identity' }, unlink),
   [`POST ${ACCOUNT}${SECTION}/connected`]: formRoute(
     SECTION,
-    { isSensitive: false },
+    { act: 'connected_account' },
     async (deps, ctx, actor) => {
       const { connected } = formFields(ctx, 'connected');
       const isRemoved = await removeConnected(deps, actor, connected).then(() => true, isGone);

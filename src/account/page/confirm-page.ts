@@ -17,13 +17,13 @@ const PURPOSE = 'account_confirm';
 
 export const confirmRoutes: RouteDeclarations<Deps> = {
   [`GET ${CONFIRM}`]: pageRoute<Deps>('', (deps, ctx, actor) => showConfirm(deps, ctx, actor)),
-  [`POST ${CONFIRM}/send`]: formRoute<Deps>('', { isSensitive: false }, async (deps, ctx, actor) => {
+  [`POST ${CONFIRM}/send`]: formRoute<Deps>('', { act: 'account_page' }, async (deps, ctx, actor) => {
     const to = addressOf(actor);
     if (!actor.isUnproved || to === undefined) return showConfirm(deps, ctx, actor);
     await sendCode(deps, actor, { purpose: PURPOSE, channel: 'email', kind: 'mfa_oob_code', to });
     await showConfirm(deps, ctx, actor, { isSent: true });
   }),
-  [`POST ${CONFIRM}`]: formRoute<Deps>('', { isSensitive: false }, confirm),
+  [`POST ${CONFIRM}`]: formRoute<Deps>('', { act: 'account_page' }, confirm),
 };
 
 /** Returns the address that a code is sent to: the user's, if it is verified. */

@@ -25,7 +25,7 @@ const SECTION = '/data';
 
 export const dataRoutes: RouteDeclarations<DataDependencies> = {
   [`GET ${ACCOUNT}${SECTION}`]: pageRoute(SECTION, (deps, ctx, actor) => showData(deps, ctx, actor)),
-  [`POST ${ACCOUNT}${SECTION}/copy`]: formRoute(SECTION, { isSensitive: true }, async (deps, ctx, actor) => {
+  [`POST ${ACCOUNT}${SECTION}/copy`]: formRoute(SECTION, { act: 'copy' }, async (deps, ctx, actor) => {
     const copy = await copyOfData(deps, actor.user.id);
     recordChange(deps, ctx, actor, { type: 'account_changed', description: 'copy of the data' });
     ctx.set('Cache-Control', 'no-store');
@@ -33,7 +33,7 @@ export const dataRoutes: RouteDeclarations<DataDependencies> = {
     ctx.type = 'application/json';
     ctx.body = `${JSON.stringify(copy, null, 2)}\n`;
   }),
-  [`POST ${ACCOUNT}${SECTION}/delete`]: formRoute(SECTION, { isSensitive: true }, deleteAccount),
+  [`POST ${ACCOUNT}${SECTION}/delete`]: formRoute(SECTION, { act: 'deletion' }, deleteAccount),
 };
 
 function showData(deps: DataDependencies, ctx: Context, actor: PageActor, alert?: string): Promise<void> {

@@ -24,7 +24,7 @@ export interface EmailPageDependencies extends ProfileDependencies, EmailChangeD
 
 /** The routes of an e-mail change. GET and HEAD change nothing, because mail scanners fetch links. */
 export const emailRoutes: RouteDeclarations<EmailPageDependencies> = {
-  [`POST ${ACCOUNT}/profile/email`]: formRoute('', { isSensitive: true }, requestEmailChange),
+  [`POST ${ACCOUNT}/profile/email`]: formRoute('', { act: 'email' }, requestEmailChange),
   [`GET|HEAD ${EMAIL_CHANGE}` as const]: { ...PAGE, handle: showLink },
   [`POST ${EMAIL_CHANGE}`]: { ...PAGE, handle: useLink },
 };

@@ -69,7 +69,7 @@ export const accountPage = feature<AccountFeatureDependencies>({
         const finished = await finishLogin(deps, ctx);
         if (finished === undefined) return;
         const { session, to, link, isFresh } = finished;
-        const isUnproved = isFresh && session.login.isTimeUnproved === true;
+        const isUnproved = isFresh && session.login.presence === 'unconfirmed';
         if (link !== undefined && !isUnproved) return showSecond(deps, ctx, link, session);
         await startAccountSession(deps, ctx, { ...session, link });
         ctx.redirect(isUnproved ? `${CONFIRM}?to=${to}` : `${ACCOUNT}${to}`);

@@ -31,7 +31,7 @@ const PATH = `${ACCOUNT}${SECTION}/link` as const;
 export const linkRoutes: RouteDeclarations<LinkPageDependencies> = {
   [`POST ${PATH}`]: formRoute<LinkPageDependencies>(
     SECTION,
-    { isSensitive: true },
+    { act: 'identity' },
     async (deps, ctx, actor) => {
       const link = allowsLinking(deps, actor) ? await startLinking(deps, ctx) : undefined;
       if (link === undefined) return back(ctx, SECTION);

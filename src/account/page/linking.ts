@@ -7,7 +7,8 @@ import { losesFactor } from '../../factors/policy.ts';
 import { isAdministratorId } from '../../records/administrators.ts';
 import { isStill, mayBelongToAnother } from '../../users/linking.ts';
 import type { User } from '../../users/user.ts';
-import { type Actor, FRESH_SECONDS, requireFreshLogin } from '../actor.ts';
+import { FRESH_SECONDS } from '../../users/user-acts.ts';
+import { type Actor, requireLoginFor } from '../actor.ts';
 import type { AccountLoginDependencies } from './login.ts';
 import { type AccountSession, accountSessionOf, actorOfLogin, passes } from './session.ts';
 
@@ -122,6 +123,6 @@ async function provedAccount(
   const { user, refusal } = await admissionOf(deps.users, session.login);
   if (user === undefined || refusal !== undefined || !allowsLinking(deps, { user })) return undefined;
   const actor = actorOfLogin(ctx, { ...session, user });
-  const isFresh = await passes(requireFreshLogin(deps, actor));
+  const isFresh = await passes(requireLoginFor(deps, actor, 'identity'));
   return isFresh ? { ...actor, connection: session.login.connection } : undefined;
 }

@@ -2,6 +2,7 @@
 // pages and policies.
 import type { Context } from 'koa';
 import { admissionOf } from '../../engine/admission.ts';
+import { loginOfCode } from '../../engine/own-codes.ts';
 import type { Sessions } from '../../engine/sessions.ts';
 import { activeAuthenticators, MFA_POLICY } from '../../factors/policy.ts';
 import type { DelegatedLogins } from '../../flow/delegated-login.ts';
@@ -135,7 +136,7 @@ export async function finishLogin(
 ): Promise<FinishedLogin | undefined> {
   const { clientId, data, login } = await deps.accountLogins.finish(ctx, String(ctx.params.client));
   if ('error' in login) throw new AuthError(403, login.error, login.description);
-  const { userId, connection, credentialVersion, amr, acr, authTime, isTimeUnproved, factors } = login;
+  const { amr, factors } = login;
   const to = SECTIONS.find((one) => one === data.to) ?? '';
   const [{ user, refusal }, client] = await Promise.all([
     admissionOf(deps.users, login),
@@ -149,9 +150,7 @@ export async function finishLogin(
     await startLogin(deps, ctx, { client, params, data: { ...data, isStepUp: true } });
     return undefined;
   }
-  const when = { authTime, isTimeUnproved, ip: ctx.ip };
-  const provedLogin = { userId, connection, credentialVersion, amr, ...when, ...(acr && { acr }) };
-  const session = { clientId, sid: login.sessionUid, login: provedLogin, factors };
+  const session = { clientId, sid: login.sessionUid, login: loginOfCode(login, ctx.ip), factors };
   // Neither a session that was kept through a password change may manage the account, nor one from before the
   // factors were changed elsewhere.
   if (refusal !== undefined || !(await isSufficient(deps, ctx, { ...session, user }))) {

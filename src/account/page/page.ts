@@ -8,9 +8,10 @@ import { shownClient } from '../../pages/shown-client.ts';
 import type { Views } from '../../pages/views.ts';
 import { isAdministratorId } from '../../records/administrators.ts';
 import { isSameSecret } from '../../runtime/secrets.ts';
+import type { UserAct } from '../../users/user-acts.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { type AccountLoginDependencies, goToLogin, reauthenticate, type Section } from './login.ts';
-import { type PageActor, pageActorOf } from './session.ts';
+import { mayDo, type PageActor, pageActorOf } from './session.ts';
 
 export interface AccountPageDependencies extends AccountLoginDependencies {
   csrf: Csrf;
@@ -38,12 +39,12 @@ export function pageRoute<D extends AccountPageDependencies>(
 
 /**
  * Returns a route that handles a form.
- * @param rules `isSensitive`: an old login does not suffice; the user has to authenticate again and send the form
- *   again. `isBound`: what the form sends is itself bound to user and login.
+ * @param rules `act`: what the form does. Where the login is not enough for it, the user has to authenticate again and
+ *   send the form again. `isBound`: what the form sends is itself bound to user and login.
  */
 export function formRoute<D extends AccountPageDependencies>(
   section: Section,
-  rules: { isSensitive: boolean; isBound?: boolean },
+  rules: { act: UserAct; isBound?: boolean },
   handle: Handle<D>,
 ): RouteDeclaration<D> {
   return {
@@ -54,7 +55,7 @@ export function formRoute<D extends AccountPageDependencies>(
       const actor = await pageActorOf(deps, ctx);
       refuseScripts(ctx, actor);
       if (actor === undefined) return goToLogin(deps, ctx, { to: section });
-      if (rules.isSensitive && !actor.isFresh) return reauthenticate(deps, ctx, { to: section, actor });
+      if (!mayDo(deps, actor, rules.act)) return reauthenticate(deps, ctx, { to: section, actor });
       // The form may have been opened by a user before another one logged in with this browser.
       if (rules.isBound !== true && !isSameSecret(formFields(ctx, 'account').account, actor.formToken))
         return back(ctx, section);

@@ -14,8 +14,8 @@ interface PhonePageDependencies extends ProfileDependencies, FactorDependencies 
 
 /** The routes of a phone number. Both require a fresh login, so that nobody at an open browser can add a number. */
 export const phoneRoutes: RouteDeclarations<PhonePageDependencies> = {
-  [`POST ${ACCOUNT}/profile/phone`]: formRoute('', { isSensitive: true }, requestPhone),
-  [`POST ${ACCOUNT}/profile/phone/code`]: formRoute('', { isSensitive: true }, prove),
+  [`POST ${ACCOUNT}/profile/phone`]: formRoute('', { act: 'phone' }, requestPhone),
+  [`POST ${ACCOUNT}/profile/phone/code`]: formRoute('', { act: 'phone' }, prove),
 };
 
 async function requestPhone(deps: PhonePageDependencies, ctx: Context, actor: PageActor): Promise<void> {

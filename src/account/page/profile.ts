@@ -42,7 +42,7 @@ const MEMBERS = Object.keys(profile.shape) as (keyof Profile)[];
 
 export const profileRoutes: RouteDeclarations<ProfileDependencies> = {
   [`GET ${ACCOUNT}`]: pageRoute('', (deps, ctx, actor) => showProfile(deps, ctx, actor)),
-  [`POST ${ACCOUNT}`]: formRoute('', { isSensitive: false }, saveProfile),
+  [`POST ${ACCOUNT}`]: formRoute('', { act: 'profile' }, saveProfile),
 };
 
 /** Renders the page. @param values what was typed, when the form is shown again. */

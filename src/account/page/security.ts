@@ -44,7 +44,7 @@ export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
   ),
   [`POST ${PATH}/password`]: formRoute<SecurityDependencies>(
     SECTION,
-    { isSensitive: true },
+    { act: 'password' },
     async (deps, ctx, actor) => {
       const editable = await editableOf(deps, actor.user.id);
       if (editable?.editsPassword !== true) return back(ctx, SECTION);
@@ -54,7 +54,7 @@ export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
   ),
   [`POST ${PATH}/rename`]: formRoute<SecurityDependencies>(
     SECTION,
-    { isSensitive: false },
+    { act: 'method_name' },
     async (deps, ctx, actor) => {
       const { method, name } = formFields(ctx, 'method', 'name');
       const newName = name.trim().slice(0, MAX_NAME_LENGTH);
@@ -65,7 +65,7 @@ export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
   ),
   [`POST ${PATH}/remove`]: formRoute<SecurityDependencies>(
     SECTION,
-    { isSensitive: true },
+    { act: 'factor' },
     async (deps, ctx, actor) => {
       await ignoreMissing(removeMethod(deps, actor, formFields(ctx, 'method').method));
       back(ctx, SECTION, 'methodRemoved');
@@ -73,7 +73,7 @@ export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
   ),
   [`POST ${PATH}/browsers`]: formRoute<SecurityDependencies>(
     SECTION,
-    { isSensitive: false },
+    { act: 'session' },
     async (deps, ctx, actor) => {
       await deps.browsers.forgetAllOf(actor.user.id);
       recordChange(deps, ctx, actor, {
@@ -83,13 +83,13 @@ export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
       back(ctx, SECTION, 'browsersForgotten');
     },
   ),
-  [`POST ${PATH}/recovery-code`]: formRoute<SecurityDependencies>(SECTION, { isSensitive: true }, renewCode),
+  [`POST ${PATH}/recovery-code`]: formRoute<SecurityDependencies>(SECTION, { act: 'factor' }, renewCode),
   [`GET ${PATH}/passkey`]: pageRoute<SecurityDependencies>(SECTION, (deps, ctx, actor) =>
     showNewPasskey(deps, ctx, actor),
   ),
   [`POST ${PATH}/passkey`]: formRoute<SecurityDependencies>(
     SECTION,
-    { isSensitive: true, isBound: true },
+    { act: 'passkey', isBound: true },
     makePasskey,
   ),
 };

@@ -5,14 +5,16 @@ import type { Context } from 'koa';
 import { admissionOf } from '../../engine/admission.ts';
 import type { Sessions } from '../../engine/sessions.ts';
 import type { FactorDependencies, PageState } from '../../factors/factor.ts';
+import { MFA_POLICY } from '../../factors/policy.ts';
 import { browserCookie } from '../../http/browser-cookie.ts';
 import { AuthError } from '../../http/errors.ts';
 import { isAdministratorId } from '../../records/administrators.ts';
 import type { Client } from '../../records/collections.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
-import type { Login } from '../../users/login.ts';
+import { type Login, withSecondFactor } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
-import { type Actor, actorFrom, FRESH_SECONDS, requireFreshLogin, requireValidLogin } from '../actor.ts';
+import { FRESH_SECONDS, lackFor, type UserAct } from '../../users/user-acts.ts';
+import { type Actor, actorFrom, requireLoginFor } from '../actor.ts';
 import { STEP_UP } from '../errors.ts';
 import { isOwnApplication } from './callbacks.ts';
 
@@ -109,11 +111,11 @@ export async function pageActorOf(
   if (client === undefined || !isOwnApplication(client)) return undefined;
   const actor = actorOfLogin(ctx, { ...session, user });
   // A second factor added or removed elsewhere ends this session, as it ends access tokens.
-  const isValid = await passes(requireValidLogin(deps, actor));
+  const isValid = await passes(requireLoginFor(deps, actor, 'account_page'));
   if (!isValid) return undefined;
-  const isFresh = await passes(requireFreshLogin(deps, actor));
+  const isFresh = mayDo(deps, actor, 'factor');
   const age = epochSeconds(deps.wallClock) - login.authTime;
-  const isUnproved = login.isTimeUnproved === true && age <= FRESH_SECONDS;
+  const isUnproved = login.presence === 'unconfirmed' && age <= FRESH_SECONDS;
   const formToken = formTokenOf(ctx, user.id);
   const pageMembers = { client, connection: login.connection, formToken, pages: pages ?? {} };
   return { ...actor, ...pageMembers, isFresh, isUnproved };
@@ -156,7 +158,16 @@ export function isSufficient(
   ctx: Context,
   session: AccountSession & { user: User },
 ): Promise<boolean> {
-  return passes(requireValidLogin(deps, actorOfLogin(ctx, session)));
+  return passes(requireLoginFor(deps, actorOfLogin(ctx, session), 'account_page'));
+}
+
+/** Whether the login of somebody at the page has what an act needs. Otherwise they have to authenticate again. */
+export function mayDo(
+  { wallClock }: Pick<AccountSessionDependencies, 'wallClock'>,
+  { login }: Pick<Actor, 'login'>,
+  act: UserAct,
+): boolean {
+  return lackFor(act, login, epochSeconds(wallClock)) === undefined;
 }
 
 /** Stores the state of the pages on which a second factor is enrolled. */
@@ -178,7 +189,7 @@ export async function recordAuthentication(
 ): Promise<AccountSession | undefined> {
   const session = await accountSessionOf({ challenges }, ctx);
   if (session === undefined) return undefined;
-  const login: Login = { ...session.login, authTime: epochSeconds(wallClock), isTimeUnproved: false };
+  const login: Login = { ...session.login, presence: 'present', authTime: epochSeconds(wallClock) };
   await challenges.storeWithTicket(PURPOSE, COOKIE.secret(ctx) ?? '', 'login', login);
   return { ...session, login };
 }
@@ -194,7 +205,8 @@ export async function recordFactor(
 ): Promise<void> {
   const login = (await accountSessionOf({ challenges }, ctx))?.login;
   if (login === undefined) return;
-  const proved: Login = { ...login, isTimeUnproved: false, amr: [...new Set([...login.amr, ...amr, 'mfa'])] };
+  const { acr = MFA_POLICY, authTime, ip } = login;
+  const proved = withSecondFactor(login, { amr, acr, authTime, ip });
   await challenges.storeWithTicket(PURPOSE, COOKIE.secret(ctx) ?? '', 'login', proved);
 }
 
@@ -203,13 +215,7 @@ export function actorOfLogin(
   ctx: Context,
   { user, clientId, sid, login, factors }: AccountSession & { user: User },
 ): Actor {
-  const { amr, credentialVersion } = login;
-  const authTime = login.isTimeUnproved === true ? undefined : login.authTime;
-  return actorFrom(ctx, {
-    user,
-    clientId,
-    login: { id: sid, amr, authTime, credentialVersion, factors },
-  });
+  return actorFrom(ctx, { user, clientId, login: { ...login, id: sid, factors } });
 }
 
 /**

@@ -27,7 +27,7 @@ export const sessionsRoutes: RouteDeclarations<SessionsPageDependencies> = {
     const model = { sessions: models.sort((a, b) => Number(b.isHere) - Number(a.isHere)) };
     await renderAccount(deps, ctx, actor, { template: 'sessions', section: SECTION, model });
   }),
-  [`POST ${ACCOUNT}${SECTION}`]: formRoute(SECTION, { isSensitive: false }, async (deps, ctx, actor) => {
+  [`POST ${ACCOUNT}${SECTION}`]: formRoute(SECTION, { act: 'session' }, async (deps, ctx, actor) => {
     const { session } = formFields(ctx, 'session');
     // Only a session in the user's own list can be ended.
     const found = (await deps.sessionDirectory.of(actor.user.id)).find(({ id }) => id === session);
@@ -39,16 +39,12 @@ export const sessionsRoutes: RouteDeclarations<SessionsPageDependencies> = {
     await endAccountSession(deps, ctx);
     await deps.views.page(ctx, 'logout/signed-out', {});
   }),
-  [`POST ${ACCOUNT}${SECTION}/others`]: formRoute(
-    SECTION,
-    { isSensitive: false },
-    async (deps, ctx, actor) => {
-      await deps.endOtherSessions(actor.user.id, actor.login.id);
-      await revokeLinksOf(deps, actor.user.id);
-      recordChange(deps, ctx, actor, { type: 'account_changed', description: 'all other sessions ended' });
-      back(ctx, SECTION, 'sessionsEnded');
-    },
-  ),
+  [`POST ${ACCOUNT}${SECTION}/others`]: formRoute(SECTION, { act: 'session' }, async (deps, ctx, actor) => {
+    await deps.endOtherSessions(actor.user.id, actor.login.id);
+    await revokeLinksOf(deps, actor.user.id);
+    recordChange(deps, ctx, actor, { type: 'account_changed', description: 'all other sessions ended' });
+    back(ctx, SECTION, 'sessionsEnded');
+  }),
 };
 
 async function sessionModel(

@@ -66,9 +66,9 @@ export function customExchange(deps: CustomExchangeDependencies): ExchangeToken 
       userId: user.id,
       connection,
       amr: [],
+      // The token identifies the user, who need not be there.
+      presence: 'absent',
       authTime: epochSeconds(deps.wallClock),
-      // The token identifies the user, but not when they authenticated.
-      isTimeUnproved: true,
       ip,
       credentialVersion: await deps.users.credentialVersion(user.id),
     };

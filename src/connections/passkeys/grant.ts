@@ -76,11 +76,11 @@ export const passkeyGrant: GrantDeclaration<PasskeyGrantDependencies> = {
   },
 };
 
-/** Returns the authentication methods and the time of a login with a passkey. */
+/** Returns the authentication methods, the presence and the time of a login with a passkey. */
 export function passkeyAuthentication({
   wallClock,
-}: Pick<PasskeyDependencies, 'wallClock'>): Pick<Login, 'amr' | 'authTime'> {
-  return { amr: PASSKEY_AMR, authTime: epochSeconds(wallClock) };
+}: Pick<PasskeyDependencies, 'wallClock'>): Pick<Login, 'amr' | 'presence' | 'authTime'> {
+  return { amr: PASSKEY_AMR, presence: 'present', authTime: epochSeconds(wallClock) };
 }
 
 interface CeremonyResponse {

@@ -141,7 +141,7 @@ export async function loginOf(
     connection: connection.name,
     amr: strategy.amr,
     authTime: authTimeOf(deps, identity),
-    isTimeUnproved: identity.authenticatedAt === undefined,
+    presence: identity.authenticatedAt === undefined ? 'unconfirmed' : 'present',
     ip: ctx.ip,
     credentialVersion: await deps.users.credentialVersion(user.id),
     ...(providerSession !== undefined && { providerSession }),

@@ -1,5 +1,6 @@
 // Paths of the console's pages for places and operations of the Management API, and the rights to open them.
 import type { CallRules } from '../../management/call.ts';
+import { allowsRole } from '../../management/caller.ts';
 import type { ConsoleSession } from '../session.ts';
 import { mayCallUnrestricted } from '../support.ts';
 import { fillPath, type Operation, type Place } from './declared.ts';
@@ -20,9 +21,7 @@ export const nameOfCall = ({ method, path }: CallRules): string => `${method} ${
 
 /** Reports whether the administrator's role may make a call with any parameters. */
 export function mayCall(session: Pick<ConsoleSession, 'can' | 'administrator'>, call: CallRules): boolean {
-  const { scopes, allScopes } = call;
-  const has = allScopes === undefined ? scopes.some(session.can) : allScopes.every(session.can);
-  return has && mayCallUnrestricted(session.administrator.role, nameOfCall(call));
+  return allowsRole(call, session.can) && mayCallUnrestricted(session.administrator.role, nameOfCall(call));
 }
 
 /** Returns the operations of a place in the order in which they are offered. */

@@ -97,8 +97,8 @@ function readRoutes(places: Places, place: Place): [string, Route][] {
  * Returns the scopes for a route. Where one of several scopes is enough, {@link requireCall} checks it in the
  * handler.
  */
-const rulesFor = ({ scopes, allScopes }: CallRules) => ({
-  scopes: allScopes ?? (scopes.length === 1 ? scopes : []),
+const rulesFor = ({ scopes, allScopes, roleScopes = [] }: CallRules) => ({
+  scopes: [...(allScopes ?? (scopes.length === 1 ? scopes : [])), ...roleScopes],
 });
 
 function operationRoutes(places: Places, place: Place, operation: Operation): [string, Route][] {

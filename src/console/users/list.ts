@@ -111,7 +111,8 @@ async function findUsers(
     if (thrown instanceof AuthError && thrown.error === 'search_unavailable')
       return { users: [], slow: 'console.users.search.slow' };
     // The API refuses the combination, for example because of an unknown connection.
-    if (thrown instanceof AuthError && thrown.status === 400)
+    // Or the search names a member that the role sees masked.
+    if (thrown instanceof AuthError && [400, 403].includes(thrown.status))
       return { users: [], slow: 'console.users.search.refused' };
     throw thrown;
   }

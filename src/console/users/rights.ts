@@ -1,5 +1,7 @@
 // What an administrator may do with users. Setting an address or a password, or holding a link that does so, allows
 // logging in as the user. All of that is one right, `takeOver`, which the role of support does not have.
+import { allowsRole } from '../../management/caller.ts';
+import { callOf } from '../api-calls.ts';
 import type { ConsoleSession } from '../page.ts';
 import { roleRefusal } from '../roles.ts';
 
@@ -45,7 +47,7 @@ export function rightsOf({
     removeDevices: can('delete:device_credentials'),
     delete: !isSupport && can('delete:users'),
     import: !isSupport && can('create:users'),
-    export: !isSupport && can('read:users'),
+    export: !isSupport && allowsRole(callOf('POST /jobs/users-exports'), can),
   };
 }
 

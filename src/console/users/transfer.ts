@@ -1,13 +1,16 @@
 // Importing and exporting many users, by jobs of the Management API.
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
+import { finishedExport, sendExport } from '../../management/jobs/links.ts';
 import { timesOf } from '../../pages/times.ts';
 import { DATABASE } from '../../records/connections.ts';
 import { customDatabase } from '../../records/database-options.ts';
 import type { JobFaultRecord } from '../../records/job-faults.ts';
 import { callApi } from '../api-calls.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
+import { goToLogin } from '../login.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import type { UsersDependencies } from './dependencies.ts';
@@ -17,6 +20,10 @@ import { USERS } from './paths.ts';
 import { requireRight, rightsOf } from './rights.ts';
 
 const TRANSFER = `${USERS}/transfer` as const;
+
+/** Returns the path of the file of an export, for administrators who may export. */
+export const exportPath = (job: string): string => `${TRANSFER}/${encodeURIComponent(job)}/file`;
+
 const SCOPES = ['read:users', 'create:users'];
 
 /** The maximum size of a file that the Management API accepts, bytes. */
@@ -66,6 +73,14 @@ export const transferRoutes: RouteDeclarations<UsersDependencies> = {
     (deps, ctx, session) => {
       requireRight(rightsOf(session).import);
       return showJob(deps, ctx, session);
+    },
+  ),
+  [`GET ${TRANSFER}/:job/file`]: consolePage<UsersDependencies>(
+    'users',
+    { scopes: SCOPES },
+    (deps, ctx, session) => {
+      requireRight(rightsOf(session).export);
+      return sendFile(deps, ctx, session);
     },
   ),
 };
@@ -127,6 +142,16 @@ async function startJob(
     return showForms(deps, ctx, session, faultOf(thrown));
   }
   redirectAfterForm(ctx, `${TRANSFER}/${encodeURIComponent(id)}`);
+}
+
+/** Sends the file of an export to the administrator who asks now, after a recent login, as for starting it. */
+async function sendFile(deps: UsersDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
+  const id = (ctx.params as Record<string, string>).job ?? '';
+  if (!session.isFresh)
+    return goToLogin(deps, ctx, { to: `${TRANSFER}/${encodeURIComponent(id)}`, previousSession: session });
+  const job = await finishedExport(deps.management, id);
+  if (job === undefined) throw new AuthError(404, 'not_found', 'There is nothing here.');
+  await sendExport(deps.management, ctx, job);
 }
 
 /** Shows the progress of a job and its failures. The page reloads until the job is done. */

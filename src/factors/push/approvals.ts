@@ -70,6 +70,8 @@ export async function answerApproval(
     userId,
     connection,
     amr: DEVICE_AMR,
+    // The device is in somebody's hand, who need not be where the tokens go.
+    presence: 'absent',
     authTime: epochSeconds(deps.wallClock),
     ip,
     credentialVersion: await deps.users.credentialVersion(userId),

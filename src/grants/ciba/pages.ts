@@ -6,6 +6,7 @@ import {
   waitingBackchannelRequests,
 } from '../../engine/backchannel-requests.ts';
 import { isOidcScope } from '../../engine/claims.ts';
+import { loginOfCode } from '../../engine/own-codes.ts';
 import { requestExpired } from '../../engine/pending-interaction.ts';
 import type { DelegatedLogins } from '../../flow/delegated-login.ts';
 import { shownDetails, shownScopes } from '../../flow/pages.ts';
@@ -58,9 +59,8 @@ async function startLogin({ approvalLogins, config }: ApprovalPageDependencies, 
 async function finishLogin(deps: ApprovalPageDependencies, ctx: Context): Promise<void> {
   const { clientId, login, data } = await deps.approvalLogins.finish(ctx, String(ctx.params.client));
   if ('error' in login) throw new AuthError(403, login.error, login.description);
-  const { userId, connection, credentialVersion, amr, acr, authTime } = login;
-  const proved = { userId, connection, credentialVersion, amr, authTime, ip: ctx.ip, ...(acr && { acr }) };
-  const approver = { clientId, login: proved };
+  const { acr } = login;
+  const approver = { clientId, login: loginOfCode(login, ctx.ip) };
   const [waiting] = await waitingFor(deps, approver);
   if (waiting === undefined) return deps.views.page(ctx, 'approval/none', {});
   const { acrValues = [] } = waiting;

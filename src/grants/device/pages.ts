@@ -2,6 +2,7 @@
 // §3.3).
 import type { Context } from 'koa';
 import { toResource } from '../../engine/audience.ts';
+import { loginOfCode } from '../../engine/own-codes.ts';
 import type { DelegatedLogins, DelegatedOutcome } from '../../flow/delegated-login.ts';
 import { formFields } from '../../http/body-fields.ts';
 import type { Csrf } from '../../http/csrf.ts';
@@ -104,11 +105,10 @@ async function finishLogin(deps: DevicePageDependencies, ctx: Context): Promise<
   if (waiting?.id !== id || waiting.clientId !== clientId) return askForCode(deps, ctx, '', WRONG_CODE);
   if ('error' in login) return refuse(deps, ctx, waiting, login);
   if (!(await matchesRequest(deps, waiting, login))) return refuse(deps, ctx, waiting, undefined);
-  const { userId, connection, credentialVersion, amr, acr, authTime, organization, sessionUid } = login;
-  const proved = { userId, connection, credentialVersion, amr, authTime, ip: ctx.ip, ...(acr && { acr }) };
+  const { organization, sessionUid } = login;
   const hasConsent = await needsConsent(deps, waiting);
   const approval = {
-    login: proved,
+    login: loginOfCode(login, ctx.ip),
     sessionUid,
     hasConsent,
     ...(organization !== undefined && { organization }),

@@ -32,22 +32,35 @@ function signatureOf({ id, linkKey = '' }: Job, expires: string): string {
   return createHmac('sha256', linkKey).update(`${id}\n${expires}`).digest('base64url');
 }
 
-async function download({ jobs, clock }: LinkDependencies, ctx: Context): Promise<void> {
-  const { expires, signature } = ctx.query;
-  const job = await jobs.get((ctx.params as Record<string, string>).id ?? '');
-  const isGood =
-    job?.linkKey !== undefined &&
-    job.status === 'completed' &&
-    typeof expires === 'string' &&
-    typeof signature === 'string' &&
-    isSameSecret(signature, signatureOf(job, expires)) &&
-    Number(expires) >= epochSeconds(clock);
-  if (!isGood) throw new AuthError(403, '', linkExpired().error_description);
+/** Sends the file of a finished export, to a request that is authorized. */
+export async function sendExport({ jobs }: Pick<LinkDependencies, 'jobs'>, ctx: Context, job: Job) {
   const { name, type, data } = exportFile(job, await jobs.parts(job.id, 'output'));
   ctx.set('Cache-Control', 'no-store');
   ctx.set('Content-Disposition', `attachment; filename="${name}"`);
   ctx.type = type;
   ctx.body = data;
+}
+
+/** Returns a finished export; undefined when there is none with this id. */
+export async function finishedExport(
+  { jobs }: Pick<LinkDependencies, 'jobs'>,
+  id: string,
+): Promise<Job | undefined> {
+  const job = await jobs.get(id);
+  return job?.type === 'users_export' && job.status === 'completed' ? job : undefined;
+}
+
+async function download({ jobs, clock }: LinkDependencies, ctx: Context): Promise<void> {
+  const { expires, signature } = ctx.query;
+  const job = await finishedExport({ jobs }, (ctx.params as Record<string, string>).id ?? '');
+  const isGood =
+    job?.linkKey !== undefined &&
+    typeof expires === 'string' &&
+    typeof signature === 'string' &&
+    isSameSecret(signature, signatureOf(job, expires)) &&
+    Number(expires) >= epochSeconds(clock);
+  if (!isGood) throw new AuthError(403, '', linkExpired().error_description);
+  await sendExport({ jobs }, ctx, job);
 }
 
 /** The route of download links. The signature authorizes the request, so it needs no token. */

@@ -9,7 +9,7 @@ import type { Config } from '../../tenant/config.ts';
 import { type FailedUser, withoutFaults } from '../../users/transfer/file.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
-import { type Answer, type Call, callsWith, noContent, ok } from '../call.ts';
+import { type Answer, type Call, type Caller, callsWith, noContent, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
 import { flag } from '../fields.ts';
 import type { Job, Jobs } from '../jobs/jobs.ts';
@@ -22,8 +22,11 @@ export interface JobsDependencies {
   config: Pick<Config, 'connection' | 'client'>;
   random: Random;
   jobs: Jobs;
-  /** Returns the download link of a finished export. */
-  linkTo(job: Job): string;
+  /**
+   * Returns the download link of a finished export. A client gets one that is its own authorization for a minute; an
+   * administrator's asks for the session and the role again.
+   */
+  linkTo(job: Job, caller: Caller): string;
   /** Sends a verification e-mail, if the tenant sends these. */
   askToVerify(user: User, connection: Connection, clientId: string | undefined, ip: string): Promise<void>;
 }
@@ -72,7 +75,7 @@ const verificationBody = z.strictObject({
 });
 
 /** Returns a job as the API shows it. */
-function viewOf({ linkTo }: Pick<JobsDependencies, 'linkTo'>, job: Job): object {
+function viewOf({ linkTo }: Pick<JobsDependencies, 'linkTo'>, job: Job, caller: Caller): object {
   const { id, type, status, created_at, connection_id, external_id, status_details, total, processed } = job;
   const isImport = type === 'users_import';
   const percentage = total === undefined || total === 0 ? 0 : Math.floor((processed / total) * 100);
@@ -87,7 +90,7 @@ function viewOf({ linkTo }: Pick<JobsDependencies, 'linkTo'>, job: Job): object 
     ...(status !== 'failed' &&
       type !== 'verification_email' && { percentage_done: status === 'completed' ? 100 : percentage }),
     ...(isImport && status === 'completed' && { summary: { total: total ?? 0, ...job.summary } }),
-    ...(type === 'users_export' && status === 'completed' && { location: linkTo(job) }),
+    ...(type === 'users_export' && status === 'completed' && { location: linkTo(job, caller) }),
     ...(job.export && {
       format: job.export.format,
       ...(job.export.limit !== undefined && { limit: job.export.limit }),
@@ -110,7 +113,11 @@ async function connectionOf({ store }: JobsDependencies, id: string): Promise<Co
   return connection;
 }
 
-async function startImport(deps: JobsDependencies, body: z.output<typeof importBody>): Promise<Answer> {
+async function startImport(
+  deps: JobsDependencies,
+  body: z.output<typeof importBody>,
+  caller: Caller,
+): Promise<Answer> {
   const connection = await connectionOf(deps, body.connection_id);
   if (connection.strategy !== DATABASE) {
     throw apiError(400, 'The connection must be a database connection', 'invalid_body');
@@ -125,10 +132,14 @@ async function startImport(deps: JobsDependencies, body: z.output<typeof importB
     ...(external_id !== undefined && { external_id }),
   };
   const job = await deps.jobs.start({ type: 'users_import', ...source, upsert }, body.users);
-  return { status: 202, body: viewOf(deps, job) };
+  return { status: 202, body: viewOf(deps, job, caller) };
 }
 
-async function startExport(deps: JobsDependencies, body: z.output<typeof exportBody>): Promise<Answer> {
+async function startExport(
+  deps: JobsDependencies,
+  body: z.output<typeof exportBody>,
+  caller: Caller,
+): Promise<Answer> {
   const connection = body.connection_id == null ? undefined : await connectionOf(deps, body.connection_id);
   const job = await deps.jobs.start({
     type: 'users_export',
@@ -142,7 +153,7 @@ async function startExport(deps: JobsDependencies, body: z.output<typeof exportB
     },
     linkKey: deps.random(32).toString('base64url'),
   });
-  return ok(viewOf(deps, job));
+  return ok(viewOf(deps, job, caller));
 }
 
 async function sendVerification(
@@ -189,15 +200,17 @@ export const jobCalls: Call<JobsDependencies>[] = [
       tooLarge: `Payload content length greater than maximum allowed: ${MAX_FILE_BYTES}`,
     },
     body: importBody,
-    handle: (deps, { body }) => startImport(deps, body),
+    handle: (deps, { body, caller }) => startImport(deps, body, caller),
   }),
   call({
     method: 'POST',
     path: '/jobs/users-exports',
     scopes: ['read:users'],
+    // The file has what pages mask.
+    roleScopes: ['create:users'],
     summary: 'Create export users job',
     body: exportBody,
-    handle: (deps, { body }) => startExport(deps, body),
+    handle: (deps, { body, caller }) => startExport(deps, body, caller),
   }),
   call({
     method: 'POST',
@@ -216,7 +229,7 @@ export const jobCalls: Call<JobsDependencies>[] = [
     handle: async (deps, { params, query, caller }) => {
       const job = await jobOf(deps, params.id);
       // Only callers who may read users get the link to an export.
-      const { location, ...view } = viewOf(deps, job) as { location?: string };
+      const { location, ...view } = viewOf(deps, job, caller) as { location?: string };
       const includesLink = location !== undefined && caller.scopes.has('read:users');
       const includesFault = query.include_faults === true && job.fault !== undefined;
       return ok({ ...view, ...(includesLink && { location }), ...(includesFault && { fault: job.fault }) });

@@ -1,5 +1,6 @@
 // Parser of the search syntax of users and logs: the subset of Lucene's query syntax that the hosted service
 // documents.
+import { AuthError } from '../../http/errors.ts';
 import { apiError } from '../errors.ts';
 
 /** The condition that a term sets for a value. */
@@ -36,6 +37,23 @@ export function parseQuery(text: string): Expression {
   const expression = parseAny(parser, undefined, 0);
   if (parser.position < tokens.length) throw syntaxError();
   return expression;
+}
+
+/** Returns the fields that a query names; none for a text that is no query. */
+export function fieldsOf(text: string): ReadonlySet<string> {
+  const fields = new Set<string>();
+  const collect = (expression: Expression): void => {
+    if ('all' in expression) for (const one of expression.all) collect(one);
+    else if ('any' in expression) for (const one of expression.any) collect(one);
+    else if ('not' in expression) collect(expression.not);
+    else if (expression.field !== undefined) fields.add(expression.field);
+  };
+  try {
+    collect(parseQuery(text));
+  } catch (thrown) {
+    if (!(thrown instanceof AuthError)) throw thrown;
+  }
+  return fields;
 }
 
 function syntaxError() {

@@ -6,7 +6,7 @@ import { type Agent, type Answer, createAgent, readForm } from '../../support/ag
 import { uidOf } from '../../support/browser-logins.ts';
 import { databaseUser } from '../../support/database-user.ts';
 import { follow, payload, responseOf, tenant, token, USER, WEB_CALLBACK } from '../../support/flows.ts';
-import { nextMessageTo } from '../../support/inbox.ts';
+import { messagesTo, nextMessageTo } from '../../support/inbox.ts';
 import { type OAuth2Provider, optionsFor, startProvider } from '../../support/oauth2-provider.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 import { type AtProvider, fromProvider, logInUpstream, toProvider } from '../../support/upstream-login.ts';
@@ -116,6 +116,37 @@ describe('account linking at the login with a new identity', () => {
       client_id: 'web',
       description: newId(),
     });
+  });
+
+  it('tells the owner by mail, once where both accounts have the address, and is in the log of the new one', async () => {
+    const existing = await account();
+    const agent = createAgent(server);
+    await typePassword(agent, await decide(agent, await offered(agent), 'link'));
+    const isLink = ({ text }: { text: string }) => text.includes('another account linked');
+    await nextMessageTo(server, email, 1, isLink);
+    expect((await messagesTo(server, email)).filter(isLink)).to.have.length(1);
+    const absorbed = (await eventsOf('account_absorbed')).find(({ user_id }) => user_id === newId());
+    expect(absorbed).to.include({ description: existing, connection: 'acme' });
+  });
+
+  it('is not offered for a new account with a second factor, if the existing one has none', async () => {
+    await made('acme', 'oauth2');
+    await server.users.update(newId(), { logins_count: 0 });
+    const put = async (user_id: string) =>
+      server.store.collection('authenticators').insert({
+        id: `totp|${user_id}`,
+        user_id,
+        kind: 'otp',
+        active: true,
+        first: true,
+        created_at: new Date().toISOString(),
+      } as never);
+    const existing = await account();
+    await put(newId());
+    expect(isOffer(await offered())).to.equal(false);
+    await put(existing);
+    await server.users.update(newId(), { logins_count: 0 });
+    expect(isOffer(await offered()), 'it has one, too').to.equal(true);
   });
 
   it('links to an account of another provider, after a login there', async () => {

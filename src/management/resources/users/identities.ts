@@ -5,6 +5,7 @@ import type { Messages } from '../../../delivery/messages.ts';
 import type { IdTokenReaders } from '../../../engine/sent-id-tokens.ts';
 import { identityId } from '../../../records/identities.ts';
 import { type Store, UniqueKeyError } from '../../../store/contract.ts';
+import type { Config } from '../../../tenant/config.ts';
 import type { Events } from '../../../tenant/events.ts';
 import { type Identity, originalUserId, primaryIdentity } from '../../../users/identities.ts';
 import { isStill, mayBelongToAnother } from '../../../users/linking.ts';
@@ -19,6 +20,7 @@ import { identityViews } from './view.ts';
 export interface UserIdentitiesDependencies {
   store: Store;
   users: Users;
+  config: Pick<Config, 'client'>;
   events: Events;
   messages: Messages;
   readIdTokenProof: IdTokenReaders['readIdTokenProof'];
@@ -112,6 +114,16 @@ async function provedUser(
   return other;
 }
 
+/**
+ * Checks that a user's token is of a first-party application: who can log in to an account is not for others to change,
+ * whatever the user has consented to.
+ * @throws AuthError 403
+ */
+async function requireFirstParty({ config }: UserIdentitiesDependencies, caller: Caller): Promise<void> {
+  if (!caller.isUser || (await config.client(caller.clientId))?.is_first_party !== false) return;
+  throw apiError(403, 'Third-party applications cannot change identities.', 'operation_not_supported');
+}
+
 const call = callsWith<UserIdentitiesDependencies>();
 
 /** The calls for linking and unlinking. */
@@ -123,7 +135,8 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
     ownScopes: ['update:current_user_identities'],
     summary: 'Link a user account to another',
     body: z.union([byToken, byName]),
-    handle: async (deps, { params, body, caller, ip }) => {
+    handle: async (deps, { params, body, caller, ip, admitAgain }) => {
+      await requireFirstParty(deps, caller);
       const user = await userOf(deps, params.id);
       const before = identityViews(await deps.users.identitiesOf(user.id));
       const other = await userToLink(deps, user, body, caller);
@@ -131,6 +144,8 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
       // What a token proves has to hold until the link is written.
       const applies = 'link_with' in body ? isStill(other) : undefined;
       const connection = primaryIdentity(await deps.users.identitiesOf(other.id))?.connection ?? '';
+      // The caller's login may have ended while the other one was judged.
+      await admitAgain();
       if (!(await deps.users.link(user.id, other.id, applies))) throw alreadyLinked();
       await deps.endLinked(other.id);
       const request = { clientId: caller.clientId, ip, connection, languages: [] };
@@ -149,6 +164,7 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
     ownScopes: ['update:current_user_identities'],
     summary: 'Unlink an identity of a user',
     handle: async (deps, { params, caller, ip }) => {
+      await requireFirstParty(deps, caller);
       const user = await userOf(deps, params.id);
       const { provider = '', identity_id: identityId = '' } = params;
       const upstreamId = identityId.startsWith(`${provider}|`)
