@@ -51,6 +51,9 @@ export async function bearerOf(
   if (!apiToken.scopes.includes(scope)) {
     throw new AuthError(403, 'insufficient_scope', `Insufficient scope, expected: ${scope}`);
   }
+  // It could not confirm what it begins: the MFA grants are refused to it.
+  if (scope === 'enroll' && (await deps.config.client(apiToken.clientId))?.is_first_party === false)
+    throw new AuthError(403, 'unauthorized_client', 'Third-party applications enrol no authenticators.');
   const user = await userOf(deps, apiToken.userId);
   const permission = await requirePermission(deps, user, apiToken);
   const credentialVersion = Number(apiToken.claims.credential_version);
