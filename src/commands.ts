@@ -58,7 +58,7 @@ function programOf(host: CommandProcess): Command {
     .command('repair')
     .description('give up what is damaged or missing in the store, and keep the rest; backups are better')
     .action(() => repair(host));
-  addUserCommands(program, host, log);
+  addUserCommands(program, host, { log, sendOrder: ordered });
   addKeyCommands(program, host, ordered);
   addAdministratorCommands(program, host, ordered);
   addScriptCommands(program, host, ordered);

@@ -1,8 +1,10 @@
-// Commands about all users at once: import and export.
+// Commands about users: import, export, and whose a user is.
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import type { Command } from 'commander';
 import type { Logger } from 'pino';
+import { type AccountState, accountReport } from './administration/account.ts';
+import type { SendOrder } from './administration/orders.ts';
 import { sendTransfer } from './administration/send.ts';
 import { type Transfer, type TransferProgress, transferUsers } from './administration/transfer.ts';
 import { systemClock } from './runtime/clock.ts';
@@ -22,8 +24,12 @@ interface ExportOptions {
   withHashes?: boolean;
 }
 
-/** Adds `users import` and `users export`. @param log the log of the store, where this process opens it. */
-export function addUserCommands(program: Command, host: CommandProcess, log: Logger): void {
+/** Adds the commands. @param log the log of the store, where this process opens it. */
+export function addUserCommands(
+  program: Command,
+  host: CommandProcess,
+  { log, sendOrder }: { log: Logger; sendOrder: SendOrder },
+): void {
   const runTransfer: UserTransfer = (transfer, file) => transferOf(host, { log, transfer, file });
   const users = program
     .command('users')
@@ -48,6 +54,18 @@ export function addUserCommands(program: Command, host: CommandProcess, log: Log
     .option('-c, --connection <name>', 'only those of this connection')
     .option('--with-hashes', 'with password hashes and second factors: whoever reads them may try passwords')
     .action((options: ExportOptions) => exportUsers(options, host, runTransfer));
+  users
+    .command('account <user_id>')
+    .description(
+      'whose a user is, after a login was refused because the account at the provider may be another person’s',
+    )
+    .option('--join <id>', 'the account with this id at the provider is the user’s')
+    .option('--keep', 'the account is somebody else’s, and gets a user of its own at its next login')
+    .action(async (user: string, options: { join?: string; keep?: boolean }) => {
+      const order = { command: 'account', user, ...options } as const;
+      const state = (await sendOrder(readSettings(host.env), order)) as AccountState;
+      print(host, accountReport(state));
+    });
 }
 
 /** Imports or exports users: through the server that runs on the data directory, otherwise in this process. */

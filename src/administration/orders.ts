@@ -24,6 +24,7 @@ import { exportTenant } from '../tenant/export.ts';
 import { readTenant, TenantFault } from '../tenant/load.ts';
 import { keysFor } from '../tenant/snapshot.ts';
 import type { Users } from '../users/users.ts';
+import { decideAccount } from './account.ts';
 import { storedAction } from './action-test.ts';
 import { createAdmin } from './admin.ts';
 import { ownerLink } from './administrator.ts';
@@ -43,6 +44,12 @@ export const orderSchema = z.discriminatedUnion('command', [
     script: z.enum(TESTABLE_SCRIPTS),
   }),
   z.strictObject({ command: z.literal('action'), name: z.string().min(1).max(255), isDraft: z.boolean() }),
+  z.strictObject({
+    command: z.literal('account'),
+    user: z.string().min(1).max(1024),
+    join: z.string().min(1).max(512).optional(),
+    keep: z.boolean().optional(),
+  }),
   z.strictObject({ command: z.literal('admin'), name: z.string().min(1).max(255) }),
   z.strictObject({ command: z.literal('administrator'), email: z.string().min(1).max(320) }),
 ]);
@@ -84,6 +91,8 @@ export async function runOrder(deps: OrderDependencies, order: Order): Promise<u
       return connectionScript(deps, order);
     case 'action':
       return storedAction(deps, order);
+    case 'account':
+      return decideAccount(deps, order);
     case 'rotate': {
       const before = await signingKey(store, order.alg);
       const kid = await rotate(deps, order.alg);

@@ -23,13 +23,13 @@ interface ProviderChecksDependencies {
   /** Elapsed time. */
   clock: Clock;
   log: Pick<Logger, 'warn'>;
-  directories: Pick<Directories, 'check'>;
+  directories: Pick<Directories, 'check' | 'hasOwnIds'>;
   xml: XmlReader;
   /** Aborted when the server shuts down. */
   ending: AbortSignal;
 }
 
-type CheckedConnection = Pick<Connection, 'name' | 'strategy' | 'options'>;
+type CheckedConnection = Connection;
 
 export interface ProviderChecks {
   /** Checks the provider of one connection in the background, and logs a warning when it cannot be used. */
@@ -69,13 +69,26 @@ export function providerChecks({
     openId: openIdProviders({ fetch: fetchUntilEnd, clock }),
     samlMetadata: samlMetadata({ fetch: fetchUntilEnd, clock, xml }),
   });
+  /** Warns of a directory without ids of its own. @returns why it cannot be asked. */
+  const warnOfNames = async (connection: CheckedConnection): Promise<Error | undefined> => {
+    try {
+      if (await directories.hasOwnIds(connection)) return undefined;
+      log.warn(
+        { connection: connection.name },
+        `the directory of ${connection.name} shows neither objectGUID nor entryUUID: its users are identified by uid, and whoever is given the uid of an earlier user gets the account`,
+      );
+      return undefined;
+    } catch (thrown) {
+      return directoryFault(thrown);
+    }
+  };
   const check = (connections: readonly CheckedConnection[]) => {
     const queue = [...connections];
     background.run('asking the providers of connections', async () => {
       const deps = checkDependencies();
       const worker = async () => {
         for (let one = queue.shift(); one !== undefined && !ending.aborted; one = queue.shift()) {
-          const fault = await faultOf(deps, one);
+          const fault = await (isDirectory(one) ? warnOfNames(one) : faultOf(deps, one));
           if (fault === undefined || ending.aborted) continue;
           log.warn(
             { connection: one.name, err: fault },
@@ -96,8 +109,7 @@ export function providerChecks({
         ),
       ),
     faultOf: async (connection) => {
-      const isDirectory = directoryStrategies.some(({ name }) => name === connection.strategy);
-      const fault = isDirectory
+      const fault = isDirectory(connection)
         ? await directories.check(connection).catch(directoryFault)
         : await faultOf(checkDependencies(), connection);
       if (fault === undefined) return undefined;
@@ -105,6 +117,10 @@ export function providerChecks({
       return { message: fault.message, ...(failure && { failure }) };
     },
   };
+}
+
+function isDirectory({ strategy }: Pick<Connection, 'strategy'>): boolean {
+  return directoryStrategies.some(({ name }) => name === strategy);
 }
 
 /** Returns an error whose message includes what the directory, or the connection to it, reported. */

@@ -14,6 +14,7 @@ import type { XmlReader } from '../saml-messages/reader.ts';
 import type { Sign } from '../signing/signing.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
+import type { StableId } from '../users/upstream-user.ts';
 import type { OpenIdProviders } from './oidc/providers.ts';
 import type { SamlMetadata } from './samlp/metadata-import.ts';
 
@@ -81,10 +82,21 @@ export interface UpstreamResponse
   parameters: Readonly<Record<string, string>>;
 }
 
+/** An account by the provider's identifier that is never given to another. */
+export interface StableIdentity extends Pick<StableId, 'id' | 'isSame' | 'description'> {
+  /** The identifier that users have, or once had, as their `id`. */
+  name: string;
+}
+
 /** A user as a provider identified them, verified. */
 export interface UpstreamIdentity {
-  /** The provider's identifier of the user, which it never reassigns. */
+  /** The provider's identifier of the user, from which a new user's id here is made. */
   id: string;
+  /**
+   * The provider's identifier that it never gives to another account, if `id` is a name that it may, or if `id` was one in an
+   * earlier release.
+   */
+  stable?: StableIdentity;
   /** Claims, named as in OpenID Connect where that has a name (`email`, `email_verified`, `name`, `picture` …). */
   profile: Readonly<Record<string, unknown>>;
   /** Metadata for a new user. Only the operator's own script sets it, never the provider's claims. */

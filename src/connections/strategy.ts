@@ -90,6 +90,18 @@ export type StepStrategy<Credentials = never> = StepTraits & Provable<Credential
 type ProvingStrategy = FormStrategy | StepStrategy;
 export type Strategy = ProvingStrategy | RedirectStrategy;
 
+/** The account that an identifier reaches. */
+export interface ReachedAccount {
+  userId: string | undefined;
+  /** As {@link Attempt.accounts}. Empty only if every account has one identifier, of which one text is accepted. */
+  accounts: readonly string[];
+}
+
+/** Returns the account of a user here, who may be found by several identifiers. */
+export function accountOfUser(userId: string | undefined): ReachedAccount {
+  return { userId, accounts: userId === undefined ? [] : [userId] };
+}
+
 /** One verification of credentials. */
 interface Verification<Credentials, Read> {
   proof: Proof<Credentials>;
@@ -104,21 +116,26 @@ interface Verification<Credentials, Read> {
   isLogin: boolean;
   /** Sets the log event for wrong credentials, in place of {@link Verifier.failure}. */
   explain(event: FailureEvent): void;
+  /**
+   * Adds names of the account that only the verification has found out. The outcome is counted under them, too, and
+   * right credentials are treated as wrong if one of them has no attempts left.
+   */
+  reached(accounts: readonly string[]): Promise<void>;
 }
 
 /** The user whose credentials were right, and the version of those credentials. */
 export type ProvedUser = Pick<Login, 'userId' | 'credentialVersion'>;
 
 /** How a strategy verifies credentials. */
-interface Verifier<Credentials, Read, Right> {
+interface Verifier<Credentials, Found extends ReachedAccount, Read, Right> {
   /** What an attacker would guess: attempts are counted by it. */
   proofKind: Attempt['proof'];
   /** Whether the credentials could be guessed. If not (a long random ticket), wrong attempts are not counted. */
   isGuessable(credentials: Credentials): boolean;
-  /** Returns the id of the user whom the identifier names. */
-  find(deps: ProofDependencies, proof: Proof<Credentials>): Promise<string | undefined>;
+  /** Looks up the account that the identifier reaches. */
+  find(deps: ProofDependencies, proof: Proof<Credentials>): Promise<Found>;
   /** Reads what `verify` needs, while the attempt is being counted and before the credentials are looked at. */
-  read(deps: ProofDependencies, proof: Proof<Credentials>, userId: string | undefined): Promise<Read>;
+  read(deps: ProofDependencies, proof: Proof<Credentials>, found: Found): Promise<Read>;
   /** Verifies the credentials. @returns undefined for wrong ones. */
   verify(deps: ProofDependencies, verification: Verification<Credentials, Read>): Promise<Right | undefined>;
   /** Returns the user whose credentials were right; undefined if there is no such user. */
@@ -147,10 +164,13 @@ export function loginBy(
  * Creates a strategy. Its verifier can only be reached through the functions created here, which count wrong attempts and
  * respect locks. So no login can skip the counting, and a locked account is locked for every endpoint.
  */
-export function strategy<Traits extends FormTraits | StepTraits, Credentials, Read, Right>(
-  traits: Traits,
-  verifier: Verifier<Credentials, Read, Right>,
-): Traits & Provable<Credentials> {
+export function strategy<
+  Traits extends FormTraits | StepTraits,
+  Credentials,
+  Found extends ReachedAccount,
+  Read,
+  Right,
+>(traits: Traits, verifier: Verifier<Credentials, Found, Read, Right>): Traits & Provable<Credentials> {
   return {
     ...traits,
     record: STRATEGIES[traits.name],
@@ -170,44 +190,43 @@ export function strategy<Traits extends FormTraits | StepTraits, Credentials, Re
  * @param isLogin whether they are for a login: right ones are used up. Only then is the user returned.
  * @throws AuthError for wrong ones.
  */
-async function verifyCredentials<Credentials, Read, Right>(
-  { proofKind, isGuessable, find, read, verify, userOf, failure, wrong }: Verifier<Credentials, Read, Right>,
+async function verifyCredentials<Credentials, Found extends ReachedAccount, Read, Right>(
+  verifier: Verifier<Credentials, Found, Read, Right>,
   deps: ProofDependencies,
   proof: Proof<Credentials>,
   isLogin: boolean,
 ): Promise<ProvedUser | undefined> {
+  const { isGuessable, verify, failure, wrong } = verifier;
   const { clientId, connection, identifier, credentials, caller } = proof;
-  const userId = await find(deps, proof);
-  const reading = read(deps, proof, userId);
+  const found = await verifier.find(deps, proof);
+  const reading = verifier.read(deps, proof, found);
   // A failure is handled where the promise is awaited. Without this line it could be reported as unhandled before that.
   reading.catch(() => undefined);
-  const isProtected = connection.options.brute_force_protection !== false;
-  const { attributes, requires_username: requiresUsername } = connection.options;
-  const hasSeveralIdentifiers = attributes != null || requiresUsername === true;
-  const target = {
+  const attempt: Attempt = {
+    ...caller,
     connection: connection.name,
     identifier,
-    proof: proofKind,
-    locksAccount: isProtected,
-    hasSeveralIdentifiers,
+    proof: verifier.proofKind,
+    locksAccount: connection.options.brute_force_protection !== false,
+    userId: found.userId,
+    accounts: found.accounts,
   };
-  const attempt: Attempt = { ...caller, ...target, userId };
   let user: ProvedUser | undefined;
   let failureEvent: FailureEvent | undefined;
   const explain = (event: FailureEvent) => {
     failureEvent = event;
   };
-  const verifyOnce = async (callerKey: string | undefined): Promise<Right | undefined> => {
-    const right = await verify(deps, { proof, read: await reading, callerKey, isLogin, explain });
+  const verifyOnce = async (admitted: Pick<Verification<Credentials, Read>, 'callerKey' | 'reached'>) => {
+    const right = await verify(deps, { proof, read: await reading, isLogin, explain, ...admitted });
     if (right !== undefined && isLogin) {
-      user = await userOf(deps, proof, await reading, right);
+      user = await verifier.userOf(deps, proof, await reading, right);
       attempt.userId = user?.userId;
     }
     return right;
   };
   const right = await (isGuessable(credentials)
     ? tryProof(deps.attempts, attempt, verifyOnce)
-    : verifyOnce(undefined));
+    : verifyOnce({ callerKey: undefined, reached: async () => undefined }));
   if (right === undefined) {
     const details = {
       client_id: clientId,

@@ -12,9 +12,16 @@ export interface Attempt extends Caller {
   identifier: string;
   /**
    * The user that the identifier names, if there is one. It is used for {@link AttemptsDependencies.onLocked} and
-   * to find known callers; failures are counted by the typed identifier.
+   * to find known callers.
    */
   userId?: string | undefined;
+  /**
+   * The account that the identifier reached, under every name that does not depend on what was typed: failures are
+   * counted under each of them, in addition to the typed identifier. Otherwise each spelling that a directory or
+   * database compares as equal, and each other identifier of the account, would allow as many guesses again. Empty if
+   * there is no such account, or none is looked up.
+   */
+  accounts?: readonly string[];
   /** What is guessed. A short code takes fewer guesses than a password, so it has its own limit. */
   proof: 'password' | 'code';
   /**
@@ -27,8 +34,6 @@ export interface Attempt extends Caller {
    * are counted, separately from those of logins.
    */
   stage?: 'pre-custom-token-exchange';
-  /** Whether users of the connection have several identifiers: then failures are also counted across all of them. */
-  hasSeveralIdentifiers?: boolean;
   /** The connection's `brute_force_protection`; undefined means true. */
   locksAccount?: boolean;
 }

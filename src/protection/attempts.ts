@@ -5,7 +5,7 @@ import { AuthError } from '../http/errors.ts';
 import type { User } from '../users/user.ts';
 import type { Attempt, AttemptsDependencies } from './attempt.ts';
 import type { Caller, CallerLookup } from './callers.ts';
-import { accountOf, type Count, countsOf } from './counts.ts';
+import { accountOf, type Count, countsOf, reachedCounts } from './counts.ts';
 import { createFailures } from './failures.ts';
 import { localReservations } from './reservations.ts';
 import { sharedReservations } from './shared-reservations.ts';
@@ -14,8 +14,16 @@ import { sharedReservations } from './shared-reservations.ts';
 interface AdmittedAttempt {
   /** The key that attempts of a known caller are counted under; undefined for a stranger. */
   callerKey: string | undefined;
-  /** Whether the account has no attempts left across all its identifiers. A right proof is then treated as wrong. */
-  isExhausted: boolean;
+  /**
+   * Adds names of the account that only the verification has found out, such as the user that a custom database
+   * returned. The outcome is counted under them, too, and a right proof is treated as wrong if one has no attempts left.
+   */
+  reached(accounts: readonly string[]): Promise<void>;
+  /**
+   * Returns whether the account that was reached has no attempts left, whatever was typed. A right proof is then
+   * treated as wrong.
+   */
+  isExhausted(): boolean;
   /** Counts a wrong proof. */
   failed(): Promise<void>;
   /** Ends a right proof: clears the account's failures from this caller, and makes the caller known. */
@@ -41,21 +49,20 @@ export interface Attempts {
 
 /**
  * Runs a verification, and counts its failure.
- * @param prove verifies the proof; undefined means it is wrong. It gets {@link
- *   AdmittedAttempt.callerKey}.
+ * @param prove verifies the proof; undefined means it is wrong.
  * @returns the result of `prove`.
  * @throws AuthError as {@link Attempts.admit}, and whatever `prove` throws.
  */
 export async function tryProof<T>(
   attempts: Attempts,
   attempt: Attempt,
-  prove: (callerKey: string | undefined) => Promise<T | undefined>,
+  prove: (admitted: Pick<AdmittedAttempt, 'callerKey' | 'reached'>) => Promise<T | undefined>,
 ): Promise<T | undefined> {
   const admitted = await attempts.admit(attempt);
   let accepted: T | undefined;
   try {
-    const result = await prove(admitted.callerKey);
-    accepted = admitted.isExhausted ? undefined : result;
+    const result = await prove(admitted);
+    accepted = admitted.isExhausted() ? undefined : result;
   } catch (thrown) {
     admitted.abandoned();
     throw thrown;
@@ -121,13 +128,15 @@ function createCounting({ callers, clock, store }: AttemptsDependencies) {
     }
   };
 
-  return { failures, reserve, fail, succeed };
+  const isFull = async (count: Count) => count.max - (await failures.now(count)) < 1;
+
+  return { failures, reserve, fail, succeed, isFull };
 }
 
 /** Returns the attempts of a tenant. */
 export function createAttempts(deps: AttemptsDependencies): Attempts {
   const { callers } = deps;
-  const { failures, reserve, fail, succeed } = createCounting(deps);
+  const { failures, reserve, fail, succeed, isFull } = createCounting(deps);
   return {
     admit: async (attempt) => {
       // Callers are known for the first factor only: an attacker who has the password would be known for the
@@ -137,10 +146,19 @@ export function createAttempts(deps: AttemptsDependencies): Attempts {
       const callerKey = lookup?.known?.key;
       // The same counts are used to the end of this attempt, so that what was reserved is released.
       const counts = countsOf(deps, attempt, callerKey);
-      const { release, isExhausted } = await reserve(counts);
+      const { release, ...reserved } = await reserve(counts);
+      let isExhausted = reserved.isExhausted;
       return {
         callerKey,
-        isExhausted,
+        reached: async (accounts) => {
+          const known = new Set(counts.map(({ id }) => id));
+          const added = reachedCounts(deps, { ...attempt, accounts }, callerKey);
+          const fresh = added.filter(({ id }) => !known.has(id));
+          counts.push(...fresh);
+          const full = await Promise.all(fresh.filter(({ blocks }) => blocks).map(isFull));
+          isExhausted ||= full.includes(true);
+        },
+        isExhausted: () => isExhausted,
         failed: () => fail(attempt, counts, release),
         succeeded: () => succeed(attempt, { counts, release, seen: lookup }),
         abandoned: release,

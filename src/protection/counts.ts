@@ -49,7 +49,7 @@ export function countsOf(deps: Dependencies, attempt: Attempt, callerKey: string
   return [
     ...accountCount(deps, settings, attempt, callerKey),
     ...accountTotalCount(deps, settings, attempt, callerKey),
-    ...countsOfAllIdentifiers(deps, settings, attempt, callerKey),
+    ...reachedCounts(deps, attempt, callerKey),
     ...addressCount(deps, settings, attempt),
   ];
 }
@@ -118,28 +118,19 @@ function accountTotalCount(
 }
 
 /**
- * Returns the counts of an account across all its identifiers, when users of the connection have several. Otherwise
- * each identifier would allow as many guesses again. None for a known caller, and none when no account was found.
+ * Returns the counts of the account that was reached, whatever was typed ({@link Attempt.accounts}). They are silent,
+ * so that they tell nobody which names belong to one account, or that there is one.
  */
-function countsOfAllIdentifiers(
-  deps: Dependencies,
-  settings: AttackProtection,
-  attempt: Attempt,
-  callerKey: string | undefined,
-): Count[] {
-  const { hasSeveralIdentifiers, userId: identifier, step } = attempt;
-  if (
-    hasSeveralIdentifiers !== true ||
-    identifier === undefined ||
-    callerKey !== undefined ||
-    step !== undefined
-  )
-    return [];
-  const byUser = { ...attempt, identifier };
-  return [
-    ...accountCount(deps, settings, byUser, callerKey),
-    ...accountTotalCount(deps, settings, byUser, callerKey),
-  ].map((count) => ({ ...count, isSilent: true }));
+export function reachedCounts(deps: Dependencies, attempt: Attempt, callerKey: string | undefined): Count[] {
+  const settings = protectionOf(deps.config, attempt);
+  const typed = accountOf(attempt);
+  return (attempt.accounts ?? []).flatMap((identifier) => {
+    const byAccount = { ...attempt, identifier };
+    return [
+      ...accountCount(deps, settings, byAccount, callerKey),
+      ...accountTotalCount(deps, settings, byAccount, callerKey),
+    ].map((count) => ({ ...count, ...(count.account !== undefined && { typed }), isSilent: true }));
+  });
 }
 
 /** Returns the count of the address across accounts; none when it is not throttled. */
@@ -164,17 +155,27 @@ function addressCount(
 }
 
 /**
- * Returns the key of an account: a hash of the typed identifier, and not of the user it names. If identifiers of
- * one account shared a count, the count would reveal that the account exists; and a lock that ended with a sign-up
- * would reveal that.
+ * Returns the key of an account: a hash of the typed identifier, or of a name of the account that it reached. Only
+ * the count of the former is shown to the caller: if identifiers of one account shared a visible count, it would
+ * reveal that the account exists; and a lock that ended with a sign-up would reveal that.
  */
 export function accountOf({ connection, identifier }: Pick<Attempt, 'connection' | 'identifier'>): string {
   return sha256(`${connection}\n${nameKey(identifier)}`);
 }
 
-/** One text for all ways to type a name: spaces and dashes in a phone number would make it another one each time. */
+/** Characters that directories and databases do not compare: marks, controls, characters of no width, spaces. */
+const NOT_COMPARED = /[\u0300-\u036f\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}]/gu;
+
+/**
+ * Returns one text for the ways to type a name that systems compare as equal: case, width, spaces and characters of no
+ * width (RFC 4518 §2, RFC 8265 §3), accents (the usual collations of databases), and the form of a phone number.
+ * It is only for counting: names with equal keys need not be of one account.
+ */
 export function nameKey(identifier: string): string {
-  return normalizePhone(identifier) ?? identifier.trim().toLowerCase().normalize('NFC');
+  return (
+    normalizePhone(identifier) ??
+    identifier.normalize('NFKD').replace(NOT_COMPARED, '').toUpperCase().toLowerCase()
+  );
 }
 
 /** The id of the count of an account's guesses. @param account its hash. */

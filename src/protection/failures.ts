@@ -10,6 +10,8 @@ export interface FailureCounter {
   id: string;
   /** The hash of the account; none for an address across accounts. */
   account?: string;
+  /** For the count of an account that was reached: the hash of what was typed, by which it is found and ended, too. */
+  typed?: string;
   /** The address, which administrators are shown. */
   ip?: string;
   /** Milliseconds after which one failure is forgotten. `Infinity`: they are only forgotten all at once. */
@@ -57,19 +59,28 @@ export function createFailures(store: Store, clock: Clock): Failures {
   };
 }
 
+/** How many typed names a count is found by. */
+const MAX_TYPED = 8;
+
+function latestTyped(before: readonly string[] | undefined, typed: string): string[] {
+  return [...(before ?? []).filter((one) => one !== typed), typed].slice(-MAX_TYPED);
+}
+
 async function countOne(
   failures: Collection<FailureRecord>,
   counter: FailureCounter,
   clock: Clock,
 ): Promise<number> {
-  const { id, account, ip, rate, ttlSeconds } = counter;
+  const { id, account, typed, ip, rate, ttlSeconds } = counter;
   const next = (current?: Frozen<FailureRecord>): FailureRecord => {
     const at = clock();
     const level = failuresNow(current, counter, at) + 1;
+    const { typed: before, ...rest } = current ?? {};
     return {
-      ...current,
+      ...rest,
       id,
       ...(account === undefined ? {} : { account }),
+      ...(typed === undefined ? {} : { typed: latestTyped(before, typed) }),
       ...(ip === undefined ? {} : { ip }),
       failures: level,
       at,

@@ -46,9 +46,11 @@ export function createLocks({ store, config, clock }: { store: Store; config: Co
     },
     unlock: async (account) => {
       const hash = accountOf(account);
+      const counts = await failures.findBy('account', hash);
       await failures.deleteBy('account', hash);
-      // The count of all strangers is cleared, too: an administrator vouches for the owner.
-      for (const proof of ['password', 'code'] as const) await failures.delete(accountTotalId(hash, proof));
+      // The counts of all strangers are cleared, too: an administrator vouches for the owner.
+      for (const one of new Set([hash, ...counts.flatMap(({ account: reached = [] }) => reached)]))
+        for (const proof of ['password', 'code'] as const) await failures.delete(accountTotalId(one, proof));
     },
     isThrottled: async (ip) => {
       const { enabled, shields, stage } = protectionSettings(config).suspiciousIpThrottling;

@@ -20,8 +20,17 @@ import {
 import { passwordOptionsSchema } from './password-options.ts';
 import { domainAliases, emailOptionsSchema, smsOptionsSchema } from './passwordless.ts';
 import { missingSamlpOptions, samlpOptionsSchema } from './samlp-connection.ts';
-import { SOCIAL_STRATEGIES, type SocialStrategyName, socialOptionsSchema } from './social.ts';
+import { SOCIAL_USER_IDS, type SocialStrategyName, socialOptionsSchema } from './social.ts';
 import { rootAttributes } from './upstream.ts';
+import {
+  ofAdfs,
+  ofAssertion,
+  ofDatabase,
+  ofEntry,
+  ofScript,
+  permanent,
+  type UserIdentifier,
+} from './user-identifiers.ts';
 
 const passwordPolicySchema = z.enum(['none', 'low', 'fair', 'good', 'excellent']);
 
@@ -149,6 +158,11 @@ export interface StrategyRecord {
   options: z.ZodType;
   /** Returns the options that are missing: the connection is stored without them, but nobody can log in. */
   missingOptions?(options: Readonly<Record<string, unknown>>): string[];
+  /**
+   * Returns what the users of a connection are identified by, and whether it may be given to another person
+   * (docs/connections.md has a row for each strategy).
+   */
+  identifier(options: Readonly<Record<string, unknown>>): UserIdentifier;
   /** Whether its connections belong in the tenant file's `databases`. */
   isDatabase: boolean;
   /** The kinds of addresses that identify one user of a connection. */
@@ -164,39 +178,88 @@ export interface StrategyRecord {
 /** Users of an external provider are identified only by the provider's id for them. */
 const upstream = { isDatabase: false, unique: [], isUpstream: true } as const;
 
-const socialRecord: StrategyRecord = { ...upstream, options: socialOptionsSchema };
-const social = Object.fromEntries(SOCIAL_STRATEGIES.map((name) => [name, socialRecord])) as Record<
-  SocialStrategyName,
-  StrategyRecord
->;
+const social = Object.fromEntries(
+  Object.entries(SOCIAL_USER_IDS).map(([name, id]): [string, StrategyRecord] => [
+    name,
+    { ...upstream, options: socialOptionsSchema, identifier: permanent(id) },
+  ]),
+) as Record<SocialStrategyName, StrategyRecord>;
 
 /** The built-in strategies by name. A tenant file may contain connections of other strategies; they are stored. */
 export const STRATEGIES = {
-  [DATABASE]: { options: databaseOptionsSchema, isDatabase: true, unique: ADDRESS_KINDS },
-  email: { options: emailOptionsSchema, isDatabase: false, unique: ['email'], proves: 'email' },
-  sms: { options: smsOptionsSchema, isDatabase: false, unique: ['phone_number'], proves: 'phone_number' },
-  oauth2: { ...upstream, options: storedOAuth2OptionsSchema, missingOptions: missingOAuth2Options },
+  [DATABASE]: {
+    options: databaseOptionsSchema,
+    isDatabase: true,
+    unique: ADDRESS_KINDS,
+    identifier: ofDatabase,
+  },
+  email: {
+    options: emailOptionsSchema,
+    isDatabase: false,
+    unique: ['email'],
+    proves: 'email',
+    identifier: () => ({ is: 'the e-mail address', isReassigned: 'proof' }),
+  },
+  sms: {
+    options: smsOptionsSchema,
+    isDatabase: false,
+    unique: ['phone_number'],
+    proves: 'phone_number',
+    identifier: () => ({ is: 'the phone number', isReassigned: 'proof' }),
+  },
+  oauth2: {
+    ...upstream,
+    options: storedOAuth2OptionsSchema,
+    missingOptions: missingOAuth2Options,
+    identifier: ofScript,
+  },
   oidc: {
     ...upstream,
     options: oidcOptionsSchema,
     missingOptions: (options) => missingOpenIdOptions(options),
+    identifier: permanent('sub'),
   },
   okta: {
     ...upstream,
     options: oktaOptionsSchema,
     missingOptions: (options) => missingOpenIdOptions(options, ['domain']),
     signsAsDomain: true,
+    identifier: permanent('sub'),
   },
-  waad: { ...upstream, options: waadOptionsSchema, missingOptions: missingWaadOptions },
-  adfs: { ...upstream, options: adfsOptionsSchema },
-  'google-oauth2': { ...upstream, options: googleOptionsSchema },
-  'google-apps': { ...upstream, options: googleAppsOptionsSchema, missingOptions: missingGoogleAppsOptions },
-  apple: { ...upstream, options: appleOptionsSchema },
+  waad: {
+    ...upstream,
+    options: waadOptionsSchema,
+    missingOptions: missingWaadOptions,
+    identifier: permanent('sub or oid'),
+  },
+  adfs: {
+    ...upstream,
+    options: adfsOptionsSchema,
+    identifier: ofAdfs,
+  },
+  'google-oauth2': { ...upstream, options: googleOptionsSchema, identifier: permanent('sub') },
+  'google-apps': {
+    ...upstream,
+    options: googleAppsOptionsSchema,
+    missingOptions: missingGoogleAppsOptions,
+    identifier: permanent("the verified address, with Google's id of the account"),
+  },
+  apple: { ...upstream, options: appleOptionsSchema, identifier: permanent('sub') },
   ...social,
-  ad: { ...upstream, options: ldapOptionsSchema },
-  'auth0-adldap': { ...upstream, options: ldapOptionsSchema },
-  samlp: { ...upstream, options: samlpOptionsSchema, missingOptions: missingSamlpOptions },
-  pingfederate: { ...upstream, options: samlpOptionsSchema, missingOptions: missingSamlpOptions },
+  ad: { ...upstream, options: ldapOptionsSchema, identifier: ofEntry },
+  'auth0-adldap': { ...upstream, options: ldapOptionsSchema, identifier: ofEntry },
+  samlp: {
+    ...upstream,
+    options: samlpOptionsSchema,
+    missingOptions: missingSamlpOptions,
+    identifier: ofAssertion,
+  },
+  pingfederate: {
+    ...upstream,
+    options: samlpOptionsSchema,
+    missingOptions: missingSamlpOptions,
+    identifier: ofAssertion,
+  },
 } satisfies Readonly<Record<string, StrategyRecord>>;
 
 export type StrategyName = keyof typeof STRATEGIES;

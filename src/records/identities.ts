@@ -29,6 +29,13 @@ export interface IdentityRecord extends Stored {
   /** The user's id in the connection; `user_id` of `identities` in the Management API. */
   upstream_id: string;
   isSocial: boolean;
+  /**
+   * The provider's own id of the account, which it never gives to another, where `upstream_id` is a name that it may
+   * give to another, or was one in an earlier release. Only this account logs in by the identity; with null, none does.
+   */
+  stable_id?: string | null;
+  /** The latest account that was refused because it has the name of this one, but may be another's. */
+  refused?: { stable_id: string; description: string; at: string };
   /** For an identity that is linked to a user of another: the profile from its own connection. */
   profile?: Record<string, unknown>;
   /** Attributes from an upstream provider that the profile has no member for, by the provider's names. */

@@ -46,6 +46,8 @@ export interface ChallengeRecord extends Stored {
 export interface FailureRecord extends Stored {
   /** A hash of the account; not set for an address at all accounts. */
   account?: string;
+  /** For an account that was reached by what was typed: hashes of the latest texts. */
+  typed?: string[];
   /** For an account: the address of the latest attempt. */
   ip?: string;
   failures: number;

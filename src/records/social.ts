@@ -3,35 +3,40 @@ import { z } from 'zod';
 import { endpoint } from './oauth2.ts';
 import { upstreamOptions, withoutNull } from './upstream.ts';
 
-/** The strategies. The endpoints of each provider are in connections/social/. */
-export const SOCIAL_STRATEGIES = [
-  'amazon',
-  'bitbucket',
-  'box',
-  'digitalocean',
-  'discord',
-  'dropbox',
-  'facebook',
-  'figma',
-  'fitbit',
-  'github',
-  'gitlab',
-  'line',
-  'linkedin',
-  'paypal',
-  'paypal-sandbox',
-  'salesforce',
-  'salesforce-sandbox',
-  'slack',
-  'spotify',
-  'twitch',
-  'twitter',
-  'windowslive',
-  'wordpress',
-  'yahoo',
-] as const;
+/**
+ * The strategies, with what each provider identifies its users by. It must be an id of the account that nobody else ever gets:
+ * not its name or address. The endpoints of each provider are in connections/social/.
+ */
+export const SOCIAL_USER_IDS = {
+  amazon: 'user_id',
+  bitbucket: 'uuid',
+  box: 'id',
+  digitalocean: 'uuid of the account',
+  discord: 'id',
+  dropbox: 'account_id',
+  facebook: 'id, which is specific to the application',
+  figma: 'id',
+  fitbit: 'legacyUserId or healthUserId',
+  github: 'id',
+  gitlab: 'sub',
+  line: 'sub',
+  linkedin: 'sub',
+  paypal: 'user_id',
+  'paypal-sandbox': 'user_id',
+  salesforce: 'user_id',
+  'salesforce-sandbox': 'organization_id and user_id',
+  slack: 'team_id and user_id',
+  spotify: 'id',
+  twitch: 'id',
+  twitter: 'id',
+  windowslive: 'id of Microsoft Graph',
+  wordpress: 'ID',
+  yahoo: 'sub',
+} as const;
 
-export type SocialStrategyName = (typeof SOCIAL_STRATEGIES)[number];
+export type SocialStrategyName = keyof typeof SOCIAL_USER_IDS;
+
+export const SOCIAL_STRATEGIES = Object.keys(SOCIAL_USER_IDS) as SocialStrategyName[];
 
 /** Tools write an empty text for a value that is not set. */
 const ownEndpoint = z.union([z.literal('').transform(() => undefined), endpoint]).optional();

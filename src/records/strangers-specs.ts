@@ -104,7 +104,7 @@ export const deliveriesSpec: CollectionSpec<DeliveryRecord> = {
 export const failuresSpec: CollectionSpec<FailureRecord> = {
   writtenFor: { strangers: [wholeCollection({ max: 100_000, maxLength: 1_000, whenFull: 'refuse' })] },
   unique: {},
-  indexes: { account: (record) => record.account },
+  indexes: { account: ({ account, typed = [] }) => [...(account === undefined ? [] : [account]), ...typed] },
 };
 
 export const samlMessagesSpec: CollectionSpec<Stored> = {

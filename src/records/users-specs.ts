@@ -3,7 +3,7 @@ import type { AuthenticatorRecord } from './authenticators.ts';
 import type { CollectionSpec, Key } from './collection-spec.ts';
 import type { ConnectedAccountRecord } from './connected-accounts.ts';
 import type { ConsentRecord } from './engine.ts';
-import { ADDRESS_KINDS, type AddressKind, addressOf, type IdentityRecord } from './identities.ts';
+import { ADDRESS_KINDS, type AddressKind, addressOf, type IdentityRecord, identityId } from './identities.ts';
 import type { PasskeyRecord } from './passkeys.ts';
 import type { SamlSessionRecord } from './saml-sessions.ts';
 import { searchTerms } from './search-terms.ts';
@@ -50,6 +50,7 @@ export const identitiesSpec: CollectionSpec<IdentityRecord> = {
     email: uniqueAddress('email'),
     username: uniqueAddress('username'),
     phone_number: uniqueAddress('phone_number'),
+    stable: ({ connection, stable_id: id }) => (id == null ? undefined : identityId(connection, id)),
   },
   indexes: {
     user: (identity) => identity.user_id,

@@ -10,6 +10,7 @@ import { crossFaults } from './cross-checks.ts';
 import { databaseWarnings } from './database-warnings.ts';
 import { readYaml, type YamlFault } from './document.ts';
 import { readHtmlFiles } from './html-files.ts';
+import { identifierWarnings } from './identifier-warnings.ts';
 import { pageWarnings } from './pages.ts';
 import { samlWarnings } from './saml-warnings.ts';
 import { unknownKeys } from './unknown-keys.ts';
@@ -105,6 +106,7 @@ function checkTenant(document: unknown): CheckedTenant {
     ...lifetimeWarnings(tenant),
     ...strategyWarnings(tenant),
     ...samlWarnings(tenant),
+    ...identifierWarnings(tenant),
     ...databaseWarnings(tenant),
     ...pageWarnings(tenant),
     ...logStreamWarnings(tenant),

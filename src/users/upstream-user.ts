@@ -3,6 +3,22 @@ import type { AddressKind, UpstreamGrant } from '../records/identities.ts';
 import type { RootAttributes } from '../records/upstream.ts';
 import type { ExpectedConnection } from './connection-check.ts';
 import type { FurtherWrites } from './create.ts';
+import type { Identity } from './identities.ts';
+import type { User } from './user.ts';
+
+/** How an account of a provider is known: by an id that is its own for ever, and by a name. */
+export interface StableId {
+  /** The provider's id of the account, which it never gives to another. */
+  id: string;
+  /** The name, as `upstream_id` of identities that have it as their id. */
+  named: string;
+  /** The `upstream_id` of a new identity if somebody else has had the name. */
+  unnamed: string;
+  /** Returns whether an identity, in which no id is recorded yet, is certainly that of the account. */
+  isSame(identity: Identity, user: User): boolean;
+  /** What the account is, for the operator: its name at the provider, and when it was created there, if that is known. */
+  description: string;
+}
 
 /** A user of an upstream provider, verified by the connection's strategy. */
 export interface UpstreamUser extends ExpectedConnection {
@@ -11,6 +27,8 @@ export interface UpstreamUser extends ExpectedConnection {
   isSocial: boolean;
   /** The part of the user's id after the strategy and a bar: the provider's id, with the connection's name if needed. */
   upstreamId: string;
+  /** The provider's id that it never gives to another account, where `upstreamId` is, or once was, a name. */
+  stable?: StableId | undefined;
   /** The profile that the provider returned. */
   profile: Readonly<Record<string, unknown>>;
   /** Metadata of a new user, from the operator's own script; never from a provider's claims. */

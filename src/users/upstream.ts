@@ -14,13 +14,28 @@ import { writeNewUsers } from './connection-check.ts';
 import { newUserWrites, refuseStoredPassword } from './create.ts';
 import { type Identity, isLinked, originalUserId } from './identities.ts';
 import { attributesOf, type RootProfile, rootProfile } from './root-profile.ts';
+import { settleStable } from './stable-id.ts';
 import type { UpstreamUser } from './upstream-user.ts';
 import type { User, UsersDependencies } from './user.ts';
 
 /**
+ * Returns the user who has just logged in at an upstream provider, as {@link userFromUpstream} does. If the provider gives names
+ * to other accounts, but has an id of its own for each, only the account of that id is the user's ({@link settleStable}).
+ * @returns the identity that may be another account's, if it is uncertain.
+ */
+export async function accountFromUpstream(
+  deps: UsersDependencies,
+  upstream: UpstreamUser,
+): Promise<{ user: User; isNew: boolean } | { refused: Identity } | undefined> {
+  const { stable } = upstream;
+  const settled = stable === undefined ? upstream : await settleStable(deps, { ...upstream, stable });
+  return 'refused' in settled ? settled : userFromUpstream(deps, settled);
+}
+
+/**
  * Returns the user who has just logged in at an upstream provider. The first login creates the user, also if there are several
  * at once; each later login updates them.
- * @returns undefined if the user id belongs to a user of another connection.
+ * @returns undefined if the user id belongs to a user of another connection, or to another account of the provider.
  * @throws AuthError 400 for a new user whose connection was deleted meanwhile.
  */
 export async function userFromUpstream(
@@ -38,7 +53,13 @@ export async function userFromUpstream(
     return create(deps, upstream);
   }
   if (identity.provider !== upstream.provider) return undefined;
+  if (!isOfAccount(identity, upstream)) return undefined;
   return { user: await refresh(deps, upstream, { identity, user }), isNew: false };
+}
+
+/** Returns whether an identity is an account's, if an id of its account is recorded. */
+function isOfAccount({ stable_id: recorded }: Identity, { stable }: UpstreamUser): boolean {
+  return recorded === undefined ? stable === undefined : recorded === stable?.id;
 }
 
 async function create(
@@ -56,7 +77,12 @@ async function create(
       { collection: 'users', insert: user },
       {
         collection: 'identities',
-        insert: { ...record, ...identityMembers(upstream, record), ...(awaitsFactors && { awaitsFactors }) },
+        insert: {
+          ...record,
+          ...identityMembers(upstream, record),
+          ...(awaitsFactors && { awaitsFactors }),
+          ...(upstream.stable !== undefined && { stable_id: upstream.stable.id }),
+        },
       },
       ...(provider === DATABASE ? [refuseStoredPassword(user.id)] : []),
       ...(upstream.also?.(user) ?? []),
@@ -67,6 +93,7 @@ async function create(
   }
   // A concurrent login has created the user, or a user of another connection has the id.
   const existing = await deps.store.collection('identities').get(record.id);
+  if (existing !== undefined && !isOfAccount(existing, upstream)) return undefined;
   const existingUser = existing && (await deps.store.collection('users').get(existing.user_id));
   return existingUser === undefined ? undefined : { user: existingUser, isNew: false };
 }

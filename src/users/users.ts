@@ -29,7 +29,8 @@ import { type MirroredUser, mirrorUser } from './mirrored.ts';
 import { type MovedUser, moveUser } from './moved.ts';
 import { permissionsAt } from './permissions.ts';
 import { type ProvedAddress, userWhoProved } from './proved.ts';
-import { renewGrant, userFromUpstream } from './upstream.ts';
+import { idOfStable, type StableAccount } from './stable-id.ts';
+import { accountFromUpstream, renewGrant } from './upstream.ts';
 import type { UpstreamUser } from './upstream-user.ts';
 import type { User, UsersDependencies } from './user.ts';
 
@@ -55,8 +56,14 @@ export interface Users {
   whoProved(
     address: ProvedAddress & { asker?: Asker | undefined },
   ): Promise<{ user: User; isNew: boolean } | undefined>;
-  /** Returns the user who has just logged in at an upstream provider; see {@link userFromUpstream}. */
-  fromUpstream(upstream: UpstreamUser): Promise<{ user: User; isNew: boolean } | undefined>;
+  /**
+   * Returns the user who has just logged in at an upstream provider; see {@link accountFromUpstream}.
+   */
+  fromUpstream(
+    upstream: UpstreamUser,
+  ): Promise<{ user: User; isNew: boolean } | { refused: Identity } | undefined>;
+  /** Returns the id of the user that an account of a provider certainly logs in as; see {@link idOfStable}. */
+  idOfStable(account: StableAccount): Promise<string | undefined>;
   /** Stores the tokens that a provider issued for a refresh token; see {@link renewGrant}. */
   renewGrant(identityId: string, refreshToken: string, grant: UpstreamGrant): Promise<void>;
   /** Creates a user of any strategy; see {@link createUser}. */
@@ -176,7 +183,8 @@ export function createUsers(deps: UsersDependencies): Users {
     identitiesOf: (userId) => store.collection('identities').findBy('user', userId),
     permissionsAt: (user, identifier, roles) => permissionsAt(store, user, identifier, roles),
     whoProved: (address) => userWhoProved(deps, address),
-    fromUpstream: (upstream) => userFromUpstream(deps, upstream),
+    fromUpstream: (upstream) => accountFromUpstream(deps, upstream),
+    idOfStable: (account) => idOfStable(deps, account),
     renewGrant: (id, refreshToken, grant) => renewGrant(deps, { id, refreshToken, grant }),
     create: async ({ password, ...user }) => {
       // The password is hashed before anything is looked up, so that a taken address takes as long as a free one.

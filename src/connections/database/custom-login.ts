@@ -1,13 +1,21 @@
 // Verifies a password by a custom database.
 
 import { AuthError } from '../../http/errors.ts';
+import { DATABASE } from '../../records/connections.ts';
 import { customDatabase } from '../../records/database-options.ts';
 import { MAX_PASSWORD_LENGTH } from '../../records/passwords.ts';
 import { expectedConnection } from '../../users/connection-check.ts';
+import type { DatabaseUser } from '../../users/database-user.ts';
 import { NOBODY } from '../../users/identities.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
-import type { Proof, ProofDependencies, ProvedUser } from '../strategy.ts';
+import {
+  accountOfUser,
+  type Proof,
+  type ProofDependencies,
+  type ProvedUser,
+  type ReachedAccount,
+} from '../strategy.ts';
 import type { FailureEvent } from './custom.ts';
 import { conflictReason, mirroredIn } from './custom-user.ts';
 
@@ -26,6 +34,37 @@ interface KnownUser {
   isLogin: boolean;
   /** Sets the log event for a wrong password, as the script explains it. */
   explain(event: FailureEvent): void;
+  /** Adds names of the account that the script has reached, for which the outcome is counted. */
+  reached(accounts: readonly string[]): Promise<void>;
+}
+
+/**
+ * Returns the account that a name reaches. A custom database may find an account by many names, so one that is not known here
+ * by the name is looked up there, if the connection has a `get_user` script.
+ */
+export async function accountInDatabase(
+  { users, customDatabases }: ProofDependencies,
+  { connection, identifier, clientId, caller, organization }: Proof<string>,
+): Promise<ReachedAccount> {
+  const userId = await users.idInConnection(connection, identifier);
+  if (userId !== undefined || customDatabase(connection) === undefined) return accountOfUser(userId);
+  const id = await customDatabases.idOf({
+    connection,
+    identifier,
+    clientId,
+    ip: caller.ip,
+    organization,
+  });
+  return { userId, accounts: id === undefined ? [] : [`${DATABASE}|${id}`] };
+}
+
+/** Returns the name to count under for a name that a script gave, which is none that anybody types. */
+const named = (name: string) => `${DATABASE}|named|${name}`;
+
+/** Returns the names of a user whose password was right: those that a script may have given for wrong ones. */
+function namesOf({ upstreamId, email, username }: DatabaseUser): string[] {
+  const names = [upstreamId, email, username].filter((one) => one !== undefined);
+  return [`${DATABASE}|${upstreamId}`, ...names.map(named)];
 }
 
 /**
@@ -37,7 +76,7 @@ interface KnownUser {
 export async function proveByCustomDatabase(
   deps: ProofDependencies,
   { connection, identifier, credentials: password, clientId, caller, organization }: Proof<string>,
-  { user, version, isLogin, explain }: KnownUser,
+  { user, version, isLogin, explain, reached }: KnownUser,
 ): Promise<ProvedUser | undefined> {
   // A longer password cannot have been set.
   if (Buffer.byteLength(password) > MAX_PASSWORD_LENGTH) return undefined;
@@ -45,8 +84,12 @@ export async function proveByCustomDatabase(
   const verifyThere = async () => {
     const databaseUser = await deps.customDatabases.login(request, password);
     if (databaseUser === 'failed') throw wrongCredentials();
-    if (!('wrong' in databaseUser)) return databaseUser;
+    if (!('wrong' in databaseUser)) {
+      await reached(namesOf(databaseUser));
+      return databaseUser;
+    }
     explain(databaseUser.wrong);
+    if (databaseUser.account !== undefined) await reached([named(databaseUser.account)]);
     return undefined;
   };
   const databaseUser = await verifyThere();

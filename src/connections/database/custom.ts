@@ -33,6 +33,11 @@ export interface CustomDatabases {
    */
   find(request: DatabaseRequest): Promise<DatabaseUser | undefined>;
   /**
+   * Returns the id of the account that a name reaches, by the `get_user` script, which may find one account by many names.
+   * Undefined if there is none, no such script, or it failed, which is recorded.
+   */
+  idOf(request: DatabaseRequest): Promise<string | undefined>;
+  /**
    * Creates a user by the `create` script.
    * @returns false if the user exists already.
    * @throws AuthError 400 with the code and message of the script's ValidationError; 503 if it failed otherwise.
@@ -60,6 +65,8 @@ export interface FailureEvent {
 /** Wrong credentials, and the script's explanation. */
 export interface WrongPassword {
   wrong: FailureEvent;
+  /** The account that the script named. */
+  account?: string | undefined;
 }
 
 /** Scripts that change a user. */
@@ -99,6 +106,7 @@ export function customDatabases(deps: CustomDatabasesDependencies): CustomDataba
       recordScriptFailure(deps, request, 'get_user', user);
       throw databaseFailed();
     },
+    idOf: (request) => idOf(deps, request),
     create: (request, user) => create(deps, request, user),
     changePassword: async (request, password) => {
       const args = [scriptIdentifier(request), password];
@@ -110,6 +118,26 @@ export function customDatabases(deps: CustomDatabasesDependencies): CustomDataba
     padFailures: (work) => padFailures(deps, work),
     recordRefusal: (request, name, reason) => recordScriptFailure(deps, request, name, reason),
   };
+}
+
+async function idOf(
+  deps: CustomRunDependencies & Pick<CustomDatabasesDependencies, 'rateLimits'>,
+  request: DatabaseRequest,
+): Promise<string | undefined> {
+  if (!hasScript(request.connection, 'get_user')) return undefined;
+  const key = failureKey(request);
+  // The login that follows says that it failed too often.
+  if (!(await deps.rateLimits.spend('customDatabase', key))) return undefined;
+  const run = { name: 'get_user', args: [scriptIdentifier(request)] } as const;
+  const { result, failure } = await runCustom(deps, request, run);
+  // Failures are counted by the login that follows.
+  await deps.rateLimits.giveBack('customDatabase', key);
+  if (failure !== undefined) {
+    recordScriptFailure(deps, request, 'get_user', failure.message);
+    return undefined;
+  }
+  const user = (result ?? false) === false ? undefined : databaseUser(result);
+  return typeof user === 'object' ? user.upstreamId : undefined;
 }
 
 /** Runs a script that changes a user. @throws AuthError 503 if nothing was changed. */
@@ -165,7 +193,8 @@ async function login(
 ): ReturnType<CustomDatabases['login']> {
   const run = { name: 'login', args: [scriptIdentifier(request), password], secret: password } as const;
   const { result, failure } = await runCustom(deps, request, run);
-  if (failure?.name === 'WrongUsernameOrPasswordError') return { wrong: failureEvent(failure) };
+  if (failure?.name === 'WrongUsernameOrPasswordError')
+    return { wrong: failureEvent(failure), account: failure.code };
   const user = failure === undefined ? userIn(result, request) : failure.message;
   if (typeof user !== 'string') return user;
   recordScriptFailure(deps, request, 'login', user);
@@ -183,16 +212,20 @@ function failureEvent({ code, message }: ScriptFailure): FailureEvent {
  */
 async function limitFailures(
   { rateLimits }: Pick<CustomDatabasesDependencies, 'rateLimits'>,
-  { connection, identifier }: DatabaseRequest,
+  request: DatabaseRequest,
   logIn: () => ReturnType<CustomDatabases['login']>,
 ): ReturnType<CustomDatabases['login']> {
-  const key = `${connection.name}\n${nameKey(identifier)}`;
+  const key = failureKey(request);
   if (!(await rateLimits.spend('customDatabase', key))) {
     throw new AuthError(429, 'too_many_requests', 'The user database failed too often. Try again later.');
   }
   const answer = await logIn();
   if (answer !== 'failed') await rateLimits.giveBack('customDatabase', key);
   return answer;
+}
+
+function failureKey({ connection, identifier }: DatabaseRequest): string {
+  return `${connection.name}\n${nameKey(identifier)}`;
 }
 
 /** Returns the user of a script's result, or the reason why it is not accepted as the requested user. */

@@ -15,7 +15,7 @@ import { widgetPolicy } from '../../users/password-policy.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { type Proof, type ProvedUser, strategy } from '../strategy.ts';
-import { proveByCustomDatabase, wrongCredentials } from './custom-login.ts';
+import { accountInDatabase, proveByCustomDatabase, wrongCredentials } from './custom-login.ts';
 
 function describe(connection: Connection): object {
   const options = databaseOptions(connection);
@@ -39,9 +39,8 @@ export const database = strategy(
   {
     proofKind: 'password',
     isGuessable: () => true,
-    find: ({ users }, { connection, identifier }: Proof<string>) =>
-      users.idInConnection(connection, identifier),
-    read: async ({ users }, { connection, identifier }, userId) => {
+    find: (deps, proof: Proof<string>) => accountInDatabase(deps, proof),
+    read: async ({ users }, { connection, identifier }, { userId }) => {
       const account = { connection, identifier };
       const mode = customDatabase(connection);
       // A user who was not found above may be created by a concurrent login; then `user` and `verify` would not match.
@@ -54,11 +53,11 @@ export const database = strategy(
       ]);
       return { user, verify, isHere, version };
     },
-    verify: async (deps, { proof, read, isLogin, explain }): Promise<ProvedUser | undefined> => {
+    verify: async (deps, { proof, read, isLogin, explain, reached }): Promise<ProvedUser | undefined> => {
       const prove = () =>
         read.isHere
           ? proveHere(proof, read)
-          : proveByCustomDatabase(deps, proof, { ...read, isLogin, explain });
+          : proveByCustomDatabase(deps, proof, { ...read, isLogin, explain, reached });
       const isCustomDatabase = customDatabase(proof.connection) !== undefined;
       const proved = await (isCustomDatabase ? deps.customDatabases.padFailures(prove) : prove());
       // The password is verified even if passwords are switched off, so that the time does not reveal whether it was right.

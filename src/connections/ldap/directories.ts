@@ -1,6 +1,6 @@
 // Verifies passwords by a directory: finds the entry that a name stands for, and binds as it with the password.
 import { randomUUID } from 'node:crypto';
-import { type Client, type Entry, ResultCodeError, type SearchOptions, SizeLimitExceededError } from 'ldapts';
+import { type Client, ResultCodeError, type SearchOptions, SizeLimitExceededError } from 'ldapts';
 import PQueue from 'p-queue';
 import { AuthError } from '../../http/errors.ts';
 import type { Outbound } from '../../http/outbound.ts';
@@ -10,24 +10,44 @@ import type { Clock } from '../../runtime/clock.ts';
 import { connect } from './connect.ts';
 import { filterFor } from './filter.ts';
 import { groupsOf } from './groups.ts';
-import { attributesOf, BINARY, idOf, profileOf } from './profile.ts';
+import {
+  attributesOf,
+  BINARY,
+  type DirectoryEntry,
+  entryOf,
+  IDENTIFYING,
+  ownIdOf,
+  profileOf,
+} from './profile.ts';
 
 /** A user of a directory whose password was verified. */
-interface DirectoryUser {
-  /** The stable id of the user in the directory. */
-  id: string;
+interface DirectoryUser extends Pick<DirectoryEntry, 'id' | 'stable'> {
   profile: Record<string, unknown>;
 }
 
 export interface Directories {
   /**
-   * Verifies a name and a password.
-   * @returns undefined for a wrong password, and for a name that stands for no entry or for several.
+   * Returns the entry that a name stands for; undefined if there is none, or more than one.
    * @throws AuthError 503 `temporarily_unavailable` if the directory cannot be asked.
    */
-  prove(connection: Connection, name: string, password: string): Promise<DirectoryUser | undefined>;
+  find(connection: Connection, name: string): Promise<DirectoryEntry | undefined>;
+  /**
+   * Verifies a password of an entry. It takes as long if there is no entry.
+   * @returns undefined for a wrong password.
+   * @throws AuthError as `find`.
+   */
+  prove(
+    connection: Connection,
+    entry: DirectoryEntry | undefined,
+    password: string,
+  ): Promise<DirectoryUser | undefined>;
   /** Connects and binds as the service account. @throws AuthError 503 with the cause if that fails. */
   check(connection: Connection): Promise<void>;
+  /**
+   * Returns whether the directory gives its entries an id that no other entry ever gets, and the service account may read it.
+   * @throws AuthError as `check`.
+   */
+  hasOwnIds(connection: Connection): Promise<boolean>;
   /** Closes the idle connections. */
   close(): Promise<void>;
 }
@@ -83,14 +103,32 @@ export function createDirectories(deps: DirectoriesDependencies): Directories {
     }
   };
   return {
-    prove: async (connection, name, password) => {
+    find: async (connection, name) =>
+      name === ''
+        ? undefined
+        : enqueue(connection, (pool, options) =>
+            withServiceClient(deps, pool, options, (client) => findEntry(client, name, options)),
+          ),
+    prove: async (connection, entry, password) => {
       // A bind without a password is an anonymous one, which succeeds (RFC 4513 §5.1.2).
-      if (name === '' || password === '') return undefined;
-      return enqueue(connection, (pool, options) => verifyPassword(deps, pool, options, { name, password }));
+      if (password === '') return undefined;
+      return enqueue(connection, (pool, options) => verifyPassword(deps, pool, options, { entry, password }));
     },
     check: (connection) =>
       enqueue(connection, async (_pool, options) =>
         closeClient(await openServiceClient(deps.outbound, options)),
+      ),
+    hasOwnIds: (connection) =>
+      enqueue(connection, (pool, options) =>
+        withServiceClient(deps, pool, options, async (client) => {
+          const search = {
+            scope: 'base',
+            attributes: IDENTIFYING,
+            explicitBufferAttributes: BINARY,
+          } as const;
+          const { searchEntries } = await client.search(options.LDAP_BASE, search);
+          return searchEntries.some((entry) => ownIdOf(entry) !== undefined);
+        }),
       ),
     close: async () => {
       for (const pool of pools.values()) closeIdle(pool);
@@ -116,9 +154,8 @@ async function verifyPassword(
   deps: DirectoriesDependencies,
   pool: Pool,
   options: LdapOptions,
-  { name, password }: { name: string; password: string },
+  { entry, password }: { entry: DirectoryEntry | undefined; password: string },
 ): Promise<DirectoryUser | undefined> {
-  const entry = await withServiceClient(deps, pool, options, (client) => findEntry(client, name, options));
   // Without an entry a made-up DN is tried, so that an unknown name takes as long as a wrong password.
   const dn = entry?.dn ?? `cn=${randomUUID()},${options.LDAP_BASE}`;
   const isRight = await canBind(deps, options, dn, password);
@@ -126,11 +163,16 @@ async function verifyPassword(
   const groups = options.GROUPS
     ? await withServiceClient(deps, pool, options, (client) => groupsOf(client, entry.dn, options))
     : undefined;
-  return { id: idOf(entry), profile: profileOf(entry, options, groups) };
+  const { id, stable, attributes } = entry;
+  return { id, ...(stable && { stable }), profile: profileOf(attributes, options, groups) };
 }
 
 /** Returns the entry that a name stands for; undefined if there is none, or more than one. */
-async function findEntry(client: Client, name: string, options: LdapOptions): Promise<Entry | undefined> {
+async function findEntry(
+  client: Client,
+  name: string,
+  options: LdapOptions,
+): Promise<DirectoryEntry | undefined> {
   const search: SearchOptions = {
     scope: 'sub',
     derefAliases: 'never',
@@ -142,7 +184,7 @@ async function findEntry(client: Client, name: string, options: LdapOptions): Pr
   };
   try {
     const [entry, another] = (await client.search(options.LDAP_BASE, search)).searchEntries;
-    return another === undefined ? entry : undefined;
+    return entry !== undefined && another === undefined ? entryOf(entry) : undefined;
   } catch (thrown) {
     if (thrown instanceof SizeLimitExceededError) return undefined;
     throw thrown;

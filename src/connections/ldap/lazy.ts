@@ -9,8 +9,10 @@ export function lazyDirectories(deps: DirectoriesDependencies): Directories {
     return loading;
   };
   return {
-    prove: async (connection, name, password) => (await load()).prove(connection, name, password),
+    find: async (connection, name) => (await load()).find(connection, name),
+    prove: async (connection, entry, password) => (await load()).prove(connection, entry, password),
     check: async (connection) => (await load()).check(connection),
+    hasOwnIds: async (connection) => (await load()).hasOwnIds(connection),
     close: async () => (await loading)?.close(),
   };
 }

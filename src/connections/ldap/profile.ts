@@ -1,6 +1,7 @@
 // Maps an entry of a directory to the profile of a user.
 import type { Entry } from 'ldapts';
 import type { LdapOptions } from '../../records/ldap.ts';
+import { type StableIdentity, upstreamFault } from '../redirect.ts';
 
 /** For each member of the profile, the attributes it is read from: the first one that the entry has. */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
@@ -19,16 +20,82 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
 /** Attributes with binary values. */
 export const BINARY = ['objectGUID'];
 
+/**
+ * The attributes that tell an entry from all others that the directory ever had, and when it was created. Most are
+ * operational: a directory returns them only if they are requested by name (RFC 4512 §3.4, RFC 4530 §2).
+ */
+export const IDENTIFYING = ['objectGUID', 'entryUUID', 'createTimestamp', 'whenCreated'];
+
+/** An entry of a directory. */
+export interface DirectoryEntry {
+  dn: string;
+  /** From which a new user's id is made. */
+  id: string;
+  /** Absent if the directory gives its entries no id of their own. */
+  stable?: StableIdentity;
+  attributes: Entry;
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/**
+ * Returns an entry with its identifiers: the `objectGUID` of Active Directory or the `entryUUID` (RFC 4530), which no other entry
+ * ever gets. Without either, users are identified by the `uid`, or else the DN. Two entries may have the same cn.
+ * @throws AuthError by `upstreamFault` for a `uid` in the form of such an id, which could be another entry's.
+ */
+export function entryOf(attributes: Entry): DirectoryEntry {
+  const { dn } = attributes;
+  const id = ownIdOf(attributes);
+  const name = firstValue(attributes, 'uid') ?? dn;
+  if (id !== undefined) return { dn, id, stable: stableOf(attributes, { id, name }), attributes };
+  if (UUID.test(name))
+    throw upstreamFault('access_denied', 'The directory gave no user id that can be used.');
+  return { dn, id: name, attributes };
+}
+
+/** Returns the id that a directory gave to an entry, and gives to no other. */
+export function ownIdOf(attributes: Entry): string | undefined {
+  const guid = attributes.objectGUID;
+  if (Buffer.isBuffer(guid) && guid.length === 16) return guidOf(guid);
+  const uuid = firstValue(attributes, 'entryUUID');
+  return uuid !== undefined && UUID.test(uuid) ? uuid.toLowerCase() : undefined;
+}
+
+/** Returns an entry by its own id. Earlier releases identified users by the name: the `uid`, or else the DN. */
+function stableOf(attributes: Entry, { id, name }: { id: string; name: string }): StableIdentity {
+  const createdAt = createdAtOf(attributes);
+  const since = createdAt === undefined ? '' : `, created ${new Date(createdAt).toISOString()}`;
+  return {
+    id,
+    name,
+    description: `${attributes.dn} (${id}${since})`,
+    // An entry that was created after the user's first login has replaced the one that logged in then.
+    isSame: ({ attributes: stored }, { created_at }) =>
+      typeof stored?.dn === 'string' &&
+      stored.dn.toLowerCase() === attributes.dn.toLowerCase() &&
+      createdAt !== undefined &&
+      createdAt <= Date.parse(created_at),
+  };
+}
+
+const GENERALIZED_TIME =
+  /^(\d{4})(\d\d)(\d\d)(\d\d)(?:(\d\d)(\d\d)?)?(?:[.,]\d{1,9})?(?:Z|([+-])(\d\d)(\d\d)?)$/;
+
+/** Returns when an entry was created, epoch milliseconds (RFC 4517 §3.3.13); undefined if the directory does not say. */
+function createdAtOf(attributes: Entry): number | undefined {
+  const text = firstValue(attributes, 'createTimestamp') ?? firstValue(attributes, 'whenCreated') ?? '';
+  const [all, year, month, day, hour, minute = '00', second = '00', sign, ...offset] =
+    GENERALIZED_TIME.exec(text) ?? [];
+  if (all === undefined) return undefined;
+  const zone = sign === undefined ? 'Z' : `${sign}${offset[0]}:${offset[1] ?? '00'}`;
+  const at = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}${zone}`);
+  return Number.isNaN(at) ? undefined : at;
+}
+
 /** Returns the attributes to request. */
 export function attributesOf(options: LdapOptions): string[] {
   const attributes = [...Object.values(FIELDS), ...Object.values(options.fieldsMap)].flat();
-  return [...new Set(['objectGUID', 'uid', ...attributes])];
-}
-
-/** Returns the stable id of an entry: its GUID, else its uid, else its DN. Two entries may have the same cn. */
-export function idOf(entry: Entry): string {
-  const guid = entry.objectGUID;
-  return Buffer.isBuffer(guid) && guid.length === 16 ? guidOf(guid) : (firstValue(entry, 'uid') ?? entry.dn);
+  return [...new Set([...IDENTIFYING, 'uid', ...attributes])];
 }
 
 /** Returns the profile of an entry. @param groups names of the user's groups; undefined if they were not requested. */

@@ -143,6 +143,7 @@ export function identityOf<Options extends OpenIdOptions>(
     ...(sessionEndsAt !== undefined && { sessionEndsAt }),
     ...(typeof authenticatedAt === 'number' && { authenticatedAt }),
     id: preset.idOf?.(response.claims, options) ?? response.claims.sub,
+    ...(preset.stableOf && { stable: preset.stableOf(response.claims, options) }),
     profile: preset.profile?.(profile, response, options) ?? profile,
   };
 }

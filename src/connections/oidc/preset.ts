@@ -2,7 +2,7 @@
 import type { JWTPayload } from 'jose';
 import type { StrategyName } from '../../records/connections.ts';
 import type { OpenIdOptions } from '../../records/openid.ts';
-import type { RedirectStrategy, UpstreamDependencies } from '../redirect.ts';
+import type { RedirectStrategy, StableIdentity, UpstreamDependencies } from '../redirect.ts';
 import type { SamlMetadata } from '../samlp/metadata-import.ts';
 import type { Claims } from './id-token.ts';
 import type { Metadata } from './metadata.ts';
@@ -60,6 +60,8 @@ export interface Preset<Options extends OpenIdOptions> {
   admit?(claims: Claims, options: Options): void;
   /** Returns the provider's identifier of the user; `sub` by default. @throws AuthError by `upstreamFault` if there is none. */
   idOf?(claims: Claims, options: Options): string;
+  /** Returns the provider's identifier that no other account ever gets, if `idOf` returns one that others may get. */
+  stableOf?(claims: Claims, options: Options): StableIdentity;
   /** Adapts the profile that was built from the claims. */
   profile?(
     profile: Record<string, unknown>,

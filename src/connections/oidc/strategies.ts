@@ -1,4 +1,5 @@
 // The strategies of OpenID providers, as presets of the common implementation (core.ts).
+
 import {
   appleOptionsSchema,
   googleAppsOptionsSchema,
@@ -6,6 +7,7 @@ import {
   oidcOptionsSchema,
   oktaOptionsSchema,
 } from '../../records/openid.ts';
+import { unverifiedClaims } from '../../signing/verify-jwt.ts';
 import { type RedirectStrategy, upstreamFault } from '../redirect.ts';
 import { appleName, appleSecret } from './apple.ts';
 import { openIdStrategy } from './core.ts';
@@ -86,7 +88,27 @@ const googleApps = openIdStrategy<GoogleAppsOptions>({
     throw upstreamFault('access_denied', "The account is not of the connection's domain.");
   },
   idOf: (claims, { map_user_id_to_id }) => (map_user_id_to_id ? claims.sub : verifiedEmail(claims)),
+  // An address may be given to another account of the domain.
+  stableOf: (claims, { map_user_id_to_id }) => {
+    const name = map_user_id_to_id ? claims.sub : verifiedEmail(claims);
+    return {
+      id: claims.sub,
+      name,
+      description: `the Google account ${claims.sub} (${name})`,
+      isSame: ({ upstream }) =>
+        upstream?.id_token !== undefined && subjectIn(upstream.id_token) === claims.sub,
+    };
+  },
 });
+
+/** Returns the subject of an ID token that was verified when it was stored. */
+function subjectIn(idToken: string): string | undefined {
+  try {
+    return unverifiedClaims(idToken).sub;
+  } catch {
+    return undefined;
+  }
+}
 
 function verifiedEmail({ email, email_verified }: Claims): string {
   if (typeof email === 'string' && email !== '' && email_verified === true) return email.toLowerCase();

@@ -17,7 +17,7 @@ import { signUpRefusal } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
 import { databaseFor } from '../database/connection.ts';
 import type { LoginChoice } from '../request-connections.ts';
-import { type Proof, type ProofDependencies, strategy } from '../strategy.ts';
+import { accountOfUser, type Proof, type ProofDependencies, strategy } from '../strategy.ts';
 import { email } from './email.ts';
 import { sms } from './sms.ts';
 import type { PasswordlessStrategy } from './strategy.ts';
@@ -103,9 +103,9 @@ const sessionCode = (kind: CodeKind) =>
     {
       proofKind: 'code',
       isGuessable: () => true,
-      find: ({ users }, { connection, identifier: address }: Proof<CodeCredentials>) =>
-        users.idByAddress({ connection: connection.name, kind, address }),
-      read: async ({ users }, _proof, userId) => {
+      find: async ({ users }, { connection, identifier: address }: Proof<CodeCredentials>) =>
+        accountOfUser(await users.idByAddress({ connection: connection.name, kind, address })),
+      read: async ({ users }, _proof, { userId }) => {
         // The version is read first. A password reset may mark the number as unverified, and raises the version in the same
         // batch; so a login that still sees the verified number has the old version, and ends.
         const version = await users.credentialVersion(userId ?? NOBODY);

@@ -67,9 +67,12 @@ export function passwordlessStrategy({
       proofKind: 'code',
       // Wrong secrets of links are not counted: a link cannot be guessed, and the right one must stay usable.
       isGuessable: (secret) => !isTicket(secret),
-      find: ({ users }, { connection, identifier: address }: Proof<string>) =>
-        users.idByAddress({ connection: connection.name, kind, address }),
-      read: async ({ users, challenges }, { clientId, connection, identifier, credentials }, userId) => {
+      // An address in its normal form is the only identifier of an account.
+      find: async ({ users }, { connection, identifier: address }: Proof<string>) => ({
+        userId: await users.idByAddress({ connection: connection.name, kind, address }),
+        accounts: [],
+      }),
+      read: async ({ users, challenges }, { clientId, connection, identifier, credentials }, { userId }) => {
         const code = challenges.prepare(PURPOSE, subjectOf(clientId, connection, identifier), credentials);
         const [user, version] = await Promise.all([
           users.get(userId ?? NOBODY),

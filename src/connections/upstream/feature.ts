@@ -19,6 +19,8 @@ const events = {
   fens: "No tokens were issued for a code or token of a provider's native SDK.",
   secte: 'Tokens were issued for a token that an action verified (custom token exchange).',
   fecte: 'No tokens were issued for a token that an action had to verify (custom token exchange).',
+  account_name_reused:
+    'A login was refused: the account at the provider has the name of an earlier one, but may be another person’s.',
   connected_token_given: "An application was given the access token of a user's connected account.",
   connected_token_refused: "An application was refused the access token of a user's connected account.",
 };

@@ -4,9 +4,15 @@ import type { Connection } from '../../records/collections.ts';
 import { commonOptions } from '../../records/upstream.ts';
 import type { Events } from '../../tenant/events.ts';
 import { expectedConnection } from '../../users/connection-check.ts';
+import type { StableId } from '../../users/upstream-user.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
-import { type RedirectStrategy, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
+import {
+  type RedirectStrategy,
+  type StableIdentity,
+  type UpstreamIdentity,
+  upstreamFault,
+} from '../redirect.ts';
 
 /** Characters of a provider's user identifier. */
 const MAX_ID_LENGTH = 512;
@@ -29,9 +35,10 @@ interface IdentitySource {
 export async function userOf(
   { users, events }: { users: Users; events: Events },
   { clientId, connection, strategy, ip }: IdentitySource,
-  { id, profile, metadata, grant }: UpstreamIdentity,
+  { id, stable, profile, metadata, grant }: UpstreamIdentity,
 ): Promise<User> {
   refuseUnusable({ id });
+  if (stable !== undefined) refuseUnusable(stable);
   if (JSON.stringify(profile).length > MAX_PROFILE_BYTES) {
     throw upstreamFault('access_denied', 'The profile of the identity provider is too large.');
   }
@@ -40,8 +47,8 @@ export async function userOf(
     ...expectedConnection(connection),
     provider: strategy.name,
     isSocial: strategy.isSocial,
-    // A connection's name has no "|", so this is unambiguous.
-    upstreamId: strategy.idsWithin === 'connection' ? `${connection.name}|${id}` : id,
+    upstreamId: upstreamIdOf({ connection, strategy }, id),
+    stable: stable && stableIdOf({ connection, strategy }, stable),
     profile,
     metadata,
     grant,
@@ -51,12 +58,40 @@ export async function userOf(
   if (found === undefined) {
     throw upstreamFault('access_denied', 'The user is known by another connection.');
   }
+  if ('refused' in found) {
+    const { user_id, upstream_id } = found.refused;
+    events.record({
+      type: 'account_name_reused',
+      ...{ client_id: clientId, connection: connection.name, user_id, user_name: upstream_id, ip },
+      description: `${stable?.description ?? id} may be another account than that of ${user_id}: see gatehouse users account '${user_id}'`,
+    });
+    throw upstreamFault('access_denied', REFUSED);
+  }
   const { user, isNew } = found;
   if (isNew) {
     const details = { client_id: clientId, connection: connection.name, user_id: user.id, ip };
     events.record({ type: 'ss', ...details, ...(user.email !== undefined && { user_name: user.email }) });
   }
   return user;
+}
+
+/** For a person who has the name of an earlier account, or whose account was moved. */
+const REFUSED = 'The account has to be confirmed by an administrator, because its name was in use before.';
+
+/** Returns the part of a user's id after the strategy. A connection's name has no bar, so it is unambiguous. */
+function upstreamIdOf(
+  { connection, strategy }: Pick<IdentitySource, 'connection' | 'strategy'>,
+  id: string,
+): string {
+  return strategy.idsWithin === 'connection' ? `${connection.name}|${id}` : id;
+}
+
+/** Returns how an account is known to the users. */
+export function stableIdOf(
+  source: Pick<IdentitySource, 'connection' | 'strategy'>,
+  { name, ...stable }: StableIdentity,
+): StableId {
+  return { ...stable, named: upstreamIdOf(source, name), unnamed: upstreamIdOf(source, stable.id) };
 }
 
 /** Rejects an empty, overlong or malformed user identifier. @throws AuthError by {@link upstreamFault}. */

@@ -3,6 +3,7 @@
 import type { Context } from 'koa';
 import { ADMINISTRATORS } from '../../records/administrators.ts';
 import type { EventType } from '../../records/log-events.ts';
+import { identifierWarning } from '../../tenant/identifier-warnings.ts';
 import type { LogCounts } from '../../tenant/log-counts.ts';
 import { type ApiCallDependencies, callApi, callApiIfFound } from '../api-calls.ts';
 import { CONSOLE } from '../callbacks.ts';
@@ -170,4 +171,26 @@ const administrators: Check = async (deps, _ctx, session) => {
   ];
 };
 
-const CHECKS: readonly Check[] = [failures, connections, certificates, streams, keys, administrators];
+/** Finds connections whose users are identified by something that may be given to somebody else. */
+const identifiers: Check = async ({ config }, _ctx, session) =>
+  session.can('read:connections')
+    ? (await config.connections())
+        .filter((one) => identifierWarning(one) !== undefined)
+        .slice(0, MAX_PER_KIND)
+        .map(({ name }) => ({
+          isBad: false,
+          text: 'console.attention.identifier',
+          name,
+          path: `${CONSOLE}/connections`,
+        }))
+    : [];
+
+const CHECKS: readonly Check[] = [
+  failures,
+  connections,
+  certificates,
+  streams,
+  keys,
+  administrators,
+  identifiers,
+];

@@ -21,6 +21,8 @@ export interface BlocksDependencies {
 interface Account {
   connection: string;
   identifier: string;
+  /** Whether the identifier is the user's id: what was typed, or a code of the second factor, is counted for it, too. */
+  isUserId?: boolean;
 }
 
 /** Returns an identifier in all connections: what was typed is locked, whether or not a user has it. */
@@ -34,10 +36,9 @@ async function accountsOf(deps: BlocksDependencies, id: string | undefined): Pro
   const identities = await deps.users.identitiesOf(user.id);
   return identities.flatMap((identity) => {
     const names = ADDRESS_KINDS.flatMap((kind) => [identity[kind] ?? [], user[kind] ?? []].flat());
-    return [...new Set([user.id, ...names])].map((identifier) => ({
-      connection: identity.connection,
-      identifier,
-    }));
+    const { connection } = identity;
+    const typed = [...new Set(names)].map((identifier) => ({ connection, identifier }));
+    return [...typed, { connection, identifier: user.id, isUserId: true }];
   });
 }
 
@@ -50,15 +51,19 @@ async function blocksOf(
 ) {
   if (considersEnablement && !locks.isEnabled()) return { blocked_for: [] };
   const found = await Promise.all(
-    accounts.map(async ({ connection, identifier }) =>
+    accounts.map(async ({ connection, identifier, isUserId = false }) =>
       (await locks.lockedFor({ connection, identifier })).map((ip) => ({
-        identifier,
-        connection,
-        ...(ip === '' ? {} : { ip }),
+        isUserId,
+        block: { identifier, connection, ...(ip === '' ? {} : { ip }) },
       })),
     ),
   );
-  return { blocked_for: found.flat() };
+  const all = found.flat();
+  // A block of something typed blocks the user's id with it, and is listed once.
+  const isListed = ({ connection, ip }: { connection: string; ip?: string }) =>
+    all.some(({ isUserId, block }) => !isUserId && block.connection === connection && block.ip === ip);
+  const listed = all.filter(({ isUserId, block }) => !isUserId || !isListed(block));
+  return { blocked_for: listed.map(({ block }) => block) };
 }
 
 const call = callsWith<BlocksDependencies>();

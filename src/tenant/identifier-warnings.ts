@@ -1,0 +1,27 @@
+// Warnings about connections whose users are identified by something that their provider may give to somebody else.
+import { strategyRecord } from '../records/connections.ts';
+import type { TenantFile } from '../records/tenant.ts';
+
+/** Returns a connection's identifier if it may be reassigned, and what to choose instead; one sentence. */
+export function identifierWarning({
+  name,
+  strategy,
+  options,
+}: {
+  name: string;
+  strategy: string;
+  options: Readonly<Record<string, unknown>>;
+}): string | undefined {
+  const identifier = strategyRecord(strategy)?.identifier(options);
+  if (identifier?.isReassigned !== 'possible') return undefined;
+  const { is, instead = 'use an identifier that is never reassigned' } = identifier;
+  return `the users of ${name} are identified by ${is}, and whoever is given that of an earlier user gets the account: ${instead}`;
+}
+
+/** Returns the warnings about a tenant file. */
+export function identifierWarnings({ connections }: Pick<TenantFile, 'connections'>): string[] {
+  return connections.flatMap((connection, index) => {
+    const warning = identifierWarning(connection);
+    return warning === undefined ? [] : [`connections[${index}].options: ${warning}`];
+  });
+}
