@@ -6,6 +6,18 @@ export const flag = z
   .enum(['true', 'false', '1', '0', ''])
   .transform((text) => text === 'true' || text === '1');
 
+/** A query parameter that may be repeated, or indexed (`strategy[0]`): a text or an array of texts. */
+export const repeatable = z.union([z.string(), z.array(z.string())]);
+
+/** The parameters of a search. Clients in Go send the version of its syntax beside each query. */
+export const searchQuery = (maxLength: number) => ({
+  q: z.string().max(maxLength).optional(),
+  search_engine: z
+    .string()
+    .refine((version) => version === 'v3', 'Only search_engine v3 is supported')
+    .optional(),
+});
+
 export const fieldsQuery = {
   fields: z.string().max(1024).optional(),
   include_fields: flag.optional(),

@@ -47,7 +47,7 @@ async function admit<D>(deps: ManagementRoutesDependencies, call: Call<D>, ctx: 
   allow(deps, call, request);
   if (call.file === undefined) return;
   try {
-    queryFor(call, queryOf(ctx));
+    queryFor(call, queryOf(call, ctx));
     if (!isMultipart(ctx))
       throw new AuthError(400, 'invalid_request', 'The request must be multipart/form-data.');
   } catch (thrown) {
@@ -58,7 +58,7 @@ async function admit<D>(deps: ManagementRoutesDependencies, call: Call<D>, ctx: 
 
 async function answer<D>(deps: D & ManagementRoutesDependencies, call: Call<D>, ctx: Context): Promise<void> {
   const request = requestOf(deps, call, ctx, ctx.state.caller as Caller);
-  const response = await execute(deps, call, request, { query: queryOf(ctx), body: bodyOf(ctx) });
+  const response = await execute(deps, call, request, { query: queryOf(call, ctx), body: bodyOf(ctx) });
   ctx.status = response.status;
   ctx.set('Cache-Control', 'no-store');
   if (response.body === undefined) ctx.body = null;
@@ -89,7 +89,18 @@ function requestOf<D>(
   };
 }
 
-/** Returns the query: a parameter that is repeated is an array, any other a string. */
-function queryOf(ctx: Context): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(ctx.query).filter(([, value]) => value !== undefined));
+/**
+ * Returns the query: a parameter that is repeated is an array, any other a string. The forms that clients in Go and PHP
+ * send for lists, `strategy[0]=…` and `strategy[]=…`, mean a repeated `strategy`.
+ */
+function queryOf(call: Pick<Call<never>, 'query'>, ctx: Context): Record<string, unknown> {
+  const query: Record<string, unknown> = {};
+  for (const [sent, value] of Object.entries(ctx.query)) {
+    if (value === undefined) continue;
+    const name = /^(\w+)\[\d{0,4}\]$/.exec(sent)?.[1] ?? sent;
+    const isIndexed = name !== sent && Object.hasOwn(call.query?.shape ?? {}, name);
+    if (isIndexed) query[name] = [query[name] ?? [], value].flat();
+    else query[sent] = query[sent] === undefined ? value : [query[sent], value].flat();
+  }
+  return query;
 }

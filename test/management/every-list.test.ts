@@ -18,6 +18,42 @@ const LISTS = (MANAGEMENT_CALLS as readonly CallRules[]).filter(
     method === 'GET' && query !== undefined && 'per_page' in query.shape && !BY_CURSOR_ALONE.test(path),
 );
 
+/** All lists that are read in parts. The published library for Go pages through them, as Terraform does. */
+const GO_LISTS = (MANAGEMENT_CALLS as readonly CallRules[]).filter(
+  ({ method, path, query }) =>
+    method === 'GET' &&
+    query !== undefined &&
+    ('per_page' in query.shape || 'take' in query.shape) &&
+    // Needs a connection to a directory.
+    !path.endsWith('/synchronized-groups'),
+);
+
+/** The lists that the Go library asks for with `per_page` and `include_totals` unless its user says otherwise. */
+const ASKED_WITH_TOTALS = [
+  ...['/clients', '/clients/:id/credentials', '/client-grants', '/client-grants/:id/organizations'],
+  ...[
+    '/connections',
+    '/device-credentials',
+    '/keys/encryption',
+    '/flows',
+    '/flows/vault/connections',
+    '/forms',
+  ],
+  ...['/grants', '/hooks', '/organizations', '/organizations/:id/enabled_connections'],
+  ...['/organizations/:id/connections', '/organizations/:id/invitations', '/organizations/:id/members'],
+  ...['/organizations/:id/members/:user_id/roles', '/organizations/:id/client-grants', '/prompts/rendering'],
+  ...[
+    '/resource-servers',
+    '/roles',
+    '/roles/:id/users',
+    '/roles/:id/permissions',
+    '/rules',
+    '/rules-configs',
+  ],
+  ...['/self-service-profiles', '/users', '/users/:id/roles', '/users/:id/permissions'],
+  ...['/users/:id/organizations', '/users/:id/authentication-methods', '/users/:id/refresh-tokens'],
+];
+
 /** Lists that always contain all items, as at the hosted service. */
 const BARE = new Set(['/log-streams', '/custom-domains', '/rules-configs', '/clients/:id/credentials']);
 
@@ -40,9 +76,9 @@ describe('every list of the Management API', () => {
     expect(response.status, `${path} ${text}`).to.equal(200);
     return JSON.parse(text);
   };
-  const post = async (path: string, body: object): Promise<Item> => {
+  const send = async (method: string, path: string, body: object): Promise<Item> => {
     const response = await fetch(`${server.url}/api/v2${path}`, {
-      method: 'POST',
+      method,
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     });
@@ -50,6 +86,8 @@ describe('every list of the Management API', () => {
     expect(response.status, `${path} ${text}`).to.be.within(200, 204);
     return text === '' ? {} : (JSON.parse(text) as Item);
   };
+
+  const post = (path: string, body: object) => send('POST', path, body);
 
   before(async () => {
     const wide = { capacity: 1e6, perMinute: 1e6 };
@@ -96,7 +134,14 @@ describe('every list of the Management API', () => {
     }
     const action = await post('/actions/actions', { name: 'x', supported_triggers: [{ id: 'post-login' }] });
     ids.actions = String(action.id);
-    ids.modules = String((await post('/actions/modules', { name: 'x', code: '' })).id);
+    ids.modules = String((await post('/actions/modules', { name: 'x', code: '', publish: true })).id);
+    await send('PATCH', `/actions/actions/${ids.actions}`, {
+      modules: [{ module_name: 'x', module_version_number: 1 }],
+    });
+    await post(`/actions/actions/${ids.actions}/deploy`, {});
+    await send('PATCH', '/actions/triggers/post-login/bindings', {
+      bindings: [{ ref: { type: 'action_id', value: ids.actions } }],
+    });
     await post(`/roles/${ids.roles}/permissions`, { permissions });
     await post(`/users/${encodeURIComponent(ids.users ?? '')}/permissions`, { permissions });
   });
@@ -159,6 +204,80 @@ describe('every list of the Management API', () => {
       expect(keysOf(taken)).to.have.members(keysOf(walked));
     });
   }
+
+  for (const call of GO_LISTS) {
+    it(`GET ${call.path} ends for the client in Go, which reads on while total > start + limit or next is set`, async () => {
+      const accepts = (name: string) => Object.hasOwn(call.query?.shape ?? {}, name);
+      const counted = `${accepts('per_page') ? 'per_page=2&' : ''}${accepts('include_totals') ? 'include_totals=true&' : ''}`;
+      const given = call.path === '/refresh-tokens' ? `user_id=${encodeURIComponent(ids.users ?? '')}&` : '';
+      const starts = [
+        ...(accepts('page') ? [`${given}${counted}page=0`] : []),
+        ...(accepts('take') ? [`${given}${counted}take=2`] : []),
+      ];
+      for (const start of starts) {
+        let query: string | undefined = start;
+        for (let page = 1; query !== undefined; page++) {
+          expect(page, query).to.be.below(200);
+          const answer = (await get(`${pathOf(call)}?${query}`)) as {
+            [member in 'start' | 'limit' | 'total']?: number;
+          } & { next?: string };
+          const { start: from = 0, limit = 0, total = 0, next = '' } = answer;
+          if (next !== '') query = `${start}&from=${encodeURIComponent(next)}`;
+          else if (total > from + limit) query = `${given}${counted}page=${page}`;
+          else query = undefined;
+        }
+      }
+    });
+  }
+
+  it('takes per_page and include_totals for all lists that the client in Go asks for with them', () => {
+    for (const path of ASKED_WITH_TOTALS) {
+      const call = GO_LISTS.find((one) => one.path === path);
+      expect(Object.keys(call?.query?.shape ?? {}), path).to.include.members(['per_page', 'include_totals']);
+    }
+  });
+
+  it('takes search_engine=v3 beside the query of each search, and no other version', async () => {
+    const searches = (MANAGEMENT_CALLS as readonly CallRules[]).filter(
+      ({ method, query }) => method === 'GET' && query !== undefined && 'q' in query.shape,
+    );
+    expect(searches.map(({ path }) => path)).to.include.members(['/users', '/logs', '/clients']);
+    for (const call of searches) {
+      expect(Object.keys(call.query?.shape ?? {}), call.path).to.include('search_engine');
+    }
+    for (const path of ['/users', '/logs', '/clients', '/custom-domains']) {
+      const parameters = path === '/clients' ? '' : '&q=';
+      await get(`${path}?search_engine=v3${parameters}`);
+      const url = `${server.url}/api/v2${path}?search_engine=v2`;
+      const refused = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
+      expect(refused.status, path).to.equal(400);
+    }
+  });
+
+  it('takes lists in queries in all forms that clients send: repeated, with brackets and with indexes', async () => {
+    const audiences = ['https://a1.example.test/', 'https://a3.example.test/'];
+    const forms = [
+      audiences.map((one) => `identifiers=${one}`),
+      audiences.map((one) => `identifiers[]=${one}`),
+      audiences.map((one, index) => `identifiers[${index}]=${one}`),
+      audiences.map((one, index) => `identifiers%5B${index}%5D=${one}`),
+    ];
+    for (const form of forms) {
+      const found = (await get(`/resource-servers?${form.join('&')}`)) as Item[];
+      expect(
+        found.map(({ identifier }) => identifier),
+        form[0],
+      ).to.have.members(audiences);
+    }
+    const databases = (await get('/connections?strategy[0]=auth0&strategy[1]=email')) as Item[];
+    expect(new Set(databases.map(({ strategy }) => strategy))).to.include('auth0');
+    expect(await get('/connections?strategy[0]=samlp')).to.deep.equal([]);
+    for (const wrong of ['name[0]=a', 'stranger[0]=a', '__proto__[0]=a', 'strategy[x]=auth0']) {
+      const url = `${server.url}/api/v2/connections?${wrong}`;
+      const refused = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
+      expect(refused.status, wrong).to.equal(400);
+    }
+  });
 
   it('has more than one page of items in the important lists', async () => {
     for (const path of [

@@ -219,16 +219,20 @@ function isFor(action: Readonly<Record<string, unknown>>, trigger: string): bool
   );
 }
 
-/** Returns a page of a list in the form of the Actions API, which is always wrapped. */
+/**
+ * Returns a page of a list in the form of the Actions API, which is always wrapped. A page past the end has the total 0,
+ * as at the hosted service: the response has no `start`, so that clients in Go ask for pages until the total is 0.
+ */
 export function wrappedPage(
   key: string,
   all: readonly unknown[],
   { page = 0, per_page: perPage = 20 }: { page?: number | undefined; per_page?: number | undefined },
 ): object {
+  const items = all.slice(page * perPage, (page + 1) * perPage);
   return {
-    total: all.length,
+    total: page > 0 && items.length === 0 ? 0 : all.length,
     page,
     per_page: perPage,
-    [key]: all.slice(page * perPage, (page + 1) * perPage),
+    [key]: items,
   };
 }

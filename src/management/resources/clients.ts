@@ -10,7 +10,7 @@ import { defaultGrantTypes } from '../../tenant/declared-records.ts';
 import { type Call, type Caller, callsWith, ok } from '../call.ts';
 import { requestObjectKeys } from '../client-keys.ts';
 import { apiError } from '../errors.ts';
-import { flag } from '../fields.ts';
+import { flag, searchQuery } from '../fields.ts';
 import { letters } from '../ids.ts';
 import { checkedBy, conflict, merged, notFound, resourceCalls } from '../resource.ts';
 import type { Resource } from '../resource-declaration.ts';
@@ -134,7 +134,7 @@ const resource: Resource<'clients', ClientsDependencies> = {
     is_first_party: flag.optional(),
     app_type: z.string().max(1024).optional(),
     external_client_id: z.string().max(2048).optional(),
-    q: z.string().max(1024).optional(),
+    ...searchQuery(1024),
   },
   matches: (client, query) =>
     (query.is_global === undefined || (client.id === GLOBAL_CLIENT) === query.is_global) &&

@@ -4,9 +4,10 @@ import type { Connection } from '../../records/collections.ts';
 import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
 import { type Call, callsWith, noContent, ok } from '../call.ts';
+import { repeatable } from '../fields.ts';
 import { arrayAnswer, cursorQuery } from '../list.ts';
 import { textsOf } from './connection-body.ts';
-import { connectionOf, connectionView, repeatable, requireClient } from './connections.ts';
+import { connectionOf, connectionView, requireClient } from './connections.ts';
 
 const call = callsWith<{ store: Store }>();
 
@@ -55,7 +56,7 @@ export const connectionClientCalls: Call<{ store: Store }>[] = [
     summary: 'Get enabled connections of a client',
     query: z.strictObject({
       ...cursorQuery,
-      strategy: repeatable,
+      strategy: repeatable.optional(),
       fields: z.string().optional(),
       include_fields: z.string().optional(),
     }),

@@ -10,6 +10,7 @@ import type { Users } from '../../users/users.ts';
 import { type Call, callsWith, noContent } from '../call.ts';
 import { connectionRemovals, type RemovalDependencies, removeUsersOf } from '../connection-removal.ts';
 import { apiError } from '../errors.ts';
+import { repeatable } from '../fields.ts';
 import { idOf } from '../ids.ts';
 import { conflict, merged, notFound, resourceCalls } from '../resource.ts';
 import type { Resource } from '../resource-declaration.ts';
@@ -49,9 +50,6 @@ export interface ConnectionsDependencies extends RemovalDependencies, Connection
 
 const missing = notFound('The connection does not exist', 'inexistent_connection');
 
-/** A query parameter that may be repeated. */
-export const repeatable = z.union([z.string(), z.array(z.string())]).optional();
-
 const resource: Resource<'connections', ConnectionsDependencies> = {
   collection: 'connections',
   path: '/connections',
@@ -61,7 +59,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
   always: ['is_domain_connection'],
   filters: {
     name: z.string().max(128).optional(),
-    strategy: repeatable,
+    strategy: repeatable.optional(),
     domain_alias: z.string().optional(),
   },
   matches: (connection, { name, strategy, domain_alias: domain }) =>

@@ -13,6 +13,7 @@ import {
   documentView,
 } from '../document-resource.ts';
 import { apiError } from '../errors.ts';
+import { searchQuery } from '../fields.ts';
 import { idOf } from '../ids.ts';
 import { notFound } from '../resource.ts';
 import { recordFilter } from '../search/records.ts';
@@ -70,7 +71,7 @@ const resource: DocumentResource = {
   change: (before, changes) => deeplyMerged(before, changes) as Record<string, unknown>,
   uniqueMember: 'domain',
   list: { key: 'custom_domains' },
-  filters: { q: z.string().max(1024).optional(), sort: z.string().max(255).optional() },
+  filters: { ...searchQuery(1024), sort: z.string().max(255).optional() },
   matches: (item, { q }) => typeof q !== 'string' || recordFilter(q, SEARCH_FIELDS)(item),
   sortable: SEARCH_FIELDS,
   unpaged: 'bare unless taken',

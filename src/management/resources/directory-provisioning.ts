@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { type Call, callsWith, created, noContent, ok } from '../call.ts';
 import { type DocumentDependencies, documentsOf, storedObject } from '../document-resource.ts';
 import { apiError } from '../errors.ts';
+import { searchQuery } from '../fields.ts';
 import { arraySource, cursorQuery, listAnswer } from '../list.ts';
 import { conflict, notFound } from '../resource.ts';
 import { type Group, groups, matching, unique, without } from './directory-groups.ts';
@@ -182,8 +183,8 @@ export const directoryProvisioningCalls: Call<DocumentDependencies>[] = [
     path: GROUPS_PATH,
     scopes: ['read:directory_provisionings'],
     summary: 'List the selected groups of a directory',
-    query: z.strictObject({ ...cursorQuery, q: z.string().max(256).optional() }),
-    handle: async (deps, { params, query: { q, ...page } }) => {
+    query: z.strictObject({ ...cursorQuery, ...searchQuery(256) }),
+    handle: async (deps, { params, query: { q, search_engine: _, ...page } }) => {
       const { groups = [] } = (await provisioningOf(deps, params.id)).found.body as Provisioning;
       const source = arraySource(groups.filter(matching(q)), ({ id }) => id);
       return ok(await listAnswer({ take: 50, ...page }, source, { key: 'groups' }));

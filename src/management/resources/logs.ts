@@ -5,7 +5,7 @@ import type { Query, Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import { type Call, callsWith, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
-import { fieldsQuery, selectFields } from '../fields.ts';
+import { fieldsQuery, searchQuery, selectFields } from '../fields.ts';
 import { type ListSource, listAnswer, type PageQuery, pageQuery } from '../list.ts';
 import { type LogContext, type LogEvent, logContextOf, logView, strategyType } from '../log-view.ts';
 import { notFound } from '../resource.ts';
@@ -66,7 +66,7 @@ const listQuery = z.strictObject({
   ...pageQuery,
   ...fieldsQuery,
   sort: z.string().max(128).optional(),
-  q: z.string().max(4000).optional(),
+  ...searchQuery(4000),
   search: z.string().max(4000).optional(),
   from: z.string().max(128).optional(),
   take: z

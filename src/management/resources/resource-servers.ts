@@ -9,6 +9,7 @@ import type { Random } from '../../runtime/random.ts';
 import { listAll } from '../../store/list-all.ts';
 import type { Call } from '../call.ts';
 import { apiError } from '../errors.ts';
+import { repeatable } from '../fields.ts';
 import type { RecordRemovalDependencies } from '../pending-removal.ts';
 import { apiRemovals, removeClientGrantsOf, removePermissionsOf } from '../permission-removal.ts';
 import { checkedBy, conflict, merged, notFound, resourceCalls } from '../resource.ts';
@@ -65,7 +66,7 @@ const settableMembers = z.strictObject(
 );
 const createBody = settableMembers.extend({ identifier: z.string().min(1).max(600) });
 
-const texts = z.union([z.string(), z.array(z.string())]).transform((value) => [value].flat());
+const texts = repeatable.transform((value) => [value].flat());
 
 const taken = conflict(
   'A resource server with the same identifier already exists.',

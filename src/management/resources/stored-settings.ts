@@ -6,7 +6,7 @@ import { usualMembers } from '../../records/documents.ts';
 import { subjectTokenType } from '../../records/exchange-profile-schema.ts';
 import { type DocumentDependencies, documentsOf } from '../document-resource.ts';
 import { apiError } from '../errors.ts';
-import { flag } from '../fields.ts';
+import { flag, repeatable } from '../fields.ts';
 import type { StoredSetting } from './stored-setting.ts';
 import { userAttributeProfiles } from './user-attribute-profiles.ts';
 
@@ -15,7 +15,6 @@ const objects = z.array(object).max(1000);
 const text = z.string().max(2048);
 const name = z.string().min(1).max(255);
 const script = z.string().max(100_000);
-const texts = z.union([z.string(), z.array(z.string())]);
 
 /** Returns the next number in the order of rules, for a rule that has none. */
 async function nextOrder(store: DocumentDependencies['store']): Promise<number> {
@@ -23,7 +22,7 @@ async function nextOrder(store: DocumentDependencies['store']): Promise<number> 
   return Math.max(0, ...rules.map(({ body }) => Number(body.order ?? 0))) + 1;
 }
 
-const hydrate = { hydrate: texts.optional() };
+const hydrate = { hydrate: repeatable.optional() };
 
 /** All kinds. */
 export const STORED_SETTINGS: readonly StoredSetting[] = [

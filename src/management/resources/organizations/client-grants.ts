@@ -4,6 +4,7 @@ import type { Organization, Records } from '../../../records/collections.ts';
 import type { Store } from '../../../store/contract.ts';
 import { listAll } from '../../../store/list-all.ts';
 import { type Call, callsWith, created, noContent, ok } from '../../call.ts';
+import { repeatable } from '../../fields.ts';
 import { arrayAnswer, cursorQuery, pageQuery } from '../../list.ts';
 import { conflict, notFound } from '../../resource.ts';
 import { organizationOf } from './organizations.ts';
@@ -27,7 +28,7 @@ export const organizationGrantCalls: Call<{ store: Store }>[] = [
       ...pageQuery,
       audience: z.string().optional(),
       client_id: z.string().optional(),
-      grant_ids: z.union([z.string(), z.array(z.string())]).optional(),
+      grant_ids: repeatable.optional(),
     }),
     handle: async ({ store }, { params, query }) => {
       const ids = grantsOf(await organizationOf(store, params.id));

@@ -4,7 +4,7 @@ import type { Filter, Query, Store } from '../../../store/contract.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
 import { type Call, callsWith, ok } from '../../call.ts';
-import { fieldsQuery, flag, selectFields } from '../../fields.ts';
+import { fieldsQuery, flag, searchQuery, selectFields } from '../../fields.ts';
 import { cursorId, cursorOf, cursorQuery, type ListSource, listAnswer, pageQuery } from '../../list.ts';
 import { parseSort } from '../../search/sort.ts';
 import { searchError } from '../../search/terms.ts';
@@ -27,11 +27,7 @@ const listQuery = z.strictObject({
   ...fieldsQuery,
   sort: z.string().max(128).optional(),
   connection: z.string().max(128).optional(),
-  q: z.string().max(4000).optional(),
-  search_engine: z
-    .string()
-    .refine((version) => version === 'v3', 'Only search_engine v3 is supported')
-    .optional(),
+  ...searchQuery(4000),
   /** Accepted and ignored: the order of ids is the default anyway. */
   primary_order: flag.optional(),
   /** For the console: limits how many users a search may compare one by one, so that a page is shown in time. */
