@@ -15,6 +15,7 @@ import { consoleFeature } from './console/feature.ts';
 import { delivery } from './delivery/declaration.ts';
 import { development } from './development/feature.ts';
 import type { Feature } from './engine/feature.ts';
+import { STANDARD_GRANTS } from './engine/parameter-schemas.ts';
 import { engine } from './engine/routes.ts';
 import { mfa } from './factors/feature.ts';
 import { authenticator } from './factors/push/feature.ts';
@@ -23,6 +24,7 @@ import { anonymous } from './grants/anonymous/feature.ts';
 import { ciba } from './grants/ciba/feature.ts';
 import { device } from './grants/device/feature.ts';
 import { health } from './health.ts';
+import { parameterNames } from './http/parameter-schemas.ts';
 import { logout } from './logout/feature.ts';
 import { management } from './management/feature.ts';
 import { isPublic, type MetricsSettings, metricsFeature } from './metrics/serve.ts';
@@ -77,6 +79,23 @@ export const DECLARATIONS: readonly Declaration[] = [
   tenant,
   actions,
 ];
+
+/** Features whose calls have a resource as JSON in the body; its members are no parameters of a protocol. */
+const OF_RESOURCES: ReadonlySet<string> = new Set(
+  [account, accountPage, authenticator, consoleFeature, development, management].map(({ name }) => name),
+);
+
+/** The parameters that the endpoints of OAuth, OpenID Connect, logins and SAML understand. */
+export const OWN_PARAMETERS: ReadonlySet<string> = new Set([
+  ...Object.values(STANDARD_GRANTS).flatMap(parameterNames),
+  ...FEATURES.filter(({ name }) => !OF_RESOURCES.has(name)).flatMap(({ routes = {}, grants = [] }) => [
+    ...Object.values(routes).flatMap(({ query, body }) => [
+      ...parameterNames(query),
+      ...parameterNames(body),
+    ]),
+    ...grants.flatMap(({ parameters }) => parameterNames(parameters)),
+  ]),
+]);
 
 /** All limits, by name. */
 export const LIMITS: Limits = collected('limits');

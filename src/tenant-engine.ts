@@ -29,6 +29,7 @@ import { mfa } from './factors/feature.ts';
 import { losesFactor, MFA_POLICY } from './factors/policy.ts';
 import { approvingDevices } from './factors/push/approvals.ts';
 import { createSecondFactor } from './factors/second-factor.ts';
+import { OWN_PARAMETERS } from './features.ts';
 import { actionRedirects } from './flow/action-redirects.ts';
 import { createFinish } from './flow/finish.ts';
 import { ciba } from './grants/ciba/feature.ts';
@@ -75,7 +76,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     signing,
     grants: parts.flatMap(({ grants }) => grants),
     secondFactor,
-    acrValues: ACR_VALUES,
+    ...REQUESTS,
     certificates,
     actions: capabilities.actions,
     errorPage: (ctx, error) => views.error(ctx, error),
@@ -111,6 +112,9 @@ function factorParts(deps: TenantDependencies, capabilities: Capabilities) {
 
 /** The authentication context classes (`acr`) that clients may request. */
 const ACR_VALUES = [MFA_POLICY];
+
+/** What the features declare of authorization requests. */
+const REQUESTS = { acrValues: ACR_VALUES, ownParameters: OWN_PARAMETERS };
 
 /**
  * Returns the functions of the engine that features need. They reach it when they are called, because the engine is

@@ -1,8 +1,12 @@
 // Additional parameters of an authorization request to a provider: the connection's options set some of them, and the
 // application's own request adds others.
+import { isCredentialName } from '../http/credential-names.ts';
 import type { UpstreamRequest } from './redirect.ts';
 
-/** Parameters of OAuth 2.0 and OpenID Connect that the strategy itself sets; neither an option nor an application may. */
+/**
+ * Parameters of OAuth 2.0 and OpenID Connect that the strategy itself sets, or that belong to the application's own request;
+ * neither an option nor an application may set them.
+ */
 const RESERVED = new Set([
   'client_id',
   'client_secret',
@@ -10,6 +14,9 @@ const RESERVED = new Set([
   'code_challenge',
   'code_challenge_method',
   'code_verifier',
+  'dpop_jkt',
+  'id_token_hint',
+  'invitation',
   'iss',
   'nonce',
   'redirect_uri',
@@ -51,7 +58,8 @@ export function furtherParameters(
   const sources = new Set(mapped.map(([, source]) => source));
   const forwarded = FORWARDED.filter((name) => params[name] !== 'none').map((name) => [name, params[name]]);
   const unmapped = [...Object.entries(additional), ...forwarded].filter(
-    ([name]) => !sources.has(String(name)) && !address.searchParams.has(String(name)),
+    ([name]) =>
+      mayForward(String(name)) && !sources.has(String(name)) && !address.searchParams.has(String(name)),
   );
   const fixed = Object.entries(upstream_params).flatMap(([name, setting]) =>
     'value' in setting ? [[name, setting.value] as const] : [],
@@ -76,9 +84,9 @@ export function furtherParameters(
 }
 
 /**
- * Whether a parameter of the application's request may be forwarded to a provider. Its `state`, `nonce` and the like, and our
- * own parameters, may not, even if the options map them.
+ * Whether a parameter of the application's request may be forwarded to a provider. Its `state`, `nonce` and the like,
+ * credentials and our own parameters may not, even if the options map them.
  */
 export function mayForward(source: string): boolean {
-  return !RESERVED.has(source) && !source.startsWith('gatehouse_');
+  return !RESERVED.has(source) && !isCredentialName(source) && !source.startsWith('gatehouse_');
 }

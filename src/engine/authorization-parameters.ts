@@ -1,6 +1,7 @@
 // Parameters of /authorize beyond the standard, translated for the engine (docs/wire/authorize.md): `response_type=token`,
 // `audience`, a missing scope, `offline_access` without consent prompt, parameters for upstream providers.
 import type { ParsedUrlQuery } from 'node:querystring';
+import { isCredentialName } from '../http/credential-names.ts';
 import { isTicket } from '../protection/challenges.ts';
 import { requestedApi, toResource } from './audience.ts';
 import { POPUP_MODE } from './message-modes.ts';
@@ -51,22 +52,8 @@ const ENGINE_PARAMETERS = [
 /** The parameter of a session transfer token. */
 const TRANSFER_PARAMETER = 'session_transfer_token';
 
-/** Never forwarded upstream: internal parameters, and those that SDKs add for themselves. */
-const NOT_FORWARDED = new Set([
-  EXTENSIONS_PARAMETER,
-  'auth0Client',
-  'login_ticket',
-  'anon_transfer_token',
-  TRANSFER_PARAMETER,
-  'realm',
-  'owp',
-  'protocol',
-  '_csrf',
-  '_intstate',
-  'client_secret',
-  'code_verifier',
-  'access_token',
-]);
+/** Parameters that SDKs add for themselves; no endpoint has them. */
+const ADDED_BY_SDKS: ReadonlySet<string> = new Set(['auth0Client', 'owp', 'protocol', '_intstate']);
 
 const KNOWN = new Set<string>([...ENGINE_PARAMETERS, ...VENDOR_PARAMETERS]);
 const MAX_FORWARDED = 30;
@@ -74,10 +61,12 @@ const MAX_FORWARDED_LENGTH = 1000;
 
 /**
  * Translates an authorization request for the engine.
+ * @param ownParameters the parameters that endpoints of this server understand; they are not forwarded upstream.
  * @param browser hash of the request's secret in its browser; a pushed request has none yet.
  */
 export function normalizeRequest(
   { parameters: query, refused, pushed, isSigned }: ReceivedRequest,
+  ownParameters: ReadonlySet<string>,
   browser?: string,
 ): ParsedUrlQuery {
   const request: ParsedUrlQuery = {};
@@ -93,7 +82,7 @@ export function normalizeRequest(
   const extensions: RequestExtensions = {
     offline: scopes(request).includes('offline_access'),
     withoutNonce,
-    upstream: upstreamParameters(query),
+    upstream: upstreamParameters(query, ownParameters),
     ...(browser !== undefined && { browser }),
     ...(refused && { refused }),
     ...(pushed !== undefined && { pushed }),
@@ -136,12 +125,21 @@ function scopes(request: ParsedUrlQuery): string[] {
   return typeof request.scope === 'string' ? request.scope.split(' ') : [];
 }
 
-function upstreamParameters(query: ParsedUrlQuery): Record<string, string> {
-  const unknown = Object.entries(query).filter(
+/**
+ * Returns the parameters for an upstream provider: those that are neither ours nor a credential. They are stored with the
+ * waiting request and shown to a login page of the tenant, too.
+ */
+function upstreamParameters(
+  query: ParsedUrlQuery,
+  ownParameters: ReadonlySet<string>,
+): Record<string, string> {
+  const isForeign = (name: string) =>
+    !KNOWN.has(name) && !ownParameters.has(name) && !ADDED_BY_SDKS.has(name) && !isCredentialName(name);
+  const foreign = Object.entries(query).filter(
     (entry): entry is [string, string] =>
-      !KNOWN.has(entry[0]) && !NOT_FORWARDED.has(entry[0]) && typeof entry[1] === 'string',
+      isForeign(entry[0]) && entry[0] !== EXTENSIONS_PARAMETER && typeof entry[1] === 'string',
   );
   return Object.fromEntries(
-    unknown.filter(([, value]) => value.length <= MAX_FORWARDED_LENGTH).slice(0, MAX_FORWARDED),
+    foreign.filter(([, value]) => value.length <= MAX_FORWARDED_LENGTH).slice(0, MAX_FORWARDED),
   );
 }

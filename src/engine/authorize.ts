@@ -53,6 +53,8 @@ interface AuthorizationDependencies extends ResumeDependencies, RestartDependenc
   checkRequest: CheckRequest;
   enter: EnterEngine;
   grants: GrantStorage;
+  /** The parameters that endpoints of this server understand. */
+  ownParameters: ReadonlySet<string>;
   random: Random;
   requestReader: Pick<RequestReader, 'authorization'>;
   /** The browser secrets of requests, by which the engine's interactions are bound to their browsers. */
@@ -67,6 +69,7 @@ export function authorizationEndpoint({
   browsers,
   interactions,
   directRedirect,
+  ownParameters,
   requestReader,
   ...deps
 }: AuthorizationDependencies): AuthorizationEndpoint {
@@ -88,7 +91,11 @@ export function authorizationEndpoint({
       const browser = sha256(secret);
       const resolved = await requestReader.authorization(ctx, received, browser);
       checkRequestSize(resolved.parameters);
-      const request = await withVisitor(deps, normalizeRequest(resolved, browser), resolved.parameters);
+      const request = await withVisitor(
+        deps,
+        normalizeRequest(resolved, ownParameters, browser),
+        resolved.parameters,
+      );
       const restarted = await restartedRequest(deps, ctx, request);
       ctx.query = restarted?.query ?? request;
       await checkRequest(ctx.query);
@@ -102,7 +109,7 @@ export function authorizationEndpoint({
     refuse: async (ctx, parameters, { error, error_description: description }) => {
       ctx.method = 'GET';
       ctx.url = '/authorize';
-      ctx.query = normalizeRequest(refusedRequest(parameters, error, description));
+      ctx.query = normalizeRequest(refusedRequest(parameters, error, description), ownParameters);
       await answer(ctx);
     },
     resume: async (ctx) => {

@@ -87,6 +87,8 @@ export interface EngineDependencies {
   acrValues: readonly string[];
   errorPage: ErrorPage;
   ownCallbacks: OwnCallbacks;
+  /** The parameters that endpoints of this server understand. */
+  ownParameters: ReadonlySet<string>;
   checkRequest: CheckRequest;
   directRedirect: DirectRedirect;
   connectionFault: ConnectionFault;

@@ -31,6 +31,8 @@ interface ParDependencies {
   checkRequest: CheckRequest;
   enter: EnterEngine;
   failures: EngineFailures;
+  /** The parameters that endpoints of this server understand. */
+  ownParameters: ReadonlySet<string>;
   requestReader: Pick<RequestReader, 'pushed'>;
   pushedRequests: Pick<PushedRequests, 'store'>;
 }
@@ -50,6 +52,7 @@ export function parEndpoint({
   checkRequest,
   enter,
   failures,
+  ownParameters,
   requestReader,
   pushedRequests,
 }: ParDependencies): PushRequest {
@@ -64,7 +67,7 @@ export function parEndpoint({
     const request = await requestReader.pushed(clientId ?? '', received);
     const { parameters } = request;
     checkRequestSize(parameters);
-    const normalized = normalizeRequest(request);
+    const normalized = normalizeRequest(request, ownParameters);
     await checkRequest(normalized);
     const fields = {
       ...normalized,

@@ -16,6 +16,15 @@ export function unchecked(description: string, type: string | string[] = 'string
   return z.unknown().optional().meta({ type, description });
 }
 
+/** Returns the names of the parameters that a schema describes. */
+export function parameterNames(schema: z.core.$ZodType | undefined): string[] {
+  if (schema instanceof z.ZodObject) return Object.keys(schema.shape);
+  if (schema instanceof z.ZodUnion) return schema.options.flatMap(parameterNames);
+  if (schema instanceof z.ZodIntersection) return [schema.def.left, schema.def.right].flatMap(parameterNames);
+  if (schema instanceof z.ZodPipe) return parameterNames(schema.def.in);
+  return [];
+}
+
 /** Body parameters for client authentication without HTTP Basic (RFC 6749 §2.3.1, RFC 7523 §2.2). */
 export const CLIENT_FIELDS = {
   client_id: unchecked('The application.'),

@@ -29,10 +29,12 @@ export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[]
 /** Without external logins and actions. */
 export const NO_DELEGATED_LOGINS: {
   ownCallbacks: OwnCallbacks;
+  ownParameters: ReadonlySet<string>;
   checkRequest: () => Promise<void>;
   directRedirect: () => Promise<undefined>;
   actions: Actions;
 } = {
+  ownParameters: new Set(),
   directRedirect: async () => undefined,
   actions: {
     isBound: () => false,

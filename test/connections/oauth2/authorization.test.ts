@@ -15,6 +15,11 @@ describe('the authorization request to an OAuth 2.0 provider', () => {
       acme: { scope: ['profile', 'email'] },
       spaces: { scope: 'profile', useOauthSpecScope: true },
       pkce: { pkce_enabled: true },
+      mapped: {
+        scope: 'profile',
+        authParamsMap: { a: 'dpop_jkt', b: 'password', theme: 'theme_of' },
+        upstream_params: { c: { alias: 'client_secret' }, d: { alias: 'dpop_jkt' } },
+      },
       query: { authorizationURL: `${provider.url}/authorize?tenant=1` },
       params: {
         authParams: { hd: 'acme.test', access_type: 'offline', max: 3, client_id: 'evil', state: 'evil' },
@@ -111,6 +116,48 @@ describe('the authorization request to an OAuth 2.0 provider', () => {
       login_hint: 'ada@example.test',
       prompt: 'login',
     });
+  });
+
+  it('has no credential of the application or its user, and no parameter that an endpoint of ours understands', async () => {
+    const secrets = {
+      client_assertion: 'signed',
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      password: 'Correct-Horse-1',
+      new_password: 'Correct-Horse-2',
+      otp: '123456',
+      mfa_token: 'a-token',
+      binding_code: '654321',
+      code: 'a-code',
+      login_hint_token: 'a-token',
+      id_token_hint_2: 'kept',
+      dpop_jkt: 'd'.repeat(43),
+      refresh_token: 'a-token',
+      subject_token: 'a-token',
+      assertion: 'signed',
+      actor_token_type: 'urn:a',
+      auth_session: 'a-session',
+      api_key: 'a-key',
+      userPassword: 'Correct-Horse-3',
+      SAMLResponse: 'signed',
+      returnTo: 'https://app.test',
+    };
+    expect(await scopesOf('acme', secrets)).to.deep.equal({
+      scope: 'profile email',
+      id_token_hint_2: 'kept',
+    });
+    // Names that only resemble those of credentials.
+    const harmless = {
+      token_access_type: 'offline',
+      country_code: 'de',
+      access_type: 'offline',
+      hd: 'a.test',
+    };
+    expect(await scopesOf('acme', harmless)).to.deep.equal({ scope: 'profile email', ...harmless });
+  });
+
+  it('has no credential even if the connection maps it to a name of the provider', async () => {
+    const credentials = { dpop_jkt: 'd'.repeat(43), password: 'Correct-Horse-1', theme_of: 'dark' };
+    expect(await scopesOf('mapped', credentials)).to.deep.equal({ scope: 'profile', theme: 'dark' });
   });
 
   it('has fixed parameters of the connection when the application sends others', async () => {
