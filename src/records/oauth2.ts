@@ -44,7 +44,7 @@ const members = {
   client_id: z.string().min(1).max(128),
   client_secret: z.string().max(1024).default(''),
   scope: z.union([z.string().max(4096), z.array(z.string().max(255)).max(100)]).default([]),
-  /** Whether `connection_scope` is separated by spaces. Default: by commas. */
+  /** Whether the provider gets the scopes of a request with `connection_scope` separated by spaces. Default: by commas. */
   useOauthSpecScope: z.boolean().default(false),
   authParams: z.record(z.string().min(1), parameter).default({}),
   authParamsMap: z.record(z.string().min(1), z.string().min(1)).default({}),

@@ -146,7 +146,7 @@ describe('a social connection in a browser', () => {
           [new URL(server.url).host, origin] as const,
         ),
       ]);
-      expect(provider.last('/authorize').query.scope).to.equal('profile email repo gist');
+      expect(provider.last('/authorize').query.scope).to.equal('profile,email,repo,gist');
       const parameters = new URLSearchParams(new URL(page.url()).hash.slice(1));
       expect(payload(parameters.get('id_token') ?? '')).to.include({
         sub: 'oauth2|acme|42',

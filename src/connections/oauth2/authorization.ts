@@ -27,10 +27,14 @@ export function authorizationUrl(options: OAuth2Options, request: UpstreamReques
   return url.href;
 }
 
-/** Returns the scopes of the connection, and those that the application requests in addition (`connection_scope`). */
-function scopeOf({ scope, useOauthSpecScope }: OAuth2Options, requested: string | undefined): string {
+/**
+ * Returns the scopes of the connection, and those that the application requests in addition (`connection_scope`), which SDKs
+ * join by commas and people by spaces. With additional ones the list is separated as the connection says; without, by spaces
+ * (RFC 6749 §3.3).
+ */
+function scopeOf({ scope, useOauthSpecScope }: OAuth2Options, requested = ''): string {
   const configured = Array.isArray(scope) ? scope : scope.split(' ');
-  const requestedScopes = (requested ?? '').split(useOauthSpecScope ? ' ' : ',');
-  const all = [...configured, ...requestedScopes].map((one) => one.trim()).filter((one) => one !== '');
-  return [...new Set(all)].join(' ');
+  const additional = requested.split(/[\s,]+/).filter((one) => one !== '');
+  const all = [...configured, ...additional].map((one) => one.trim()).filter((one) => one !== '');
+  return [...new Set(all)].join(additional.length === 0 || useOauthSpecScope ? ' ' : ',');
 }

@@ -44,6 +44,8 @@ export function socialConnection(
     client_id: clientId,
     ...(preset.basic ? { customHeaders: basic(clientId, clientSecret) } : { client_secret: clientSecret }),
     pkce_enabled: preset.pkce ?? false,
+    // Each of these providers takes spaces.
+    useOauthSpecScope: true,
   });
   return {
     oauth2: { ...oauth2, scope: scopes },

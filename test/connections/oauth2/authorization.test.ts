@@ -66,18 +66,17 @@ describe('the authorization request to an OAuth 2.0 provider', () => {
     return rest;
   };
 
-  it('has the scopes of the connection, and those of connection_scope, separated by commas', async () => {
+  it('has the scopes of the connection, and those of connection_scope, separated by commas or spaces', async () => {
     expect(await scopesOf('acme')).to.deep.equal({ scope: 'profile email' });
-    expect(await scopesOf('acme', { connection_scope: 'repo,read:org, email' })).to.deep.equal({
-      scope: 'profile email repo read:org',
-    });
-    expect(await scopesOf('acme', { connection_scope: 'one two' })).to.deep.equal({
-      scope: 'profile email one two',
-    });
-  });
-
-  it('splits connection_scope at spaces if the connection has useOauthSpecScope', async () => {
-    expect(await scopesOf('spaces', { connection_scope: 'a,b c' })).to.deep.equal({ scope: 'profile a,b c' });
+    for (const connection_scope of ['repo,read:org, email', 'repo read:org  email']) {
+      expect(await scopesOf('acme', { connection_scope })).to.deep.equal({
+        scope: 'profile,email,repo,read:org',
+      });
+      expect(await scopesOf('spaces', { connection_scope })).to.deep.equal({
+        scope: 'profile repo read:org email',
+      });
+    }
+    expect(await scopesOf('acme', { connection_scope: ' ,' })).to.deep.equal({ scope: 'profile email' });
   });
 
   it('keeps the query of the authorization URL when the application sends the same parameter', async () => {
