@@ -10,6 +10,7 @@ import type { Users } from '../users/users.ts';
 import { toAudience } from './audience.ts';
 import { credentialVersionOf } from './browser-login.ts';
 import type { CustomClaims } from './custom-claims.ts';
+import { ISSUED_AT_MS } from './email-at-issue.ts';
 import { actorOf, exchangeLimitsOf } from './exchange-context.ts';
 import type { LoginActions } from './login-actions.ts';
 import { machineClaims } from './machine-actions.ts';
@@ -85,6 +86,7 @@ export function accessTokenFormat({
       aud: scope.split(' ').includes('openid') ? [payload.aud, userinfoAudience(issuer)] : payload.aud,
       iat: payload.iat,
       exp: payload.exp,
+      ...(payload[ISSUED_AT_MS] === undefined ? {} : { [ISSUED_AT_MS]: payload[ISSUED_AT_MS] }),
       ...(rfc9068 ? { client_id: client, jti: payload.jti } : { azp: client }),
       ...(scope === '' ? {} : { scope }),
       ...(gty === undefined ? {} : { gty }),

@@ -6,6 +6,7 @@ import { standardClaims } from '../users/profile.ts';
 import type { User } from '../users/user.ts';
 import { admissionError } from './admission.ts';
 import { applicationSettings } from './applications.ts';
+import type { TokenUsers } from './email-at-issue.ts';
 import { notMemberDescription, type Organizations, organizationOf } from './organizations.ts';
 import type { ReadAhead } from './read-ahead.ts';
 import { updatedAtFor } from './standard-claims.ts';
@@ -63,6 +64,7 @@ interface AccountDependencies {
   ahead: Pick<ReadAhead, 'user'>;
   config: Config;
   verifiedUsers: VerifiedUsers;
+  tokenUsers: TokenUsers;
   organizations: Pick<Organizations, 'claims' | 'isMember'>;
 }
 
@@ -86,7 +88,13 @@ async function refuseFormerMember(
  * The engine's `findAccount`: undefined for a removed user.
  * @returns a function that throws `unauthorized` for a blocked user, in every flow.
  */
-export function accounts({ ahead, config, verifiedUsers, organizations }: AccountDependencies): FindAccount {
+export function accounts({
+  ahead,
+  config,
+  verifiedUsers,
+  tokenUsers,
+  organizations,
+}: AccountDependencies): FindAccount {
   return async (ctx, sub): Promise<Account | undefined> => {
     const known = verifiedUsers.get(ctx.oidc);
     const user = known?.id === sub ? known : await ahead.user(sub);
@@ -95,6 +103,7 @@ export function accounts({ ahead, config, verifiedUsers, organizations }: Accoun
     if (refusal !== undefined) {
       throw new errors.CustomOIDCProviderError(refusal.error, refusal.error_description);
     }
+    tokenUsers.set(ctx.oidc, user);
     await refuseFormerMember(organizations, ctx, sub);
     const { client } = ctx.oidc;
     const updatedAt = updatedAtFor(config, client && applicationSettings(client));

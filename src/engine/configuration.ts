@@ -35,6 +35,7 @@ import { engineProfile } from './compliance.ts';
 import type { CustomClaims } from './custom-claims.ts';
 import { discoveryMembers } from './discovery.ts';
 import { dpopFeature, type ProofState } from './dpop.ts';
+import { preciseIssue, type TokenUsers } from './email-at-issue.ts';
 import { ALGORITHMS, CLIENT_AUTHENTICATION, DISCOVERY, FEATURES, ROUTES } from './engine-features.ts';
 import { assertClaims } from './essential-claims.ts';
 import { loadGrant } from './grants.ts';
@@ -50,7 +51,7 @@ import type { OwnCallbacks } from './own-callbacks.ts';
 import { type ConnectionFault, extraParameters, type UseTicket } from './parameter-checks.ts';
 import { interactionPath } from './pending-interaction.ts';
 import { policy } from './policy.ts';
-import { onlyBoundTokens } from './proof-of-possession.ts';
+import { refuseUnboundToken } from './proof-of-possession.ts';
 import type { PushedRequests } from './pushed-requests.ts';
 import type { ReadAhead } from './read-ahead.ts';
 import { extendRefreshToken } from './refresh.ts';
@@ -108,6 +109,7 @@ export function engineConfiguration(
     commits: Commits;
     ahead: ReadAhead;
     verifiedUsers: VerifiedUsers;
+    tokenUsers: TokenUsers;
     loginActions: LoginActions;
     organizations: Organizations;
     machines: MachineOrganizations;
@@ -140,7 +142,7 @@ export function engineConfiguration(
     clientAuthMethods: [...CLIENT_AUTHENTICATION],
     enabledJWA: ALGORITHMS,
     assertJwtClientAuthClaimsAndHeader: deps.assertions.check,
-    extraTokenClaims: onlyBoundTokens(deps),
+    extraTokenClaims: tokenClaims(deps),
     // SDKs read the profile from the ID token (docs/decisions.md "User info").
     conformIdTokenClaims: false,
     allowOmittingSingleRegisteredRedirectUri: false,
@@ -169,6 +171,16 @@ export function engineConfiguration(
     // Our own CORS middleware answers.
     clientBasedCORS: () => true,
     renderError: renderErrorOn(deps.errorPage),
+  };
+}
+
+/** Checks every access token before it is issued, and adds the claims that belong to no API. */
+function tokenClaims(
+  deps: Pick<EngineDependencies, 'config' | 'clock'> & { tokenUsers: TokenUsers },
+): NonNullable<Configuration['extraTokenClaims']> {
+  return async (ctx, token) => {
+    await refuseUnboundToken(deps, ctx, token);
+    return preciseIssue(deps, ctx, token);
   };
 }
 

@@ -219,18 +219,17 @@ export function refuseUnbound(
   throw new errors.InvalidDpopProof('DPoP proof is required');
 }
 
-/**
- * Makes the engine's `extraTokenClaims`, which is called for every access token before it is issued. It refuses
- * unbound tokens and adds no claims.
- */
-export function onlyBoundTokens({ config }: { config: Config }) {
-  return async (ctx: KoaContextWithOIDC, token: AccessToken | ClientCredentials): Promise<undefined> => {
-    const resource = token.resourceServer?.identifier();
-    const api = resource === undefined ? undefined : await config.resourceServer(toAudience(resource));
-    const { client } = token as { client?: Client };
-    if (client === undefined) return;
-    const { jkt, 'x5t#S256': thumbprint } = token;
-    refuseNoncompliant(client, api, { dpop: jkt !== undefined, mtls: thumbprint !== undefined });
-    refuseUnbound(ctx, client, api, token);
-  };
+/** Refuses to issue an access token that must be bound to a key and is not. */
+export async function refuseUnboundToken(
+  { config }: { config: Config },
+  ctx: KoaContextWithOIDC,
+  token: AccessToken | ClientCredentials,
+): Promise<void> {
+  const resource = token.resourceServer?.identifier();
+  const api = resource === undefined ? undefined : await config.resourceServer(toAudience(resource));
+  const { client } = token as { client?: Client };
+  if (client === undefined) return;
+  const { jkt, 'x5t#S256': thumbprint } = token;
+  refuseNoncompliant(client, api, { dpop: jkt !== undefined, mtls: thumbprint !== undefined });
+  refuseUnbound(ctx, client, api, token);
 }

@@ -17,6 +17,7 @@ import { type BindInteraction, type EngineDependencies, engineConfiguration } fr
 import { type CustomClaims, createCustomClaims } from './custom-claims.ts';
 import { cachedDocument, type SendDocument } from './discovery-document.ts';
 import { loadProofState, type ProofState } from './dpop.ts';
+import type { TokenUsers } from './email-at-issue.ts';
 import { type EnterEngine, engineEntrance } from './entrance.ts';
 import { engineFailures } from './failures.ts';
 import { storeGrants } from './grants.ts';
@@ -142,6 +143,11 @@ function adaptedProvider(
   return provider;
 }
 
+/** Makes the records of which users a request is about. */
+function requestUsers(): { verifiedUsers: VerifiedUsers; tokenUsers: TokenUsers } {
+  return { verifiedUsers: new WeakMap(), tokenUsers: new WeakMap() };
+}
+
 /** Builds the engine of a tenant. */
 export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const { settings, store, config, clock, wallClock, log } = deps;
@@ -151,10 +157,10 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const organizations = createOrganizations(deps);
   const requestTargets = { machines: machineOrganizations(config), targets: refreshTargets(config) };
   const settle = createSettlement({ ...deps, organizations });
-  const verifiedUsers: VerifiedUsers = new WeakMap();
   const endSession = (sid: string) => sessions.end(sid, { reason: 'session-revoked' });
   const parts = createParts({ ...deps, endSession, isOpen: (sid) => sessions.isOpen(sid) }, organizations);
-  const shared = { ...deps, ...parts, ...requestTargets, organizations, settle, verifiedUsers, proofs };
+  const users = requestUsers();
+  const shared = { ...deps, ...parts, ...requestTargets, ...users, organizations, settle, proofs };
   const logins = browserLogins({
     ...shared,
     sessionLifetime: (session) => sessionLifetime(config, clock, session),

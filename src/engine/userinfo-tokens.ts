@@ -4,6 +4,7 @@ import type { AccessToken, Grant } from 'oidc-provider';
 import type { Clock } from '../runtime/clock.ts';
 import type { User } from '../users/user.ts';
 import { userinfoAudience } from './access-token.ts';
+import { ISSUED_AT_MS } from './email-at-issue.ts';
 import { readOwnToken } from './own-tokens.ts';
 import { type Confirmation, confirmationOf, confirmationOfToken } from './proof-of-possession.ts';
 import type { PublishedKeys } from './published-keys.ts';
@@ -23,6 +24,8 @@ export interface PresentedAccessToken {
   scopes: string[];
   /** Epoch seconds. */
   issuedAt: number;
+  /** Epoch milliseconds, for a token that was issued in the second of a change of its user's address. */
+  issuedAtMs?: number | undefined;
   /** Individually requested claims (OIDC Core §5.5). */
   claims: string[];
   /** The id of the organization that the token is for. */
@@ -43,6 +46,7 @@ export function userinfoTokens({ provider, keys, clock, ahead }: UserinfoTokenDe
       clientId: String(payload.azp ?? payload.client_id),
       scopes: String(payload.scope ?? '').split(' '),
       issuedAt: Number(payload.iat),
+      issuedAtMs: milliseconds(payload[ISSUED_AT_MS]),
       // A JWT for an API does not contain the requested claims.
       claims: [],
       organization: typeof payload.org_id === 'string' ? payload.org_id : undefined,
@@ -60,6 +64,7 @@ export function userinfoTokens({ provider, keys, clock, ahead }: UserinfoTokenDe
       clientId: found.clientId,
       scopes: [...found.scopes],
       issuedAt: found.iat ?? 0,
+      issuedAtMs: milliseconds(found.extra?.[ISSUED_AT_MS]),
       claims: allowedClaims(grant, found),
       organization: (grant as { organization?: string }).organization,
       cnf: confirmationOfToken(found),
@@ -69,6 +74,8 @@ export function userinfoTokens({ provider, keys, clock, ahead }: UserinfoTokenDe
   return (token: string): Promise<PresentedAccessToken | undefined> =>
     token.split('.').length === 3 ? readJwt(token) : ahead.run(() => readOpaque(token));
 }
+
+const milliseconds = (value: unknown) => (typeof value === 'number' ? value : undefined);
 
 /** Returns the individually requested claims that the grant covers; the others have no consent. */
 function allowedClaims(grant: Grant, { claims }: AccessToken): string[] {

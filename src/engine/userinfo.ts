@@ -4,8 +4,6 @@ import { randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
 import { bodyFields } from '../http/body-fields.ts';
 import { profileOf } from '../records/compliance-levels.ts';
-import type { Frozen } from '../records/record.ts';
-import type { UserRecord } from '../records/users.ts';
 import type { Config } from '../tenant/config.ts';
 import { standardClaims } from '../users/profile.ts';
 import type { Users } from '../users/users.ts';
@@ -13,6 +11,7 @@ import { admissionError } from './admission.ts';
 import { OIDC_SCOPES } from './claims.ts';
 import type { CustomClaims } from './custom-claims.ts';
 import { dpopChallenge } from './dpop.ts';
+import { userAtIssue } from './email-at-issue.ts';
 import type { Organizations } from './organizations.ts';
 import { type CheckPossession, presentedToken } from './proof-of-possession.ts';
 import { updatedAtFor } from './standard-claims.ts';
@@ -98,7 +97,7 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
       );
       ctx.set('Cache-Control', 'private, no-store, no-cache, must-revalidate');
       if (client !== undefined && isFapi1(client)) ctx.set(INTERACTION_ID, interactionId(ctx));
-      const then = userAtIssue(user, token.issuedAt);
+      const then = userAtIssue(user, token);
       const all = token.claims.length === 0 ? {} : standardClaims(then, OIDC_SCOPES, { updatedAt });
       const { userId, clientId, organization } = token;
       ctx.body = {
@@ -144,21 +143,6 @@ function accessToken(ctx: Context): { value: string } | Refusal {
     return { status: 400, error: 'invalid_request', description: 'The access token must be given once' };
   }
   return { value: token };
-}
-
-/**
- * Returns the user with the e-mail address at the time when the token was issued; all else is current
- * (docs/claims.md).
- */
-function userAtIssue(user: Frozen<UserRecord>, issuedAt: number): Frozen<UserRecord> {
-  const then = user.email_history?.find(({ until }) => issuedAt < until);
-  if (then === undefined) return user;
-  const { email: _now, ...rest } = user;
-  return {
-    ...rest,
-    ...(then.email === undefined ? {} : { email: then.email }),
-    email_verified: then.email_verified,
-  };
 }
 
 /** Answers 401 as plain text, with the reason in the header (docs/wire/token.md). */

@@ -68,7 +68,7 @@ export interface UserRecord extends Stored {
   permissions?: { resource_server_identifier: string; permission_name: string }[];
   /** Ids of roles. */
   roles?: string[];
-  /** Earlier e-mail addresses, newest last, each with the epoch second until which it was in use. */
+  /** Earlier e-mail addresses, newest last, each with the time until which it was in use, in epoch seconds with a fraction. */
   email_history?: { email?: string; email_verified: boolean; until: number }[];
   blocked?: boolean;
   /** Providers of a second factor that the user must pass whatever the policy. */

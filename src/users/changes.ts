@@ -2,7 +2,7 @@
 import { DATABASE } from '../records/connections.ts';
 import { ADDRESS_KINDS } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
-import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { Write } from '../store/contract.ts';
 import { updateWithResult } from '../store/update-with-result.ts';
 import { type ConnectionAddress, findByAddress, originalUserId } from './identities.ts';
@@ -148,7 +148,7 @@ function emailHistory(before: User, patch: Partial<UserRecord>, clock: Clock): P
   const entry = {
     ...(before.email === undefined ? {} : { email: before.email }),
     email_verified: before.email_verified,
-    until: epochSeconds(clock),
+    until: clock() / 1000,
   };
   return { email_history: [...(before.email_history ?? []), entry].slice(-EMAIL_HISTORY) };
 }
