@@ -171,6 +171,8 @@ export interface StrategyRecord {
   proves?: AddressKind;
   /** Whether users log in at an external provider. */
   isUpstream?: true;
+  /** Whether users type their password at this server, so that the password grants can use its connections. */
+  takesPasswords?: true;
   /** Whether, by default, the provider's issuer is `https://<domain>`, from the option `domain`. */
   signsAsDomain?: true;
 }
@@ -191,6 +193,7 @@ export const STRATEGIES = {
     options: databaseOptionsSchema,
     isDatabase: true,
     unique: ADDRESS_KINDS,
+    takesPasswords: true,
     identifier: ofDatabase,
   },
   email: {
@@ -246,8 +249,8 @@ export const STRATEGIES = {
   },
   apple: { ...upstream, options: appleOptionsSchema, identifier: permanent('sub') },
   ...social,
-  ad: { ...upstream, options: ldapOptionsSchema, identifier: ofEntry },
-  'auth0-adldap': { ...upstream, options: ldapOptionsSchema, identifier: ofEntry },
+  ad: { ...upstream, options: ldapOptionsSchema, takesPasswords: true, identifier: ofEntry },
+  'auth0-adldap': { ...upstream, options: ldapOptionsSchema, takesPasswords: true, identifier: ofEntry },
   samlp: {
     ...upstream,
     options: samlpOptionsSchema,

@@ -141,8 +141,8 @@ function referenceFaults(file: TenantFile): string[] {
       faults.push(`clientGrants[${index}].audience: ${grant.audience} is no API here`);
   });
   const { default_directory: directory, default_audience: audience } = file.tenant;
-  if (directory !== undefined && !databases.has(directory))
-    faults.push(`tenant.default_directory: ${directory} is no database here`);
+  if (directory !== undefined && !connectionNames.has(directory))
+    faults.push(`tenant.default_directory: ${directory} is no connection here`);
   if (audience !== undefined && !apis.has(audience))
     faults.push(`tenant.default_audience: ${audience} is no API here`);
   file.users.forEach((user, index) => {

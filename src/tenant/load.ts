@@ -108,6 +108,7 @@ function checkTenant(document: unknown): CheckedTenant {
     ...samlWarnings(tenant),
     ...identifierWarnings(tenant),
     ...databaseWarnings(tenant),
+    ...directoryWarnings(tenant),
     ...pageWarnings(tenant),
     ...logStreamWarnings(tenant),
   ];
@@ -126,6 +127,15 @@ function strategyWarnings({ connections }: TenantFile): string[] {
     .filter(({ strategy }) => strategyRecord(strategy) === undefined)
     .map(({ name, strategy, at }) => `${at}: ${strategy} is not built in: nobody can log in with ${name}`);
   return [...unfinished, ...unknown];
+}
+
+/** Returns a warning about a default directory that no password grant can use; the hosted service has more that can. */
+function directoryWarnings({ tenant, connections }: TenantFile): string[] {
+  const directory = connections.find(({ name }) => name === tenant.default_directory);
+  if (directory === undefined || strategyRecord(directory.strategy)?.takesPasswords === true) return [];
+  return [
+    `tenant.default_directory: ${directory.name} checks no passwords here (${directory.strategy}): the grant password fails`,
+  ];
 }
 
 /** Returns a warning about an unsupported e-mail provider. It is no fault, so that an exported tenant starts. */

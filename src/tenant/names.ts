@@ -11,7 +11,14 @@ export function clientIdOf({ clients }: Pick<TenantFile, 'clients'>): (idOrName:
   return (named) => (ids.has(named) ? named : (idByName.get(named) ?? named));
 }
 
-/** Returns the connection of a development user; empty when the file has no database. */
-export function directoryOf(file: TenantFile, user: DevelopmentUser): string {
-  return user.connection ?? file.tenant.default_directory ?? file.databases[0]?.name ?? '';
+/**
+ * Returns the connection of a development user: its own, else the default directory, else the first database; empty when the
+ * file has none. A default directory that is no database (LDAP) has users of its own.
+ */
+export function directoryOf(
+  { tenant, databases }: TenantFile,
+  user: Pick<DevelopmentUser, 'connection'>,
+): string {
+  const byDefault = databases.find(({ name }) => name === tenant.default_directory) ?? databases[0];
+  return user.connection ?? byDefault?.name ?? '';
 }

@@ -19,6 +19,7 @@ import { listAll } from '../store/list-all.ts';
 import { openMemoryStore } from '../store/memory/store.ts';
 import { applyTenant } from '../tenant/apply.ts';
 import { type LoadedTenant, loadTenantFile, readTenant } from '../tenant/load.ts';
+import { directoryOf } from '../tenant/names.ts';
 import { createHasher } from '../users/hashing.ts';
 import type { Users } from '../users/users.ts';
 import { testClock } from './clock.ts';
@@ -153,11 +154,11 @@ function loadTenant({ tenant, env = {} }: StartOptions): Promise<LoadedTenant> {
 
 async function createUser(
   users: Users,
-  { tenant, databases }: TenantFile,
+  tenant: TenantFile,
   { email, password, username, connection, profile }: NewTestUser,
 ): Promise<{ id: string; email?: string | undefined }> {
-  const name = connection ?? tenant.default_directory ?? databases[0]?.name;
-  if (name === undefined) throw new Error('the tenant has no database: say which connection the user is of');
+  const name = directoryOf(tenant, { connection });
+  if (name === '') throw new Error('the tenant has no database: say which connection the user is of');
   const result = await users.create({
     identity: databaseIdentity(name, { email, username }),
     password,

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { strategies } from '../../src/connections/strategies.ts';
 import type { Proof, ProofDependencies, Provable } from '../../src/connections/strategy.ts';
 import { AuthError } from '../../src/http/errors.ts';
-import { STRATEGIES } from '../../src/records/connections.ts';
+import { STRATEGIES, strategyRecord } from '../../src/records/connections.ts';
 
 const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
 
@@ -13,6 +13,14 @@ describe('the strategies', () => {
   it('are the same as those of the tenant file and the store', () => {
     expect(strategies.map(({ name }) => name).sort()).to.deep.equal(Object.keys(STRATEGIES).sort());
     for (const { name, record } of strategies) expect(record).to.equal(STRATEGIES[name]);
+  });
+
+  it('take passwords for the password grants exactly if their page is a form for one', () => {
+    for (const { name, page } of strategies)
+      expect({ name, takes: strategyRecord(name)?.takesPasswords === true }).to.deep.equal({
+        name,
+        takes: page === 'form',
+      });
   });
 
   it('have the provider’s name as their label, if all their connections have the same provider', () => {

@@ -59,7 +59,7 @@ describe('gatehouse check', () => {
       '  - clients[1]: x is there twice (tenant.yaml:5)',
       '  - clients[1].callbacks: not a uri is no absolute URI without a fragment (tenant.yaml:7)',
       '  - databases[0].enabled_clients: nobody is no application here (tenant.yaml:11)',
-      '  - tenant.default_directory: nowhere is no database here (tenant.yaml:2)',
+      '  - tenant.default_directory: nowhere is no connection here (tenant.yaml:2)',
       '  - users[0].email: nobody is no e-mail address (tenant.yaml:13)',
       '  - users[0].password: more than 512 bytes of UTF-8, which no login accepts (tenant.yaml:14)',
     ]);

@@ -99,6 +99,25 @@ describe('the tenant file', () => {
     for (const key of Object.keys(samlp)) expect(faults).to.contain(`clients.0.addons.samlp.${key}`);
   });
 
+  it('may name as default directory any connection, with a warning if that checks no passwords', () => {
+    const ldap = { LDAP_URL: 'ldaps://directory.example', LDAP_BASE: 'dc=example' };
+    const connections = [
+      { name: 'corp', strategy: 'ad', options: ldap },
+      { name: 'entra', strategy: 'samlp' },
+    ];
+    const warningsOf = (name: string) =>
+      readTenant({
+        tenant: { default_directory: name },
+        databases: [{ name: 'people' }],
+        connections,
+      }).warnings.filter((one) => one.includes('default_directory'));
+    expect(warningsOf('corp')).to.deep.equal([]);
+    expect(warningsOf('people')).to.deep.equal([]);
+    expect(warningsOf('entra')).to.deep.equal([
+      'tenant.default_directory: entra checks no passwords here (samlp): the grant password fails',
+    ]);
+  });
+
   it('is rejected for a SAML application with unsigned assertions and responses', () => {
     const read = (samlp: object) => () =>
       readTenant({ clients: [{ client_id: 'x', name: 'X', addons: { samlp } }] });

@@ -318,8 +318,17 @@ describe('the example configuration of a directory', () => {
       password: PASSWORD,
       scope: 'openid',
     });
+    const byDefault = await token(createAgent(server), {
+      grant_type: 'password',
+      client_id: 'intranet',
+      client_secret: 'an-example-secret',
+      username: USER.email,
+      password: PASSWORD,
+      scope: 'openid',
+    });
     await server.stop();
     await directory.stop();
+    expect(payload(byDefault.json().id_token).sub).to.equal('ad|corp|ada');
     expect(payload(answer.json().id_token).sub).to.equal('ad|corp|ada');
   });
 });
