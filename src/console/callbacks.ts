@@ -23,8 +23,8 @@ export function addressOutsideConsole({ baseUrl, consoleUrl }: ConsoleOrigins, p
 /**
  * Returns the page options for forms that may lead to a login, which is on another host when the console has its own.
  */
-export function loginFormOptions({ baseUrl, consoleUrl }: ConsoleOrigins): { formAction?: string } {
-  return consoleUrl === baseUrl ? {} : { formAction: baseUrl };
+export function loginFormOptions({ baseUrl, consoleUrl }: ConsoleOrigins): { formsLeave: boolean } {
+  return { formsLeave: consoleUrl !== baseUrl };
 }
 
 /** Returns the one callback of the console. @param consoleUrl the public URL of the console. */

@@ -24,7 +24,6 @@ export function sendCustomPage(
   html: string,
 ): void {
   const nonce = deps.random(16).toString('hex');
-  const { redirect_uri: callback } = page.pending.params;
   const { vendor_host: vendor } = deps.config.settings();
   ctx.set('Content-Type', 'text/html; charset=utf-8');
   ctx.set('Cache-Control', 'no-store');
@@ -32,7 +31,6 @@ export function sendCustomPage(
     'Content-Security-Policy',
     customPagePolicy({
       nonce,
-      formTargets: callback === undefined ? [] : [callback],
       sources: [`https://cdn.${vendor}`, ...namedOrigins(html)],
     }),
   );

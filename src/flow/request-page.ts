@@ -65,7 +65,7 @@ export function pageModel({ pending, client, csrf }: RequestPage, step: string):
   return { action: stepPath(pending, step), csrf, client: shownClient(client) };
 }
 
-/** Answers with a page of the request, in its language. Its form may lead to the request's redirect URI. */
+/** Answers with a page of the request, in its language. Its form may lead to the application. */
 export function renderPage(
   deps: Pick<HostedDependencies, 'views'>,
   ctx: Context,
@@ -74,11 +74,10 @@ export function renderPage(
   model: object,
   status = 200,
 ): Promise<void> {
-  const { ui_locales: uiLocales, redirect_uri: formAction } = page.pending.params;
   return deps.views.page(ctx, template, model, {
     status,
-    uiLocales,
-    formAction,
+    uiLocales: page.pending.params.ui_locales,
+    formsLeave: true,
     organization: page.organization,
   });
 }

@@ -34,20 +34,15 @@ export function securityHeaders({ hsts }: { hsts: boolean }): Middleware {
   };
 }
 
-/**
- * Sources of form-action that allow redirects to an application's callback. Chromium applies form-action to all
- * redirects after a post and would otherwise block a login at its last step.
- */
-export const CALLBACK_SOURCES = ['https:', 'http://localhost:*'] as const;
-
 interface PagePolicy {
   /** Base64, new for each response. */
   nonce: string;
   /**
-   * Addresses besides this server's origin that a form may lead to. Chromium applies form-action to redirects after a
-   * post, and a login ends at the application's callback.
+   * Whether a form of the page may lead to an application or a provider. Chromium applies form-action to all redirects after a
+   * post, also to those of the application, whose callback may send the browser on to any host or to a desktop application
+   * (a private-use scheme): no list of sources contains where that ends, so such a page has no form-action.
    */
-  formTargets: readonly string[];
+  formsLeave: boolean;
   /** The address of the page's font, when it is on another origin. */
   font?: string | undefined;
   /** Addresses of images on other origins; `any` when they are not known. */
@@ -59,9 +54,7 @@ interface PagePolicy {
 }
 
 /** Returns the policy of a page: only scripts and styles with the nonce, and no framing. */
-export function pagePolicy({ nonce, formTargets, frames = [], images, font, connects }: PagePolicy): string {
-  const targets =
-    formTargets.length === 0 ? [] : [...new Set([...formTargets.map(cspSource), ...CALLBACK_SOURCES])];
+export function pagePolicy({ nonce, formsLeave, frames = [], images, font, connects }: PagePolicy): string {
   const framed = new Set([...(connects ? ["'self'"] : []), ...frames.map(cspSource)]);
   return [
     "default-src 'none'",
@@ -71,7 +64,7 @@ export function pagePolicy({ nonce, formTargets, frames = [], images, font, conn
     ...(font === undefined ? [] : [`font-src ${cspSource(font)}`]),
     ...(connects ? ["connect-src 'self'", "manifest-src 'self'", "worker-src 'self'"] : []),
     ...(framed.size > 0 ? [`frame-src ${[...framed].join(' ')}`] : []),
-    `form-action ${["'self'", ...targets].join(' ')}`,
+    ...(formsLeave ? [] : ["form-action 'self'"]),
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ].join('; ');
@@ -106,22 +99,20 @@ function imageSources(images: PagePolicy['images']): string[] {
 }
 
 /**
- * Returns the policy of a customized page. It allows scripts with the nonce, and loading from and calling this server
+ * Returns the policy of a customized login page, whose form leads to the application. It allows scripts with the nonce, and loading from and calling this server
  * and the origins that the page names. Inline handlers and eval are forbidden, so that injected request values cannot
  * run.
  * @param sources the origins that the page names.
  */
 export function customPagePolicy({
   nonce,
-  formTargets,
   sources,
-}: Pick<PagePolicy, 'nonce' | 'formTargets'> & { sources: readonly string[] }): string {
+}: Pick<PagePolicy, 'nonce'> & { sources: readonly string[] }): string {
   const allowed = ["'self'", ...new Set(sources)].join(' ');
   return [
     `default-src ${allowed} data:`,
     `script-src 'nonce-${nonce}' ${allowed}`,
     `style-src 'unsafe-inline' ${allowed}`,
-    `form-action ${["'self'", ...new Set([...formTargets.map(cspSource), ...CALLBACK_SOURCES])].join(' ')}`,
     "object-src 'none'",
     "base-uri 'none'",
     "frame-ancestors 'none'",

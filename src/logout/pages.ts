@@ -2,7 +2,6 @@
 import type { Context } from 'koa';
 import type { UserSession } from '../engine/user-session.ts';
 import type { Csrf } from '../http/csrf.ts';
-import { tenantHostOf } from '../http/request-host.ts';
 import type { Views } from '../pages/views.ts';
 import { nameOf } from '../users/profile.ts';
 import type { Users } from '../users/users.ts';
@@ -45,8 +44,7 @@ export async function askToLogOut(
       user: nameOf(user),
       ...(client === undefined ? {} : { client: { name: client.name, logo: client.logo_uri } }),
     },
-    // Upstream providers and SAML applications may come before `returnTo`; form-action allows https anyway.
-    { uiLocales: request.ui_locales, formAction: logout.returnTo ?? tenantHostOf(ctx).origin },
+    { uiLocales: request.ui_locales, formsLeave: true },
   );
 }
 

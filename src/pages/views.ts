@@ -16,8 +16,8 @@ import { type BrandedOrganization, createRenderer, type Look } from './render.ts
 
 export interface PageOptions {
   status?: number;
-  /** Addresses that the page's form may lead to besides our origin: the application's callback. */
-  formAction?: string | readonly string[] | undefined;
+  /** Whether a form of the page may lead to an application or a provider. Default: only to this server. */
+  formsLeave?: boolean;
   /** An organization whose name, logo and colours replace the tenant's. */
   organization?: Frozen<BrandedOrganization> | undefined;
   /** Addresses that the page frames. */
@@ -80,15 +80,14 @@ export function createViews({
     ctx,
     template,
     model,
-    { status = 200, formAction, frames = [], uiLocales, organization } = {},
+    { status = 200, formsLeave = false, frames = [], uiLocales, organization } = {},
   ) => {
     const locale = localeOf(ctx, uiLocales);
     const isOfConsole = isUnbranded(template, model);
     const look = isOfConsole ? unbranded(settings()) : { settings: settings(), look: tenantLook() };
     const { html, ...policy } = await render(template, model, { ...look, organization, locale });
     ctx.status = status;
-    const formTargets = [formAction ?? []].flat();
-    setPageHeaders(ctx, template, { ...policy, locale, frames, formTargets, isOfConsole });
+    setPageHeaders(ctx, template, { ...policy, locale, frames, formsLeave, isOfConsole });
     ctx.body = html;
   };
 
@@ -139,7 +138,7 @@ function setPageHeaders(
     locale: Locale;
     isOfConsole: boolean;
     nonce: string;
-    formTargets: readonly string[];
+    formsLeave: boolean;
     frames: readonly string[];
     images: readonly string[] | 'any';
     font: string | undefined;

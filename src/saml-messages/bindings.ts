@@ -154,7 +154,7 @@ export function sendByPost(
       message: Buffer.from(markup).toString('base64'),
       relayState,
     },
-    { formAction: location },
+    { formsLeave: true },
   );
 }
 

@@ -11,16 +11,19 @@ import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { PAGES } from './pages.ts';
 import { type Site, startSite } from './site.ts';
 
-/** Starts an application on another origin, whose page has the content of `html`. */
-async function startApplication(): Promise<{ origin: string; html: string; stop(): void }> {
-  const application = { origin: '', html: '', stop: () => {} };
-  const server = http.createServer((_request, response) => {
+/** Starts an application on another origin, whose page has the content of `html`, and whose `/hop` redirects to `hop`. */
+async function startApplication(
+  host = 'localhost',
+): Promise<{ origin: string; html: string; hop: string; stop(): void }> {
+  const application = { origin: '', html: '', hop: '', stop: () => {} };
+  const server = http.createServer((request, response) => {
     response.setHeader('content-type', 'text/html');
+    if (request.url === '/hop') response.writeHead(302, { location: application.hop });
     response.end(`<!doctype html><title>application</title>${application.html}`);
   });
-  server.listen(0, 'localhost');
+  server.listen(0, host);
   await once(server, 'listening');
-  application.origin = `http://localhost:${(server.address() as AddressInfo).port}`;
+  application.origin = `http://${host}:${(server.address() as AddressInfo).port}`;
   application.stop = () => {
     server.closeAllConnections();
     server.close();
@@ -199,14 +202,36 @@ describe('security headers', () => {
       await page.getByRole('button', { name: 'Continue' }).click();
     };
 
-    it("include the application's callback when the page names it", async () => {
+    it('include everything when the form may lead to an application', async () => {
       const callback = `${application.origin}/callback`;
-      site.show('/login-to', { template: 'login/login', model: MODEL, formAction: callback });
+      site.show('/login-to', { template: 'login/login', model: MODEL, formsLeave: true });
       await post('/login-to', `${callback}?code=1`);
       await page.waitForURL(`${callback}?code=1`);
     });
 
-    it('exclude other origins when the page names none', async () => {
+    it('include where the callback redirects to, on another host without TLS', async () => {
+      const other = await startApplication('127.0.0.1');
+      application.hop = `${other.origin}/app`;
+      site.show('/login-to', { template: 'login/login', model: MODEL, formsLeave: true });
+      await post('/login-to', `${application.origin}/hop`);
+      await page.waitForURL(`${other.origin}/app`);
+      other.stop();
+    });
+
+    it('include where the callback redirects to, in a desktop application', async () => {
+      const messages: string[] = [];
+      page.on('console', (message) => messages.push(message.text()));
+      application.hop = 'com.example.app:/callback';
+      site.show('/login-to', { template: 'login/login', model: MODEL, formsLeave: true });
+      const gone = page.waitForEvent('requestfailed');
+      await post('/login-to', `${application.origin}/hop`);
+      // There is no such application on this machine; the content security policy would have said so on the console.
+      expect((await gone).failure()?.errorText).to.equal('net::ERR_ABORTED');
+      await page.evaluate('0');
+      expect(messages.join()).not.to.contain('form-action');
+    });
+
+    it('exclude other origins for a page that belongs to none', async () => {
       site.show('/login-to', { template: 'login/login', model: MODEL });
       const blocked = page.waitForEvent('console', (message) => message.text().includes('form-action'));
       await post('/login-to', application.origin);

@@ -187,7 +187,7 @@ async function showReset(
     },
     {
       status: failed ? 400 : 200,
-      formAction: target?.url ?? deps.messages.template('reset_email').resultUrl,
+      formsLeave: (target?.url ?? deps.messages.template('reset_email').resultUrl) !== undefined,
     },
   );
 }

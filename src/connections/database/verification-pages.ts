@@ -30,7 +30,7 @@ async function showVerification(deps: AccountPagesDependencies, ctx: Context): P
       email: verification.user.email,
       isUnproved: !verification.user.email_verified,
     },
-    { formAction: configuredTarget?.url ?? deps.messages.template('verify_email').resultUrl },
+    { formsLeave: (configuredTarget?.url ?? deps.messages.template('verify_email').resultUrl) !== undefined },
   );
 }
 

@@ -77,7 +77,7 @@ export async function handleLink(deps: LinkDependencies, ctx: Context): Promise<
       fields: Object.entries({ ...fields, client_id: client.client_id }),
       address: link.address,
     },
-    { uiLocales: link.params.ui_locales, formAction: withDefaults(client, link.params).redirect_uri },
+    { uiLocales: link.params.ui_locales, formsLeave: true },
   );
 }
 

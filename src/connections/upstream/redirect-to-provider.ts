@@ -43,6 +43,6 @@ export async function redirectToProvider(
     ctx,
     'login/elsewhere',
     { action, fields: Object.entries(fields), client: { name } },
-    { uiLocales: pending.params.ui_locales, formAction: action, organization: page.organization },
+    { uiLocales: pending.params.ui_locales, formsLeave: true, organization: page.organization },
   );
 }

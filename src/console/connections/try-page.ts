@@ -97,7 +97,7 @@ async function showRedirect(
     return showPage(deps, ctx, session, shown, { steps, isRight: false, goUrl: redirect.url });
   const { action, fields } = redirect;
   const model = { action, fields: Object.entries(fields), client: { name: session.administrator.name } };
-  await deps.views.page(ctx, 'login/elsewhere', model, { formAction: action });
+  await deps.views.page(ctx, 'login/elsewhere', model, { formsLeave: true });
 }
 
 async function showPage(

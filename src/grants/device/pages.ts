@@ -6,7 +6,6 @@ import { loginOfCode } from '../../engine/own-codes.ts';
 import type { DelegatedLogins, DelegatedOutcome } from '../../flow/delegated-login.ts';
 import { formFields } from '../../http/body-fields.ts';
 import type { Csrf } from '../../http/csrf.ts';
-import { tenantHostOf } from '../../http/request-host.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import { qrCode } from '../../pages/qr-code.ts';
 import type { Views } from '../../pages/views.ts';
@@ -63,8 +62,8 @@ async function showActivation(deps: DevicePageDependencies, ctx: Context): Promi
       ip: ip === ctx.ip ? undefined : ip,
       client: { name: client?.name ?? clientId, logo: client?.logo_uri },
     },
-    // The login that follows may end at a provider elsewhere.
-    { formAction: tenantHostOf(ctx).origin },
+    // The login that follows may be at a provider.
+    { formsLeave: true },
   );
 }
 
