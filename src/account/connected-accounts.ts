@@ -9,6 +9,7 @@ import {
 import { connectableConnections } from '../connections/connected/purposes.ts';
 import type { AccountChange } from '../delivery/messages.ts';
 import { AuthError } from '../http/errors.ts';
+import { isCallbackOf } from '../http/schemes.ts';
 import { authenticationMethod } from '../records/client-authentication.ts';
 import {
   type ConnectedAccount,
@@ -61,7 +62,7 @@ export async function startConnection(
       'connection',
       'The connection is not enabled for connected accounts of this application.',
     );
-  if (client?.callbacks.includes(redirectUri) !== true)
+  if (client === undefined || !isCallbackOf(client, redirectUri))
     throw invalidField('redirect_uri', 'The address is not a callback of this application.');
   if (codeChallenge === undefined && authenticationMethod(client) === 'none')
     throw invalidField('code_challenge', 'A public application must send a code_challenge (RFC 7636).');

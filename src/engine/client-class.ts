@@ -1,6 +1,7 @@
 // Changes of the engine's client class, for what client metadata cannot express.
 import Provider, { type Client, errors } from 'oidc-provider';
-import { isCallback } from '../http/schemes.ts';
+import { isCallback, isCallbackOf } from '../http/schemes.ts';
+import { applicationSettings } from './applications.ts';
 import { matchKeysWithoutId } from './nameless-keys.ts';
 import { readExtensions } from './request-extensions.ts';
 
@@ -38,6 +39,12 @@ export function adaptClients(Client: ClientClass): void {
     get: () => undefined,
     set: () => undefined,
   });
+
+  // The engine's own rule includes `localhost`, and depends on an application_type that forbids other callbacks.
+  Client.prototype.redirectUriAllowed = function allowed(this: Client, address) {
+    const callbacks = this.redirectUris ?? [];
+    return isCallbackOf({ callbacks, app_type: applicationSettings(this).appType }, address);
+  };
 
   // A fault that is found before the engine sees a request is answered as if the engine had found it: at the
   // application, in its response mode. This method is the first that the engine calls on a client.

@@ -5,6 +5,7 @@ import type { GrantDeclaration, GrantRequest } from '../../engine/tokens.ts';
 import { requiredField } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { optional, required } from '../../http/parameter-schemas.ts';
+import { isCallbackOf } from '../../http/schemes.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { passwordlessConnection } from './connection.ts';
@@ -52,7 +53,7 @@ async function checkRedirectUri(config: Config, { clientId, params }: GrantReque
   const { redirect_uri: redirectUri } = params;
   if (redirectUri === undefined) return;
   const client = await config.client(clientId);
-  if (client?.callbacks.includes(redirectUri) === true) return;
+  if (client !== undefined && isCallbackOf(client, redirectUri)) return;
   throw new AuthError(400, 'invalid_request', 'redirect_uri is not registered for this application.');
 }
 

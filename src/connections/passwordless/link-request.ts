@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Fields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { optional, required } from '../../http/parameter-schemas.ts';
+import { isCallbackOf } from '../../http/schemes.ts';
 import { authenticationMethod } from '../../records/client-authentication.ts';
 import type { Client } from '../../records/collections.ts';
 
@@ -103,8 +104,7 @@ export function linkParameters(fields: Fields, error: string): LinkParameters {
  * @throws AuthError 400 if it is not one of the application's callbacks, or it is missing and the application has none.
  */
 export function checkRedirectUri(client: Client, { redirect_uri: redirectUri }: LinkParameters): void {
-  if (redirectUri === undefined ? client.callbacks.length > 0 : client.callbacks.includes(redirectUri))
-    return;
+  if (redirectUri === undefined ? client.callbacks.length > 0 : isCallbackOf(client, redirectUri)) return;
   throw badLink(
     redirectUri === undefined
       ? 'the application has no callback that a link could lead to'
