@@ -36,6 +36,7 @@ import { ciba } from './grants/ciba/feature.ts';
 import { device } from './grants/device/feature.ts';
 import { backChannel } from './logout/back-channel.ts';
 import { logout } from './logout/feature.ts';
+import { managementAudience } from './management/audience.ts';
 import { ownLogins } from './own-logins.ts';
 import { saml } from './saml/feature.ts';
 import { type IdentityProvider, identityProvider } from './saml/identity-provider.ts';
@@ -49,15 +50,15 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const { certificates, config, events, challenges, signing, tickets, views } = capabilities;
   const { issuer, baseUrl } = settings;
   const { checkPossession, redeemOwnCode, ...engineCalls } = engineFunctions(() => engine);
-  const tokenReading = { issuer, keys: publishedKeys(config), clock: wallClock, checkPossession };
+  const keys = publishedKeys(config);
+  const tokenReading = { ...deps, ...engineCalls, config, issuer, keys, clock: wallClock, checkPossession };
   const readApiToken = apiTokenReader(tokenReading);
   const signLogoutToken = logoutTokens({ issuer, signing, clock: wallClock, random });
   const backChannelLogout = backChannel({ ...capabilities, store: deps.store, log, signLogoutToken });
   const idp = identityProvider(baseUrl, config, signing.sign);
   const { factors, mfaApi, secondFactor } = factorParts(deps, capabilities);
   const upstream = upstreamDependencies(deps, capabilities);
-  const enrolledFactors = secondFactor.enrolledFactors;
-  const exchanges = tokenExchanges(deps, capabilities, { ...tokenReading, ...engineCalls, enrolledFactors });
+  const exchanges = tokenExchanges(deps, capabilities, { ...tokenReading, ...secondFactor });
   const own = { factors, mfaApi, readApiToken, backChannelLogout, idp, exchanges, upstream, ...engineCalls };
   const { firstFactors, parts } = engineParts(deps, capabilities, own);
   const { logins, ...loginParts } = ownLogins(
@@ -106,7 +107,11 @@ function factorParts(deps: TenantDependencies, capabilities: Capabilities) {
   const { issuer } = deps.settings;
   const factors = factorDependencies(deps, capabilities);
   const mfaApi = mfaAudience(issuer);
-  const secondFactor = createSecondFactor(factors, [mfaApi, accountAudience(issuer)]);
+  const secondFactor = createSecondFactor(factors, [
+    mfaApi,
+    accountAudience(issuer),
+    managementAudience(issuer),
+  ]);
   return { factors, mfaApi, secondFactor };
 }
 

@@ -42,11 +42,13 @@ import type { TenantEngine } from './tenant-engine.ts';
 function managementDependencies(
   deps: TenantDependencies,
   capabilities: Capabilities,
-  { engine: { sessions, readIdTokenProof }, factorDependencies, readCallerToken, upstream }: TenantEngine,
+  tenantEngine: TenantEngine,
   own: ReturnType<typeof accountEndings> & { ending: AbortSignal },
 ): ManagementFeatureDependencies {
   const { settings, store, users, clock, wallClock, random } = deps;
   const { baseUrl, issuer } = settings;
+  const { engine, factorDependencies, upstream } = tenantEngine;
+  const { sessions, readIdTokenProof } = engine;
   const { config, events, challenges, background, authenticators, browsers, leases, messages } = capabilities;
   const tenantName = new URL(baseUrl).hostname;
   const now = () => new Date(wallClock()).toISOString();
@@ -66,7 +68,7 @@ function managementDependencies(
       const client = clientId === undefined ? undefined : await config.client(clientId);
       await askToVerify({ baseUrl, challenges, messages }, { user, connection, client, languages: [], ip });
     },
-    audience: managementAudience(issuer),
+    ...ownApis(deps, tenantEngine),
     authenticators,
     background,
     clock,
@@ -86,7 +88,6 @@ function managementDependencies(
     ...codeTools(capabilities),
     random,
     readIdTokenProof,
-    readToken: readCallerToken,
     refreshTokens: refreshTokenDirectory({ store, config, challenges }),
     renewProviderTokens: renewProviderTokens({ ...upstream, leases, users, log: deps.log }),
     renewRecoveryCode: (userId) => renewRecoveryCode({ authenticators, random }, userId),
@@ -94,11 +95,19 @@ function managementDependencies(
     sessionDirectory: sessionDirectory({ store, config, clock, wallClock, sessions, firstMethod: proofOf }),
     scopesOf: async (audience) => (await config.resourceServer(audience))?.scopes.map(({ value }) => value),
     store,
-    systemApis: () => [managementApi(issuer), accountApi(issuer)],
     tenantName,
     users,
   };
 }
+
+/** Returns our own APIs, and what decides whom an access token for the Management API stands for. */
+const ownApis = ({ settings: { issuer }, wallClock }: TenantDependencies, engine: TenantEngine) => ({
+  systemApis: () => [managementApi(issuer), accountApi(issuer)],
+  audience: managementAudience(issuer),
+  readToken: engine.readCallerToken,
+  isSufficient: engine.secondFactor.isSufficient,
+  wallClock,
+});
 
 /** Returns how the file of an export is linked to: an administrator's link asks for the session and the role again. */
 function exportLinks({ settings, clock }: TenantDependencies): ManagementFeatureDependencies['linkTo'] {

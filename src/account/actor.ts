@@ -91,6 +91,6 @@ function asToken({ user, clientId, login }: Actor): ApiToken {
 /** Returns the actor as a claimant of a second factor. */
 export function factorRequestOf(actor: Actor): FactorRequest {
   const { user, clientId, ip, languages, login } = actor;
-  const { credentialVersion } = login;
-  return { user, clientId, ip, languages, credentialVersion, token: asToken(actor) };
+  const { credentialVersion, presence } = login;
+  return { user, clientId, ip, languages, credentialVersion, presence, token: asToken(actor) };
 }

@@ -33,6 +33,7 @@ export function consoleCallbacks(consoleUrl: string): OwnCallback {
     isFor: ({ client_id }) => client_id === CONSOLE_CLIENT,
     needsConsent: false,
     protocol: 'console',
+    act: 'administration',
     of: () => `${consoleUrl}${CONSOLE}/callback`,
     has: addressesBelow(consoleUrl, CONSOLE),
   };

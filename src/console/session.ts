@@ -15,6 +15,7 @@ import { isSameSecret } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import type { Login } from '../users/login.ts';
 import type { User } from '../users/user.ts';
+import { lackFor, type UserAct } from '../users/user-acts.ts';
 import { memberOf } from './administrators/members.ts';
 import { scopesOf } from './roles.ts';
 
@@ -50,8 +51,6 @@ const SESSION_SECONDS = 8 * 3600;
  * How long an expired session can still be recognized as the sender of a late form, seconds. It permits nothing else.
  */
 const RECOGNIZED_SECONDS = 16 * 3600;
-/** The maximum age of a login for dangerous actions, seconds. */
-const MAX_FRESH_SECONDS = 600;
 
 // `lax`, because administrators follow links in mails and chats.
 const COOKIE = browserCookie('__Host-gatehouse_console', { sameSite: 'lax' });
@@ -137,6 +136,8 @@ async function readSession(
   ]);
   const { user, refusal } = admission;
   if (member === undefined || user === undefined || refusal !== undefined) return undefined;
+  const may = (act: UserAct) => lackFor(act, login, epochSeconds(deps.wallClock)) === undefined;
+  if (!may('administration')) return undefined;
   if (!(await isLoginSufficient(deps, { login, factors }))) return undefined;
   const scopes = scopesOf(member.role, deps.scopes);
   const session: ConsoleSession = {
@@ -148,7 +149,7 @@ async function readSession(
     },
     can: (scope) => scopes.has(scope),
     scopes,
-    isFresh: isFresh(deps, login),
+    isFresh: may('dangerous_administration'),
     token: tokenOf(secret),
     form,
   };
@@ -182,12 +183,6 @@ async function hasEnrolled(deps: ConsoleSessionDependencies, user: User): Promis
     deps.authenticators.of(user.id),
   ]);
   return activeFactors.some(({ id }) => enrolled.some((one) => one.id === id));
-}
-
-function isFresh({ wallClock }: Pick<ConsoleSessionDependencies, 'wallClock'>, login: Login): boolean {
-  const age = epochSeconds(wallClock) - login.authTime;
-  // A login in the future is not accepted; clocks of several processes may differ by a minute.
-  return age <= MAX_FRESH_SECONDS && age >= -60;
 }
 
 /**

@@ -10,7 +10,7 @@ import type { Users } from '../users/users.ts';
 import { toAudience } from './audience.ts';
 import { credentialVersionOf } from './browser-login.ts';
 import type { CustomClaims } from './custom-claims.ts';
-import { ISSUED_AT_MS } from './email-at-issue.ts';
+import { ISSUED_AT_MS } from './ended-tokens.ts';
 import { actorOf, exchangeLimitsOf } from './exchange-context.ts';
 import type { LoginActions } from './login-actions.ts';
 import { machineClaims } from './machine-actions.ts';

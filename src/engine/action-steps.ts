@@ -2,6 +2,7 @@
 import { errors, type KoaContextWithOIDC, type Session } from 'oidc-provider';
 import type { ActionRun, Progress } from '../actions/progress.ts';
 import { methodsOfFirstFactor } from '../users/login.ts';
+import { isUnattended } from '../users/user-acts.ts';
 import { applyToSession } from './action-effects.ts';
 import { loginOfSession } from './action-logins.ts';
 import { credentialVersionOf, factorsOf, presenceOf, providerSessionOf } from './browser-login.ts';
@@ -51,6 +52,7 @@ export type RunLogin = (
 }>;
 
 const NO_FACTOR_AVAILABLE = 'A second factor is required, and the tenant has none that could be given.';
+const USER_REQUIRED = 'A second factor is to be enrolled, and the user has not logged in.';
 const FACTOR_UNAVAILABLE = 'A second factor is required that the user has not, or the tenant has not.';
 
 /**
@@ -109,6 +111,9 @@ async function requireFactor(
   { waiting, before }: { waiting: WaitingActions; before: WaitingActions | undefined },
 ): Promise<ActionStep | undefined> {
   const { factors } = waiting;
+  // No factor of a user is added where nobody was there.
+  if (factors?.mode === 'enroll' && isUnattended({ presence: presenceOf(oidc.session ?? {}) }))
+    throw new errors.CustomOIDCProviderError('access_denied', USER_REQUIRED);
   // A further factor may only be enrolled right after giving one: whoever holds an old session need not hold the
   // factor.
   const methods = oidc.result?.login === undefined ? methodsOfFirstFactor(amr) : amr;

@@ -5,24 +5,26 @@ import type { AccessToken, ClientCredentials, KoaContextWithOIDC } from 'oidc-pr
 import type { Frozen } from '../records/record.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Clock } from '../runtime/clock.ts';
-
-/** The claim with the time of issue in epoch milliseconds. Only tokens that need it have it. */
-export const ISSUED_AT_MS = 'iat_ms';
+import { endsOf, ISSUED_AT_MS } from './ended-tokens.ts';
 
 /** The users for whom tokens are issued in the current request, by the engine's context. */
 export type TokenUsers = WeakMap<object, Frozen<UserRecord>>;
 
-/** Returns the time of issue of a token, as a claim, if the user's address was changed in this second. */
+/**
+ * Returns the time of issue of a token, as a claim, if the user's address was changed in this second, or if what ended older
+ * tokens did so in this second ({@link isBeforeEnd}).
+ */
 export function preciseIssue(
   { tokenUsers, clock }: { tokenUsers: TokenUsers; clock: Clock },
   ctx: KoaContextWithOIDC,
   token: AccessToken | ClientCredentials,
 ): Record<string, number> | undefined {
   const user = 'accountId' in token ? tokenUsers.get(ctx.oidc) : undefined;
-  const last = user?.email_history?.at(-1);
+  if (user === undefined) return undefined;
+  const changes = [(user.email_history?.at(-1)?.until ?? 0) * 1000, ...endsOf(user)];
   const now = clock();
-  if (last === undefined || Math.floor(last.until) !== Math.floor(now / 1000)) return undefined;
-  return { [ISSUED_AT_MS]: now };
+  const isInSecond = changes.some((at) => Math.floor(at / 1000) === Math.floor(now / 1000));
+  return isInSecond ? { [ISSUED_AT_MS]: now } : undefined;
 }
 
 /**

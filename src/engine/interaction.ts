@@ -7,8 +7,9 @@ import type { Correlation } from '../runtime/correlation.ts';
 import { hashSecret } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import type { Login } from '../users/login.ts';
+import { isUnattended } from '../users/user-acts.ts';
 import type { Users } from '../users/users.ts';
-import { connectionOf, loginAnswer } from './browser-login.ts';
+import { connectionOf, loginAnswer, presenceOf } from './browser-login.ts';
 import { isOidcScope } from './claims.ts';
 import { firstFactorOf } from './first-factor.ts';
 import { OIDC_CONSENT_KEY, rememberConsent } from './grants.ts';
@@ -22,6 +23,7 @@ import {
   type PendingOffer,
   requestExpired,
 } from './pending-interaction.ts';
+import { LACKS_USER } from './policy.ts';
 import { readExtensions } from './request-extensions.ts';
 import type { SecondFactor } from './second-factor.ts';
 import { waitingActionsOf } from './waiting-actions.ts';
@@ -111,7 +113,7 @@ export function interactions(provider: Provider, deps: InteractionsDependencies)
     },
     answer: async (ctx, answer) => {
       const interaction = await load(ctx);
-      if (answer === 'consent') await storeConsent(deps.store, interaction);
+      if (answer === 'consent') await storeConsent(provider, deps.store, interaction);
       const before = earlierAnswers(interaction);
       if (typeof answer === 'object' && 'organization' in answer) Object.assign(interaction.params, answer);
       const result = resultOf(answer);
@@ -144,10 +146,12 @@ function resultOf(answer: Answer): InteractionResults {
   return { error: answer.error, error_description: answer.description };
 }
 
-/** Stores the user's consent. @throws AuthError 400 when nobody is logged in. */
-async function storeConsent(store: Store, interaction: Interaction): Promise<void> {
+/** Stores the user's consent. @throws AuthError 400 when nobody is logged in, or nobody was at the login. */
+async function storeConsent(provider: Provider, store: Store, interaction: Interaction): Promise<void> {
   const { userId, clientId, missing, params } = describe(interaction);
-  if (userId === undefined) throw new AuthError(400, 'invalid_request', 'Nobody is logged in.');
+  const session = await openSession(provider, interaction);
+  if (userId === undefined || session === undefined || isUnattended({ presence: presenceOf(session) }))
+    throw new AuthError(400, 'invalid_request', 'Nobody is logged in.');
   const requestedScopes = (params.scope ?? '').split(' ').filter(isOidcScope);
   await rememberConsent(store, userId, clientId, {
     [OIDC_CONSENT_KEY]: [...missing.oidcScopes, ...requestedScopes],
@@ -156,10 +160,15 @@ async function storeConsent(store: Store, interaction: Interaction): Promise<voi
 }
 
 /** Returns the connection of the session that a request waits in. */
-async function sessionConnection(provider: Provider, { session }: Interaction): Promise<string | undefined> {
+async function sessionConnection(provider: Provider, interaction: Interaction): Promise<string | undefined> {
+  return connectionOf((await openSession(provider, interaction)) ?? {});
+}
+
+/** Returns the session that a request waits in; undefined when it has ended, or is another user's by now. */
+async function openSession(provider: Provider, { session }: Interaction): Promise<object | undefined> {
   if (session?.uid === undefined) return undefined;
   const open = await provider.Session.findByUid(session.uid);
-  return open?.accountId === session.accountId ? connectionOf(open ?? {}) : undefined;
+  return open?.accountId === session.accountId ? open : undefined;
 }
 
 async function invitedEmail(store: Store, { params }: Interaction): Promise<string | undefined> {
@@ -183,7 +192,10 @@ function describe(
     offer,
     upstream: readExtensions(params).upstream,
     loginTicket: readExtensions(params).loginTicket,
-    transferredLogin: readExtensions(params).handed,
+    // Not again where it was not enough.
+    transferredLogin: interaction.prompt.reasons.includes(LACKS_USER)
+      ? undefined
+      : readExtensions(params).handed,
     userId: interaction.session?.accountId,
     missing: missingConsent(interaction),
     factors: waitingActionsOf(interaction.prompt)?.factors,

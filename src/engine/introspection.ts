@@ -10,13 +10,16 @@ import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import { admissionError } from './admission.ts';
 import { anonymousGrant } from './anonymous-access.ts';
+import { isTokenEnded } from './ended-tokens.ts';
 import type { Organizations } from './organizations.ts';
 import { ANONYMOUS, readOwnToken, type TokenVerification } from './own-tokens.ts';
+import type { Sessions } from './sessions.ts';
 
 interface IntrospectionDependencies extends TokenVerification {
   authenticateClient(ctx: Context): Promise<string>;
   config: Config;
-  users: Pick<Users, 'get'>;
+  users: Pick<Users, 'get' | 'credentialVersion'>;
+  sessions: Pick<Sessions, 'isOpen'>;
   organizations: Pick<Organizations, 'isMember'>;
 }
 
@@ -66,19 +69,21 @@ async function verifyToken(
 }
 
 /**
- * Whether application and user of a token still have access: the application exists, and the user is neither
- * removed nor blocked, and still a member of the organization.
+ * Whether application and user of a token still have access: the application exists, the token has not ended, and the
+ * user is neither removed nor blocked, and still a member of the organization.
  */
 async function isStillAuthorized(
-  { config, users, organizations }: IntrospectionDependencies,
-  { sub = '', azp, client_id, org_id, gty }: JWTPayload,
+  { config, users, sessions, organizations }: IntrospectionDependencies,
+  claims: JWTPayload,
   api: ResourceServer,
 ): Promise<boolean> {
+  const { sub = '', azp, client_id, org_id, gty } = claims;
   const client = await config.client(String(azp ?? client_id));
   if (client === undefined) return false;
   if (gty === ANONYMOUS) return (await anonymousGrant(config, client, api)) !== undefined;
   if (gty === 'client-credentials') return true;
   const user = await users.get(sub);
   if (user === undefined || admissionError(user) !== undefined) return false;
+  if (await isTokenEnded({ users, isOpen: sessions.isOpen }, user, claims)) return false;
   return typeof org_id !== 'string' || organizations.isMember(org_id, sub);
 }

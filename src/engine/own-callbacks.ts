@@ -1,6 +1,8 @@
 // The callbacks of logins that this server starts itself rather than for an authorization request of an application, such as
 // those for another protocol's applications or for the approval of a device.
 
+import type { UserAct } from '../users/user-acts.ts';
+
 /** The callbacks of one kind of such logins: addresses of this server that no application may register. */
 export interface OwnCallback {
   /** Whether logins of this kind are started for an application. */
@@ -13,6 +15,8 @@ export interface OwnCallback {
   needsConsent: boolean;
   /** The `protocol` that actions see for such logins. */
   protocol: string;
+  /** What such a login is for, if only the user may do that. */
+  act: UserAct | undefined;
 }
 
 /** The members of an application that decide which kinds of logins are started for it. */
@@ -33,6 +37,8 @@ export interface OwnCallbacks {
   isWithoutConsent(address: string): boolean;
   /** @see OwnCallback.protocol */
   protocolOf(address: string): string | undefined;
+  /** @see OwnCallback.act */
+  actOf(address: string): UserAct | undefined;
 }
 
 /** Combines the callbacks of several kinds. */
@@ -42,6 +48,7 @@ export function ownCallbacks(kinds: readonly OwnCallback[]): OwnCallbacks {
     has: (address) => kinds.some((kind) => kind.has(address)),
     isWithoutConsent: (address) => kinds.some((kind) => kind.has(address) && !kind.needsConsent),
     protocolOf: (address) => kinds.find((kind) => kind.has(address))?.protocol,
+    actOf: (address) => kinds.find((kind) => kind.has(address))?.act,
   };
 }
 

@@ -5,10 +5,11 @@ import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provide
 import { mayLogInTo } from '../records/administrators.ts';
 import { asksEachTime } from '../records/apis.ts';
 import type { Config } from '../tenant/config.ts';
+import { isUnattended } from '../users/user-acts.ts';
 import { matchesConnection } from './admission.ts';
 import { applicationSettings } from './applications.ts';
 import { toAudience } from './audience.ts';
-import { type BrowserLogins, connectionOf } from './browser-login.ts';
+import { type BrowserLogins, connectionOf, presenceOf } from './browser-login.ts';
 import { lacksEssentialClass } from './essential-claims.ts';
 import { CONSENT_POLICY } from './missing-consent.ts';
 import { notMemberDescription, type Organizations, organizationOfSession } from './organizations.ts';
@@ -23,12 +24,15 @@ const { Check, Prompt, base } = interactionPolicy;
 export const LOGIN_REQUIRED = 'Login required';
 const CONSENT_REQUIRED = 'Consent required';
 
+/** The reason of a login prompt for a session in which nobody was there, where the request needs the user. */
+export const LACKS_USER = 'unattended';
+
 /** The reason of a login prompt for a session that lacks a second factor. */
 export const LACKS_SECOND_FACTOR = 'second_factor';
 
 interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'> {
   config: Pick<Config, 'resourceServer'>;
-  ownCallbacks: Pick<OwnCallbacks, 'isWithoutConsent' | 'has'>;
+  ownCallbacks: Pick<OwnCallbacks, 'isWithoutConsent' | 'has' | 'actOf'>;
   organizations: Pick<Organizations, 'isMember'>;
   /** @see SecondFactor.description */
   lacksFactorDescription: string;
@@ -73,6 +77,7 @@ export function policy({
   const requiresConsent = requiresConsentEachTime(config, ownCallbacks);
   consent.checks.add(new Check(CONSENT_POLICY, CONSENT_REQUIRED, 'consent_required', requiresConsent));
   for (const check of consent.checks) check.description = CONSENT_REQUIRED;
+  login.checks.add(new Check(LACKS_USER, LOGIN_REQUIRED, 'login_required', lacksUser(ownCallbacks, consent)));
   prompts.add(new Prompt({ name: 'select_account', requestable: true }), 0);
   const asksFor = (when: string) =>
     new Check('organization', LOGIN_REQUIRED, 'login_required', lacksOrganization(when));
@@ -147,6 +152,22 @@ function wrongOrganization(organizations: Pick<Organizations, 'isMember'>) {
     // The login was for this organization and the membership ended meanwhile. Asking again would loop.
     if (isNew) throw new errors.AccessDenied(notMemberDescription(organization));
     return Check.REQUEST_PROMPT;
+  };
+}
+
+/**
+ * Whether nobody was at the login of a session and the request is for something that only the user may do: for a
+ * login that we ask for ourselves, or for consent. A login within this request was perhaps handed over.
+ */
+function lacksUser(ownCallbacks: Pick<OwnCallbacks, 'actOf'>, consent: interactionPolicy.Prompt) {
+  return async (ctx: KoaContextWithOIDC): Promise<boolean> => {
+    const { session, params = {}, prompts } = ctx.oidc;
+    if (session?.accountId === undefined || !isUnattended({ presence: presenceOf(session) }))
+      return Check.NO_NEED_TO_PROMPT;
+    if (ownCallbacks.actOf(String(params.redirect_uri)) !== undefined) return Check.REQUEST_PROMPT;
+    if (prompts.has('consent')) return Check.REQUEST_PROMPT;
+    for (const { check } of consent.checks) if (await check(ctx)) return Check.REQUEST_PROMPT;
+    return Check.NO_NEED_TO_PROMPT;
   };
 }
 

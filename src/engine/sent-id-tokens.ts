@@ -13,6 +13,7 @@ import type { User } from '../users/user.ts';
 import { lackFor } from '../users/user-acts.ts';
 import type { Users } from '../users/users.ts';
 import { admissionError } from './admission.ts';
+import { isBeforeEnd } from './ended-tokens.ts';
 import type { PublishedKeys } from './published-keys.ts';
 import type { AuthenticatedLogin, SecondFactor } from './second-factor.ts';
 import type { Sessions } from './sessions.ts';
@@ -141,13 +142,8 @@ async function validToken(
   const { claims } = verified;
   if (claims.exp <= epochSeconds(deps.clock)) return undefined;
   const user = await deps.users.get(claims.sub);
-  if (user === undefined || isBeforeReset(user, claims)) return undefined;
+  if (user === undefined || isBeforeEnd(user, claims)) return undefined;
   return { ...verified, user };
-}
-
-/** Whether a token was issued before the user's password was last set, which ends such tokens. */
-export function isBeforeReset({ last_password_reset: reset }: User, { iat }: JWTPayload): boolean {
-  return Number(iat) < Date.parse(reset ?? '') / 1000;
 }
 
 /** @see IdTokenProof */

@@ -13,11 +13,12 @@ import type { Users } from '../users/users.ts';
 import { TOKEN_EXCHANGE } from './applications.ts';
 import { toResource } from './audience.ts';
 import { OIDC_SCOPES } from './claims.ts';
+import { isTokenEnded, sessionOfToken } from './ended-tokens.ts';
 import type { Organizations } from './organizations.ts';
 import { readOwnToken } from './own-tokens.ts';
 import type { PublishedKeys } from './published-keys.ts';
 import { completedRequest } from './second-factor.ts';
-import { type IdTokenReaders, isBeforeReset } from './sent-id-tokens.ts';
+import type { IdTokenReaders } from './sent-id-tokens.ts';
 import { transferAudienceOf } from './session-transfer.ts';
 import type { GrantAnswer, GrantedLogin, GrantRequest } from './tokens.ts';
 
@@ -97,7 +98,7 @@ export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {
         resource,
         organization: subject.organization,
       }),
-      exchangeLimits: { endsAt: Number(subject.claims.exp), sessionId: sessionOf(subject.claims), act },
+      exchangeLimits: { endsAt: Number(subject.claims.exp), sessionId: sessionOfToken(subject.claims), act },
       extra: { issued_token_type: ACCESS_TOKEN },
     };
   };
@@ -133,35 +134,9 @@ export async function subjectOf(
       ? await subjectOfIdToken(deps, clientId, token)
       : await subjectOfAccessToken(deps, clientId, token);
   const user = found && (await deps.users.get(found.userId));
-  if (found === undefined || user === undefined || isBeforeReset(user, found.claims))
+  if (found === undefined || user === undefined || (await isTokenEnded(deps, user, found.claims)))
     throw invalidTokenError();
-  if (!(await isLoginValid(deps, found))) throw invalidTokenError();
   return found;
-}
-
-/**
- * Whether a token names its login. Access tokens for the APIs by which users change their account do ({@link
- * SecondFactor.tokenClaims}).
- */
-function namesLogin({ factors_changed: factors }: JWTPayload): boolean {
-  return typeof factors === 'string';
-}
-
-function sessionOf(claims: JWTPayload): string | undefined {
-  return namesLogin(claims) && typeof claims.sid === 'string' ? claims.sid : undefined;
-}
-
-/**
- * Whether the login that a token names still holds: its session is open, and the user's credential is unchanged.
- */
-async function isLoginValid(
-  { users, isOpen }: ExchangeDependencies,
-  { userId, claims }: Subject,
-): Promise<boolean> {
-  if (!namesLogin(claims)) return true;
-  if ((await users.credentialVersion(userId)) !== claims.credential_version) return false;
-  const sid = sessionOf(claims);
-  return sid === undefined || isOpen(sid);
 }
 
 const invalidTokenError = (which = 'subject_token') =>
@@ -230,7 +205,7 @@ async function actorOf(
       ? await subjectOfIdToken(deps, clientId, token)
       : await subjectOfAccessToken(deps, clientId, token);
   const user = actor && (await deps.users.get(actor.userId));
-  if (user === undefined || user.blocked === true || isBeforeReset(user, actor?.claims ?? {}))
+  if (user === undefined || user.blocked === true || (await isTokenEnded(deps, user, actor?.claims ?? {})))
     throw invalidTokenError('actor_token');
   // The token already names an actor, who would be lost if its user were taken for the actor.
   if (actor?.claims.act !== undefined) throw invalidTokenError('actor_token');

@@ -13,7 +13,7 @@ import { type UserinfoDependencies, userinfo } from './userinfo.ts';
 interface ReaderDependencies extends Omit<UserinfoDependencies, 'keys'> {
   users: Users;
   organizations: Organizations;
-  sessions: Pick<Sessions, 'loginOf'>;
+  sessions: Pick<Sessions, 'loginOf' | 'isOpen'>;
   secondFactor: Pick<SecondFactor, 'isSufficient'>;
 }
 

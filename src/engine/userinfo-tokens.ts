@@ -3,18 +3,22 @@ import type Provider from 'oidc-provider';
 import type { AccessToken, Grant } from 'oidc-provider';
 import type { Clock } from '../runtime/clock.ts';
 import type { User } from '../users/user.ts';
+import type { Users } from '../users/users.ts';
 import { userinfoAudience } from './access-token.ts';
-import { ISSUED_AT_MS } from './email-at-issue.ts';
+import { ISSUED_AT_MS, isTokenEnded } from './ended-tokens.ts';
 import { readOwnToken } from './own-tokens.ts';
 import { type Confirmation, confirmationOf, confirmationOfToken } from './proof-of-possession.ts';
 import type { PublishedKeys } from './published-keys.ts';
 import type { ReadAhead } from './read-ahead.ts';
+import type { Sessions } from './sessions.ts';
 
 export interface UserinfoTokenDependencies {
   provider: Provider;
   keys: PublishedKeys;
   clock: Clock;
   ahead: ReadAhead;
+  users: Pick<Users, 'get' | 'credentialVersion'>;
+  sessions: Pick<Sessions, 'isOpen'>;
 }
 
 /** A verified access token, opaque or JWT. */
@@ -36,13 +40,16 @@ export interface PresentedAccessToken {
 }
 
 /** Makes the reader of access tokens for `/userinfo`. It returns undefined for a token that is not valid. */
-export function userinfoTokens({ provider, keys, clock, ahead }: UserinfoTokenDependencies) {
+export function userinfoTokens(deps: UserinfoTokenDependencies) {
+  const { provider, keys, clock, ahead, users, sessions } = deps;
   const audience = userinfoAudience(provider.issuer);
   const readJwt = async (token: string): Promise<PresentedAccessToken | undefined> => {
     const payload = await readOwnToken({ issuer: provider.issuer, keys, clock }, token, { audience });
-    if (payload === undefined) return undefined;
+    const user = payload && (await users.get(String(payload.sub)));
+    if (payload === undefined || user === undefined) return undefined;
+    if (await isTokenEnded({ users, isOpen: sessions.isOpen }, user, payload)) return undefined;
     return {
-      userId: String(payload.sub),
+      userId: user.id,
       clientId: String(payload.azp ?? payload.client_id),
       scopes: String(payload.scope ?? '').split(' '),
       issuedAt: Number(payload.iat),
@@ -51,6 +58,7 @@ export function userinfoTokens({ provider, keys, clock, ahead }: UserinfoTokenDe
       claims: [],
       organization: typeof payload.org_id === 'string' ? payload.org_id : undefined,
       cnf: confirmationOf(payload),
+      user,
     };
   };
   const readOpaque = async (token: string): Promise<PresentedAccessToken | undefined> => {

@@ -1,10 +1,12 @@
 // The bearer token of an MFA API request: an MFA token, or an access token for the MFA API.
 import type { Context } from 'koa';
-import type { ApiToken, ApiTokenReader } from '../engine/api-tokens.ts';
+import { type ApiToken, type ApiTokenReader, loginOfToken } from '../engine/api-tokens.ts';
 import { presentedToken } from '../engine/proof-of-possession.ts';
 import { AuthError } from '../http/errors.ts';
+import { type Presence, readPresence } from '../users/login.ts';
 import type { User } from '../users/user.ts';
 import type { FactorPermission } from './elevation.ts';
+import { requireUser } from './enroll.ts';
 import type { FactorDependencies } from './factor.ts';
 import { malformed, readMfaToken } from './mfa-token.ts';
 import { activeAuthenticators } from './policy.ts';
@@ -24,6 +26,7 @@ interface Bearer {
   clientId: string;
   /** The version of the credential that the login was proved with. */
   credentialVersion: number;
+  presence: Presence;
   /** Present when the token is an access token for the MFA API: the token, and what it may do now. */
   apiAccess?: { token: ApiToken; permission: FactorPermission };
 }
@@ -31,7 +34,8 @@ interface Bearer {
 /**
  * Verifies the bearer token of a request.
  * @param scope the scope that an access token for the MFA API must have.
- * @throws AuthError 401 when the token is missing, wrong or expired; 403 `insufficient_scope`.
+ * @throws AuthError 401 when the token is missing, wrong or expired, or of a login that is not enough for a change; 403
+ *   `insufficient_scope`.
  */
 export async function bearerOf(
   deps: BearerDependencies,
@@ -43,8 +47,13 @@ export async function bearerOf(
   const { value: token } = presented;
   if (token.split('.').length !== 3) {
     const { userId, clientId, request } = await readMfaToken(deps, token);
-    const { credentialVersion } = request.firstFactor;
-    return { user: await userOf(deps, userId), clientId, credentialVersion };
+    const { credentialVersion, presence } = request.firstFactor;
+    return {
+      user: await userOf(deps, userId),
+      clientId,
+      credentialVersion,
+      presence: readPresence(presence),
+    };
   }
   const apiToken = await deps.readApiToken(ctx, token, mfaAudience(deps.issuer));
   if (apiToken === undefined) throw new AuthError(401, 'access_denied', 'Unauthorized');
@@ -54,10 +63,18 @@ export async function bearerOf(
   // It could not confirm what it begins: the MFA grants are refused to it.
   if (scope === 'enroll' && (await deps.config.client(apiToken.clientId))?.is_first_party === false)
     throw new AuthError(403, 'unauthorized_client', 'Third-party applications enrol no authenticators.');
-  const user = await userOf(deps, apiToken.userId);
+  const { user } = apiToken;
   const permission = await requirePermission(deps, user, apiToken);
-  const credentialVersion = Number(apiToken.claims.credential_version);
-  return { user, clientId: apiToken.clientId, credentialVersion, apiAccess: { token: apiToken, permission } };
+  const login = loginOfToken(apiToken);
+  // An MFA token is that of a login under way; an access token may be old, or in other hands.
+  if (scope !== 'read:authenticators') requireUser(deps, login, 'factor');
+  return {
+    user,
+    clientId: apiToken.clientId,
+    credentialVersion: login.credentialVersion,
+    presence: login.presence,
+    apiAccess: { token: apiToken, permission },
+  };
 }
 
 /**

@@ -62,7 +62,7 @@ export async function openChallengePage(deps: ChallengePagesDependencies, ctx: C
   const urlOf = (step?: string) => (step === undefined ? CHALLENGE : `${CHALLENGE}/${step}`);
   const client = { name: config.settings().tenant.friendly_name };
   return {
-    claimant: { user, clientId, ip: ctx.ip, credentialVersion },
+    claimant: { user, clientId, ip: ctx.ip, credentialVersion, presence: 'absent' },
     state: pages ?? {},
     // These pages enrol nothing: a factor enrolled now proves nothing about the user.
     accepts: factors.types,

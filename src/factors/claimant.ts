@@ -1,6 +1,7 @@
 // The user who is to give or enrol a second factor, and what entitles them to it.
 import type { ApiToken } from '../engine/api-tokens.ts';
 import type { Languages } from '../http/languages.ts';
+import type { Presence } from '../users/login.ts';
 import type { User } from '../users/user.ts';
 import type { Authenticator } from './authenticators.ts';
 
@@ -14,6 +15,8 @@ export interface Claimant {
   ip: string;
   /** The version of the credential that the first factor was proved with. */
   credentialVersion: number;
+  /** Whether the user was at the login, or opened the link of a ticket. */
+  presence: Presence;
   /** The access token for the MFA API, if one was sent. It decides whether a factor may be added to existing ones. */
   token?: ApiToken | undefined;
   /** The administrator's ticket, if one was sent. It permits an enrolment and nothing else. */

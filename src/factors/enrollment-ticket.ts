@@ -80,6 +80,7 @@ export async function openEnrollmentPage(deps: FactorPagesDependencies, ctx: Con
       clientId: '',
       ip: ctx.ip,
       credentialVersion,
+      presence: 'present',
       permit: { allowsSeveral, spend },
       languages: languagesOf(ctx),
     },

@@ -70,9 +70,9 @@ async function complete(
   const user = await deps.users.get(session.userId);
   if (user === undefined) throw malformed();
   const { firstFactor } = session.request;
-  const { credentialVersion } = firstFactor;
-  const languages = languagesOf(request.ctx);
-  const claimant = { user, clientId, ip, credentialVersion, token, languages };
+  const { credentialVersion, presence: stated } = firstFactor;
+  const login = { credentialVersion, presence: readPresence(stated), token };
+  const claimant = { user, clientId, ip, ...login, languages: languagesOf(request.ctx) };
   const verified = await grant.verify(deps, claimant, request.params);
   if (verified instanceof Error) {
     if (verified.status === 403 && token === undefined) await countMfaTokenFailure(deps, session);

@@ -10,6 +10,7 @@ import {
 } from '../flow/request-page.ts';
 import { AuthError } from '../http/errors.ts';
 import { languagesOf } from '../http/languages.ts';
+import { readPresence } from '../users/login.ts';
 import type { Claimant, FactorRequest } from './claimant.ts';
 import type { Factor, FactorPage, FactorPagesDependencies, PageState } from './factor.ts';
 import { activeAuthenticators, enrollable, MFA_POLICY } from './policy.ts';
@@ -31,11 +32,13 @@ export async function openMfaPage(
     return undefined;
   }
   const { credentialVersion, amr } = firstFactor;
+  const presence = readPresence(firstFactor.presence);
   const { factors } = request.pending;
   const hasSecondFactor = factors?.mode === 'enroll' && amr.includes('mfa');
   const languages = languagesOf(ctx, request.pending.params.ui_locales);
   const { client_id: clientId } = request.client;
-  const claimant = { user, credentialVersion, clientId, ip: ctx.ip, hasSecondFactor, languages };
+  const login = { credentialVersion, presence, hasSecondFactor };
+  const claimant = { user, ...login, clientId, ip: ctx.ip, languages };
   return {
     ...pagesOf(deps, ctx, request, claimant),
     claimant,

@@ -10,6 +10,7 @@ import { languagesOf } from '../http/languages.ts';
 import { CLIENT_FIELDS, optional, unchecked } from '../http/parameter-schemas.ts';
 import { type RouteDeclarations, withBody } from '../http/routes.ts';
 import { methodTypeOf } from '../records/second-factors.ts';
+import { readPresence } from '../users/login.ts';
 import type { User } from '../users/user.ts';
 import { association, authenticatorAnswer, challengeAnswer } from './answers.ts';
 import { associationView, authenticatorView } from './authenticator-view.ts';
@@ -98,11 +99,13 @@ async function handleChallenge(
   await requireMfaGrant(deps, clientId);
   const session = await readMfaToken(deps, token, clientId);
   const user = await userOf(deps, session.userId);
+  const { credentialVersion, presence } = session.request.firstFactor;
   const challenge = await startChallenge(
     deps,
     {
       user,
-      credentialVersion: session.request.firstFactor.credentialVersion,
+      credentialVersion,
+      presence: readPresence(presence),
       clientId,
       ip: ctx.ip,
       languages: languagesOf(ctx),
@@ -135,14 +138,14 @@ async function handleAssociate(deps: MfaRoutesDependencies, ctx: Context): Promi
   const clientIdSent = authenticatesClient
     ? await deps.authenticateClient(ctx)
     : textField(fields, 'client_id');
-  const { user, clientId, credentialVersion, apiAccess } = await bearerOf(deps, ctx, 'enroll');
+  const { user, clientId, credentialVersion, presence, apiAccess } = await bearerOf(deps, ctx, 'enroll');
   if (clientIdSent !== undefined && clientIdSent !== clientId) throw malformed();
   if (apiAccess === undefined && (await activeAuthenticators(deps, user)).length > 0) {
     throw new AuthError(403, 'access_denied', 'User is already enrolled.');
   }
   const target = targetOf(deps, fields, user);
-  const languages = languagesOf(ctx);
-  const started = await enroll(deps, { user, credentialVersion, clientId, ip: ctx.ip, languages }, target);
+  const facts = { clientId, ip: ctx.ip, languages: languagesOf(ctx) };
+  const started = await enroll(deps, { user, credentialVersion, presence, ...facts }, target);
   ctx.body = associationView(deps, started);
 }
 

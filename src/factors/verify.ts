@@ -5,8 +5,10 @@ import { AuthError } from '../http/errors.ts';
 import { tryProof } from '../protection/attempts.ts';
 import type { EventType } from '../records/log-events.ts';
 import { methodTypeOf } from '../records/second-factors.ts';
+import { epochSeconds } from '../runtime/clock.ts';
 import { primaryIdentity } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
+import { lackFor } from '../users/user-acts.ts';
 import type { Authenticator } from './authenticators.ts';
 import type { Claimant } from './claimant.ts';
 import type { FactorPermission } from './elevation.ts';
@@ -76,6 +78,7 @@ export async function confirmFirstUse(
     return true;
   }
   const { token, permit, user, clientId, ip, credentialVersion, languages } = claimant;
+  if (lackFor('completion', claimant, epochSeconds(deps.wallClock)) !== undefined) return false;
   const permission = await permissionOf(deps, claimant);
   if (token !== undefined && permission === undefined) return false;
   const first = permission?.hasSecondFactor !== true;

@@ -12,6 +12,7 @@ import type { Challenges } from '../protection/challenges.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
+import { isUnattended } from '../users/user-acts.ts';
 import type { Users } from '../users/users.ts';
 
 /** A login to begin. */
@@ -48,7 +49,7 @@ export interface DelegatedLogins {
 export interface DelegatedLoginDependencies {
   /** The purpose of the logins. One that was begun for another purpose is refused. */
   purpose: string;
-  callbacks: Pick<OwnCallback, 'of' | 'has'>;
+  callbacks: Pick<OwnCallback, 'of' | 'has' | 'act'>;
   redeemOwnCode: RedeemOwnCode;
   challenges: Challenges;
   users: Users;
@@ -164,5 +165,8 @@ async function redeemCode(
   if (login === undefined || user === undefined) throw requestExpired();
   const refusal = admissionError(user);
   if (refusal !== undefined) return { error: refusal.error, description: refusal.error_description };
+  // The policy asks for a login before it comes to this.
+  if (callbacks.act !== undefined && isUnattended(login))
+    return { error: 'login_required', description: 'A login by the user is required.' };
   return login;
 }

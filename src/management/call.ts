@@ -1,6 +1,7 @@
 // The declaration of one call of the Management API: its method, path, scopes, input and output.
 import { z } from 'zod';
 import type { MultipartRules } from '../http/multipart.ts';
+import type { UserAct } from '../users/user-acts.ts';
 
 type ManagementMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
@@ -12,6 +13,8 @@ export interface Caller {
   scopes: ReadonlySet<string>;
   /** Whether the token was issued to a user. Its scopes then reach that user alone. */
   isUser: boolean;
+  /** Whether the login of a user's token is enough for an act. */
+  mayDo?(act: UserAct): boolean;
   /** The administrator's name, for a call from the console. `subject` is the administrator's id. */
   administrator?: string | undefined;
 }
@@ -59,6 +62,8 @@ export interface CallRules {
    * that user; elsewhere the handler must do so, by the caller's subject.
    */
   ownScopes?: readonly string[];
+  /** What such a call does, for its user's login to be judged by; required for all but GET. */
+  ownAct?: UserAct;
   /**
    * Scopes that an administrator's role needs besides, all of them. Roles see some data masked and change nothing by
    * scopes to read; a call that hands the data out or starts something on such a scope says here who may do that.

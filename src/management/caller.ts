@@ -1,11 +1,14 @@
 // Authenticates the caller of the Management API and checks the scopes of the token.
 import type { Context } from 'koa';
-import type { CallerTokenReader } from '../engine/api-tokens.ts';
+import { type CallerTokenReader, loginOfToken } from '../engine/api-tokens.ts';
 import { presentedToken } from '../engine/proof-of-possession.ts';
+import type { SecondFactor } from '../engine/second-factor.ts';
 import type { AuthError } from '../http/errors.ts';
+import { isAdministratorId } from '../records/administrators.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { raiseStanding } from '../runtime/requester.ts';
 import type { Config } from '../tenant/config.ts';
-import type { Users } from '../users/users.ts';
+import { lackFor } from '../users/user-acts.ts';
 import type { Caller, CallRules } from './call.ts';
 import { apiError } from './errors.ts';
 
@@ -13,14 +16,17 @@ export interface CallerDependencies {
   /** The identifier of the Management API. */
   audience: string;
   readToken: CallerTokenReader;
-  users: Pick<Users, 'get'>;
   config: Pick<Config, 'client'>;
+  /** @see SecondFactor.isSufficient */
+  isSufficient: SecondFactor['isSufficient'];
+  wallClock: Clock;
 }
 
 /**
  * Reads the access token of a request (RFC 6750 §2.1; RFC 9449 §7.1).
- * @throws AuthError 401 if there is no token, the token is invalid, or the proof of possession fails; 400 if the
- *   Authorization header has another scheme.
+ * @throws AuthError 401 if there is no token, the token is invalid or has ended, or the proof of possession fails; 401
+ *   `insufficient_user_authentication` if a user's token does not prove their second factor; 400 if the Authorization
+ *   header has another scheme.
  */
 export async function callerOf(deps: CallerDependencies, ctx: Context): Promise<Caller> {
   const header = ctx.get('Authorization');
@@ -29,15 +35,35 @@ export async function callerOf(deps: CallerDependencies, ctx: Context): Promise<
   if (token === undefined) throw apiError(400, 'Bad HTTP authentication header format', 'Bearer');
   const result = await deps.readToken(ctx, token.value, deps.audience);
   if ('fault' in result) throw refusal(result.fault);
-  const { subject, clientId, scopes, isMachine } = result;
+  const { subject, clientId, scopes, ofUser } = result;
   // A token ends with the client that it was issued to.
   if ((await deps.config.client(clientId)) === undefined) throw refusal('invalid');
-  if (!isMachine) {
-    const user = await deps.users.get(subject);
-    if (user === undefined || user.blocked === true) throw refusal('invalid');
+  const caller = { subject, clientId, scopes: new Set(scopes), isUser: ofUser !== undefined };
+  if (ofUser === undefined) {
+    raiseStanding('trusted');
+    return caller;
   }
-  raiseStanding(isMachine ? 'trusted' : 'known');
-  return { subject, clientId, scopes: new Set(scopes), isUser: !isMachine };
+  // Administrators change their accounts at the console.
+  if (isAdministratorId(subject)) throw refusal('invalid');
+  const login = loginOfToken(ofUser);
+  if (!(await deps.isSufficient(login, ofUser.user))) throw insufficientLogin();
+  raiseStanding('known');
+  return { ...caller, mayDo: (act) => lackFor(act, login, epochSeconds(deps.wallClock)) === undefined };
+}
+
+/** The error for a login that is too old or lacks the second factor (RFC 9470 §3), as for the My Account API. */
+function insufficientLogin(): AuthError {
+  const message = 'A recent login by the user, with their second factor, is required.';
+  return apiError(401, message, 'insufficient_user_authentication');
+}
+
+/**
+ * Checks that the login of a user's token is enough for what a call does.
+ * @throws AuthError 401 `insufficient_user_authentication`
+ */
+function requireLogin({ ownAct, method }: CallRules, { mayDo }: Caller): void {
+  if (ownAct === undefined && method === 'GET') return;
+  if (ownAct === undefined || mayDo?.(ownAct) !== true) throw insufficientLogin();
 }
 
 function refusal(fault: 'expired' | 'signature' | 'invalid'): AuthError {
@@ -52,7 +78,7 @@ function refusal(fault: 'expired' | 'signature' | 'invalid'): AuthError {
 /**
  * Checks that the caller may make a call.
  * @throws AuthError 403 `insufficient_scope`, with the message that deploy tools parse; 403 if a user's token is used
- *   at another user's path.
+ *   at another user's path; 401 `insufficient_user_authentication` if its login is not enough for the call.
  */
 export function authorize(call: CallRules, caller: Caller, params: Readonly<Record<string, string>>): void {
   const { scopes, allScopes, ownScopes = [] } = call;
@@ -66,6 +92,7 @@ export function authorize(call: CallRules, caller: Caller, params: Readonly<Reco
     if (owner !== undefined && params[owner] !== caller.subject) {
       throw apiError(403, 'User to be acted on does not match subject in bearer token.');
     }
+    requireLogin(call, caller);
     return;
   }
   const isAllowed = caller.administrator === undefined ? hasScopes(call, has) : allowsRole(call, has);

@@ -83,6 +83,8 @@ export interface UserRecord extends Stored {
   logins_count: number;
   /** ISO 8601. */
   last_password_reset?: string;
+  /** When all sessions and tokens of the user were ended last, ISO 8601. */
+  access_ended_at?: string;
 }
 
 /** A database user's password. `id` is the user's. Only hashes are stored. */

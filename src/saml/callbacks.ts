@@ -7,6 +7,7 @@ export function samlCallbacks(baseUrl: string): OwnCallback {
     isFor: ({ addons }) => addons !== undefined && 'samlp' in addons && addons.samlp !== undefined,
     needsConsent: false,
     protocol: 'samlp',
+    act: undefined,
     of: (clientId) => `${baseUrl}/samlp/${encodeURIComponent(clientId)}/callback`,
     has: addressesBelow(baseUrl, '/samlp'),
   };

@@ -34,7 +34,16 @@ const RESERVED_NAMES = new Set([
     'permissions',
   ],
   ...SERVER_MEMBERS,
-  ...['multifactor', 'email_history', 'expiresAt', 'sub', '__proto__', 'constructor', 'prototype'],
+  ...[
+    'multifactor',
+    'email_history',
+    'access_ended_at',
+    'expiresAt',
+    'sub',
+    '__proto__',
+    'constructor',
+    'prototype',
+  ],
 ]);
 
 function persistent({

@@ -37,6 +37,8 @@ export const USER_ACTS = {
   method_name: 'attended',
   profile: 'attended',
   connected_account: 'attended',
+  /** The public key of a device, by which it authenticates. */
+  device_credential: 'attended',
   /** The account page, and what it shows. */
   account_page: 'attended',
   /** Ending sessions, and withdrawing consents. */

@@ -2,8 +2,9 @@
 // applications, and for nothing that only the user may do.
 import { expect } from 'chai';
 import { SCOPES } from '../account/tenant.ts';
-import { startManaged } from '../management/support.ts';
-import { type Agent, createAgent } from '../support/agent.ts';
+import { codeOf } from '../factors/tenant.ts';
+import { callsWith, managementToken, startManaged } from '../management/support.ts';
+import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import {
   authorize,
   tenant as base,
@@ -15,6 +16,7 @@ import {
   USER,
 } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
+import { CIBA_GRANT, DEVICE_GRANT, callsOf as devicesOf } from './tenant.ts';
 
 const CALLBACK = 'https://site.example.test/callback';
 const SECRET = { client_secret: 'site-secret' };
@@ -41,6 +43,14 @@ const CLIENTS = [
     session_transfer: { can_create_session_transfer_token: true },
   },
   web('site'),
+  web('bank', { grant_types: [CIBA_GRANT] }),
+  {
+    client_id: 'tv',
+    name: 'tv',
+    app_type: 'native',
+    token_endpoint_auth_method: 'none',
+    grant_types: [DEVICE_GRANT],
+  },
   web('stranger', { is_first_party: false }),
 ];
 const tenant = {
@@ -69,6 +79,7 @@ describe('a login in which nobody was there', () => {
   });
   after(() => server.stop());
 
+  const devices = devicesOf(() => server);
   const audience = () => `urn:${new URL(server.url).host}:session_transfer`;
   /** A session transfer token, got with the refresh token of a login of this moment. */
   const handed = async (): Promise<string> => {
@@ -151,5 +162,115 @@ describe('a login in which nobody was there', () => {
     expect(isAsked(page)).to.equal(true);
     const opened = await follow(agent, await submitLogin(agent, server, page), server.url);
     expect([opened.status, isAsked(opened)]).to.deep.equal([200, false]);
+  });
+
+  it('consents to nothing for a third party: the user has to log in, by the session and by the request itself', async () => {
+    const agent = createAgent(server);
+    await open(agent, 'site', { session_transfer_token: await handed() });
+    const later = await open(agent, 'stranger');
+    expect(isAsked(later)).to.equal(true);
+    const first = await open(createAgent(server), 'stranger', { session_transfer_token: await handed() });
+    expect(isAsked(first)).to.equal(true);
+    const consent = await follow(agent, await submitLogin(agent, server, later), server.url);
+    expect(isAsked(consent)).to.equal(false);
+    expect(consent.text).to.include('/consent');
+  });
+
+  it('gets consent_required or login_required where the user cannot be asked', async () => {
+    const agent = createAgent(server);
+    await open(agent, 'site', { session_transfer_token: await handed() });
+    expect(responseOf(await open(agent, 'stranger', { prompt: 'none' })).error).to.equal('login_required');
+  });
+
+  it('allows no device and no approval: their pages ask for a login', async () => {
+    const agent = createAgent(server);
+    await open(agent, 'site', { session_transfer_token: await handed() });
+    const { user_code } = (await devices.begin({ scope: 'openid' })).json();
+    expect(isAsked(await devices.decide(agent, await devices.open(agent, user_code)))).to.equal(true);
+    const approval = await agent.get('/approval?client_id=bank');
+    expect(isAsked(await follow(agent, approval, server.url))).to.equal(true);
+  });
+
+  it('says so in what a silent request gets', async () => {
+    const agent = createAgent(server);
+    await open(agent, 'site', { session_transfer_token: await handed() });
+    const answer = await open(agent, 'site', { prompt: 'none', ...ACCOUNT_API() });
+    expect(payload((await tokens(answer)).access_token)).to.include({ presence: 'absent' });
+  });
+
+  it('enrolls no second factor by the MFA API, by which a login enrolls only for ten minutes', async () => {
+    const mfa = { audience: `${server.issuer}mfa/`, scope: 'openid enroll remove:authenticators' };
+    const enroll = async (bearer: string) => {
+      const headers = { authorization: `Bearer ${bearer}` };
+      const json = { authenticator_types: ['otp'] };
+      const answer = await createAgent(server).request('/mfa/associate', { json, headers });
+      return [answer.status, answer.json().error];
+    };
+    const REFUSAL = [401, 'insufficient_user_authentication'];
+    const agent = createAgent(server);
+    const absent = await tokens(
+      await open(agent, 'site', { ...mfa, session_transfer_token: await handed() }),
+    );
+    expect(await enroll(absent.access_token)).to.deep.equal(REFUSAL);
+    const page = await open(agent, 'site', { ...mfa, prompt: 'login' });
+    const { access_token } = await tokens(await submitLogin(agent, server, page));
+    expect(await enroll(access_token)).to.deep.equal([200, undefined]);
+    server.tick(601_000);
+    const later = await tokens(await open(agent, 'site', mfa));
+    expect(await enroll(later.access_token)).to.deep.equal(REFUSAL);
+  });
+
+  it('is not made up for by a second factor alone, but by a login with it', async () => {
+    const call = callsWith(server, await managementToken(server));
+    const id = (await server.users.findInConnection({ name: 'users' }, USER.email))?.id ?? '';
+    const path = `/users/${encodeURIComponent(id)}/authentication-methods`;
+    const secret = 'JBSWY3DPEHPK3PXP';
+    const added = await call('POST', path, { type: 'totp', name: 'app', totp_secret: secret });
+    expect(added.status, added.text).to.equal(201);
+    /** Gives the second factor on its page, with the code of the next half minute each time. */
+    let step = 0;
+    const give = async (agent: Agent, page: Answer) => {
+      const { action, fields } = readForm(page, 'code');
+      const code = codeOf(secret, Date.now() + step++ * 30_000);
+      return follow(agent, await agent.request(action, { form: { ...fields, code } }), server.url);
+    };
+    const agent = createAgent(server);
+    await open(agent, 'site', { session_transfer_token: await handed() });
+    const absent = await tokens(await give(agent, await open(agent, 'site', ACCOUNT_API())));
+    expect(payload(absent.access_token)).to.include({ presence: 'absent' });
+    expect(payload(absent.access_token).amr).to.include('mfa');
+    expect(await changes(absent.access_token)).to.deep.equal(REFUSED);
+    const page = await open(agent, 'site', { ...ACCOUNT_API(), max_age: '600' });
+    expect(isAsked(page)).to.equal(true);
+    const present = await tokens(await give(agent, await submitLogin(agent, server, page)));
+    expect(payload(present.access_token)).to.include({ presence: 'present' });
+    await call('DELETE', path);
+  });
+
+  it('is what a session or grant of an older release was, where it says that it was handed over, or nothing', async () => {
+    const artifacts = server.store.collection('artifacts');
+    const forget = async (model: string) => {
+      for (const one of (await artifacts.list({ limit: 1000 })).records)
+        if (one.model === model)
+          await artifacts.update(one.id, (now) => {
+            const { presence: _, ...payload } = now.payload;
+            return { ...now, payload };
+          });
+    };
+    const present = createAgent(server);
+    await submitLogin(present, server, await open(present, 'site'));
+    const absent = createAgent(server);
+    await open(absent, 'site', { session_transfer_token: await handed() });
+    await forget('Session');
+    const silent = { ...ACCOUNT_API(), prompt: 'none' };
+    const stated = async (agent: Agent) =>
+      payload((await tokens(await open(agent, 'site', silent))).access_token).presence;
+    expect([await stated(present), await stated(absent)]).to.deep.equal(['present', 'absent']);
+    const scope = `${ACCOUNT_API().scope} offline_access`;
+    const { refresh_token } = await tokens(await open(present, 'site', { ...silent, scope }));
+    await forget('Grant');
+    const refresh = { grant_type: 'refresh_token', client_id: 'site', ...SECRET, refresh_token };
+    const refreshed = (await token(createAgent(server), refresh)).json().access_token;
+    expect(payload(refreshed).presence).to.equal('absent');
   });
 });

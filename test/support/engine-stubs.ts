@@ -50,6 +50,7 @@ export const NO_DELEGATED_LOGINS: {
     has: () => false,
     isWithoutConsent: () => false,
     protocolOf: () => undefined,
+    actOf: () => undefined,
   },
   checkRequest: async () => {},
 };

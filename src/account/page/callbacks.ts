@@ -14,6 +14,7 @@ export function accountCallbacks(baseUrl: string): OwnCallback {
     // The page is the tenant's own, whichever application is used.
     needsConsent: false,
     protocol: 'account-page',
+    act: 'account_page',
     of: (clientId) => `${baseUrl}${ACCOUNT}/callback/${encodeURIComponent(clientId)}`,
     has: addressesBelow(baseUrl, ACCOUNT),
   };

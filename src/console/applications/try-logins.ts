@@ -30,6 +30,7 @@ export function tryCallbacks(consoleUrl: string): OwnCallback {
     // The login should be as its users see it: a third-party application asks for consent.
     needsConsent: true,
     protocol: 'oidc-basic-profile',
+    act: undefined,
   };
 }
 

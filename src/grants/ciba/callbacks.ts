@@ -14,6 +14,7 @@ export function approvalCallbacks(baseUrl: string): OwnCallback {
     // Only first-party applications may use CIBA.
     needsConsent: false,
     protocol: 'oidc-ciba-web-link',
+    act: 'approval',
     of: (clientId) => `${baseUrl}${APPROVAL_PATH}/callback/${encodeURIComponent(clientId)}`,
     has: addressesBelow(baseUrl, APPROVAL_PATH),
   };

@@ -13,6 +13,7 @@ export function deviceCallbacks(baseUrl: string): OwnCallback {
     isFor: ({ grant_types = [] }) => grant_types.includes(DEVICE_GRANT),
     needsConsent: true,
     protocol: 'oauth2-device-code',
+    act: 'approval',
     of: (clientId) => `${baseUrl}${ACTIVATION_PATH}/callback/${encodeURIComponent(clientId)}`,
     has: addressesBelow(baseUrl, ACTIVATION_PATH),
   };

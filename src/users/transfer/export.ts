@@ -22,6 +22,7 @@ const SERVER_SET = new Set<string>([
   'id',
   'expiresAt',
   'email_history',
+  'access_ended_at',
   'permissions',
   'roles',
   'multifactor',

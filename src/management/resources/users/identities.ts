@@ -133,6 +133,7 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
     path: '/users/:id/identities',
     scopes: ['update:users'],
     ownScopes: ['update:current_user_identities'],
+    ownAct: 'identity',
     summary: 'Link a user account to another',
     body: z.union([byToken, byName]),
     handle: async (deps, { params, body, caller, ip, admitAgain }) => {
@@ -162,6 +163,7 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
     path: '/users/:id/identities/:provider/:identity_id',
     scopes: ['update:users'],
     ownScopes: ['update:current_user_identities'],
+    ownAct: 'identity',
     summary: 'Unlink an identity of a user',
     handle: async (deps, { params, caller, ip }) => {
       await requireFirstParty(deps, caller);

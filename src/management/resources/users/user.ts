@@ -19,7 +19,7 @@ import { userView } from './view.ts';
 export interface UsersDependencies {
   store: Store;
   users: Users;
-  config: Pick<Config, 'connection' | 'connections'>;
+  config: Pick<Config, 'connection' | 'connections' | 'settings'>;
   /** Removes a user and everything that belongs to the user. */
   removeUser(userId: string): Promise<void>;
   /** Renews expired tokens of a user's upstream providers. */

@@ -58,6 +58,7 @@ export const userRecordCalls: Call<UsersDependencies>[] = [
     path: '/users/:id',
     scopes: ['update:users', 'update:users_app_metadata'],
     ownScopes: ['update:current_user_metadata'],
+    ownAct: 'profile',
     summary: 'Update a user',
     body: patchUserBody,
     handle: async (deps, { params, body, caller, ip, userAgent }) => {
@@ -80,8 +81,11 @@ export const userRecordCalls: Call<UsersDependencies>[] = [
     path: '/users/:id',
     scopes: ['delete:users'],
     ownScopes: ['delete:current_user'],
+    ownAct: 'deletion',
     summary: 'Delete a user',
-    handle: async (deps, { params }) => {
+    handle: async (deps, { params, caller }) => {
+      if (caller.isUser && !deps.config.settings().tenant.account_page.allow_deletion)
+        throw apiError(403, 'Users may not delete their accounts.', 'operation_not_supported');
       const before = await deps.users.get(params.id ?? '');
       if (before !== undefined) await deps.removeUser(before.id);
       return noContent(before === undefined ? {} : { before: shortView(before) });

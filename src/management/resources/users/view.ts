@@ -5,7 +5,7 @@ import type { UserRecord } from '../../../records/users.ts';
 import { type Identity, primaryIdentity } from '../../../users/identities.ts';
 
 /** Members of the record that no response contains. */
-const OWN = new Set(['id', 'email_history', 'permissions', 'roles', 'expiresAt']);
+const OWN = new Set(['id', 'email_history', 'access_ended_at', 'permissions', 'roles', 'expiresAt']);
 
 /**
  * Returns identities as the API shows them, the primary one first.
