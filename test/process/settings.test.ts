@@ -43,6 +43,7 @@ describe('settings', () => {
       signing: { kind: 'local' },
       console: true,
       logStreamFiles: false,
+      maxConnections: 10_000,
       production: false,
       logLevel: 'info',
     });
