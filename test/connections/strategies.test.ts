@@ -58,6 +58,8 @@ describe('the strategies', () => {
           passwordOf: async () => look,
         },
         challenges: { prepare: () => look },
+        // Looking the entry up is what says whose attempts are counted.
+        directories: { find: async () => undefined, prove: look },
         attempts: {
           admit: async () => {
             throw new AuthError(429, 'too_many_attempts', 'locked');
