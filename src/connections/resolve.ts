@@ -2,7 +2,7 @@
 
 import type { Connection } from '../records/collections.ts';
 import { connectionPurposes } from '../records/connections.ts';
-import { enabledConnectionsOf } from '../records/organizations.ts';
+import { enabledConnectionsOf, opensSignUp } from '../records/organizations.ts';
 import type { Config } from '../tenant/config.ts';
 import { domainsOf, homeRealmOf, isEnterprise, type UsableConnection } from './home-realm.ts';
 import type { RedirectStrategy } from './redirect.ts';
@@ -161,7 +161,7 @@ export async function describeConnections(
   const describe = (connection: Connection) => {
     const { name, display_name } = connection;
     const strategy = strategyOf(connection);
-    const isClosed = organization !== undefined && enabled.get(connection.id)?.is_signup_enabled !== true;
+    const isClosed = organization !== undefined && !opensSignUp(enabled.get(connection.id));
     return {
       name,
       display_name,

@@ -28,6 +28,11 @@ export interface DocumentResource {
   patchBody: z.ZodType<Record<string, unknown>>;
   /** Members of every response that are not stored. */
   constantMembers?: Record<string, unknown>;
+  /**
+   * Whether empty objects and lists are left out of responses, as at the hosted service: Terraform takes an empty object
+   * for a block that its file does not have.
+   */
+  omitsEmpty?: boolean;
   /** Default members of a new document. */
   defaults?: Record<string, unknown>;
   /** Returns generated members of a new document. */
@@ -91,16 +96,23 @@ export function documentView(
     hasDates = true,
     hidden = [],
     constantMembers = {},
-  }: Pick<DocumentResource, 'idMember' | 'hasDates' | 'hidden' | 'constantMembers'>,
+    omitsEmpty = false,
+  }: Pick<DocumentResource, 'idMember' | 'hasDates' | 'hidden' | 'constantMembers' | 'omitsEmpty'>,
   document: Document,
 ): Record<string, unknown> {
   const { id, body, created_at, updated_at } = document;
+  const stored = omitsEmpty
+    ? Object.fromEntries(Object.entries(body).filter(([, value]) => !isEmpty(value)))
+    : body;
   const visible = hidden.reduce(
     (rest, path) => without(rest, path.split('.')),
-    body as Record<string, unknown>,
+    stored as Record<string, unknown>,
   );
   return { [idMember]: id, ...constantMembers, ...visible, ...(hasDates ? { created_at, updated_at } : {}) };
 }
+
+const isEmpty = (value: unknown) =>
+  typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 
 /** Returns a copy of an object without the member at a path. */
 function without(object: Record<string, unknown>, [name = '', ...path]: string[]): Record<string, unknown> {

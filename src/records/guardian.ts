@@ -25,6 +25,23 @@ export const guardianFactorsSchema = z
   )
   .default([]);
 
+/** Whether a security key must check its PIN or fingerprint, may, or should not (WebAuthn Level 3 §5.8.6). */
+export const USER_VERIFICATIONS = ['required', 'preferred', 'discouraged'] as const;
+
+/** The name of the settings of security keys among those of the factors. */
+export const ROAMING_SETTINGS = 'webauthn-roaming/settings';
+
+const roamingSettings = z.looseObject({
+  [ROAMING_SETTINGS]: z.looseObject({ userVerification: z.enum(USER_VERIFICATIONS) }),
+});
+
+/** Returns how the tenant wants security keys to verify their users; undefined if it does not say. */
+export function roamingVerification(
+  guardianSettings: unknown,
+): (typeof USER_VERIFICATIONS)[number] | undefined {
+  return roamingSettings.safeParse(guardianSettings).data?.[ROAMING_SETTINGS].userVerification;
+}
+
 const policy = z.enum(['all-applications', 'confidence-score', 'never']);
 
 /** The deploy tool writes `{ policies: [] }`; a bare list is accepted too. An empty list means never. */

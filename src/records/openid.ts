@@ -75,7 +75,7 @@ const openIdMembers = {
     .optional(),
   send_back_channel_nonce: z.boolean().default(true),
   /** The algorithm of DPoP proofs, if the provider binds tokens to a key (RFC 9449). */
-  dpop_signing_alg: z.enum(['ES256', 'Ed25519']).optional(),
+  dpop_signing_alg: z.enum(['ES256', 'ES384', 'ES512', 'Ed25519']).optional(),
   /** Whether `session_expiry` of an ID token ends the session here too (IPSIE session lifecycle profile). */
   id_token_session_expiry_supported: z.boolean().optional(),
   schema_version: z.string().max(100).optional(),

@@ -39,13 +39,25 @@ interface EnabledConnection {
   show_as_button?: boolean;
   /** Whether people can sign up with the connection without an invitation. */
   is_signup_enabled?: boolean;
+  /** Whether members can log in with it. Default: true. */
+  is_enabled?: boolean;
 }
 
 /** Returns the connections of an organization. Its members can log in with these alone. */
 export function enabledConnectionsOf(organization: {
   readonly [member: string]: unknown;
 }): readonly EnabledConnection[] {
-  return (organization.enabled_connections as readonly EnabledConnection[] | undefined) ?? [];
+  const all = (organization.enabled_connections as readonly EnabledConnection[] | undefined) ?? [];
+  return all.filter(isEnabled);
+}
+
+/** Returns whether a connection that an organization lists is switched on. */
+export const isEnabled = ({ is_enabled: enabled }: { is_enabled?: boolean | undefined }): boolean =>
+  enabled !== false;
+
+/** Returns whether people can sign up at an organization by a connection: only where they then become members. */
+export function opensSignUp(enabled: EnabledConnection | undefined): boolean {
+  return enabled?.is_signup_enabled === true && enabled.assign_membership_on_login === true;
 }
 
 /** An e-mail domain by which an organization is found. */

@@ -19,7 +19,7 @@ export const sessionTransferSchema = z.looseObject({
   enforce_online_refresh_tokens: flag,
   /** Sessions in which somebody acts for the user. */
   delegation: z
-    .looseObject({ allow_delegated_access: flag, enforce_device_binding: z.literal('ip').nullish() })
+    .looseObject({ allow_delegated_access: flag, enforce_device_binding: z.enum(['ip', 'asn']).nullish() })
     .nullish(),
 });
 

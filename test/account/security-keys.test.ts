@@ -65,6 +65,35 @@ describe('WebAuthn second factors in the My Account API', () => {
     }
   });
 
+  it('must verify their users where the tenant requires that of security keys', async () => {
+    const strict = await startServer({
+      tenant: {
+        ...tenant,
+        guardianFactors: factors(...KINDS, 'otp'),
+        guardianSettings: { 'webauthn-roaming/settings': { userVerification: 'required' } },
+        clients: tenant.clients.map((one) =>
+          one.client_id === 'web' ? { ...one, web_origins: [ORIGIN] } : one,
+        ),
+      },
+    });
+    try {
+      const strictCalls = callsOf(strict);
+      for (const [flags, status] of [
+        [1, 400],
+        [5, 201],
+      ] as const) {
+        const bearer = await strictCalls.accountToken(`mfa-${people++}@example.test`);
+        const { begun, verify } = await strictCalls.begin(bearer, { type: 'webauthn-roaming' });
+        const asked = begun.authn_params_public_key;
+        expect(asked.authenticatorSelection).to.include({ userVerification: 'required' });
+        const authn_response = softwareKey().create(asked, ORIGIN, { flags });
+        expect((await verify({ authn_response })).status, `flags ${flags}`).to.equal(status);
+      }
+    } finally {
+      await strict.stop();
+    }
+  });
+
   it('are enrolled once for concurrent verifications', async () => {
     const { bearer, asked, verify } = await begin();
     const authn_response = softwareKey().create(asked, ORIGIN);

@@ -35,7 +35,13 @@ const tenant = {
       connections: [{ name: 'users' }, { name: 'email', show_as_button: false }],
     },
     { id: 'org_codes', name: 'codes', connections: [{ name: 'email', assign_membership_on_login: true }] },
-    { id: 'org_doors', name: 'doors', connections: [{ name: 'users', is_signup_enabled: true }] },
+    {
+      id: 'org_doors',
+      name: 'doors',
+      connections: [{ name: 'users', is_signup_enabled: true, assign_membership_on_login: true }],
+    },
+    { id: 'org_shut', name: 'shut', connections: [{ name: 'users', is_signup_enabled: true }] },
+    { id: 'org_off', name: 'off', connections: [{ name: 'users', is_enabled: false }] },
   ],
 };
 
@@ -115,6 +121,13 @@ describe('tokens for an organization', () => {
       expect((await end(token)).json()).to.include({ error: 'access_denied' });
     });
 
+    it('are refused by a connection that the organization has switched off', async () => {
+      await join('org_off', member);
+      const refused = await calls.login(member, { organization: 'org_off' });
+      expect(refused.status).to.be.within(400, 499);
+      expect(refused.json()).not.to.have.any.keys('mfa_token', 'access_token');
+    });
+
     it('are refused for another organization than that of the first request', async () => {
       await join('org_acme', member);
       await join('org_doors', member);
@@ -153,6 +166,10 @@ describe('tokens for an organization', () => {
       expect(acme[0]?.connections[0]?.showSignup).to.equal(false);
       const doors = await settings('/organizations/org_doors/client/web.js');
       expect(doors[0]?.connections[0]?.showSignup).to.equal(true);
+      // Nobody who signed up there would become a member.
+      const shut = await settings('/organizations/org_shut/client/web.js');
+      expect(shut[0]?.connections[0]?.showSignup).to.equal(false);
+      expect(names(await settings('/organizations/org_off/client/web.js')), 'is_enabled').to.deep.equal([]);
       expect(names(await settings('/organizations/org_none/client/web.js'))).to.deep.equal([]);
     });
 

@@ -11,7 +11,7 @@ import {
   takesSignUps,
 } from '../../records/database-options.ts';
 import type { AddressKind } from '../../records/identities.ts';
-import { enabledConnectionsOf } from '../../records/organizations.ts';
+import { enabledConnectionsOf, opensSignUp } from '../../records/organizations.ts';
 import { checkStrength, type RuleVerdict } from '../../users/password-policy.ts';
 import type { SignUpRefusal } from '../../users/signup.ts';
 import { type NameField, nameField, namesOf } from '../name-field.ts';
@@ -76,14 +76,14 @@ export function loginPage(
 
 /**
  * Returns whether users can sign up at a request: the connection must be a database whose users sign up with a password or a
- * code; at an organization there must also be an invitation, or the organization must allow sign-ups (`is_signup_enabled`).
+ * code; at an organization there must also be an invitation, or the organization must allow sign-ups.
  */
 export function isSignUpOpen({ organization, pending }: RequestPage, connection: Connection): boolean {
   if (strategyRecord(connection.strategy)?.isDatabase !== true) return false;
   if (!passwordUse(connection).signsUp && codeKinds(connection).length === 0) return false;
   if (organization === undefined || pending.invitedEmail !== undefined) return true;
   const enabled = enabledConnectionsOf(organization).find((one) => one.connection_id === connection.id);
-  return enabled?.is_signup_enabled === true;
+  return opensSignUp(enabled);
 }
 
 /** Returns the model of the sign-up form. @param refusal why the last attempt failed, and its password. */

@@ -130,7 +130,7 @@ export async function userInfoOf(
   return fetchUserInfo(config, accessToken, subject, proofOf(config, exchange));
 }
 
-/** Creates a DPoP key, for the tokens of one login. @param alg `ES256` or `Ed25519`. */
+/** Creates a DPoP key, for the tokens of one login. @param alg `ES256`, `ES384`, `ES512` or `Ed25519`. */
 export async function proofKey(alg: string): Promise<ProofKey> {
   return randomDPoPKeyPair(alg);
 }

@@ -34,7 +34,7 @@ export interface WebAuthnKind {
    * A roaming key proves possession. A built-in authenticator is used by whoever has the device, so it must verify
    * the user.
    */
-  userVerification: 'preferred' | 'required';
+  userVerification: 'discouraged' | 'preferred' | 'required';
   strength: number;
 }
 

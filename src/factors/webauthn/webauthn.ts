@@ -1,5 +1,6 @@
 // Security keys and built-in authenticators (WebAuthn) as second factors. They are given only at the hosted pages,
 // because credentials are bound to our host. Applications that may request passkeys create them at their own pages.
+import { roamingVerification } from '../../records/guardian.ts';
 import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import { creationOptions, requestOptions } from '../../webauthn/ceremonies.ts';
 import { customOrigin, ownRelyingParty } from '../../webauthn/relying-party.ts';
@@ -38,6 +39,14 @@ const modelOf = (kind: WebAuthnKind, options: object) => ({
   options: JSON.stringify(options),
 });
 
+/** Returns a kind with the verification of users that the tenant asks of it. */
+const asSet = ({ config }: Pick<FactorDependencies, 'config'>, kind: WebAuthnKind): WebAuthnKind => ({
+  ...kind,
+  ...(kind.name === 'webauthn-roaming' && {
+    userVerification: roamingVerification(config.settings().guardianSettings) ?? kind.userVerification,
+  }),
+});
+
 function factor(kind: WebAuthnKind): Factor {
   const { name } = kind;
   const webauthnFactor: Factor = {
@@ -52,9 +61,9 @@ function factor(kind: WebAuthnKind): Factor {
           webauthnFactor,
         ),
       }),
-      creationOptions: (deps, claimant, context) => issueCreation(deps, kind, claimant, context),
+      creationOptions: (deps, claimant, context) => issueCreation(deps, asSet(deps, kind), claimant, context),
     },
-    verify: (deps, claimant, proof) => verify(deps, kind, claimant, proof),
+    verify: (deps, claimant, proof) => verify(deps, asSet(deps, kind), claimant, proof),
     pages: {
       typesCode: true,
       alerts: { missing: 'mfa.webauthn.missing', wrong: 'mfa.webauthn.wrong' },
@@ -64,7 +73,7 @@ function factor(kind: WebAuthnKind): Factor {
           const at = customOrigin(ctx);
           const { authenticatorId } = page.state;
           const challenge = await newChallenge(deps, page, { at, authenticatorId });
-          const registration = await registrationOf(deps, kind, page.claimant, challenge);
+          const registration = await registrationOf(deps, asSet(deps, kind), page.claimant, challenge);
           return modelOf(kind, creationOptions(ownRelyingParty(deps, at), registration));
         },
       },
@@ -76,7 +85,12 @@ function factor(kind: WebAuthnKind): Factor {
           const credentials = await credentialsOf(deps, page.claimant, name);
           return modelOf(
             kind,
-            requestOptions(ownRelyingParty(deps, at), challenge, kind.userVerification, credentials),
+            requestOptions(
+              ownRelyingParty(deps, at),
+              challenge,
+              asSet(deps, kind).userVerification,
+              credentials,
+            ),
           );
         },
       },

@@ -1,6 +1,7 @@
 // The settings of second factors: `/guardian/factors/{factor}/…`, and the push app at `/prompts/mfa-push`. Message
 // templates are in use; accounts of providers that Gatehouse does not use are stored for tools.
 import { z } from 'zod';
+import { ROAMING_SETTINGS, USER_VERIFICATIONS } from '../../records/guardian.ts';
 import { type Call, callsWith, ok } from '../call.ts';
 import { deeplyMerged, type SectionDependencies, section } from '../section.ts';
 
@@ -38,16 +39,9 @@ const relyingParty = {
   overrideRelyingParty: z.literal(false, 'Passkeys are made for the host of the pages'),
   relyingPartyIdentifier: z.literal(''),
 };
-/** The options that security keys are really asked with. Others are refused, because they would have no effect. */
 const ROAMING_DEFAULTS = { userVerification: 'preferred', overrideRelyingParty: false };
 const roamingBody = z
-  .strictObject({
-    ...relyingParty,
-    userVerification: z.literal(
-      'preferred',
-      'Security keys are asked for a PIN where they have one: preferred',
-    ),
-  })
+  .strictObject({ ...relyingParty, userVerification: z.enum(USER_VERIFICATIONS) })
   .partial();
 const apns = z.strictObject({
   sandbox: z.boolean(),
@@ -61,10 +55,8 @@ const SETTINGS: readonly Setting[] = [
     path: '/guardian/factors/phone/message-types',
     name: 'phone message types',
     body: z.strictObject({
-      message_types: z
-        .array(z.enum(['sms', 'voice']))
-        .min(1)
-        .max(2),
+      // Terraform clears the list before it switches the factor off.
+      message_types: z.array(z.enum(['sms', 'voice'])).max(2),
     }),
     defaults: { message_types: ['sms'] },
   },
@@ -137,7 +129,7 @@ const SETTINGS: readonly Setting[] = [
     methods: ['PUT', 'PATCH'],
   },
   {
-    path: '/guardian/factors/webauthn-roaming/settings',
+    path: `/guardian/factors/${ROAMING_SETTINGS}`,
     name: 'security keys',
     body: roamingBody,
     defaults: ROAMING_DEFAULTS,

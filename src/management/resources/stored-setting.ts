@@ -14,6 +14,7 @@ export interface StoredSetting
     | 'isCursorOnly'
     | 'hasDates'
     | 'hasPut'
+    | 'omitsEmpty'
     | 'afterRemoval'
     | 'generated'
     | 'hidden'

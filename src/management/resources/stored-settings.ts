@@ -74,6 +74,7 @@ export const STORED_SETTINGS: readonly StoredSetting[] = [
     noun: 'forms',
     prefix: 'ap',
     key: 'forms',
+    omitsEmpty: true,
     required: { name },
     optional: {
       description: text,

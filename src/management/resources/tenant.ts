@@ -64,6 +64,7 @@ const settings = z.strictObject(
       country_codes: object,
       security_headers: object,
       default_token_quota: object,
+      universal_login: object,
     }).map(([name, schema]) => [name, schema.nullable().optional()]),
   ),
 );

@@ -59,6 +59,8 @@ describe('a login at an OpenID provider', () => {
           connection('hmac', { id_token_signed_response_algs: ['HS256'] }),
           connection('keyless', { id_token_signed_response_algs: ['HS256'], client_secret: '' }),
           connection('bound', { dpop_signing_alg: 'ES256' }),
+          connection('bound384', { dpop_signing_alg: 'ES384' }),
+          connection('bound512', { dpop_signing_alg: 'ES512' }),
           connection('ending', { id_token_session_expiry_supported: true, send_back_channel_nonce: false }),
           connection('es', { id_token_signed_response_algs: ['ES256'] }),
           connection('mapped', {
@@ -404,27 +406,36 @@ describe('a login at an OpenID provider', () => {
     expect(plain.searchParams.has('max_age')).to.equal(false);
   });
 
-  it('uses one DPoP key for the token and userinfo requests, and does not store the bound access token', async () => {
-    provider.answer = { token_type: 'DPoP', refresh_token: 'refresh-bound' };
-    provider.userInfo = { city: 'Graz' };
-    expect(await logIn('bound')).to.have.property('code');
-    const thumbprints = await Promise.all(
-      ['/token', '/userinfo'].map(async (path) => {
-        const headers = provider.seen.findLast((one) => one.path === path)?.headers ?? {};
-        const { payload: proof, protectedHeader } = await jwtVerify(String(headers.dpop), EmbeddedJWK);
-        expect(proof).to.include({ htu: `${provider.url}${path}`, htm: path === '/token' ? 'POST' : 'GET' });
-        expect(proof.ath !== undefined).to.equal(path === '/userinfo');
-        if (path === '/userinfo') expect(headers.authorization).to.match(/^DPoP access-/);
-        return calculateJwkThumbprint(protectedHeader.jwk as JWK);
-      }),
-    );
-    expect(new Set(thumbprints).size).to.equal(1);
-    const identity = await server.store.collection('identities').get('bound|bound|grace');
-    expect(identity?.attributes).to.include({ city: 'Graz' });
-    expect(identity?.upstream)
-      .to.include({ refresh_token: 'refresh-bound' })
-      .and.not.have.property('access_token');
-  });
+  for (const [name, algorithm] of [
+    ['bound', 'ES256'],
+    ['bound384', 'ES384'],
+    ['bound512', 'ES512'],
+  ] as const)
+    it(`uses one DPoP key (${algorithm}) for the token and userinfo requests, and does not store the bound access token`, async () => {
+      provider.answer = { token_type: 'DPoP', refresh_token: 'refresh-bound' };
+      provider.userInfo = { city: 'Graz' };
+      expect(await logIn(name)).to.have.property('code');
+      const thumbprints = await Promise.all(
+        ['/token', '/userinfo'].map(async (path) => {
+          const headers = provider.seen.findLast((one) => one.path === path)?.headers ?? {};
+          const { payload: proof, protectedHeader } = await jwtVerify(String(headers.dpop), EmbeddedJWK);
+          expect(proof).to.include({
+            htu: `${provider.url}${path}`,
+            htm: path === '/token' ? 'POST' : 'GET',
+          });
+          expect(protectedHeader.alg).to.equal(algorithm);
+          expect(proof.ath !== undefined).to.equal(path === '/userinfo');
+          if (path === '/userinfo') expect(headers.authorization).to.match(/^DPoP access-/);
+          return calculateJwkThumbprint(protectedHeader.jwk as JWK);
+        }),
+      );
+      expect(new Set(thumbprints).size).to.equal(1);
+      const identity = await server.store.collection('identities').get(`${name}|${name}|grace`);
+      expect(identity?.attributes).to.include({ city: 'Graz' });
+      expect(identity?.upstream)
+        .to.include({ refresh_token: 'refresh-bound' })
+        .and.not.have.property('access_token');
+    });
 
   it('ends the session at the time of session_expiry, if the connection supports that', async () => {
     const now = Math.floor(Date.now() / 1000);

@@ -2,8 +2,10 @@
 // responses.
 import { z } from 'zod';
 import type { Organization, Records } from '../../../records/collections.ts';
+import { isEnabled } from '../../../records/organizations.ts';
 import type { Store } from '../../../store/contract.ts';
 import { type Call, callsWith, created, noContent, ok } from '../../call.ts';
+import { flag } from '../../fields.ts';
 import { arrayAnswer, pageQuery } from '../../list.ts';
 import { conflict, notFound } from '../../resource.ts';
 import {
@@ -11,7 +13,6 @@ import {
   enabledConnection,
   noOrganization,
   organizationOf,
-  refuseFutileSignUps,
   requireConnection,
 } from './organizations.ts';
 
@@ -59,10 +60,12 @@ function listCalls(word: string): Call<{ store: Store }>[] {
       path,
       scopes: [`read:${noun}`],
       summary: 'Get the connections of an organization',
-      query: z.strictObject({ ...pageQuery, is_enabled: z.string().optional() }),
+      query: z.strictObject({ ...pageQuery, is_enabled: flag.optional() }),
       handle: async ({ store }, { params, query }) => {
         const all = await Promise.all(
-          enabledOf(await organizationOf(store, params.id)).map((one) => enabledView(store, one)),
+          enabledOf(await organizationOf(store, params.id))
+            .filter((one) => query.is_enabled === undefined || isEnabled(one) === query.is_enabled)
+            .map((one) => enabledView(store, one)),
         );
         // Sorted by name, because connections that were added concurrently are in no particular order.
         all.sort((a, b) => (String(a.connection.name) < String(b.connection.name) ? -1 : 1));
@@ -77,7 +80,7 @@ function listCalls(word: string): Call<{ store: Store }>[] {
       body: enabledConnection,
       handle: async ({ store }, { params, body }) => {
         const organization = await organizationOf(store, params.id);
-        refuseFutileSignUps((await requireConnection(store, body.connection_id)).strategy, body);
+        await requireConnection(store, body.connection_id);
         const log = await changeEnabled(store, organization, (all) => {
           if (all.some((one) => one.connection_id === body.connection_id)) {
             throw conflict('Connection is already enabled for this organization', 'connection_conflict')();
@@ -118,15 +121,10 @@ function singleCalls(word: string): Call<{ store: Store }>[] {
       body: enabledConnection.omit({ connection_id: true }),
       handle: async ({ store }, { params, body }) => {
         const organization = await organizationOf(store, params.id);
-        const connection = await store.collection('connections').get(params.connection_id ?? '');
         const log = await changeEnabled(store, organization, (all) => {
           const before = all.find((one) => one.connection_id === params.connection_id);
           if (before === undefined) throw notEnabled();
-          const after = { ...before, ...body };
-          // An invalid combination that is stored already does not prevent other changes.
-          if ('is_signup_enabled' in body || 'assign_membership_on_login' in body)
-            refuseFutileSignUps(connection?.strategy, after);
-          return all.map((one) => (one === before ? after : one));
+          return all.map((one) => (one === before ? { ...before, ...body } : one));
         });
         const changed = log.after.find((one) => one.connection_id === params.connection_id);
         return ok(await enabledView(store, changed ?? { connection_id: params.connection_id ?? '' }), log);

@@ -1,7 +1,6 @@
 // `/organizations`: the organizations.
 import { z } from 'zod';
 import type { Organization, Records } from '../../../records/collections.ts';
-import { DATABASE } from '../../../records/connections.ts';
 import { organizationSchema } from '../../../records/tenant.ts';
 import type { Random } from '../../../runtime/random.ts';
 import type { Store } from '../../../store/contract.ts';
@@ -79,9 +78,8 @@ const resource: Resource<'organizations', OrganizationsDependencies> = {
   }),
   patchBody: z.strictObject({ ...members, name: name.optional() }),
   make: async ({ store, random }, body) => {
-    for (const enabled of (body.enabled_connections as EnabledConnection[] | undefined) ?? []) {
-      refuseFutileSignUps((await requireConnection(store, enabled.connection_id)).strategy, enabled);
-    }
+    for (const { connection_id } of (body.enabled_connections as EnabledConnection[] | undefined) ?? [])
+      await requireConnection(store, connection_id);
     return { ...checkedBy(organizationSchema, merged({}, body)), id: idOf('org', random) };
   },
   change: (_deps, organization, body) => ({
@@ -94,23 +92,6 @@ const resource: Resource<'organizations', OrganizationsDependencies> = {
   taken: conflict('An organization with this name already exists.', 'organization_conflict'),
   isRemovalStrict: true,
 };
-
-/**
- * Refuses sign-up by a connection that does not make the user a member, who could then not log in.
- * @throws AuthError 400
- */
-export function refuseFutileSignUps(
-  strategy: string | undefined,
-  enabled: Omit<EnabledConnection, 'connection_id'>,
-): void {
-  if (enabled.is_signup_enabled !== true) return;
-  if (strategy === DATABASE && enabled.assign_membership_on_login === true) return;
-  throw apiError(
-    400,
-    'Only database connections with assign_membership_on_login = true support is_signup_enabled = true.',
-    'invalid_body',
-  );
-}
 
 /** Returns a connection that an organization is to have. @throws AuthError 404 */
 export async function requireConnection(store: Store, id: string) {
