@@ -24,7 +24,7 @@ export type AuthenticationMethod = 'none' | 'client_secret_post' | 'client_secre
 
 /** The members of an application's record that decide how it authenticates. */
 interface Authenticating {
-  app_type: string;
+  app_type?: string | undefined;
   token_endpoint_auth_method?: Exclude<AuthenticationMethod, CredentialMethod> | undefined;
   client_authentication_methods?:
     | { readonly [M in CredentialMethod]?: { readonly credentials: readonly unknown[] } | undefined }

@@ -34,7 +34,7 @@ interface Key {
 /** The members of an application's record that the rules examine. */
 export interface ProfiledClient {
   readonly compliance_level?: string | null | undefined;
-  readonly app_type: string;
+  readonly app_type?: string | undefined;
   readonly callbacks: readonly string[];
   readonly grant_types?: readonly string[] | undefined;
   readonly token_endpoint_auth_method?: 'none' | 'client_secret_post' | 'client_secret_basic' | undefined;

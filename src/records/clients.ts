@@ -69,7 +69,8 @@ const clientFields = z.looseObject({
         'sso_integration',
       ] as const),
     ])
-    .default('regular_web'),
+    /** Without a type, an application is treated as `regular_web`. */
+    .optional(),
   callbacks: z.array(z.string().min(1)).default([]),
   allowed_logout_urls: z.array(z.string()).default([]),
   allowed_origins: z.array(z.string()).default([]),

@@ -132,7 +132,9 @@ function settingsOf(file: TenantFile, before: Frozen<TenantRecord> | undefined):
 }
 
 /** The hosted service's default grant types by application type. */
-const GRANT_TYPES: Partial<Record<ClientRecord['app_type'], string[]>> & { regular_web: string[] } = {
+const GRANT_TYPES: Partial<Record<NonNullable<ClientRecord['app_type']>, string[]>> & {
+  regular_web: string[];
+} = {
   spa: ['authorization_code', 'implicit', 'refresh_token'],
   native: ['authorization_code', 'refresh_token'],
   regular_web: ['authorization_code', 'implicit', 'refresh_token', 'client_credentials'],
@@ -144,7 +146,7 @@ const GRANT_TYPES: Partial<Record<ClientRecord['app_type'], string[]>> & { regul
 /** Returns the default grant types of an application's type, without client_credentials for a public application. */
 export function defaultGrantTypes({ app_type }: ClientRecord, method: AuthenticationMethod): string[] {
   // The type of an integration with another service has those of a web application.
-  const all = GRANT_TYPES[app_type] ?? GRANT_TYPES.regular_web;
+  const all = GRANT_TYPES[app_type ?? 'regular_web'] ?? GRANT_TYPES.regular_web;
   return all.filter((type) => method !== 'none' || type !== 'client_credentials');
 }
 

@@ -183,4 +183,253 @@ const IMPORTS: readonly ToolRun[] = [
   },
 ];
 
-export const TOOL_RUNS: readonly ToolRun[] = [...IMPORTS];
+/** Members that a client has, if a tool did not set them. */
+const USUAL_TRANSFER = {
+  'session_transfer.can_create_session_transfer_token': false,
+  'session_transfer.enforce_device_binding': 'ip',
+  'session_transfer.allowed_authentication_methods': [],
+  'session_transfer.allow_refresh_token': false,
+  'session_transfer.enforce_cascade_revocation': true,
+  'session_transfer.enforce_online_refresh_tokens': true,
+};
+
+/** Resources whose next plan was not empty. */
+const PLANS: readonly ToolRun[] = [
+  {
+    name: 'an application without a type',
+    calls: [
+      {
+        method: 'POST',
+        path: '/clients',
+        body: { name: 'No type' },
+        keep: { untyped: 'client_id' },
+        lacks: ['app_type'],
+      },
+      { method: 'PATCH', path: '/clients/{untyped}', body: { description: 'Still none' } },
+    ],
+    read: '/clients/{untyped}',
+    lacks: ['app_type', 'session_transfer', 'addons', 'mobile', 'oidc_logout', 'initiate_login_uri'],
+    expects: { is_token_endpoint_ip_header_trusted: false, is_first_party: true },
+  },
+  {
+    name: 'refresh tokens that end, and those that do not',
+    calls: [
+      {
+        method: 'POST',
+        path: '/clients',
+        body: {
+          name: 'Refreshing',
+          app_type: 'native',
+          refresh_token: { rotation_type: 'non-rotating', expiration_type: 'non-expiring' },
+        },
+        keep: { refreshing: 'client_id' },
+        expects: {
+          'refresh_token.infinite_token_lifetime': true,
+          'refresh_token.infinite_idle_token_lifetime': true,
+        },
+      },
+      {
+        method: 'PATCH',
+        path: '/clients/{refreshing}',
+        body: {
+          refresh_token: { rotation_type: 'rotating', expiration_type: 'expiring', token_lifetime: 3600 },
+        },
+        expects: {
+          'refresh_token.infinite_token_lifetime': false,
+          'refresh_token.infinite_idle_token_lifetime': false,
+        },
+      },
+    ],
+    read: '/clients/{refreshing}',
+  },
+  {
+    name: 'an application that takes sessions over, with what applies unless it is set',
+    calls: [
+      {
+        method: 'POST',
+        path: '/clients',
+        body: {
+          name: 'Takes over',
+          app_type: 'native',
+          session_transfer: { enforce_cascade_revocation: true },
+        },
+        keep: { takes: 'client_id' },
+      },
+    ],
+    read: '/clients/{takes}',
+    expects: USUAL_TRANSFER,
+    lacks: ['session_transfer.delegation'],
+  },
+  {
+    name: 'an API that says nothing about consent and access',
+    calls: [
+      {
+        method: 'POST',
+        path: '/resource-servers',
+        body: { name: 'Plain', identifier: 'https://plain.example.test/' },
+        keep: { api: 'id' },
+      },
+      {
+        method: 'PATCH',
+        path: '/resource-servers/{api}',
+        body: { scopes: [{ value: 'read:things', description: 'Read' }] },
+      },
+    ],
+    read: '/resource-servers/{api}',
+    expects: {
+      skip_consent_for_verifiable_first_party_clients: false,
+      subject_type_authorization: {
+        client: { policy: 'require_client_grant' },
+        user: { policy: 'allow_all' },
+      },
+    },
+  },
+  {
+    name: 'an API that skips the consent of first-party applications',
+    calls: [
+      {
+        method: 'POST',
+        path: '/resource-servers',
+        body: {
+          name: 'Skips',
+          identifier: 'https://skips.example.test/',
+          skip_consent_for_verifiable_first_party_clients: true,
+          subject_type_authorization: {
+            user: { policy: 'require_client_grant' },
+            client: { policy: 'deny_all' },
+          },
+        },
+        keep: { api: 'id' },
+      },
+    ],
+    read: '/resource-servers/{api}',
+  },
+  {
+    name: 'a database with what applies unless it is set',
+    calls: [
+      {
+        method: 'POST',
+        path: '/connections',
+        body: {
+          name: 'Usual-database',
+          strategy: 'auth0',
+          options: { authentication_methods: { passkey: { enabled: false }, password: { enabled: true } } },
+        },
+        keep: { database: 'id' },
+      },
+    ],
+    read: '/connections/{database}',
+    expects: {
+      'options.authentication_methods.password.api_behavior': 'required',
+      'options.authentication_methods.password.signup_behavior': 'allow',
+      'options.authentication_methods.email_otp': { enabled: false },
+      'options.mfa': { active: true, return_enroll_settings: true },
+      'options.strategy_version': 2,
+      'options.passkey_options': {
+        challenge_ui: 'both',
+        progressive_enrollment_enabled: true,
+        local_enrollment_enabled: true,
+      },
+    },
+    lacks: ['options.configuration'],
+  },
+  {
+    name: 'a workforce connection of Google',
+    calls: [
+      {
+        method: 'POST',
+        path: '/connections',
+        body: {
+          name: 'Workforce',
+          strategy: 'google-apps',
+          options: {
+            client_id: 'id',
+            client_secret: 'secret',
+            domain: 'example.test',
+            api_enable_users: true,
+          },
+        },
+        keep: { workforce: 'id' },
+      },
+    ],
+    read: '/connections/{workforce}',
+    expects: {
+      'options.email': true,
+      'options.profile': true,
+      'options.scope': ['email', 'profile'],
+      'options.handle_login_from_social': true,
+    },
+  },
+  {
+    name: 'a connection of Salesforce',
+    calls: [
+      {
+        method: 'POST',
+        path: '/connections',
+        body: {
+          name: 'Sales',
+          strategy: 'salesforce',
+          options: { client_id: 'id', client_secret: 'secret' },
+        },
+        keep: { sales: 'id' },
+      },
+    ],
+    read: '/connections/{sales}',
+    expects: { 'options.scope': [] },
+    lacks: ['options.email', 'options.profile'],
+  },
+  {
+    name: 'an OpenID connection with what applies unless it is set',
+    calls: [
+      {
+        method: 'POST',
+        path: '/connections',
+        body: { name: 'Usual-openid', strategy: 'oidc', options: OIDC_OPTIONS },
+        keep: { openid: 'id' },
+      },
+    ],
+    read: '/connections/{openid}',
+    expects: {
+      'options.schema_version': 'oidc-V4',
+      'options.attribute_map.mapping_mode': 'bind_all',
+      'options.connection_settings.pkce': 'auto',
+    },
+  },
+  {
+    name: 'a log stream',
+    calls: [
+      {
+        method: 'POST',
+        path: '/log-streams',
+        body: {
+          name: 'Stream',
+          type: 'http',
+          sink: {
+            httpEndpoint: 'https://logs.example.test/',
+            httpContentType: 'application/json',
+            httpContentFormat: 'JSONLINES',
+          },
+        },
+        keep: { stream: 'id' },
+      },
+      { method: 'PATCH', path: '/log-streams/{stream}', body: { status: 'paused' } },
+    ],
+    read: '/log-streams/{stream}',
+    expects: { isPriority: false },
+    lacks: ['pii_config', 'filters'],
+  },
+  {
+    name: 'settings of the tenant',
+    calls: [
+      {
+        method: 'PATCH',
+        path: '/tenants/settings',
+        body: { friendly_name: 'Planned', flags: { enable_client_connections: false } },
+      },
+    ],
+    read: '/tenants/settings',
+    expects: { sandbox_version: '22', sandbox_versions_available: ['22'] },
+  },
+];
+
+export const TOOL_RUNS: readonly ToolRun[] = [...IMPORTS, ...PLANS];

@@ -63,6 +63,34 @@ function withDefaults(client: ClientRecord, secret: () => string): Records['clie
   return record;
 }
 
+/** Members of `session_transfer` that apply if it does not have them. */
+const TRANSFER_DEFAULTS = {
+  can_create_session_transfer_token: false,
+  enforce_cascade_revocation: true,
+  allowed_authentication_methods: [],
+  enforce_device_binding: 'ip',
+  allow_refresh_token: false,
+  enforce_online_refresh_tokens: true,
+};
+
+/**
+ * Returns members that apply though the client does not have them. Tools compare them with what they would set; a
+ * missing one would be a change in each of their plans.
+ */
+function inForce({ refresh_token: refresh, session_transfer: transfer }: Client): object {
+  const isEndless = refresh?.expiration_type === 'non-expiring';
+  return {
+    ...(refresh && {
+      refresh_token: {
+        infinite_token_lifetime: isEndless,
+        infinite_idle_token_lifetime: isEndless,
+        ...refresh,
+      },
+    }),
+    ...(transfer && { session_transfer: { ...TRANSFER_DEFAULTS, ...transfer } }),
+  };
+}
+
 /** Returns a client as the API shows it. */
 function clientView(client: Client, caller: Pick<Caller, 'scopes'>, tenant: string): object {
   const { id: _, credentials: _waiting, ...members } = client;
@@ -74,7 +102,9 @@ function clientView(client: Client, caller: Pick<Caller, 'scopes'>, tenant: stri
     tenant,
     global: false,
     ...DEFAULTS,
+    is_token_endpoint_ip_header_trusted: false,
     ...visible,
+    ...inForce(client),
     callbacks: client.callbacks,
     jwt_configuration: { secret_encoded: false, ...client.jwt_configuration },
     ...('client_authentication_methods' in visible
@@ -139,7 +169,7 @@ const resource: Resource<'clients', ClientsDependencies> = {
   matches: (client, query) =>
     (query.is_global === undefined || (client.id === GLOBAL_CLIENT) === query.is_global) &&
     (query.is_first_party === undefined || client.is_first_party === query.is_first_party) &&
-    (typeof query.app_type !== 'string' || query.app_type.split(',').includes(client.app_type)) &&
+    (typeof query.app_type !== 'string' || query.app_type.split(',').includes(client.app_type ?? '')) &&
     query.external_client_id === undefined,
   relatedFilter: ({ store }, { q }) => grantedBy(store, q as string | undefined),
   builtIn: async (deps) => [await globalClient(deps)],

@@ -24,7 +24,8 @@ import {
   textsOf,
 } from './connection-body.ts';
 import { type ConnectionKeysDependencies, makeNeededKeys } from './connection-keys.ts';
-import { OLDER_POLICY, refuseLateNonUnique } from './database-attributes.ts';
+import { optionsView } from './connection-options.ts';
+import { refuseLateNonUnique } from './database-attributes.ts';
 import { directoryProvisioningKey } from './directory-provisioning.ts';
 import { removeScim } from './scim.ts';
 
@@ -162,20 +163,6 @@ export function connectionView(connection: Connection): object {
     ...connection,
     options: optionsView(connection),
   };
-}
-
-/** Returns the options as the API shows them: without the secrets of scripts. */
-function optionsView({ strategy, options }: Connection): object {
-  if (strategy === DATABASE) {
-    // With `password_options`, the older members have no effect, and the API refuses to set both.
-    const older: readonly string[] = options.password_options == null ? [] : OLDER_POLICY;
-    const shown = Object.entries(options).filter(
-      ([name]) => name !== 'configuration' && !older.includes(name),
-    );
-    // The deploy tool sets this option on each database without it, so that responses always have it.
-    return { disable_self_service_change_password: false, ...Object.fromEntries(shown) };
-  }
-  return Object.keys(options).length === 0 ? { disable_signup: false } : options;
 }
 
 /** Checks that a client exists. @throws AuthError 404 */

@@ -51,6 +51,7 @@ export const logStreamCalls: Call<DocumentDependencies>[] = documentResourceCall
   validate: refuseFaulty,
   hidden: ['sink.httpSigningSecret'],
   defaults: usualMembers['log-stream'],
+  constantMembers: { isPriority: false },
   list: { key: 'log_streams' },
   unpaged: 'bare',
   missing: notFound('Log stream not found'),

@@ -68,6 +68,12 @@ const createBody = settableMembers.extend({ identifier: z.string().min(1).max(60
 
 const texts = repeatable.transform((value) => [value].flat());
 
+/** Members of a new API that the body does not set. In a tenant file, consent is skipped unless it says otherwise. */
+const DEFAULTS = { skip_consent_for_verifiable_first_party_clients: false };
+
+/** Who may use an API without a client grant, if the API does not say. */
+const SUBJECT_TYPES_ALLOWED = { client: { policy: 'require_client_grant' }, user: { policy: 'allow_all' } };
+
 const taken = conflict(
   'A resource server with the same identifier already exists.',
   'resource_server_exists',
@@ -91,7 +97,10 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
   make: async ({ random, systemApis }, body) => {
     const identifier = String(body.identifier);
     if (systemApis().some((api) => api.identifier === identifier)) throw taken();
-    const api = checkedBy(resourceServerSchema, withSecret(random, merged({ name: identifier }, body)));
+    const api = checkedBy(
+      resourceServerSchema,
+      withSecret(random, merged({ ...DEFAULTS, name: identifier }, body)),
+    );
     return { ...api, id: random(12).toString('hex') };
   },
   change: ({ random }, api, body) => {
@@ -99,7 +108,11 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
     const changed = merged(api, body);
     return { ...checkedBy(resourceServerSchema, withSecret(random, { ...changed, identifier })), id };
   },
-  view: (_deps, api) => api,
+  // The deploy tool sends back what it reads of the APIs of this server, which cannot be set.
+  view: (_deps, api) =>
+    api.is_system === true
+      ? api
+      : { ...api, subject_type_authorization: api.subject_type_authorization ?? SUBJECT_TYPES_ALLOWED },
   related: async ({ store }, { identifier }) => {
     const clients = await listAll(store.collection('clients'));
     const linked = clients.find((client) => client.resource_server_identifier === identifier);

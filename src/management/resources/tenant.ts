@@ -99,6 +99,7 @@ const DEFAULTS = {
   error_page: { html: '', show_log_link: false, url: '' },
   flags: {},
   sandbox_version: '22',
+  sandbox_versions_available: ['22'],
   default_directory: '',
   default_audience: '',
 };
