@@ -232,7 +232,11 @@ describe('the second factor of a primary user, whom an action names between the 
       });
       server.tick(5_000);
       // The one who polls need not be the user, and enrols no factor for them.
-      expect(told(await poll(codes.device_code))).to.deep.equal([403, 'invalid_grant', 'The user has to log in.']);
+      expect(told(await poll(codes.device_code))).to.deep.equal([
+        403,
+        'invalid_grant',
+        'The user has to log in.',
+      ]);
     } finally {
       helper.close();
       await server.stop();
