@@ -66,6 +66,7 @@ export const TRIGGER_METHODS: Record<Trigger, readonly string[]> = {
     'multifactor.enable',
     'validation.error',
     ...METADATA,
+    ...TARGET_SCOPES,
     ...Object.keys(LOGIN_METHODS),
   ],
   'credentials-exchange': ['access.deny', 'accessToken.setCustomClaim', ...TARGET_SCOPES],

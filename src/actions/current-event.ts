@@ -18,9 +18,9 @@ export function currentEvent(
   now: string,
 ): ActionEvent {
   const user = event.user as Record<string, object> | undefined;
-  if (user === undefined && targetScopes !== undefined)
-    return { ...event, transaction: { ...(event.transaction as object), target_scopes: targetScopes } };
-  if (user === undefined) return event;
+  const target = targetScopes && { target_scopes: targetScopes };
+  if (user === undefined)
+    return target ? { ...event, transaction: { ...(event.transaction as object), ...target } } : event;
   const { transaction, authentication } = event as {
     transaction?: object;
     authentication?: { methods?: object[] };
@@ -28,7 +28,7 @@ export function currentEvent(
   const recorded = login.methods.map((name) => ({ name, timestamp: now }));
   return {
     ...event,
-    ...(transaction && { transaction: { ...transaction, metadata: login.transaction } }),
+    ...(transaction && { transaction: { ...transaction, ...target, metadata: login.transaction } }),
     ...(authentication && {
       authentication: { ...authentication, methods: [...(authentication.methods ?? []), ...recorded] },
     }),

@@ -11,6 +11,8 @@ export interface ActionClaims {
   accessToken: Record<string, unknown>;
   /** Changes of the access token's scope: true for a scope that is added, false for one that is removed. */
   scopes?: Record<string, boolean>;
+  /** The scopes that the access token is to have, where actions have set them (`transaction.setTargetScopes`). */
+  targetScopes?: readonly string[];
   assertion?: AssertionChanges;
 }
 

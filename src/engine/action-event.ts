@@ -1,25 +1,24 @@
 // The parts of the `event` object of actions that describe a request. They contain no secrets.
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
+import { isCredentialName } from '../http/credential-names.ts';
 import { tenantHostOf } from '../http/request-host.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Asker } from '../users/asker.ts';
 import { toAudience } from './audience.ts';
-import { upstreamParameters } from './request-extensions.ts';
+import { EXTENSIONS_PARAMETER, upstreamParameters } from './request-extensions.ts';
 
-/** Parameters of a query or a body that actions may read. Secrets and proofs are not among them. */
-const READABLE = new Set(
-  `acr_values audience claims client_id connection display grant_type id_token_signed_response_alg invitation login_hint
-  max_age nonce organization prompt realm redirect_uri resource response_mode response_type scope screen_hint state
-  ui_locales username email phone_number`.split(/\s+/),
-);
-
-/** Returns the parameters that actions may read: those listed, and the application's own `ext-…`. */
+/**
+ * Returns the parameters that actions may read: the application's own, and those of the protocol; no credentials, and not what
+ * this server keeps with a request.
+ */
 function readable(params: Readonly<Record<string, unknown>> | undefined): Record<string, string> {
+  const isReadable = (name: string) =>
+    name.startsWith('ext-') || (!isCredentialName(name) && name !== EXTENSIONS_PARAMETER);
   return Object.fromEntries(
     Object.entries(params ?? {}).flatMap(([name, value]) =>
-      typeof value === 'string' && (READABLE.has(name) || name.startsWith('ext-')) ? [[name, value]] : [],
+      typeof value === 'string' && isReadable(name) ? [[name, value]] : [],
     ),
   );
 }

@@ -87,6 +87,7 @@ export async function loginEvent(
     transaction: {
       ...(login.sessionId !== undefined && { id: deps.correlation.id() }),
       ...transactionOf(deps.config, ctx, { ...login, params: params ?? {} }),
+      target_scopes: login.scopes,
       ...exchangePart(ctx),
     },
     ...anonymousSessionPart(params),

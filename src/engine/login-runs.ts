@@ -35,12 +35,13 @@ export const aboutOf = (ctx: KoaContextWithOIDC, { user, clientId }: ActionLogin
 export function claimsIn(
   actions: Actions,
   about: ActionLogFields,
-  { idToken, accessToken, login: { scopes, assertion } }: ActionOutcome,
+  { idToken, accessToken, targetScopes, login: { scopes, assertion } }: ActionOutcome,
 ): ActionClaims {
   return {
     idToken: allowedClaims(actions, { trigger: TRIGGER, to: 'id_token', about }, idToken),
     accessToken: allowedClaims(actions, { trigger: TRIGGER, to: 'access_token', about }, accessToken),
     ...(Object.keys(scopes).length > 0 && { scopes }),
+    ...(targetScopes && { targetScopes }),
     ...(Object.keys({ ...assertion.settings, ...assertion.attributes }).length > 0 && { assertion }),
   };
 }

@@ -110,6 +110,8 @@ function adaptedProvider(
     customClaims: CustomClaims;
     loginActions: LoginActions;
     transfers: SessionTransfers;
+    tokenUsers: TokenUsers;
+    organizations: Organizations;
     proofs: ProofState;
   },
   configuration: Configuration,

@@ -7,16 +7,18 @@ const CREDENTIAL_WORDS: ReadonlySet<string> = new Set(
   session signature ticket token totp verifier`.split(/\s+/),
 );
 
-/** Codes that prove something. Other names end in `code`, too: `country_code`, `promo_code`. */
-const SECRET_CODE =
-  /^(?:(?:auth|authorization|binding|connect|device|login|mfa|oob|otp|recovery|sms|user|verification)_?)?code$/;
+/** Codes that prove something, and keys. Other names end so, too: `country_code`, `promo_code`, `sort_key`. */
+const CREDENTIAL_ENDINGS = [
+  /^(?:(?:auth|authorization|binding|connect|device|login|mfa|oob|otp|recovery|sms|user|verification)_?)?code$/,
+  /(?:^|_)(?:access|api|private|secret|signing)_key$/,
+];
 
 /** Credentials, and messages that contain some, whose names do not say so. */
 const OTHERS: ReadonlySet<string> = new Set([
-  'api_key',
   'auth_req_id',
   'authn_response',
   'id_token_hint',
+  'repeat',
   'request',
   'request_uri',
   'samlrequest',
@@ -25,12 +27,16 @@ const OTHERS: ReadonlySet<string> = new Set([
 
 /** Whether a parameter with this name carries a credential, or a message that contains one. */
 export function isCredentialName(name: string): boolean {
-  const lower = name.replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase();
-  const last = lower.split(/[^a-z0-9]+/).findLast((word) => word !== '') ?? '';
+  const words = name
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter((word) => word !== '');
+  const joined = words.join('_');
   return (
-    CREDENTIAL_WORDS.has(last) ||
-    SECRET_CODE.test(lower) ||
-    OTHERS.has(lower) ||
+    CREDENTIAL_WORDS.has(words.at(-1) ?? '') ||
+    CREDENTIAL_ENDINGS.some((ending) => ending.test(joined)) ||
+    OTHERS.has(joined) ||
     OTHERS.has(name.toLowerCase())
   );
 }

@@ -94,6 +94,38 @@ describe('actions of post-login and the session', () => {
     expect((await actionFailures(server)).join()).to.contain('addScope delete:everything');
   });
 
+  it('set the target scopes, which later actions see and the token gets', async () => {
+    await bind(
+      `api.transaction.addTargetScope('write:things').transaction.removeTargetScope('profile');
+       api.accessToken.setCustomClaim('${NS}first', [event.transaction.target_scopes, event.transaction.requested_scopes]);`,
+      `api.accessToken.setCustomClaim('${NS}second', event.transaction.target_scopes);`,
+    );
+    const tokens = await offline({ scope: 'openid profile read:things' });
+    const { scope, ...claims } = payload(tokens.access_token);
+    expect(scope.split(' ')).to.have.members(['openid', 'read:things', 'write:things']);
+    expect(tokens.scope).to.equal(scope);
+    const target = ['openid', 'read:things', 'write:things'];
+    expect(claims).to.deep.include({
+      [`${NS}first`]: [target, ['openid', 'profile', 'read:things']],
+      [`${NS}second`]: target,
+    });
+  });
+
+  it('clear the target scopes but openid, and leave out silently what application and user may not have', async () => {
+    await bind(
+      `api.transaction.clearTargetScopes(); api.transaction.setTargetScopes(['delete:everything', 'email', 'read:users']);`,
+    );
+    expect((await offline()).scope).to.equal('openid');
+    expect(await actionFailures(server)).to.deep.equal([]);
+    // A scope that needs a permission, which accessToken.addScope would ignore.
+    const { records } = await server.store.collection('resourceServers').list();
+    const { id } = records.find(({ identifier }) => identifier === API) ?? { id: '' };
+    await managed(server, 'PATCH', `/resource-servers/${id}`, { enforce_policies: true });
+    await bind(`api.transaction.addTargetScope('write:things');`);
+    agent = createAgent(server);
+    expect((await offline()).scope).not.to.contain('write:things');
+  });
+
   it('cannot add scopes of the Management API', async () => {
     await bind(`api.accessToken.addScope('read:users');`);
     const answer = await token(agent, {

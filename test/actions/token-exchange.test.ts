@@ -67,6 +67,27 @@ describe('actions of custom-token-exchange', () => {
     expect(answer.status, JSON.stringify(answer.body)).to.equal(201);
     return { profileId: answer.body.id as string, actionId: action.body.id as string };
   };
+  it('read the parameters of the application in event.request.body, and no credential of it', async () => {
+    await profile(
+      judge(`console.log(JSON.stringify(event.request.body)); api.authentication.setUserById(id);`),
+    );
+    const own = { device_name: 'Phone', promo_code: 'x', 'ext-region': 'north' };
+    const secrets = {
+      api_key: 'k',
+      otp: '1',
+      mfa_token: 't',
+      password: 'p',
+      client_assertion: '',
+      code_verifier: 'v',
+      gatehouse_notes: '{}',
+    };
+    await exchange('good:nobody', { ...own, ...secrets });
+    const lines = (await printed(server, 'promo_code')).split('\n');
+    const body = JSON.parse(lines.find((line) => line.includes('promo_code')) ?? '');
+    expect(body).to.include({ ...own, client_id: 'web', subject_token_type: TYPE });
+    expect(body).not.to.have.any.keys('client_secret', 'subject_token', ...Object.keys(secrets));
+  });
+
   const exchange = async (subject_token: string, over: Record<string, string> = {}) => {
     const answer = await createAgent(server).request('/oauth/token', {
       json: {
