@@ -2,11 +2,16 @@
 import { feature } from '../engine/feature.ts';
 import type { Limits } from '../records/limits.ts';
 import { actionRedirectRoutes } from './action-redirects.ts';
+import { type AppLinksDependencies, appLinkRoutes } from './app-links.ts';
 import { type CrossOriginDependencies, crossOriginRoutes } from './cross-origin.ts';
 import { type FlowDependencies, requestRoutes } from './routes.ts';
 import { type WidgetDependencies, widgetRoutes } from './widget.ts';
 
-interface FlowFeatureDependencies extends FlowDependencies, CrossOriginDependencies, WidgetDependencies {}
+interface FlowFeatureDependencies
+  extends FlowDependencies,
+    CrossOriginDependencies,
+    WidgetDependencies,
+    AppLinksDependencies {}
 
 const limits = {
   coAuthenticate: { capacity: 50, perMinute: 300, per: 'address', where: '`/co/authenticate`' },
@@ -29,6 +34,12 @@ export const flow = feature<FlowFeatureDependencies>({
   name: 'flow',
   limits,
   events,
-  routes: { ...requestRoutes, ...actionRedirectRoutes, ...crossOriginRoutes, ...widgetRoutes },
+  routes: {
+    ...requestRoutes,
+    ...actionRedirectRoutes,
+    ...crossOriginRoutes,
+    ...widgetRoutes,
+    ...appLinkRoutes,
+  },
   pages: ['login/account', 'login/consent', 'login/organization', 'login/organization-name'],
 });

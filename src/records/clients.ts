@@ -134,8 +134,15 @@ const clientFields = z.looseObject({
   session_transfer: sessionTransferSchema.nullish(),
   mobile: z
     .looseObject({
-      ios: z.looseObject({ app_bundle_identifier: z.string().nullish() }).nullish(),
-      android: z.looseObject({ sha256_cert_fingerprints: z.array(z.string()).nullish() }).nullish(),
+      ios: z
+        .looseObject({ team_id: z.string().nullish(), app_bundle_identifier: z.string().nullish() })
+        .nullish(),
+      android: z
+        .looseObject({
+          app_package_name: z.string().nullish(),
+          sha256_cert_fingerprints: z.array(z.string()).nullish(),
+        })
+        .nullish(),
     })
     .nullish(),
   /** What the logged-out page loads in frames (OpenID Connect Front-Channel Logout 1.0 §2). */
