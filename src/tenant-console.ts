@@ -13,6 +13,7 @@ import { usersReadAhead } from './console/users/read-ahead.ts';
 import { timerPause } from './delivery/queue.ts';
 import { bind } from './engine/feature.ts';
 import { EVENTS } from './features.ts';
+import { loginRouteFor } from './flow/login-route.ts';
 import { PROBE_PATHS } from './health.ts';
 import { createCsrf } from './http/csrf.ts';
 import type { ErrorShape } from './http/errors.ts';
@@ -133,15 +134,20 @@ async function certificateFile({ tls }: TenantDependencies['settings']): Promise
 }
 
 /**
- * Returns how errors are shown to browsers: within the console for administrators who are logged in there, otherwise on
+ * Returns how errors are shown to browsers: a login request that is over leads to its application, within the console for administrators who are logged in there, otherwise on
  * the error page.
  */
 export function errorPageOf(
   { settings, store }: TenantDependencies,
-  { views }: Capabilities,
+  { config, views }: Capabilities,
   { factorDependencies }: TenantEngine,
 ): ErrorShape {
-  const page: ErrorShape = (ctx, error) => views.error(ctx, error);
+  const page: ErrorShape = async (ctx, error) => {
+    const route = await loginRouteFor({ config, issuer: settings.issuer }, ctx, error);
+    if (route === undefined) return views.error(ctx, error);
+    ctx.redirect(route);
+    if (ctx.method !== 'GET') ctx.status = 303;
+  };
   if (!settings.console) return page;
   const consolePage = {
     ...factorDependencies,

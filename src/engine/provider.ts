@@ -2,7 +2,8 @@
 
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
-import Provider, { type Configuration, errors } from 'oidc-provider';
+import Provider, { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
+import { rememberBegun } from '../http/begun-requests.ts';
 import type { Config } from '../tenant/config.ts';
 import { applyScopes } from './action-scopes.ts';
 import { adaptEngine } from './adaptations.ts';
@@ -84,6 +85,8 @@ function bindInteractionTo(browsers: WeakMap<IncomingMessage, string>): BindInte
     const secret = browsers.get(ctx.req);
     if (secret === undefined) throw new Error('a request waits that came by no endpoint of ours');
     bindBrowser(ctx, uid, secret, INTERACTION_SECONDS);
+    const { client } = (ctx as KoaContextWithOIDC).oidc;
+    if (client !== undefined) rememberBegun(ctx, uid, client.clientId);
   };
 }
 

@@ -73,6 +73,8 @@ const settingsSchema = z.looseObject({
   /** In hours. */
   idle_session_lifetime: hours.default(72),
   default_directory: z.string().optional(),
+  /** Where a login begins that no application begins. */
+  default_redirection_uri: z.string().optional(),
   default_audience: z.string().optional(),
   /**
    * An extension of the hosted settings: whether a new user from an upstream provider is offered to link to an

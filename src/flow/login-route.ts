@@ -1,0 +1,38 @@
+// Where a login begins anew, when somebody comes to the page of a login request that is over: by Back, by a bookmark, or after a
+// long time. Only the application can begin it (OpenID Connect Core 1.0 §4).
+import type { Context } from 'koa';
+import { begunBy } from '../http/begun-requests.ts';
+import type { AuthError } from '../http/errors.ts';
+import type { Config } from '../tenant/config.ts';
+
+interface LoginRouteDependencies {
+  config: Pick<Config, 'client' | 'settings'>;
+  issuer: string;
+}
+
+const REQUEST_PATH = /^\/(?:u|authorize)\/([\w-]{43})(?:\/|$)/;
+
+/**
+ * Returns the address where the application begins a login (`initiate_login_uri`), else the tenant's
+ * (`default_redirection_uri`), with `iss`.
+ * @returns undefined for any other error, where there is no such address, and in a browser without cookies, whose next request
+ *   would end in the same way.
+ */
+export async function loginRouteFor(
+  { config, issuer }: LoginRouteDependencies,
+  ctx: Context,
+  { extra }: AuthError,
+): Promise<string | undefined> {
+  const uid = extra.reason === 'request_expired' ? REQUEST_PATH.exec(ctx.path)?.[1] : undefined;
+  const clientId = uid === undefined ? undefined : begunBy(ctx, uid);
+  if (clientId === undefined) return undefined;
+  const client = clientId === '' ? undefined : await config.client(clientId);
+  // An application that is not the tenant's, such as the console, does not begin at the tenant's address.
+  const byTenant = clientId === '' || client !== undefined;
+  const address =
+    client?.initiate_login_uri ?? (byTenant ? config.settings().tenant.default_redirection_uri : undefined);
+  const url = URL.parse(address ?? '');
+  if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) return undefined;
+  url.searchParams.set('iss', issuer);
+  return url.href;
+}

@@ -1,0 +1,75 @@
+// The page of a login request that is over.
+import { expect } from 'chai';
+import { createAgent } from '../support/agent.ts';
+import {
+  authorize,
+  tenant as base,
+  follow,
+  pkce,
+  spaRequest,
+  submitLogin,
+  USER,
+  webRequest,
+} from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+describe('the page of a login request that is over', () => {
+  let server: TestServer;
+  const start = async (more: object) => {
+    server = await startServer({
+      tenant: {
+        ...base,
+        tenant: { ...base.tenant, ...more },
+        clients: base.clients.map((client) =>
+          client.client_id === 'spa'
+            ? { ...client, initiate_login_uri: 'https://app.test/login?from=us' }
+            : client,
+        ),
+      },
+    });
+  };
+  afterEach(() => server?.stop());
+
+  const begun = async (request = spaRequest(pkce().challenge)) => {
+    const agent = createAgent(server);
+    const page = await follow(agent, await authorize(agent, request), server.url);
+    const { pathname } = new URL((await authorize(agent, request)).location);
+    return { agent, page, pathname };
+  };
+  const route = (address: string) => `${address}iss=${encodeURIComponent(server.issuer)}`;
+
+  it('leads to where the application begins a login, with iss: used up, idle, or by its form', async () => {
+    await start({ default_redirection_uri: 'https://tenant.test/start' });
+    const used = createAgent(server);
+    const request = spaRequest(pkce().challenge);
+    const begin = await authorize(used, request);
+    const page = await follow(used, begin, server.url);
+    expect((await submitLogin(used, server, page, USER)).location).to.contain('code=');
+    const expected = route('https://app.test/login?from=us&');
+    const back = await used.get(new URL(begin.location).pathname);
+    expect([back.status, back.location]).to.deep.equal([302, expected]);
+    const { agent, pathname } = await begun();
+    server.tick(25 * 3600 * 1000);
+    expect((await agent.get(pathname)).location).to.equal(expected);
+    const sent = await agent.request(`${pathname}/login`, { form: { email: 'a@b.test', password: 'x' } });
+    expect([sent.status, sent.location]).to.deep.equal([303, expected]);
+  });
+
+  it('leads to the address of the tenant for an application without one, and for a request that is forgotten', async () => {
+    await start({ default_redirection_uri: 'https://tenant.test/start' });
+    const { agent, pathname } = await begun(webRequest());
+    server.tick(25 * 3600 * 1000);
+    const expected = route('https://tenant.test/start?');
+    expect((await agent.get(pathname)).location).to.equal(expected);
+    expect((await agent.get(`/u/${'a'.repeat(43)}`)).location).to.equal(expected);
+  });
+
+  it('is an error page where there is no address, and in a browser without cookies, which would come back for ever', async () => {
+    await start({});
+    const { agent, pathname } = await begun(webRequest());
+    server.tick(25 * 3600 * 1000);
+    expect((await agent.get(pathname)).status).to.equal(400);
+    const { pathname: other } = await begun();
+    expect((await createAgent(server).get(other)).status).to.equal(400);
+  });
+});
