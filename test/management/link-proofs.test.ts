@@ -289,6 +289,22 @@ describe('link_with', () => {
 
   /** A login that does not suffice to link or unlink by a user's token, and how it is made. */
   const INSUFFICIENT: Record<string, (one: Person) => Promise<string>> = {
+    'that is old': async (one) => {
+      const mine = await ownToken(one);
+      server.tick(11 * MINUTE);
+      return mine;
+    },
+    'of the password alone, of a user with a second factor': async (one) => {
+      const mine = await ownToken(one);
+      await enroll(one);
+      return mine;
+    },
+    'of a session that has ended': async (one) => {
+      const agent = createAgent(server);
+      const mine = await ownToken(one, { agent });
+      await agent.get('/v2/logout');
+      return mine;
+    },
     'at a third-party application': (one) => ownToken(one, { client_id: 'third' }),
   };
   for (const [what, tokenOf] of Object.entries(INSUFFICIENT))
