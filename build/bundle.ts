@@ -12,6 +12,7 @@ const SOURCE = join(ROOT, 'src/');
 const PROGRAMS = [
   'cli.ts',
   'testing/index.ts',
+  'liquid/worker.ts',
   'saml-messages/worker.ts',
   'scripts/worker.ts',
   'store/sql/sqlite-worker.ts',

@@ -25,6 +25,7 @@ import { createCsrf } from './http/csrf.ts';
 import { createDns } from './http/dns.ts';
 import { createOutbound, type Outbound, tracedOutbound } from './http/outbound.ts';
 import { outboundRules } from './http/outbound-rules.ts';
+import { createTenantLiquid, type ReportingLiquid, reportingLiquid } from './liquid/liquid.ts';
 import type { Metrics } from './metrics/registry.ts';
 import { ownCode } from './own-code.ts';
 import { createViews, type Views } from './pages/views.ts';
@@ -108,8 +109,9 @@ export async function createCapabilities(deps: CapabilityDependencies) {
     users: withAdministrators(tenantCode.users, deps.administrators),
   };
   const { settings: tenantSettings, look } = config;
-  const views = createViews({ directory: VIEWS, random, settings: tenantSettings, look, log });
-  const sendingDependencies = { config, deliveries, events, locales: views.locales, outbound, rateLimits };
+  const liquid = tenantTemplates(log, events);
+  const views = createViews({ directory: VIEWS, random, settings: tenantSettings, look, liquid });
+  const sendingDependencies = { config, deliveries, events, outbound, rateLimits, views };
   const sender = delivery(deps, { ...tenantCode, ...challenges, ...sendingDependencies });
   const { baseUrl } = settings;
   const shared = { config, events, challenges, rateLimits, background, callers, leases };
@@ -141,6 +143,13 @@ export async function createCapabilities(deps: CapabilityDependencies) {
     ...secondFactors({ ...deps, ...people }, { config, ...sender, rateLimits, outbound }),
   };
 }
+
+/** Makes the renderer of the tenant's own templates. The log tells of those that fail. */
+const tenantTemplates = (log: Logger, events: Pick<Events, 'record'>): ReportingLiquid =>
+  reportingLiquid(createTenantLiquid(), ({ name, fault }) => {
+    log.warn({ template: name, fault }, 'a template failed: ours is used');
+    events.record({ type: 'template_failed', description: `${name}: ${fault}`, details: { template: name } });
+  });
 
 /** Makes the signing of tokens, and the client of the service that holds the keys where they are not in the store. */
 function signingOf(
@@ -180,13 +189,13 @@ function delivery(
     config: Config;
     deliveries: Deliveries;
     events: Events;
-    locales: Views['locales'];
     outbound: Outbound;
     rateLimits: RateLimits;
     revoke: Challenges['revoke'];
+    views: Views;
   },
 ) {
-  const { settings, log, clock, wallClock, random } = deps;
+  const { settings, clock, wallClock, random } = deps;
   const { config, deliveries, outbound } = parts;
   const outbox = createOutbox({ directory: join(settings.dataDir, 'outbox'), clock, random });
   const { mailFrom, hasSmsProvider, isMailCustom, ...transports } = chooseTransports(settings, {
@@ -204,11 +213,11 @@ function delivery(
   });
   const templates = createTemplates({
     directory: VIEWS,
-    locales: parts.locales,
+    locales: parts.views.locales,
     baseUrl: settings.baseUrl,
     settings: config.settings,
     mailFrom,
-    log,
+    liquid: parts.views.liquid,
   });
   const { measures } = deps.metrics ?? {};
   const messages = createMessages({ ...deps, ...parts, email, sms, deliveries, templates, measures });

@@ -112,7 +112,9 @@ export async function createTenant(dependencies: TenantDependencies): Promise<Te
     drain: () => ending.abort(),
     close: async (deadline) => {
       await finishWork({ ...capabilities, log }, deadline);
-      await Promise.all([scripts.close(), capabilities.directories.close(), engine.storeUsedProofs()]);
+      const { directories, views } = capabilities;
+      const closing = [scripts.close(), directories.close(), views.liquid.close()];
+      await Promise.all([...closing, engine.storeUsedProofs()]);
     },
     isHeldUp: scripts.isHeldUp,
   };

@@ -86,6 +86,7 @@ function managementDependencies(
     locks: createLocks({ store, config, clock }),
     now,
     ...codeTools(capabilities),
+    liquid: capabilities.views.liquid,
     random,
     readIdTokenProof,
     refreshTokens: refreshTokenDirectory({ store, config, challenges }),

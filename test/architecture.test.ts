@@ -44,7 +44,7 @@ const LAYERS: string[][] = [
   ['actions'],
   ['delivery', 'protection', 'saml-messages', 'scripts', 'signing', 'tls', 'webauthn'],
   ['pages'],
-  ['users', 'tenant'],
+  ['users', 'tenant', 'liquid'],
   ['store'],
   ['records'],
   ['http'],
@@ -65,6 +65,7 @@ const owned: [string, string][] = [
   ['@opentelemetry/api', '^src/tracing/'],
   ['twilio', '^src/delivery/'],
   ['quickjs-emscripten-core', '^src/scripts/'],
+  ['liquidjs', '^src/(liquid/templates|pages/render|delivery/templates)\\.ts$'],
   ['negotiator', '^src/http/languages\\.ts$'],
   ['@formatjs/intl-localematcher', '^src/http/languages\\.ts$'],
 ];

@@ -17,6 +17,7 @@ const events = {
   cls: 'A login link or code was sent by e-mail.',
   cs: 'A login code was sent by SMS.',
   fn: 'A message could not be sent.',
+  template_failed: 'A template of the tenant failed, and ours was used.',
   scpr: 'A link to set a new password was sent.',
   fcpr: 'A link to set a new password was requested, but not sent.',
   svr: 'A link to verify an address was sent.',

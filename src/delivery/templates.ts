@@ -1,8 +1,8 @@
 // Renders messages from the tenant's own templates, or ours, in the recipient's language.
 import { join } from 'node:path';
 import { Liquid } from 'liquidjs';
-import type { Logger } from 'pino';
 import type { Languages } from '../http/languages.ts';
+import type { ReportingLiquid } from '../liquid/liquid.ts';
 import { chooseLocale, type Locale } from '../pages/locales.ts';
 import type { Frozen } from '../records/record.ts';
 import type { TenantRecord } from '../records/tenant.ts';
@@ -31,7 +31,8 @@ interface TemplatesOptions {
   settings(): Frozen<TenantRecord>;
   /** Returns the default sender. */
   mailFrom(): string;
-  log: Logger;
+  /** Renders the tenant's own templates. */
+  liquid: ReportingLiquid;
 }
 
 export interface Templates {
@@ -49,10 +50,10 @@ export interface Draft {
 
 /** Makes the templates of a tenant. Our own templates are read once. */
 export function createTemplates(options: TemplatesOptions): Templates {
-  const { directory, locales, settings, mailFrom, log } = options;
+  const { directory, locales, settings, mailFrom, liquid } = options;
   const html = builtInLiquid(join(directory, 'email'), 'escape');
   const plain = builtInLiquid(join(directory, 'email'));
-  const renderPart = tenantRenderer(log);
+  const renderPart = tenantRenderer(liquid);
   const text = smsRenderer(options);
 
   const email = async (
@@ -100,7 +101,7 @@ export function createTemplates(options: TemplatesOptions): Templates {
     render: (kind, notice) => render(kind, notice, { template: tenantTemplate(kind, notice), renderPart }),
     draft: async (kind, notice, template) => {
       const faults: DraftFaults = {};
-      const source = { template: { name: 'draft', ...template }, renderPart: draftRenderer(faults) };
+      const source = { template: { name: 'draft', ...template }, renderPart: draftRenderer(liquid, faults) };
       return { message: await render(kind, notice, source), faults };
     },
     settings: (kind) => settingsOf(kind, storedTemplate(settings(), kind)),

@@ -1,9 +1,8 @@
 // The tenant's own templates of messages: where they are stored, and how they are rendered.
-import type { Logger } from 'pino';
+import { type ReportingLiquid, TemplateFault, type TenantLiquid } from '../liquid/liquid.ts';
 import type { EmailTemplate } from '../records/delivery.ts';
 import type { Frozen } from '../records/record.ts';
 import type { TenantRecord } from '../records/tenant.ts';
-import { createTenantLiquid } from './liquid.ts';
 import type { EmailKind, Notice, SmsKind } from './messages.ts';
 
 /** A template that is not stored. Missing parts are replaced by ours. */
@@ -32,35 +31,31 @@ export type RenderTenantTemplate = (
   variables: object,
 ) => Promise<string | undefined>;
 
-/** Returns a function that renders the tenant's templates, and logs each broken one once. */
-export function tenantRenderer(log: Logger): RenderTenantTemplate {
-  const liquid = createTenantLiquid();
-  const broken = new Set<string>();
-  return async ({ name }, part, source, variables) => {
-    if (source === undefined || source.trim() === '') return undefined;
-    try {
-      return await liquid.render(part === 'body' ? 'html' : 'text', source, variables);
-    } catch (error) {
-      // Logged once, not for every message.
-      const key = `${name}\n${part}\n${source}`;
-      if (!broken.has(key))
-        log.error({ template: name, part, err: error }, 'a template is broken: ours is used');
-      broken.add(key);
-      return undefined;
-    }
-  };
+/** Returns a function that renders the tenant's templates, and reports broken ones. */
+export function tenantRenderer(liquid: ReportingLiquid): RenderTenantTemplate {
+  return partRenderer(liquid, ({ name }, part, source, { message: fault }) =>
+    liquid.report({ name: `${name} (${part})`, source, fault }),
+  );
 }
 
 /** Returns a function that renders a draft. @param faults receives the faults of its parts. */
-export function draftRenderer(faults: DraftFaults): RenderTenantTemplate {
-  const liquid = createTenantLiquid();
-  return async (_template, part, source, variables) => {
+export function draftRenderer(liquid: TenantLiquid, faults: DraftFaults): RenderTenantTemplate {
+  return partRenderer(liquid, (_template, part, _source, { message }) => {
+    faults[part] = message;
+  });
+}
+
+function partRenderer(
+  liquid: TenantLiquid,
+  failed: (template: TenantTemplate, part: Part, source: string, fault: TemplateFault) => void,
+): RenderTenantTemplate {
+  return async (template, part, source, variables) => {
     if (source === undefined || source.trim() === '') return undefined;
     try {
-      return await liquid.render(part === 'body' ? 'html' : 'text', source, variables);
+      return await liquid.render({ kind: part === 'body' ? 'html' : 'text', source, variables });
     } catch (thrown) {
-      const [first = ''] = (thrown instanceof Error ? thrown.message : String(thrown)).split('\n');
-      faults[part] = first;
+      if (!(thrown instanceof TemplateFault)) throw thrown;
+      failed(template, part, source, thrown);
       return undefined;
     }
   };

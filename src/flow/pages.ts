@@ -1,6 +1,7 @@
 // Models of the consent and account pages.
-import { createTenantLiquid } from '../delivery/liquid.ts';
 import type { MissingConsent } from '../engine/missing-consent.ts';
+import { type ReportingLiquid, TemplateFault } from '../liquid/liquid.ts';
+import type { Views } from '../pages/views.ts';
 import type { Client } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
 import { nameOf } from '../users/profile.ts';
@@ -35,14 +36,14 @@ interface AccountPage extends PageModel {
 /** Builds the model of the consent page. */
 export async function consentPage(
   page: RequestPage,
-  config: Config,
+  deps: { config: Config; views: Pick<Views, 'liquid'> },
   user: User | undefined,
 ): Promise<ConsentPage> {
   const { oidcScopes, apis, details } = page.pending.missing;
   return {
     ...pageModel(page, 'consent'),
-    scopes: await shownScopes(config, oidcScopes, apis),
-    details: await shownDetails(page, config, details),
+    scopes: await shownScopes(deps.config, oidcScopes, apis),
+    details: await shownDetails(page, deps, details),
     user: nameOf(user),
   };
 }
@@ -71,13 +72,15 @@ export async function shownScopes(
  */
 export async function shownDetails(
   { client }: { client: Pick<Client, 'name'> },
-  config: Pick<Config, 'resourceServer' | 'settings'>,
+  {
+    config,
+    views: { liquid },
+  }: { config: Pick<Config, 'resourceServer' | 'settings'>; views: Pick<Views, 'liquid'> },
   { audience, all }: MissingConsent['details'],
 ): Promise<ShownDetail[]> {
   const identifier = audience ?? config.settings().tenant.default_audience;
   const api =
     identifier === undefined || all.length === 0 ? undefined : await config.resourceServer(identifier);
-  const liquid = createTenantLiquid();
   return Promise.all(
     all.map(async (detail) => {
       const { type, ...rest } = detail;
@@ -90,12 +93,24 @@ export async function shownDetails(
       };
       // A template that fails must not hide what is requested.
       const html =
-        template === undefined
-          ? undefined
-          : await liquid.render('html', template, variables).catch(() => undefined);
+        template === undefined ? undefined : await detailText(liquid, { type, template, variables });
       return { type, lines: linesOf(rest), ...(html !== undefined && { html }) };
     }),
   );
+}
+
+/** Renders the template of a type of authorization details; undefined when it fails. */
+async function detailText(
+  liquid: ReportingLiquid,
+  { type, template: source, variables }: { type: string; template: string; variables: object },
+): Promise<string | undefined> {
+  try {
+    return await liquid.render({ kind: 'html', source, variables });
+  } catch (thrown) {
+    if (!(thrown instanceof TemplateFault)) throw thrown;
+    liquid.report({ name: `authorization details ${type}`, source, fault: thrown.message });
+    return undefined;
+  }
 }
 
 /** Lists everything in a value, as lines with the path of member names and the value. */

@@ -123,7 +123,7 @@ async function show(deps: FlowDependencies, ctx: Context, page: RequestPage, for
         ctx,
         page,
         'login/consent',
-        await consentPage(page, deps.config, await userOf(deps, page)),
+        await consentPage(page, deps, await userOf(deps, page)),
       );
     case 'redirect':
       return redirectForAction(deps, ctx, page);

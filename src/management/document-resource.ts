@@ -1,5 +1,7 @@
 // Resources whose bodies are stored as documents and returned unchanged. Each is one declaration.
+
 import type { z } from 'zod';
+import type { TenantLiquid } from '../liquid/liquid.ts';
 import type { DocumentRecord } from '../records/documents.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Random } from '../runtime/random.ts';
@@ -13,6 +15,8 @@ export interface DocumentDependencies {
   random: Random;
   /** ISO 8601. */
   now(): string;
+  /** Renders templates, to try them. */
+  liquid: Pick<TenantLiquid, 'render'>;
 }
 
 export interface DocumentResource {

@@ -1,6 +1,7 @@
 // The tenant's own template around our pages: Liquid with one place for the content of the head and one for the page
 // (`/branding/templates/universal-login`).
-import { Liquid } from 'liquidjs';
+import { TemplateFault, type TenantLiquid } from '../liquid/liquid.ts';
+import { HEAD, WIDGET } from '../liquid/templates.ts';
 import type { Frozen } from '../records/record.ts';
 import type { TenantRecord } from '../records/tenant.ts';
 import { SCREENS } from './custom-texts.ts';
@@ -8,20 +9,6 @@ import type { Locale } from './locales.ts';
 
 /** The tenant's settings of its pages. */
 export type Settings = Frozen<Pick<TenantRecord, 'tenant' | 'branding'>>;
-
-const HEAD = /\{%-?\s*auth0:head\s*-?%\}/;
-const WIDGET = /\{%-?\s*auth0:widget\s*-?%\}/;
-
-/** It cannot include files, and stops a template that computes for too long. */
-const liquid = new Liquid({
-  outputEscape: 'escape',
-  strictFilters: true,
-  ownPropertyOnly: true,
-  templates: {},
-  parseLimit: 200_000,
-  renderLimit: 500,
-  memoryLimit: 1_000_000,
-});
 
 /** The variables of such a template, as in the hosted service. */
 export interface TemplateModel {
@@ -34,21 +21,21 @@ export interface TemplateModel {
 }
 
 /** Returns what is wrong with a template, trying it with a sample page; undefined for a good one. */
-export function templateFault(source: string): string | undefined {
+export async function templateFault(
+  liquid: Pick<TenantLiquid, 'render'>,
+  source: string,
+): Promise<string | undefined> {
   const places = [HEAD, WIDGET].map((place) => source.match(new RegExp(place, 'g'))?.length ?? 0);
   if (places.some((count) => count !== 1))
     return 'The template must hold {%- auth0:head -%} and {%- auth0:widget -%}, each once.';
   try {
-    const rendered = inTemplate(
-      source,
-      '<html><head></head><body></body></html>',
-      SAMPLE,
-      'nonce',
-      '0'.repeat(32),
-    );
+    const html = '<html><head></head><body></body></html>';
+    const around = { source, variables: SAMPLE, nonce: 'nonce', mark: '0'.repeat(32) };
+    const rendered = await inTemplate(liquid, html, around);
     return rendered === undefined ? 'The places for head and widget must not depend on anything.' : undefined;
   } catch (thrown) {
-    return `The template cannot be rendered: ${thrown instanceof Error ? thrown.message.split('\n')[0] : ''}`;
+    if (!(thrown instanceof TemplateFault)) throw thrown;
+    return `The template cannot be rendered: ${thrown.message}`;
   }
 }
 
@@ -60,29 +47,29 @@ const SAMPLE: TemplateModel = {
   locale: 'en',
 };
 
+/** A template around a page: what it is rendered with. */
+export interface PageTemplate {
+  source: string;
+  variables: TemplateModel;
+  /** The nonce of the page's content security policy. */
+  nonce: string;
+  /** An unguessable text that marks the two places until the page is put there. */
+  mark: string;
+}
+
 /**
  * Puts a page into a template.
  * @param html the complete page of ours.
- * @param nonce the nonce of the page's content security policy. The template's scripts and styles get it; values
- * filled in do not.
- * @param mark an unguessable text that marks the two places until the page is put there. It must be unguessable so
- * that a value that is filled in cannot contain it.
  * @returns undefined when one of the places is missing from the rendered template.
- * @throws Error for a template that cannot be rendered.
+ * @throws TemplateFault for a template that cannot be rendered.
  */
-export function inTemplate(
-  source: string,
+export async function inTemplate(
+  liquid: Pick<TenantLiquid, 'render'>,
   html: string,
-  model: TemplateModel,
-  nonce: string,
-  mark: string,
-): string | undefined {
-  const [head, widget] = [`head-${mark}`, `widget-${mark}`];
-  const marked = source
-    .replace(/<(script|style)(?=[\s/>])/gi, (tag) => `${tag} nonce="${nonce}"`)
-    .replace(HEAD, head)
-    .replace(WIDGET, widget);
-  const rendered = String(liquid.parseAndRenderSync(marked, model));
+  around: PageTemplate,
+): Promise<string | undefined> {
+  const rendered = await liquid.render({ kind: 'page', ...around });
+  const [head, widget] = [`head-${around.mark}`, `widget-${around.mark}`];
   if (rendered.split(head).length !== 2 || rendered.split(widget).length !== 2) return undefined;
   return rendered.replace(head, () => between(html, 'head')).replace(widget, () => between(html, 'body'));
 }

@@ -2,8 +2,8 @@
 // or an organization.
 import { join } from 'node:path';
 import { Liquid } from 'liquidjs';
-import type { Logger } from 'pino';
 import { z } from 'zod';
+import { type ReportingLiquid, TemplateFault } from '../liquid/liquid.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Assets } from './assets.ts';
@@ -11,7 +11,7 @@ import { fontCss, themeCss } from './colors.ts';
 import { type CustomTexts, withCustomTexts } from './custom-texts.ts';
 import { describeTenant, imagesOf } from './layout-data.ts';
 import type { Locale } from './locales.ts';
-import { inTemplate, isFramed, type Settings, type TemplateModel, templateModel } from './page-template.ts';
+import { inTemplate, isFramed, type PageTemplate, type Settings, templateModel } from './page-template.ts';
 import { fontOf, logoOf, type OrganizationColors, type Theme, themeLook } from './theme.ts';
 
 /** The branding of an organization. */
@@ -49,25 +49,29 @@ interface RendererDependencies {
   directory: string;
   assets: Assets;
   random: Random;
-  log?: Pick<Logger, 'warn'> | undefined;
+  /** Renders the tenant's own template. */
+  liquid: ReportingLiquid;
 }
 
 /** Renders a page. @throws Error when the template or a message is missing. */
 type Render = (template: string, model: object, rendering: Rendering) => Promise<Rendered>;
 
 /** Creates the renderer. Each template is read when it is first needed. */
-export function createRenderer({ directory, assets, random, log }: RendererDependencies): Render {
-  const liquid = createLiquid(directory, assets);
+export function createRenderer({ directory, assets, random, liquid }: RendererDependencies): Render {
+  const own = createLiquid(directory, assets);
   return async (template, model, { settings, look, organization, locale: baseLocale }) => {
     const { texts, template: pageTemplate, theme } = look;
-    const { tenant, branding, own } = withOrganizationBranding(withThemeLogo(settings, theme), organization);
+    const { tenant, branding, colors } = withOrganizationBranding(
+      withThemeLogo(settings, theme),
+      organization,
+    );
     const locale = withCustomTexts(baseLocale, texts, { template, model, company: tenant.friendly_name });
     const nonce = random(16).toString('base64');
     const font = fontCss((theme && fontOf(theme)) ?? (branding.font as { url?: unknown } | undefined)?.url);
-    const themeStyle = theme === undefined ? { css: '' } : themeLook(theme, own);
+    const themeStyle = theme === undefined ? { css: '' } : themeLook(theme, colors);
     const isWithinTemplate = pageTemplate !== undefined && isFramed(template);
     const tenantLayout = describeTenant(tenant, branding);
-    const html: unknown = await liquid.renderFile(template, model, {
+    const html: unknown = await own.renderFile(template, model, {
       globals: {
         page: describePage(locale, nonce, themeCss(branding.colors) + font.css + themeStyle.css),
         tenant: tenantLayout,
@@ -75,11 +79,15 @@ export function createRenderer({ directory, assets, random, log }: RendererDepen
       },
     });
     const mark = random(16).toString('hex');
-    const templateVariables = () =>
-      templateModel({ tenant, branding }, { template, model, organization, locale });
+    const variables = () => templateModel({ tenant, branding }, { template, model, organization, locale });
     return {
       html: isWithinTemplate
-        ? inPageTemplate(pageTemplate, String(html), { nonce, mark, model: templateVariables() }, log)
+        ? await inPageTemplate(liquid, String(html), {
+            source: pageTemplate,
+            variables: variables(),
+            nonce,
+            mark,
+          })
         : String(html),
       nonce,
       // The tenant's own template may contain any image.
@@ -94,16 +102,12 @@ function describePage({ tag, direction }: Locale, nonce: string, theme: string) 
 }
 
 /** Returns our page inside the tenant's template, or alone when that fails, so that people can still log in. */
-function inPageTemplate(
-  around: string,
-  html: string,
-  { model, nonce, mark }: { model: TemplateModel; nonce: string; mark: string },
-  log: RendererDependencies['log'],
-): string {
+async function inPageTemplate(liquid: ReportingLiquid, html: string, around: PageTemplate): Promise<string> {
   try {
-    return inTemplate(around, html, model, nonce, mark) ?? html;
+    return (await inTemplate(liquid, html, around)) ?? html;
   } catch (thrown) {
-    log?.warn({ err: thrown }, 'the page template failed: the page is shown without it');
+    if (!(thrown instanceof TemplateFault)) throw thrown;
+    liquid.report({ name: 'page', source: around.source, fault: thrown.message });
     return html;
   }
 }
@@ -123,14 +127,14 @@ function withThemeLogo(look: Settings, theme: Theme | undefined): Settings {
 }
 
 /**
- * Returns the settings with the branding of the organization in place of the tenant's. `own` holds the colours that
+ * Returns the settings with the branding of the organization in place of the tenant's. `colors` holds the colours that
  * the tenant's theme does not replace.
  */
 function withOrganizationBranding(
   look: Settings,
   organization: Rendering['organization'],
-): Settings & { own: OrganizationColors } {
-  if (organization === undefined) return { ...look, own: {} };
+): Settings & { colors: OrganizationColors } {
+  if (organization === undefined) return { ...look, colors: {} };
   const parsed = organizationBranding.safeParse(organization.branding);
   const { logo_url: logo, colors } = parsed.success ? parsed.data : {};
   const { tenant, branding } = look;
@@ -141,7 +145,7 @@ function withOrganizationBranding(
       ...(logo !== undefined && { logo_url: logo }),
       colors: { ...branding.colors, ...defined(colors) },
     } as Settings['branding'],
-    own: { primary: colors?.primary, page: colors?.page_background },
+    colors: { primary: colors?.primary, page: colors?.page_background },
   };
 }
 

@@ -2,10 +2,10 @@
 // branding, with headers against framing, caching and foreign scripts.
 import { join } from 'node:path';
 import type { Context } from 'koa';
-import type { Logger } from 'pino';
 import type { AuthError } from '../http/errors.ts';
 import { pagePolicy } from '../http/headers.ts';
 import { languagesOf } from '../http/languages.ts';
+import type { ReportingLiquid } from '../liquid/liquid.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Random } from '../runtime/random.ts';
 import { type Assets, readAssets } from './assets.ts';
@@ -41,6 +41,8 @@ export interface Views {
   /** All locales by tag. */
   locales: ReadonlyMap<string, Locale>;
   assets: Assets;
+  /** Renders the tenant's own templates. */
+  liquid: ReportingLiquid;
 }
 
 /** The look of a preview, in place of the tenant's current one. */
@@ -58,7 +60,7 @@ interface ViewsDependencies {
   random: Random;
   settings(): Settings;
   look(): Look;
-  log?: Pick<Logger, 'warn'>;
+  liquid: ReportingLiquid;
 }
 
 /** Creates the views: reads the assets now, templates and messages when they are first needed. */
@@ -67,11 +69,11 @@ export function createViews({
   random,
   settings,
   look: tenantLook,
-  log,
+  liquid,
 }: ViewsDependencies): Views {
   const assets = readAssets(join(directory, 'assets'));
   const locales = readLocales(join(directory, 'locales'));
-  const render = createRenderer({ directory, assets, random, log });
+  const render = createRenderer({ directory, assets, random, liquid });
 
   const localeOf: Views['locale'] = (ctx, uiLocales) =>
     chooseLocale(locales, settings().tenant.enabled_locales, languagesOf(ctx, uiLocales));
@@ -105,6 +107,7 @@ export function createViews({
     locale: localeOf,
     locales,
     assets,
+    liquid,
     error: (ctx, error, options = {}) =>
       page(ctx, 'error', describeError(ctx, error), { ...options, status: error.status }),
   };

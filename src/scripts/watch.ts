@@ -1,10 +1,9 @@
 // Watches a thread from this process for runs that use too much processor time.
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
+import { HAS_THREAD_CPU_USAGE, threadTime } from '../runtime/thread-time.ts';
 
 /** How often the thread is checked, milliseconds. */
 const CHECK_MS = 100;
-/** Old versions of Node.js cannot tell the processor time of a thread. */
-const HAS_THREAD_CPU_USAGE = 'threadCpuUsage' in process && 'cpuUsage' in Worker.prototype;
 
 interface WatchOptions {
   worker: Worker;
@@ -26,7 +25,7 @@ export function watchOver({ worker, used, most, tooMuch }: WatchOptions): () => 
   const check = async () => {
     if (worker.performance.eventLoopUtilization(before).active < most) return;
     // A thread that waits for a processor counts as busy, too.
-    const isTooMuch = !HAS_THREAD_CPU_USAGE || (await processorTime(worker)) - used >= most;
+    const isTooMuch = !HAS_THREAD_CPU_USAGE || (await threadTime(worker)) - used >= most;
     if (isTooMuch && !isEnded) tooMuch();
   };
   const timer = setInterval(() => void check(), CHECK_MS);
@@ -35,13 +34,6 @@ export function watchOver({ worker, used, most, tooMuch }: WatchOptions): () => 
     clearInterval(timer);
   };
 }
-
-/** Returns the processor time of a thread, milliseconds; 0 if it has ended. */
-const processorTime = (worker: Worker): Promise<number> =>
-  worker.cpuUsage().then(
-    ({ user, system }) => (user + system) / 1000,
-    () => 0,
-  );
 
 /** How often a shared thread is checked, milliseconds. */
 const STALL_CHECK_MS = 50;
@@ -63,7 +55,7 @@ export function watchForStalls(worker: Worker, entered: Int32Array, stalled: (ru
       return;
     }
     const since = before;
-    const used = HAS_THREAD_CPU_USAGE ? await processorTime(worker) : performance.now() - since.at;
+    const used = HAS_THREAD_CPU_USAGE ? await threadTime(worker) : performance.now() - since.at;
     if (since.used < 0) since.used = used;
     const isSame = timer !== undefined && Atomics.load(entered, 1) === since.turn;
     if (isSame && used - since.used >= MAX_STALL_MS) stalled(run);

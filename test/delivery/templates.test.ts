@@ -1,14 +1,15 @@
 // The content of messages: ours in every kind and language, and the tenant's own templates, which can do no harm.
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import type { Logger } from 'pino';
 import type { EmailKind, MessageKind, Notice } from '../../src/delivery/messages.ts';
 import { createTemplates } from '../../src/delivery/templates.ts';
 import type { OutgoingEmail, OutgoingSms } from '../../src/delivery/transport.ts';
+import { createTenantLiquid, reportingLiquid } from '../../src/liquid/liquid.ts';
 import { readLocales } from '../../src/pages/locales.ts';
 import type { Client, Connection } from '../../src/records/collections.ts';
 import { type TenantRecord, tenantFileSchema } from '../../src/records/tenant.ts';
 import type { User } from '../../src/users/user.ts';
+import { SLOW_FILTER } from '../liquid/support.ts';
 import { stopwatch } from '../support/timing.ts';
 
 const VIEWS = fileURLToPath(new URL('../../views', import.meta.url));
@@ -45,20 +46,21 @@ const connection = (options: object = {}) =>
 const organization = { id: 'org_1', name: 'acme', display_name: 'Acme' };
 
 describe('the templates of messages', () => {
-  let logged: unknown[][];
+  let logged: object[];
+  const liquid = createTenantLiquid();
+  after(() => liquid.close());
   beforeEach(() => {
     logged = [];
   });
   const templatesOf = (file: object = {}) => {
     const tenant = tenantFileSchema.parse(file) as unknown as TenantRecord;
-    const log = { error: (...args: unknown[]) => void logged.push(args) } as unknown as Logger;
     return createTemplates({
       directory: VIEWS,
       locales,
       baseUrl: 'https://login.example.test',
       settings: () => tenant,
       mailFrom: () => 'Gatehouse <login@example.test>',
-      log,
+      liquid: reportingLiquid(liquid, (failed) => void logged.push(failed)),
     });
   };
   const email = async (kind: EmailKind, file: object = {}, notice: Partial<Notice> = {}) =>
@@ -232,6 +234,7 @@ describe('the templates of messages', () => {
         '{% assign x = "xxxxxxxxxx" %}{% for i in (1..1000) %}{% assign x = x | append: x %}{% endfor %}{{ x }}',
       ],
       ['is too long', 'x'.repeat(300_000)],
+      ['computes within a filter', SLOW_FILTER],
     ] as const) {
       it(`are replaced by ours, which is logged once, when one ${what}`, async () => {
         const templates = templatesOf(own({ body, subject: 'Their subject' }));

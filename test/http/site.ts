@@ -11,6 +11,7 @@ import { readBody } from '../../src/http/body.ts';
 import { createCsrf } from '../../src/http/csrf.ts';
 import { AuthError } from '../../src/http/errors.ts';
 import { securityHeaders } from '../../src/http/headers.ts';
+import { createTenantLiquid, reportingLiquid } from '../../src/liquid/liquid.ts';
 import { createViews, type PageOptions } from '../../src/pages/views.ts';
 import { brandingSchema } from '../../src/records/tenant.ts';
 import { tenantSettingsSchema } from '../../src/records/tenant-settings.ts';
@@ -64,6 +65,7 @@ export async function startSite(pages: Readonly<Record<string, SitePage | AuthEr
     random: systemRandom,
     settings: () => settings,
     look: () => ({ texts: new Map(), template: undefined }),
+    liquid: reportingLiquid(createTenantLiquid(), () => {}),
   });
   const csrf = createCsrf(url, systemRandom);
 

@@ -3,10 +3,12 @@ import { expect } from 'chai';
 import type { Store } from '../../src/store/contract.ts';
 import { openStore } from '../../src/store/open.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
+import { SLOW_FILTER } from '../liquid/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { openPage } from '../support/browser-logins.ts';
 import { webRequest } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
+import { until } from '../support/wait-until.ts';
 import { callApi, startManaged } from './support.ts';
 
 const TEMPLATE = `<!DOCTYPE html><html lang="{{ locale }}"><head>{%- auth0:head -%}
@@ -199,6 +201,25 @@ describe('changing the appearance of pages in a running server', () => {
     expect((await page()).text).not.to.contain('<header>');
   });
 
+  it('shows the page without a template that takes too long for some pages, and logs that', async () => {
+    expect((await around(`${TEMPLATE}{% if locale == "de" %}${SLOW_FILTER}{% endif %}`)).status).to.equal(
+      201,
+    );
+    expect((await page()).text).to.contain('<header>');
+    const before = process.threadCpuUsage();
+    const shown = (await page({ ui_locales: 'de' })).text;
+    const { user, system } = process.threadCpuUsage(before);
+    expect((user + system) / 1000).to.be.below(1_000);
+    expect(shown).to.contain('<form').and.not.contain('<header>');
+    const isLogged = async () => {
+      const answer = await callApi(server, 'GET', '/logs?q=type:template_failed');
+      const logs = (await answer.json()) as { description?: string }[];
+      return logs[0]?.description === 'page: the template takes too long';
+    };
+    await until(isLogged);
+    await callApi(server, 'DELETE', '/branding/templates/universal-login');
+  });
+
   for (const [what, template] of [
     ['without a place for the page', '<html>{%- auth0:head -%}</html>'],
     ['with two such places', `${TEMPLATE}{%- auth0:widget -%}`],
@@ -207,6 +228,7 @@ describe('changing the appearance of pages in a running server', () => {
     ['that includes files', `${TEMPLATE}{% render '../../package.json' %}`],
     ['whose page is in a branch', '{%- auth0:head -%}{% if nothing %}{%- auth0:widget -%}{% endif %}'],
     ['that never ends', `${TEMPLATE}{% for a in (1..100000000) %}{{ a }}{% endfor %}`],
+    ['that computes within a filter', `${TEMPLATE}${SLOW_FILTER}`],
   ] as const) {
     it(`rejects a page template ${what}`, async () => {
       const refused = await around(template);

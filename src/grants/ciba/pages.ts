@@ -96,10 +96,7 @@ async function askForAnswer(
     request: waiting.id,
     message: waiting.bindingMessage,
     scopes: await scopesOf(deps, waiting),
-    details: await shownDetails({ client: { name: client?.name ?? clientId } }, deps.config, {
-      audience,
-      all,
-    }),
+    details: await shownDetails({ client: { name: client?.name ?? clientId } }, deps, { audience, all }),
     client: { name: client?.name ?? clientId, logo: client?.logo_uri },
   });
 }

@@ -165,7 +165,7 @@ const templateCalls: Call<DocumentDependencies>[] = [
       const isTooLong = Buffer.byteLength(template) > MAX_TEMPLATE_BYTES;
       const fault = isTooLong
         ? `The template has at most ${MAX_TEMPLATE_BYTES} bytes.`
-        : templateFault(template);
+        : await templateFault(deps.liquid, template);
       if (fault !== undefined) throw apiError(400, fault, 'invalid_template');
       const before = await deps.store.collection('documents').get(TEMPLATE);
       await deps.store.collection('documents').put({

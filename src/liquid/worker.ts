@@ -1,0 +1,20 @@
+// The thread that renders the tenant's own templates. The process ends it when one takes too long.
+import { parentPort } from 'node:worker_threads';
+import { createRenderer, type LiquidJob } from './templates.ts';
+
+/** What became of a template. */
+export type LiquidAnswer = { text: string } | { fault: string };
+
+const render = createRenderer();
+
+parentPort?.on('message', (job: LiquidJob) => parentPort?.postMessage(answerOf(job)));
+parentPort?.postMessage('ready');
+
+function answerOf(job: LiquidJob): LiquidAnswer {
+  try {
+    return { text: render(job) };
+  } catch (thrown) {
+    const [fault = ''] = (thrown instanceof Error ? thrown.message : String(thrown)).split('\n');
+    return { fault };
+  }
+}
