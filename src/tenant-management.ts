@@ -86,7 +86,6 @@ function managementDependencies(
     locks: createLocks({ store, config, clock }),
     now,
     ...codeTools(capabilities),
-    liquid: capabilities.views.liquid,
     random,
     readIdTokenProof,
     refreshTokens: refreshTokenDirectory({ store, config, challenges }),
@@ -130,7 +129,8 @@ export function managementOf(
 }
 
 /** Returns the functions about the tenant's own code: packages, tests of an action, databases with scripts. */
-const codeTools = ({ packages, tryAction, customDatabases, users }: Capabilities) => ({
+const codeTools = ({ packages, tryAction, customDatabases, users, views }: Capabilities) => ({
+  liquid: views.liquid,
   packages,
   tryAction,
   findInCustomDatabase: (asked: DatabaseRequest) => findInCustomDatabase({ customDatabases, users }, asked),

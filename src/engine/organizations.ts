@@ -13,7 +13,9 @@ import type { Frozen } from '../records/record.ts';
 import { hashSecret } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
+import type { Events } from '../tenant/events.ts';
 import type { Login } from '../users/login.ts';
+import { MetadataTooLarge } from '../users/metadata-bounds.ts';
 import type { Users } from '../users/users.ts';
 import { allowsOrganizationNames, checkOrganization } from './organization-parameter.ts';
 
@@ -74,6 +76,7 @@ interface OrganizationsDependencies {
   config: Config;
   store: Store;
   users: Pick<Users, 'get' | 'update'>;
+  events: Pick<Events, 'record'>;
 }
 
 /** Makes the organizations of a tenant. */
@@ -220,16 +223,23 @@ async function addMember(
 
 /** Copies the metadata of an invitation to its user. Values that the user has already stay. */
 async function copyInvitationMetadata(
-  { users }: OrganizationsDependencies,
+  { users, events }: OrganizationsDependencies,
   userId: string,
   invitation: Invitation,
 ) {
   const { app_metadata, user_metadata } = invitation;
   if (Object.keys({ ...app_metadata, ...user_metadata }).length === 0) return;
-  await users.update(userId, {}, (now) => ({
-    app_metadata: { ...app_metadata, ...now.app_metadata },
-    user_metadata: { ...user_metadata, ...now.user_metadata },
-  }));
+  try {
+    await users.update(userId, {}, (now) => ({
+      app_metadata: { ...app_metadata, ...now.app_metadata },
+      user_metadata: { ...user_metadata, ...now.user_metadata },
+    }));
+  } catch (thrown) {
+    // The user is a member by now, and has filled their metadata themselves.
+    if (!(thrown instanceof MetadataTooLarge)) throw thrown;
+    const description = `The metadata of an invitation was not stored: ${thrown.message}`;
+    events.record({ type: 'metadata_refused', user_id: userId, description });
+  }
 }
 
 /**

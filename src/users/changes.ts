@@ -1,11 +1,12 @@
 // Changes of users: of their records, addresses and verified addresses, and their removal.
 import { DATABASE } from '../records/connections.ts';
-import { ADDRESS_KINDS } from '../records/identities.ts';
+import { ADDRESS_KINDS, type AddressKind } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Write } from '../store/contract.ts';
 import { updateWithResult } from '../store/update-with-result.ts';
 import { type ConnectionAddress, findByAddress, originalUserId } from './identities.ts';
+import { type MetadataTooLarge, metadataFault } from './metadata-bounds.ts';
 import type { User, UsersDependencies } from './user.ts';
 
 const now = ({ clock }: Pick<UsersDependencies, 'clock'>) => new Date(clock()).toISOString();
@@ -20,6 +21,7 @@ export type MetadataMerge = (
  * @param applies decides with the write, on the user as stored then, whether to change anything.
  * @returns undefined if there is no such user, or `applies` returned false.
  * @throws UniqueKeyError if an address belongs to another user of a connection.
+ * @throws MetadataTooLarge
  */
 export async function updateUser(
   deps: Pick<UsersDependencies, 'store' | 'clock'>,
@@ -37,13 +39,40 @@ export async function updateUser(
     updated_at: now(deps),
     ...emailHistory(current, patch, clock),
   });
+  let fault: MetadataTooLarge | undefined;
+  /** Returns the user after the change; undefined where it does not apply, or is refused. */
+  const changed = (current: User): User | undefined => {
+    if (!applies(current)) return undefined;
+    const next = change(current);
+    fault = metadataFault(next, current);
+    return fault === undefined ? next : undefined;
+  };
   const kinds = ADDRESS_KINDS.filter((kind) => kind in patch);
-  if (kinds.length === 0)
-    return updateWithResult(store.collection('users'), userId, (current) => {
-      if (!applies(current)) return { result: undefined };
-      const next = change(current);
-      return { result: next, next };
-    });
+  const after =
+    kinds.length === 0
+      ? await updateWithResult(store.collection('users'), userId, (current) => {
+          const next = changed(current);
+          return { result: next, next };
+        })
+      : await updateWithAddresses(deps, userId, { patch, kinds, changed });
+  if (fault !== undefined) throw fault;
+  return after;
+}
+
+/** Writes a change of addresses: to the user, and to the identities that are found by them. */
+async function updateWithAddresses(
+  { store }: Pick<UsersDependencies, 'store'>,
+  userId: string,
+  {
+    patch,
+    kinds,
+    changed,
+  }: {
+    patch: Partial<UserRecord>;
+    kinds: readonly AddressKind[];
+    changed(current: User): User | undefined;
+  },
+): Promise<User | undefined> {
   const identities = (await store.collection('identities').findBy('user', userId)).filter(
     // A linked identity has addresses of its own, even if they are the same.
     ({ profile }) => profile === undefined,
@@ -56,7 +85,7 @@ export async function updateUser(
       update: userId,
       change: (current) => {
         before = current;
-        after = applies(current) ? change(current) : undefined;
+        after = changed(current);
         return after ?? current;
       },
     },

@@ -5,6 +5,7 @@ import type { UserRecord } from '../records/users.ts';
 import { type Store, UniqueKeyError, type Write } from '../store/contract.ts';
 import { writeNewUsers } from './connection-check.ts';
 import { type Identity, identityRecord, type NewIdentity } from './identities.ts';
+import { metadataFault } from './metadata-bounds.ts';
 import type { User, UsersDependencies } from './user.ts';
 
 /** The members of a new user's record, besides addresses and what the server sets itself. */
@@ -63,7 +64,7 @@ async function takenByOlderIdentity(store: Store, record: IdentityRecord): Promi
   return undefined;
 }
 
-/** Returns the records of a new user, and the writes that create them. */
+/** Returns the records of a new user, and the writes that create them. @throws MetadataTooLarge */
 export function newUserWrites(
   { clock, random }: Pick<UsersDependencies, 'clock' | 'random'>,
   { identity, profile, passwordHash, also }: NewUser,
@@ -82,6 +83,8 @@ export function newUserWrites(
     updated_at: at,
     logins_count: 0,
   };
+  const fault = metadataFault(user);
+  if (fault !== undefined) throw fault;
   const record = identityRecord(id, { ...identity, upstreamId });
   const writes: Write[] = [
     { collection: 'users', insert: user },

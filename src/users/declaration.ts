@@ -5,6 +5,7 @@ const events = {
   fp: 'A password or code was wrong.',
   ss: 'Somebody signed up.',
   fs: 'A sign-up was refused; the description says why.',
+  metadata_refused: 'Metadata of a user was not stored, because it would be larger than it may be.',
 };
 
 declare module '../records/log-events.ts' {

@@ -4,10 +4,12 @@ import { DATABASE } from '../records/connections.ts';
 import { type IdentityRecord, identityId } from '../records/identities.ts';
 import type { RootAttributes } from '../records/upstream.ts';
 import { UniqueKeyError } from '../store/contract.ts';
+import { updateUser } from './changes.ts';
 import type { ExpectedConnection } from './connection-check.ts';
 import { addressesOf, type DatabaseUser, isSameUser } from './database-user.ts';
 import { type Identity, isLinked } from './identities.ts';
 import { factorWrites, factorWritesIfNone } from './imported-factors.ts';
+import { MetadataTooLarge } from './metadata-bounds.ts';
 import { userFromUpstream } from './upstream.ts';
 import type { User, UsersDependencies } from './user.ts';
 
@@ -23,12 +25,13 @@ export interface MirroredUser extends DatabaseUser, ExpectedConnection {
 
 /**
  * Creates the user, or updates them to what the database says now. Concurrent calls create one user.
- * @returns undefined if the user has no address, or the address or the id belongs to another user.
+ * @returns undefined if the user has no address, or the address or the id belongs to another user. With `fault`, the metadata
+ * stays as it is.
  */
 export async function mirrorUser(
   deps: UsersDependencies,
   mirrored: MirroredUser,
-): Promise<{ user: User; isNew: boolean } | undefined> {
+): Promise<{ user: User; isNew: boolean; fault?: MetadataTooLarge } | undefined> {
   const { connection, upstreamId, metadata, rootAttributes } = mirrored;
   const { addresses, unique } = addressesOf(mirrored);
   if (Object.keys(addresses).length === 0) return undefined;
@@ -56,6 +59,11 @@ export async function mirrorUser(
     if (isLinked(identity)) return written;
     return { user: await withMetadata(deps, written.user, metadata), isNew: false };
   } catch (thrown) {
+    // Users who have filled their metadata can still log in.
+    if (thrown instanceof MetadataTooLarge && identity !== undefined) {
+      const user = await deps.store.collection('users').get(identity.user_id);
+      return user && { user, isNew: false, fault: thrown };
+    }
     if (thrown instanceof UniqueKeyError) return undefined;
     throw thrown;
   }
@@ -98,13 +106,13 @@ async function hasVerified(
   return user?.email === email && user?.email_verified === true;
 }
 
-/** Stores the members of metadata that the database returned; other members stay. */
+/** Stores the members of metadata that the database returned; other members stay. @throws MetadataTooLarge */
 async function withMetadata(
-  { store }: UsersDependencies,
+  deps: UsersDependencies,
   user: User,
   { user_metadata, app_metadata }: DatabaseUser['metadata'],
 ): Promise<User> {
-  const merged = (current: User) => ({
+  const merged = (current: Pick<User, 'user_metadata' | 'app_metadata'>) => ({
     user_metadata: { ...current.user_metadata, ...user_metadata },
     app_metadata: { ...current.app_metadata, ...app_metadata },
   });
@@ -112,6 +120,5 @@ async function withMetadata(
     ([name, value]) => JSON.stringify(user[name as keyof User]) === JSON.stringify(value),
   );
   if (isSame) return user;
-  const change = (current: User) => ({ ...current, ...merged(current) });
-  return (await store.collection('users').update(user.id, change)) ?? user;
+  return (await updateUser(deps, user.id, {}, merged)) ?? user;
 }

@@ -178,6 +178,20 @@ describe('/users', () => {
     expect([patched.status, patched.json().message]).to.deep.equal([403, mismatch]);
     for (const at of [mine.path, `${mine.path}/roles`, `${mine.path}/permissions`])
       expect((await call('DELETE', at, undefined, bearer)).status).to.equal(403);
+    // What they add call by call is bounded as a whole, and can be made smaller again.
+    const add = (name: string, value: unknown) =>
+      call('PATCH', mine.path, { user_metadata: { [name]: value } }, bearer);
+    const statuses: number[] = [];
+    for (let count = 0; count < 8; count++)
+      statuses.push((await add(`part${count}`, 'x'.repeat(40_000))).status);
+    expect(statuses).to.deep.equal([200, 200, 200, 200, 200, 200, 400, 400]);
+    const refused = await add('part7', 'x'.repeat(40_000));
+    expect(refused.json()).to.deep.include({
+      statusCode: 400,
+      message: 'user_metadata would have more than 262144 characters as JSON.',
+    });
+    expect((await add('part0', null)).status).to.equal(200);
+    expect((await add('part7', 'x'.repeat(40_000))).status).to.equal(200);
     await call('PATCH', mine.path, { blocked: true });
     expect((await call('GET', mine.path, undefined, bearer)).status).to.equal(401);
   });

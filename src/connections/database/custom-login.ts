@@ -108,6 +108,8 @@ export async function proveByCustomDatabase(
   }
   const mirrored = await deps.users.mirror(mirroredIn(connection, databaseUser));
   if (mirrored === undefined) throw conflictError();
+  if (mirrored.fault !== undefined)
+    deps.customDatabases.recordRefusal(request, 'login', mirrored.fault.message);
   const {
     user: { id },
     isNew,

@@ -6,6 +6,7 @@ import { addressesOfNew } from '../../records/new-identity.ts';
 import type { UserRecord } from '../../records/users.ts';
 import { type ImportedFactor, importedEmail, importedFactors, importedPhone } from '../imported-factors.ts';
 import { checkBcrypt, checkHash } from '../imported-hashes/imported-hashes.ts';
+import { MAX_METADATA_LENGTH } from '../metadata-bounds.ts';
 import { type EntryError, errorOf } from './entry-error.ts';
 import { fromHashExport } from './hash-export.ts';
 
@@ -42,6 +43,12 @@ const RESERVED = new Set(
 );
 
 const text = (maxLength: number) => z.string().min(1).max(maxLength);
+/** The check of metadata, and what is wrong with larger one. */
+const within = (member: keyof typeof MAX_METADATA_LENGTH) =>
+  [
+    (value: object) => JSON.stringify(value).length <= MAX_METADATA_LENGTH[member],
+    `${member} has at most ${MAX_METADATA_LENGTH[member]} characters as JSON`,
+  ] as const;
 const entrySchema = z.strictObject({
   email: importedEmail.optional(),
   email_verified: z.boolean().optional(),
@@ -81,8 +88,12 @@ const entrySchema = z.strictObject({
       params: { fault: 'reserved' },
       message: `app_metadata must not have ${[...RESERVED].join(', ')}`,
     })
+    .refine(...within('app_metadata'))
     .optional(),
-  user_metadata: z.record(z.string(), z.unknown()).optional(),
+  user_metadata: z
+    .record(z.string(), z.unknown())
+    .refine(...within('user_metadata'))
+    .optional(),
   mfa_factors: importedFactors.min(1).optional(),
 });
 
