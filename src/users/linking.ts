@@ -1,5 +1,6 @@
 // Linking: makes the identities of another user those of a user, and makes a linked identity a user again. A login with any
 // of a user's identities is a login as that user.
+import { AuthError } from '../http/errors.ts';
 import { DATABASE } from '../records/connections.ts';
 import type { UserRecord } from '../records/users.ts';
 import { IDENTITY_MEMBERS } from '../records/users.ts';
@@ -39,11 +40,15 @@ function profileOf(user: User): Record<string, unknown> {
   );
 }
 
+/** The most identities of a user: a login reads them all, and users can link accounts that they make. */
+const MAX_IDENTITIES = 50;
+
 /**
  * Makes another user's identities those of a user, and removes the other user with metadata, roles and permissions. The caller
  * has to end the other user's sessions and second factors. It is one batch, so that a user can be linked only once.
  * @param applies decides with the write, on the other user as stored then, whether that user may be linked.
  * @returns false if either user does not exist, or `applies` returned false.
+ * @throws AuthError 400 when the user would have more than {@link MAX_IDENTITIES}.
  */
 export async function linkUser(
   deps: UsersDependencies,
@@ -55,6 +60,11 @@ export async function linkUser(
   const { store, clock } = deps;
   const other = await store.collection('users').get(otherId);
   if (other === undefined || userId === otherId) return false;
+  const owned = await Promise.all(
+    [userId, otherId].map((id) => store.collection('identities').findBy('user', id)),
+  );
+  if (owned.flat().length > MAX_IDENTITIES)
+    throw new AuthError(400, 'invalid_request', `A user has at most ${MAX_IDENTITIES} identities.`);
   const updated_at = new Date(clock()).toISOString();
   const checked = (current: User): User => {
     if (!applies(current)) throw USERS_CHANGED;
@@ -98,7 +108,7 @@ export async function declineLink(
   if (identity === undefined) return;
   await store.collection('identities').update(identity.id, (current) => ({
     ...current,
-    link_declined: [...new Set([...(current.link_declined ?? []), otherId])],
+    link_declined: [...new Set([...(current.link_declined ?? []), otherId])].slice(-MAX_IDENTITIES),
   }));
 }
 

@@ -83,6 +83,23 @@ describe('identities of a user', () => {
     expect(id_token, answer.text).to.be.a('string');
     return payload(id_token).sub as string;
   };
+  it('are at most fifty of one user', async () => {
+    const owner = await someone('email', VERIFIED);
+    const link = async () => {
+      const other = await someone('email', VERIFIED);
+      return call('POST', `${pathOf(owner.id)}/identities`, { provider: 'email', user_id: other.bare });
+    };
+    for (let count = 2; count <= 50; count++) {
+      const linked = await link();
+      expect(linked.status, linked.text).to.equal(201);
+    }
+    const refused = await link();
+    expect([refused.status, refused.json().message]).to.deep.equal([
+      400,
+      'A user has at most 50 identities.',
+    ]);
+  });
+
   it('are changed by a body that names their connection, without changing the user', async () => {
     const [first, second, third] = [await someone(), await someone('email'), await someone()];
     const linked = await call('POST', `${pathOf(second.id)}/identities`, {
