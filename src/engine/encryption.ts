@@ -1,10 +1,12 @@
 // Encrypted tokens: nested JWTs (RFC 7519 §5.2), signed first (RFC 7519 §11.2).
-import { createPublicKey, type KeyObject } from 'node:crypto';
+
+import type { KeyObject } from 'node:crypto';
 import { CompactEncrypt } from 'jose';
 import type { AdapterPayload, Configuration, JWK, ResourceServer } from 'oidc-provider';
 import { publicKeyOf } from '../records/client-keys.ts';
 import type { ResourceServer as Api, Client } from '../records/collections.ts';
 import { CONTENT_ENCRYPTION, ENCRYPTION_ALGS, encryptionPem } from '../records/encryption.ts';
+import { publicPemKey } from '../runtime/pem-keys.ts';
 
 /** The engine's settings for encryption. */
 export const ENCRYPTION: NonNullable<Configuration['enabledJWA']> = {
@@ -49,7 +51,7 @@ export function clientEncryption(client: Client): { metadata: AdapterPayload; ke
 
 function encryptionKeyOf(client: Client): KeyObject | undefined {
   const pem = encryptionPem(client);
-  return pem === undefined ? undefined : createPublicKey(pem.replaceAll('\\n', '\n'));
+  return pem === undefined ? undefined : publicPemKey(pem.replaceAll('\\n', '\n'));
 }
 
 /**

@@ -1,5 +1,7 @@
 // The public keys that verify an application's assertions (RFC 7523), as in the tenant file.
+
 import { createPublicKey, type KeyObject } from 'node:crypto';
+import { publicPemKey } from '../runtime/pem-keys.ts';
 
 /** A key in one of two forms, and its algorithm. */
 export interface Credential {
@@ -53,7 +55,7 @@ export function publicKeyFault(credential: Credential): CredentialFault | undefi
 export function publicKeyOf({ pem, jwk }: Credential): KeyObject {
   if (pem === undefined) return createPublicKey({ key: { ...jwk }, format: 'jwk' });
   // Deploy tools write line ends as the two characters `\n`.
-  return createPublicKey(pem.replaceAll('\\n', '\n'));
+  return publicPemKey(pem.replaceAll('\\n', '\n'));
 }
 
 function isFor(alg: string, { asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): boolean {

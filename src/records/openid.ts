@@ -1,6 +1,6 @@
 // The options of connections to OpenID providers: strategy `oidc`, and strategies that extend it.
-import { createPrivateKey } from 'node:crypto';
 import { z } from 'zod';
+import { pemKey } from '../runtime/pem-keys.ts';
 import { endpoint } from './oauth2.ts';
 import { upstreamOptions, withoutNull } from './upstream.ts';
 
@@ -226,7 +226,7 @@ export type AppleOptions = z.output<typeof appleOptionsSchema>;
 
 function isEcKey(pem: string): boolean {
   try {
-    const { asymmetricKeyType, asymmetricKeyDetails } = createPrivateKey(pem);
+    const { asymmetricKeyType, asymmetricKeyDetails } = pemKey(pem);
     return asymmetricKeyType === 'ec' && asymmetricKeyDetails?.namedCurve === 'prime256v1';
   } catch {
     return false;

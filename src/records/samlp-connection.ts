@@ -1,7 +1,8 @@
 // The options of connections to SAML identity providers (`samlp`, `pingfederate`), with the hosted service's names.
-import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { isHttpAddress } from '../http/outbound-rules.ts';
+import { pemKey } from '../runtime/pem-keys.ts';
 import { rsaPublicKey } from './samlp.ts';
 import { upstreamOptions, withoutNull } from './upstream.ts';
 
@@ -143,7 +144,7 @@ function isCertificate(pem: string): boolean {
 
 function isRsaKey(pem: string): boolean {
   try {
-    const { asymmetricKeyType, asymmetricKeyDetails } = createPrivateKey(pem.replaceAll('\\n', '\n'));
+    const { asymmetricKeyType, asymmetricKeyDetails } = pemKey(pem.replaceAll('\\n', '\n'));
     return asymmetricKeyType === 'rsa' && (asymmetricKeyDetails?.modulusLength ?? 0) >= 2048;
   } catch {
     return false;

@@ -1,9 +1,11 @@
 // `addons.samlp` of a client: its options as a SAML service provider, with the hosted service's names. The schema
 // adds no defaults, so that an export returns what was written. src/saml applies the defaults; docs/saml.md lists
 // them.
-import { createPublicKey, type KeyObject } from 'node:crypto';
+
+import type { KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { isHttpAddress } from '../http/outbound-rules.ts';
+import { publicPemKey } from '../runtime/pem-keys.ts';
 
 /**
  * Returns the public key of a certificate or key in PEM, or of a certificate in plain base64, as metadata contains
@@ -16,7 +18,7 @@ export function rsaPublicKey(text: string): KeyObject {
   const wrapped = pem.startsWith('-----')
     ? pem
     : `-----BEGIN CERTIFICATE-----\n${pem.replaceAll(/\s/g, '').replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----`;
-  const key = createPublicKey(wrapped);
+  const key = publicPemKey(wrapped);
   if (key.asymmetricKeyType !== 'rsa' || (key.asymmetricKeyDetails?.modulusLength ?? 0) < 2048) {
     throw new Error('not an RSA key of at least 2048 bits');
   }

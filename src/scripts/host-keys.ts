@@ -9,15 +9,9 @@ import {
   type KeyObject,
   sign,
   verify,
-  X509Certificate,
 } from 'node:crypto';
-import { assertEncryptionRounds } from './key-encryption.ts';
+import { assertPrivateKeySize, pemKey } from '../runtime/pem-keys.ts';
 
-/**
- * The largest private key, bytes of DER: RSA of 4,096 bits, encrypted. The cost of a computation grows with the third
- * power of this.
- */
-const MAX_PRIVATE_KEY_BYTES = 2_700;
 /** Others, such as DSA, compute with numbers of any length when they are read. */
 const KEY_TYPES: readonly (string | undefined)[] = ['rsa', 'rsa-pss', 'ec', 'ed25519', 'ed448'];
 
@@ -47,65 +41,10 @@ function keyOf(keyJson: string, isPrivate: boolean): KeyObject {
       ? pemKey(text ?? Buffer.from(bytes ?? '', 'base64').toString(), passphrase)
       : (isPrivate ? createPrivateKey : createPublicKey)({ key: jwk, format: 'jwk' });
   if (!KEY_TYPES.includes(key.asymmetricKeyType)) throw new Error('keys of this type are not supported');
-  if (key.type === 'private') assertSize(key.export({ type: 'pkcs8', format: 'der' }));
+  if (key.type === 'private') assertPrivateKeySize(key.export({ type: 'pkcs8', format: 'der' }));
   if (isPrivate === (key.type === 'private')) return key;
   if (isPrivate) throw new Error('the key is not a private key');
   return createPublicKey(key);
-}
-
-function assertSize(der: Buffer): void {
-  if (der.length > MAX_PRIVATE_KEY_BYTES)
-    throw new Error(`a private key has at most ${MAX_PRIVATE_KEY_BYTES} bytes`);
-}
-
-/**
- * Reads the first key or certificate of a PEM text (RFC 7468). Node.js gets no text but what is decided on here: it would
- * take an encrypted key under other labels, too.
- */
-function pemKey(pem: string, passphrase: string | undefined): KeyObject {
-  const { label, body } = blockOf(pem);
-  const der = Buffer.from(body, 'base64');
-  switch (label) {
-    case 'PUBLIC KEY':
-      return createPublicKey({ key: der, format: 'der', type: 'spki' });
-    case 'RSA PUBLIC KEY':
-      return createPublicKey({ key: der, format: 'der', type: 'pkcs1' });
-    case 'CERTIFICATE':
-      return new X509Certificate(der).publicKey;
-    case 'PRIVATE KEY':
-    case 'ENCRYPTED PRIVATE KEY':
-      assertSize(der);
-      assertEncryptionRounds(der);
-      return createPrivateKey({ key: der, format: 'der', type: 'pkcs8', ...withPassphrase(passphrase) });
-    case 'RSA PRIVATE KEY':
-    case 'EC PRIVATE KEY':
-      assertSize(der);
-      // RFC 1421 §4.6.1.3: encrypted with a key that takes one round.
-      if (body.includes('DEK-Info:')) {
-        const key = `-----BEGIN ${label}-----${body}-----END ${label}-----`;
-        return createPrivateKey({ key, ...withPassphrase(passphrase) });
-      }
-      return createPrivateKey({ key: der, format: 'der', type: label.startsWith('RSA') ? 'pkcs1' : 'sec1' });
-    default:
-      throw new Error(`a key in PEM cannot be a ${label}`);
-  }
-}
-
-const withPassphrase = (passphrase: string | undefined) => (passphrase === undefined ? {} : { passphrase });
-
-const [BEGIN, END, DASHES] = ['-----BEGIN ', '-----END ', '-----'];
-
-/** Returns the first block of a PEM text. @throws Error when there is none. */
-function blockOf(pem: string): { label: string; body: string } {
-  for (let at = pem.indexOf(BEGIN); at >= 0; at = pem.indexOf(BEGIN, at + 1)) {
-    const labelEnd = pem.indexOf(DASHES, at + BEGIN.length);
-    const end = pem.indexOf(END, labelEnd);
-    if (labelEnd < 0 || end < 0) break;
-    const label = pem.slice(at + BEGIN.length, labelEnd);
-    // Tools write the curve before the key.
-    if (label !== 'EC PARAMETERS') return { label, body: pem.slice(labelEnd + DASHES.length, end) };
-  }
-  throw new Error('the key is not in PEM');
 }
 
 interface Signature {

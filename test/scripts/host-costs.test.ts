@@ -1,6 +1,9 @@
 // What the host computes for scripts has a cost that is known before: nothing can interrupt it.
 import { createCipheriv, createHash, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import { expect } from 'chai';
+import { publicKeyOf } from '../../src/records/client-keys.ts';
+import { appleOptionsSchema } from '../../src/records/openid.ts';
+import { rsaPublicKey } from '../../src/records/samlp.ts';
 import { compute, HOST_FUNCTIONS, type Plain } from '../../src/scripts/host-functions.ts';
 import { startSandbox } from './support.ts';
 
@@ -121,6 +124,24 @@ describe('the cost of what scripts have the host compute', () => {
       der(4, big()),
     );
     expect(() => signs(pem('PRIVATE KEY', huge))).to.throw('at most');
+  });
+
+  it('no configuration reads such a key either', () => {
+    const big = () => der(2, Buffer.concat([Buffer.from([0x7f]), randomBytes(20_000), Buffer.from([1])]));
+    const dsa = sequence(
+      integer(0),
+      sequence(oid('2a8648ce380401'), sequence(big(), integer(7), big())),
+      der(4, big()),
+    );
+    for (const key of [pem('PRIVATE KEY', dsa), pem('PRIVATE KEY', COSTLY.PBKDF2)]) {
+      expect(() => publicKeyOf({ alg: 'RS256', pem: key })).to.throw();
+      expect(() => rsaPublicKey(key)).to.throw();
+      const before = process.threadCpuUsage();
+      const { error } = appleOptionsSchema.safeParse({ app_secret: key });
+      expect(error?.issues.flatMap(({ path }) => path)).to.include('app_secret');
+      const { user, system } = process.threadCpuUsage(before);
+      expect((user + system) / 1000).to.be.below(200);
+    }
   });
 
   it('a script that reads such a key gets an error, and goes on', async () => {
