@@ -55,8 +55,8 @@ const MAX_CPU_MS = 500;
 const MAX_ELAPSED_MS = 3_000;
 /** How often a template is checked for that, milliseconds. */
 const CHECK_MS = 50;
-/** How long a template waits for others, and how many wait. */
-const MAX_WAIT_MS = 4_000;
+/** How long a template waits for others and for a new thread, which a busy machine takes seconds to start; how many wait. */
+const MAX_WAIT_MS = 10_000;
 const MAX_WAITING = 200;
 /** A template that took too long is not tried again for so long, milliseconds. */
 const REFUSED_MS = 60_000;
