@@ -28,7 +28,6 @@ import type { RoleRecord } from './roles.ts';
 import type { SamlLogoutRecord, SamlSessionRecord } from './saml-sessions.ts';
 import { clientSecrets, connectionSecrets, tenantSecrets } from './secrets.ts';
 import {
-  actionExecutionsSpec,
   artifactsSpec,
   challengesSpec,
   deliveriesSpec,
@@ -252,7 +251,11 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     kept: 'memory',
   },
   logStreamPositions: { writtenFor: 'operators', unique: {}, indexes: {} },
-  actionExecutions: actionExecutionsSpec,
+  actionExecutions: {
+    writtenFor: { rate: 'the limits of the logins and sign-ups that run actions' },
+    unique: {},
+    indexes: {},
+  },
   logCounts: { writtenFor: 'operators', unique: {}, indexes: {} },
   logs: logsSpec,
 };

@@ -1,5 +1,4 @@
 // The collections whose records strangers can cause, with the bounds of each kind of record.
-import type { ActionExecutionRecord } from './action-executions.ts';
 import { accountsOf, sessionUid, text } from './artifacts.ts';
 import { boundOf, wholeCollection } from './bounds.ts';
 import type { Bound, CollectionSpec } from './collection-spec.ts';
@@ -109,12 +108,6 @@ export const failuresSpec: CollectionSpec<FailureRecord> = {
 
 export const samlMessagesSpec: CollectionSpec<Stored> = {
   writtenFor: { strangers: [wholeCollection({ max: 100_000, maxLength: 2_000, whenFull: 'refuse' })] },
-  unique: {},
-  indexes: {},
-};
-
-export const actionExecutionsSpec: CollectionSpec<ActionExecutionRecord> = {
-  writtenFor: { strangers: [wholeCollection({ max: 200_000, maxLength: 100_000, whenFull: 'evict' })] },
   unique: {},
   indexes: {},
 };

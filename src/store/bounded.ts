@@ -2,7 +2,8 @@
 // has most gives way, first by network and then by address (runtime/shares.ts).
 //
 // Each process knows the origin of what it has written itself. What others have written, or this one before its last
-// start, is only counted, from time to time, and leaves less room; a tenth of each bound stays for every process.
+// start, is counted once a minute, where this one holds much itself, and leaves less room; a tenth of each bound stays for
+// every process.
 import type { Logger } from 'pino';
 import { AuthError } from '../http/errors.ts';
 import { boundOf } from '../records/bounds.ts';
@@ -87,11 +88,10 @@ function holdingsByKind(inner: Collection<Stored>, { name, bounds, clock, log, s
       ...(bound.maxOfAddress !== undefined && { maxOfAddress: Math.ceil(bound.maxOfAddress * scale) }),
       clock,
       // A whole collection has no index for its only kind.
-      count: async (atMost: number) =>
-        bounds.length === 1
-          ? inner.count()
-          : ((await inner.list({ where: { index: 'kind', equals: kind }, limit: 0, total: atMost })).total ??
-            0),
+      count: async (atMost: number) => {
+        const where = bounds.length === 1 ? {} : { where: { index: 'kind', equals: kind } };
+        return (await inner.list({ ...where, limit: 0, total: atMost })).total ?? 0;
+      },
       onFull: (network) =>
         log?.warn({ collection: name, kind, network, action: bound.whenFull }, 'too much of a kind is kept'),
       onFault: (err) => log?.error({ err, collection: name }, 'what is kept could not be counted'),
