@@ -5,9 +5,8 @@ import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2';
 import bcrypt from 'bcryptjs';
 import { AuthError } from '../http/errors.ts';
 import { MAX_PASSWORD_LENGTH, normalizePassword } from '../records/passwords.ts';
-import { createFairQueue, type Job } from '../runtime/fair-queue.ts';
+import { createFairWork } from '../runtime/fair-work.ts';
 import type { Measures } from '../runtime/measures.ts';
-import { requester } from '../runtime/requester.ts';
 import { isImported, verifyImported } from './imported-hashes/imported-hashes.ts';
 
 /** The cost of one hash: memory in KiB, and passes over it. */
@@ -81,31 +80,30 @@ async function verifyForeign(hash: string, password: string): Promise<boolean> {
   return isImported(hash) && verifyImported(hash, password);
 }
 
-/** Of four hashes in a row, three are for who has logged in before from the same browser or address, if so many wait. */
-const LANES = [3, 1];
-
-const tooBusy = () =>
-  new AuthError(503, 'temporarily_unavailable', 'The server is busy. Try again in a moment.');
-
 function boundedQueue(concurrency: number, maxWaiting: number) {
-  const queue = createFairQueue<Job>({ concurrency, maxWaiting, lanes: LANES });
+  const hashes = createFairWork({
+    concurrency,
+    maxWaiting,
+    refusal: () =>
+      new AuthError(503, 'temporarily_unavailable', 'The server is busy. Try again in a moment.'),
+  });
   let measures: Pick<Measures, 'hashed'> | undefined;
+  const measured = async <T>(work: () => Promise<T>, { hashed }: Pick<Measures, 'hashed'>): Promise<T> => {
+    const queuedAt = performance.now();
+    let startedAt = queuedAt;
+    try {
+      return await hashes.run(() => {
+        startedAt = performance.now();
+        return work();
+      });
+    } finally {
+      hashed((startedAt - queuedAt) / 1000, (performance.now() - startedAt) / 1000);
+    }
+  };
   return {
-    /** @throws AuthError 503 when the requester's network has too many waiting, now or later. */
-    enqueue: <T>(work: () => Promise<T>): Promise<T> => {
-      const { origin, standing } = requester();
-      const { promise, resolve, reject } = Promise.withResolvers<T>();
-      const queuedAt = performance.now();
-      const run = async () => {
-        const startedAt = performance.now();
-        await (async () => work())().then(resolve, reject);
-        measures?.hashed((startedAt - queuedAt) / 1000, (performance.now() - startedAt) / 1000);
-      };
-      const lane = standing === 'stranger' ? 1 : 0;
-      if (!queue.add({ origin, lane, run, onDisplaced: () => reject(tooBusy()) })) reject(tooBusy());
-      return promise;
-    },
-    waiting: queue.waiting,
+    enqueue: <T>(work: () => Promise<T>): Promise<T> =>
+      measures === undefined ? hashes.run(work) : measured(work, measures),
+    waiting: hashes.waiting,
     measure: (to: Pick<Measures, 'hashed'>) => {
       measures = to;
     },

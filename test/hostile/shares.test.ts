@@ -84,6 +84,25 @@ describe('a network that asks for everything', () => {
     });
   });
 
+  it('does not keep out who has logged in before, even with addresses of many networks', async () => {
+    const hasher = createHasher({ concurrency: 1, maxQueued: 8, cost: { memoryCost: 8_192, timeCost: 1 } });
+    await served({ hasher }, async (ask) => {
+      const login = (ip: string, username: string, password: string) =>
+        ask(ip, '/oauth/token', { ...WEB, grant_type: 'password', username, password });
+      expect((await login(person(0), USER.email, USER.password)).status).to.equal(200);
+      let isOver = false;
+      const attack = times(40, async (i) => {
+        while (!isOver) await login(`203.0.${i}.1`, `nobody-${i}@example.test`, 'wrong');
+      });
+      await until(() => (hasher.waiting?.() ?? 0) >= 8);
+      const statuses: number[] = [];
+      for (let i = 0; i < 5; i++) statuses.push((await login(person(0), USER.email, USER.password)).status);
+      isOver = true;
+      await Promise.all(attack);
+      expect(statuses).to.deep.equal([200, 200, 200, 200, 200]);
+    });
+  });
+
   it('leaves others their turn in the queue of mails', async () => {
     const mail = await startMailServer();
     try {

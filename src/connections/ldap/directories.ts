@@ -1,12 +1,12 @@
 // Verifies passwords by a directory: finds the entry that a name stands for, and binds as it with the password.
 import { randomUUID } from 'node:crypto';
 import { type Client, ResultCodeError, type SearchOptions, SizeLimitExceededError } from 'ldapts';
-import PQueue from 'p-queue';
 import { AuthError } from '../../http/errors.ts';
 import type { Outbound } from '../../http/outbound.ts';
 import type { Connection } from '../../records/collections.ts';
 import { type LdapOptions, ldapOptions } from '../../records/ldap.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { createFairWork, type FairWork } from '../../runtime/fair-work.ts';
 import { connect } from './connect.ts';
 import { filterFor } from './filter.ts';
 import { groupsOf } from './groups.ts';
@@ -54,7 +54,7 @@ export interface Directories {
 
 /** Milliseconds for one request to a directory. */
 const TIMEOUT = 10_000;
-/** Logins that ask one directory at the same time, and logins that wait for their turn. */
+/** Logins that ask one directory at the same time, and logins that wait for their turn: of known callers, and of others. */
 const MAX_CONCURRENT = 8;
 const MAX_WAITING = 200;
 /** Idle connections that are kept, and for how many milliseconds: firewalls may cut longer idle ones. */
@@ -65,7 +65,7 @@ const IDLE_LIFETIME = 60_000;
 interface Pool {
   /** JSON of the connection's options that the pool was made with. */
   optionsKey: string;
-  queue: PQueue;
+  queue: FairWork;
   idle: { client: Client; since: number }[];
 }
 
@@ -84,7 +84,7 @@ export function createDirectories(deps: DirectoriesDependencies): Directories {
     if (existing?.optionsKey === optionsKey) return existing;
     // Its connections were bound with the previous options.
     if (existing !== undefined) closeIdle(existing);
-    const pool = { optionsKey, queue: new PQueue({ concurrency: MAX_CONCURRENT }), idle: [] };
+    const pool = newPool(optionsKey);
     pools.set(id, pool);
     return pool;
   };
@@ -95,9 +95,8 @@ export function createDirectories(deps: DirectoriesDependencies): Directories {
     const options = ldapOptions(connection);
     if (options === undefined) throw unavailable(new Error('the connection has no LDAP_URL'));
     const pool = poolOf(connection);
-    if (pool.queue.size >= MAX_WAITING) throw unavailable();
     try {
-      return await pool.queue.add(() => work(pool, options));
+      return await pool.queue.run(() => work(pool, options));
     } catch (thrown) {
       throw thrown instanceof AuthError ? thrown : unavailable(thrown);
     }
@@ -134,6 +133,11 @@ export function createDirectories(deps: DirectoriesDependencies): Directories {
       for (const pool of pools.values()) closeIdle(pool);
     },
   };
+}
+
+function newPool(optionsKey: string): Pool {
+  const bounds = { concurrency: MAX_CONCURRENT, maxWaiting: MAX_WAITING };
+  return { optionsKey, queue: createFairWork({ ...bounds, refusal: () => unavailable() }), idle: [] };
 }
 
 function unavailable(cause?: unknown): AuthError {
