@@ -104,6 +104,18 @@ describe('the overview of the console', () => {
     expect(attention(await page())).to.not.contain('could not be sent');
   });
 
+  it('reports a connection whose users are identified by something that somebody else may get', async () => {
+    const adfs = (name: string, user_id_attribute: string) => ({
+      name,
+      strategy: 'adfs',
+      options: { user_id_attribute },
+    });
+    await start({ connections: [adfs('by-name', 'upn'), adfs('by-guid', 'objectGUID')] });
+    const text = attention(await page());
+    expect(text).to.contain('The users of by-name are identified by a name or address');
+    expect(text).to.not.contain('by-guid');
+  });
+
   it('reports a connection that does not work', async () => {
     const gone = {
       name: 'gone',

@@ -324,6 +324,39 @@ describe('the strategies of OpenID providers', () => {
       expect(await user('google-apps|77')).to.not.equal(undefined);
     });
 
+    it('does not enter the account of whoever had the address before', async () => {
+      const email = 'reused@acme.example.test';
+      const identities = server.store.collection('identities');
+      expect(await logIn('workspace', { ...account, email, sub: 'first' })).to.have.property('code');
+      expect(await logIn('workspace', { ...account, email, sub: 'second' })).to.have.property('code');
+      const ids = (await identities.list({ limit: 1000 })).records.map(({ user_id, stable_id }) => [
+        user_id,
+        stable_id,
+      ]);
+      expect(ids).to.deep.include.members([
+        [`google-apps|${email}`, 'first'],
+        ['google-apps|second', 'second'],
+      ]);
+    });
+
+    it('keeps a user of an earlier release only for the account that logged in last', async () => {
+      const email = 'earlier@acme.example.test';
+      const id = `workspace|${email}`;
+      const identities = server.store.collection('identities');
+      expect(await logIn('workspace', { ...account, email, sub: 'owner' })).to.have.property('code');
+      // Earlier releases recorded no id of the account.
+      await identities.update(id, (current) => {
+        const { stable_id: _, ...rest } = structuredClone(current);
+        return rest;
+      });
+      expect(await logIn('workspace', { ...account, email, sub: 'other' })).to.include({
+        error: 'access_denied',
+      });
+      expect(await identities.get(id)).to.have.nested.property('refused.stable_id', 'other');
+      expect(await logIn('workspace', { ...account, email, sub: 'owner' })).to.have.property('code');
+      expect(await identities.get(id)).to.include({ stable_id: 'owner', user_id: `google-apps|${email}` });
+    });
+
     for (const [what, claims] of [
       ['of another domain', { hd: 'evil.example.test' }],
       ['without hd', { hd: undefined }],
