@@ -15,6 +15,7 @@ import type { ResponseFrame, Status } from '../saml-messages/status-response.ts'
 import { badMessage } from '../saml-messages/xml.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
+import { isUnattended } from '../users/user-acts.ts';
 import type { Users } from '../users/users.ts';
 import { withSettings } from './action-settings.ts';
 import { assertionContent } from './assertion.ts';
@@ -114,10 +115,10 @@ function responseOf(
  */
 function staleness(
   { forceAuthn, isPassive }: LoginRequest,
-  { authTime }: OwnCodeLogin,
+  login: OwnCodeLogin,
   begunAt: number,
 ): Status | undefined {
-  if (!forceAuthn || authTime >= begunAt) return undefined;
+  if (!forceAuthn || (login.authTime >= begunAt && !isUnattended(login))) return undefined;
   return { code: STATUS.responder, detail: isPassive ? STATUS.noPassive : STATUS.authnFailed };
 }
 

@@ -166,6 +166,21 @@ describe('SAML requests', () => {
     }
   });
 
+  it('with ForceAuthn are not answered with a newer session in which nobody was there', async () => {
+    const agent = createAgent(server);
+    const started = await agent.get(address(authnRequest({ attributes: { ForceAuthn: 'true' } })));
+    server.tick(5000);
+    await ask(agent, authnRequest());
+    const artifacts = server.store.collection('artifacts');
+    for (const { id, model } of (await artifacts.list({ limit: 1000 })).records)
+      if (model === 'Session')
+        await artifacts.update(id, (now) => ({ ...now, payload: { ...now.payload, presence: 'absent' } }));
+    const authorization = new URL(started.location);
+    for (const parameter of ['prompt', 'max_age']) authorization.searchParams.delete(parameter);
+    const answer = posted(await follow(agent, await agent.get(authorization.href), server.url));
+    expect(statuses(answer.xml)).to.deep.equal(['Responder', 'AuthnFailed']);
+  });
+
   it('are not answered at a callback that was removed meanwhile', async () => {
     const agent = createAgent(server);
     const xml = authnRequest({ attributes: { AssertionConsumerServiceURL: OTHER_ACS } });
