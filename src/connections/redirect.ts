@@ -70,6 +70,8 @@ export interface UpstreamRequest {
   params: Readonly<Record<string, string | undefined>>;
   /** All other parameters of that request, which are meant for the provider. */
   additional: Readonly<Record<string, string>>;
+  /** Set if `connection_scope` is not the application's parameter: the provider gets scopes as in RFC 6749 §3.3. */
+  listsScopes?: true;
 }
 
 /** How the browser is sent to the provider: by a redirect, or by a form that it posts. */

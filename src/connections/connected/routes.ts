@@ -53,6 +53,7 @@ async function startAtProvider(deps: ConnectedRouteDependencies, ctx: Context): 
       nonce,
       codeVerifier,
       params: { prompt, login_hint, max_age, connection_scope: scopes.join(' ') },
+      listsScopes: true,
       additional: Object.fromEntries(
         Object.entries(additional).filter(([name]) => !STANDARD_PARAMETERS.has(name)),
       ),

@@ -120,18 +120,11 @@ export function customDatabases(deps: CustomDatabasesDependencies): CustomDataba
   };
 }
 
-async function idOf(
-  deps: CustomRunDependencies & Pick<CustomDatabasesDependencies, 'rateLimits'>,
-  request: DatabaseRequest,
-): Promise<string | undefined> {
+async function idOf(deps: CustomRunDependencies, request: DatabaseRequest): Promise<string | undefined> {
   if (!hasScript(request.connection, 'get_user')) return undefined;
-  const key = failureKey(request);
-  // The login that follows says that it failed too often.
-  if (!(await deps.rateLimits.spend('customDatabase', key))) return undefined;
   const run = { name: 'get_user', args: [scriptIdentifier(request)] } as const;
+  // Its failures are not limited: it gets no password that could be guessed. Those of the login that follows are.
   const { result, failure } = await runCustom(deps, request, run);
-  // Failures are counted by the login that follows.
-  await deps.rateLimits.giveBack('customDatabase', key);
   if (failure !== undefined) {
     recordScriptFailure(deps, request, 'get_user', failure.message);
     return undefined;

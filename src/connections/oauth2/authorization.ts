@@ -9,7 +9,7 @@ import type { UpstreamRequest } from '../redirect.ts';
 /** Returns the URL of the authorization request. */
 export function authorizationUrl(options: OAuth2Options, request: UpstreamRequest): string {
   const url = new URL(options.authorizationURL);
-  const scope = scopeOf(options, request.params.connection_scope);
+  const scope = scopeOf(options, request);
   const standard = {
     response_type: 'code',
     client_id: options.client_id,
@@ -32,9 +32,12 @@ export function authorizationUrl(options: OAuth2Options, request: UpstreamReques
  * join by commas and people by spaces. With additional ones the list is separated as the connection says; without, by spaces
  * (RFC 6749 §3.3).
  */
-function scopeOf({ scope, useOauthSpecScope }: OAuth2Options, requested = ''): string {
+function scopeOf(
+  { scope, useOauthSpecScope }: OAuth2Options,
+  { params: { connection_scope: requested = '' }, listsScopes }: UpstreamRequest,
+): string {
   const configured = Array.isArray(scope) ? scope : scope.split(' ');
   const additional = requested.split(/[\s,]+/).filter((one) => one !== '');
   const all = [...configured, ...additional].map((one) => one.trim()).filter((one) => one !== '');
-  return [...new Set(all)].join(additional.length === 0 || useOauthSpecScope ? ' ' : ',');
+  return [...new Set(all)].join(additional.length === 0 || useOauthSpecScope || listsScopes ? ' ' : ',');
 }
