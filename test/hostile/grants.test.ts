@@ -103,7 +103,7 @@ describe('grants that continue', () => {
     const login = await mfaCallsOf(server).login('mfa-1@example.test', { audience: API });
     await manage('PUT', '/guardian/policies', ['all-applications']);
     const answer = await exchange(login.json().access_token);
-    expect(told(answer).slice(0, 2)).to.deep.equal([400, 'invalid_request']);
+    expect(told(answer).slice(0, 2)).to.deep.equal([403, 'invalid_grant']);
     expect(answer.json()).not.to.have.property('mfa_token');
   });
 
