@@ -14,7 +14,15 @@ interface Counters {
    * Takes a token from a bucket, atomically, or gives one back.
    * @returns the tokens left; negative when there was none, and none was taken.
    */
-  take(of: { name: string; key: string; bucket: Bucket }, taken: TokenChange): Promise<number>;
+  take(of: Counter, taken: TokenChange): Promise<number>;
+  /** Returns the tokens left, and takes none. */
+  left(of: Counter): Promise<number>;
+}
+
+interface Counter {
+  name: string;
+  key: string;
+  bucket: Bucket;
 }
 
 /** How many counters of each limit are kept, so that addresses cannot fill the memory. */
@@ -51,6 +59,7 @@ export function localCounters(clock: Clock): Counters {
       touch(byLimit, name, key, level);
       return Promise.resolve(left);
     },
+    left: ({ name, key, bucket }) => Promise.resolve(leftIn(bucket, byLimit.get(name)?.get(key), clock())),
   };
 }
 
@@ -80,6 +89,7 @@ export function storedCounters(store: Store, clock: Clock): Counters {
         }
       }
     },
+    left: async ({ name, key, bucket }) => leftIn(bucket, await limits.get(counterId(name, key)), clock()),
   };
 }
 
@@ -89,10 +99,7 @@ const SYNC_INTERVAL = 250;
 const SYNC_BATCH = 500;
 
 /** A counter of this process: the level as far as it is known here, and what other processes do not know of yet. */
-interface LocalCounter {
-  name: string;
-  key: string;
-  bucket: Bucket;
+interface LocalCounter extends Counter {
   level: Level;
   unsynced: number;
 }
@@ -150,7 +157,12 @@ export function syncedCounters(store: Store, clock: Clock): Counters {
       scheduleSync();
       return left;
     },
+    left: ({ name, key, bucket }) =>
+      Promise.resolve(leftIn(bucket, byLimit.get(name)?.get(key)?.level, clock())),
   };
 }
+
+const leftIn = (bucket: Bucket, current: Level | undefined, now: number): number =>
+  updateLevel(bucket, current, { now, taken: 0 }).left;
 
 const counterId = (name: string, key: string) => `${name}:${sha256(key)}`;

@@ -36,6 +36,8 @@ export interface RateLimits {
   takeFrom(ctx: Context, name: LimitName, key?: string): Promise<void>;
   /** Takes a token without setting headers. @returns whether there was one. */
   spend(name: LimitName, key: string): Promise<boolean>;
+  /** Returns whether {@link spend} would find a token now. */
+  hasLeft(name: LimitName, key: string): Promise<boolean>;
   /** Gives a token back. */
   giveBack(name: LimitName, key: string): Promise<void>;
 }
@@ -95,6 +97,7 @@ export function createRateLimits({
     takeFrom,
     spend: async (name, key) =>
       countRefusal(name, await countersOf(name).take({ name, key, bucket: bucketOf(name) }, 1)) >= 0,
+    hasLeft: async (name, key) => (await countersOf(name).left({ name, key, bucket: bucketOf(name) })) >= 1,
     giveBack: async (name, key) => {
       await countersOf(name).take({ name, key, bucket: bucketOf(name) }, -1);
     },

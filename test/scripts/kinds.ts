@@ -119,7 +119,7 @@ const databaseKinds = Object.entries(DATABASE).map(
           connection: connection({ ...options, customScripts: { [name]: source } }),
           identifier: 'a@b.test',
         };
-        const rateLimits = { spend: async () => true, giveBack: async () => {} };
+        const rateLimits = { spend: async () => true, giveBack: async () => {}, hasLeft: async () => true };
         const packages = { filesFor: async () => undefined };
         const deps = { rateLimits, packages, tenant: 'tenant', clock: Date.now, pause: async () => {} };
         return ask(customDatabases({ ...deps, scripts, events }), asked);

@@ -83,7 +83,7 @@ function scriptIdentifier({ identifier }: DatabaseRequest): string {
 }
 
 interface CustomDatabasesDependencies extends CustomRunDependencies {
-  rateLimits: Pick<RateLimits, 'spend' | 'giveBack'>;
+  rateLimits: Pick<RateLimits, 'spend' | 'giveBack' | 'hasLeft'>;
   /** The tenant's name, which the `create` script is given. */
   tenant: string;
   clock: Clock;
@@ -120,10 +120,14 @@ export function customDatabases(deps: CustomDatabasesDependencies): CustomDataba
   };
 }
 
-async function idOf(deps: CustomRunDependencies, request: DatabaseRequest): Promise<string | undefined> {
+async function idOf(
+  deps: CustomRunDependencies & Pick<CustomDatabasesDependencies, 'rateLimits'>,
+  request: DatabaseRequest,
+): Promise<string | undefined> {
   if (!hasScript(request.connection, 'get_user')) return undefined;
+  // The login that follows is refused then. Failures are counted by it alone: this script gets no password to guess.
+  if (!(await deps.rateLimits.hasLeft('customDatabase', failureKey(request)))) return undefined;
   const run = { name: 'get_user', args: [scriptIdentifier(request)] } as const;
-  // Its failures are not limited: it gets no password that could be guessed. Those of the login that follows are.
   const { result, failure } = await runCustom(deps, request, run);
   if (failure !== undefined) {
     recordScriptFailure(deps, request, 'get_user', failure.message);
