@@ -7,6 +7,7 @@ import type { KoaContextWithOIDC } from 'oidc-provider';
 import { bodyFields } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import { applicationSettings } from './applications.ts';
+import type { ReadBasic } from './basic-credentials.ts';
 import { vendorError } from './failures.ts';
 import { engineClientAuthentication } from './internals.ts';
 
@@ -21,7 +22,12 @@ const ACCESS_TOKEN = /^(Bearer|DPoP)(\s|$)/i;
  * @returns its client_id.
  * @throws AuthError 401 `invalid_client`, 400 `invalid_request` when there is nothing to authenticate.
  */
-export async function authenticateClient(provider: Provider, ctx: Context): Promise<string> {
+export async function authenticateClient(
+  provider: Provider,
+  readBasic: ReadBasic,
+  ctx: Context,
+): Promise<string> {
+  await readBasic(ctx);
   const fields = bodyFields(ctx, PARAMETERS);
   const oidc = new provider.OIDCContext(ctx);
   const params = Object.fromEntries(PARAMETERS.map((name) => [name, fields[name] || undefined]));

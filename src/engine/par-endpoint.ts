@@ -11,6 +11,7 @@ import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { normalizeRequest } from './authorization-parameters.ts';
 import type { CheckRequest } from './authorize.ts';
+import type { ReadBasic } from './basic-credentials.ts';
 import type { EnterEngine } from './entrance.ts';
 import { type EngineFailures, vendorError } from './failures.ts';
 import { setParsedBody } from './parsed-body.ts';
@@ -30,6 +31,7 @@ interface ParDependencies {
   store: Store;
   checkRequest: CheckRequest;
   enter: EnterEngine;
+  readBasic: ReadBasic;
   failures: EngineFailures;
   /** The parameters that endpoints of this server understand. */
   ownParameters: ReadonlySet<string>;
@@ -51,6 +53,7 @@ export function parEndpoint({
   store,
   checkRequest,
   enter,
+  readBasic,
   failures,
   ownParameters,
   requestReader,
@@ -62,6 +65,7 @@ export function parEndpoint({
     }
     const { credentials, received } = fieldsOf(ctx);
     checkRequestSize(received);
+    await readBasic(ctx);
     const clientId = claimedClient(ctx, received, credentials);
     await refusePublic(config, clientId);
     const request = await requestReader.pushed(clientId ?? '', received);

@@ -9,6 +9,7 @@ import { applyScopes } from './action-scopes.ts';
 import { adaptEngine } from './adaptations.ts';
 import { hashOldKeys } from './artifact-keys.ts';
 import { type AuthorizationEndpoint, authorizationEndpoint } from './authorize.ts';
+import { basicReader } from './basic-credentials.ts';
 import { browserLogins } from './browser-login.ts';
 import { certificateBinding } from './certificate-binding.ts';
 import type { VerifiedUsers } from './claims.ts';
@@ -183,7 +184,8 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   await refuseInvalidApplications(provider, config);
   await hashOldKeys(store);
   const sessions = createSessions(provider, shared);
-  const enter = engineEntrance(provider, renew);
+  const readBasic = basicReader(config);
+  const enter = engineEntrance(provider, renew, readBasic);
   const grants = storeGrants(provider, parts.loginActions);
   const waiting = interactions(provider, deps);
   const receiving = { enter, requestReader: requestReader({ ...shared, issuer }) };
@@ -192,7 +194,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     enter,
     sendDiscovery: cachedDocument(config),
     authorization: authorizationEndpoint({ ...shared, ...authorizing }),
-    pushRequest: parEndpoint({ ...shared, ...receiving, failures }),
+    pushRequest: parEndpoint({ ...shared, ...receiving, failures, readBasic }),
     tokens: tokenEndpoint({ ...deps, ...requestTargets, failures, enter }),
     interactions: waiting,
     settle,
@@ -200,7 +202,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     customClaims: parts.customClaims,
     redeemOwnCode: redeemOwnCodes(provider),
     sessions,
-    ...tokenReaders({ ...shared, provider, clock: wallClock, organizations, checkPossession, sessions }),
+    ...tokenReaders({ ...shared, provider, readBasic, clock: wallClock, checkPossession, sessions }),
     checkPossession,
     reuseAfterLimit: parts.assertions.reuseAfterLimit,
     storeUsedProofs: proofs.usedProofs.storeUsedProofs,

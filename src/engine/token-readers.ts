@@ -1,6 +1,7 @@
 // Wires the readers of our tokens and of client credentials. Each uses the tenant's present keys.
 import type { Context } from 'koa';
 import type { Users } from '../users/users.ts';
+import type { ReadBasic } from './basic-credentials.ts';
 import { authenticateClient } from './client-authentication.ts';
 import { introspection } from './introspection.ts';
 import type { Organizations } from './organizations.ts';
@@ -12,6 +13,7 @@ import { type UserinfoDependencies, userinfo } from './userinfo.ts';
 
 interface ReaderDependencies extends Omit<UserinfoDependencies, 'keys'> {
   users: Users;
+  readBasic: ReadBasic;
   organizations: Organizations;
   sessions: Pick<Sessions, 'loginOf' | 'isOpen'>;
   secondFactor: Pick<SecondFactor, 'isSufficient'>;
@@ -22,7 +24,7 @@ export function tokenReaders(deps: ReaderDependencies) {
   const { provider, config } = deps;
   const { issuer } = provider;
   const keys = publishedKeys(config);
-  const ofClient = (ctx: Context) => authenticateClient(provider, ctx);
+  const ofClient = (ctx: Context) => authenticateClient(provider, deps.readBasic, ctx);
   return {
     keys,
     userinfo: userinfo({ ...deps, keys }),

@@ -23,7 +23,11 @@ describe('the engine', () => {
       jwks: { keys: [privateKey.export({ format: 'jwk' }) as JWK] },
       features: { devInteractions: { enabled: false } },
     });
-    const enter = engineEntrance(provider, () => {});
+    const enter = engineEntrance(
+      provider,
+      () => undefined,
+      () => undefined,
+    );
     const beside = mount(provider);
     const app = new Koa();
     app.use((ctx, next) =>
