@@ -10,7 +10,7 @@ const authenticatorTypes = (factors: typeof FACTORS) =>
 
 /** The answer of POST /mfa/challenge. */
 export const challengeAnswer = z.object({
-  challenge_type: authenticatorTypes(FACTORS.filter(({ challenge }) => challenge !== undefined)),
+  challenge_type: authenticatorTypes(FACTORS.filter(({ grant }) => grant !== undefined)),
   oob_code: optional('With `oob`: for the token endpoint.'),
   binding_method: z.literal('prompt').optional().describe('The user types a code that was sent.'),
 });

@@ -5,7 +5,7 @@ import type { FactorRequest } from './claimant.ts';
 import type { Challenge, Factor, FactorDependencies } from './factor.ts';
 import { activeAuthenticators, factorOf } from './policy.ts';
 
-/** A challenge, with the authenticator and factor that were chosen. */
+/** A challenge, with the authenticator and factor that were chosen. Nothing is sent where the user has the code. */
 interface StartedChallenge extends Challenge {
   authenticator: Authenticator;
   factor: Factor;
@@ -17,8 +17,6 @@ interface AuthenticatorSelection {
   types?: readonly string[] | undefined;
   authenticatorId?: string | undefined;
 }
-
-type ChallengedFactor = Factor & Required<Pick<Factor, 'challenge'>>;
 
 /**
  * Starts a challenge with an authenticator of the user, of a type that the application accepts.
@@ -33,28 +31,33 @@ export async function startChallenge(
   const { authenticator, factor } = await choose(deps, request, selection);
   const { user, clientId, ip } = request;
   deps.events.record({ type: 'gd_start_auth', user_id: user.id, client_id: clientId, ip });
-  return { authenticator, factor, ...(await factor.challenge(deps, request, authenticator)) };
+  return { authenticator, factor, ...(await factor.challenge?.(deps, request, authenticator)) };
 }
 
 async function choose(
   deps: FactorDependencies,
   { user }: FactorRequest,
   { types, authenticatorId }: AuthenticatorSelection,
-): Promise<{ authenticator: Authenticator; factor: ChallengedFactor }> {
+): Promise<{ authenticator: Authenticator; factor: Factor }> {
   const all = await activeAuthenticators(deps, user);
   if (all.length === 0) {
     throw new AuthError(401, 'association_required', 'The user must enrol an authenticator first.');
   }
   const active = all.flatMap((authenticator) => {
     const factor = factorOf(deps, authenticator);
-    return isChallenged(factor) ? [{ authenticator, factor }] : [];
+    return factor !== undefined && isGivenByGrant(factor) ? [{ authenticator, factor }] : [];
   });
-  const candidates =
-    authenticatorId === undefined
-      ? active
-      : active.filter(({ authenticator }) => authenticator.id === authenticatorId);
-  if (candidates.length === 0 && authenticatorId !== undefined)
-    throw new AuthError(400, 'invalid_authenticator', 'The user has no such authenticator.');
+  // A recovery code is for a user who has lost the others, so it is chosen only by its id.
+  const candidates = active.filter(({ authenticator, factor }) =>
+    authenticatorId === undefined ? isChallenged(factor) : authenticator.id === authenticatorId,
+  );
+  const isOwn = all.some(({ id }) => id === authenticatorId);
+  if (authenticatorId !== undefined && !isOwn)
+    throw new AuthError(
+      400,
+      'invalid_authenticator',
+      'The user has no such authenticator, or has not confirmed it.',
+    );
   const accepted = candidates.filter(
     ({ factor }) => types === undefined || types.includes(factor.authenticatorType),
   );
@@ -67,6 +70,7 @@ async function choose(
   );
 }
 
-function isChallenged(factor: Factor | undefined): factor is ChallengedFactor {
-  return factor?.challenge !== undefined;
-}
+const isChallenged = (factor: Factor) => factor.challenge !== undefined;
+
+/** Whether applications can give the factor; others are given at the hosted pages only. */
+const isGivenByGrant = (factor: Factor) => isChallenged(factor) || factor.grant !== undefined;

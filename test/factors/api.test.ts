@@ -236,6 +236,31 @@ describe('the MFA API', () => {
       expect(next.status).to.equal(200);
     });
 
+    it('takes the id that the list has, as often as it is asked, and sends nothing', async () => {
+      const user = someone();
+      const { recoveryCode } = await calls.enrollOtp(user);
+      const mfa_token = await calls.mfaToken(user);
+      const listed = await calls.agent.get('/mfa/authenticators', { authorization: `Bearer ${mfa_token}` });
+      const all: { id: string; authenticator_type: string }[] = listed.json() as never;
+      const authenticator_id = all.find((one) => one.authenticator_type === 'recovery-code')?.id ?? '';
+      for (const types of [{}, { challenge_type: 'otp recovery-code' }]) {
+        const answer = await calls.challenge({ mfa_token, authenticator_id, ...types });
+        expect(answer.status, answer.text).to.equal(200);
+        expect(answer.json()).to.deep.equal({ challenge_type: 'recovery-code' });
+      }
+      const unsupported = await calls.challenge({ mfa_token, authenticator_id, challenge_type: 'oob' });
+      expect(unsupported.status).to.equal(401);
+      expect(unsupported.json().error).to.equal('unsupported_challenge_type');
+      // Without an id it is never the recovery code.
+      expect((await calls.challenge({ mfa_token })).json().challenge_type).to.equal('otp');
+      const other = await calls.challenge({ mfa_token, challenge_type: 'recovery-code' });
+      expect(other.status).to.equal(401);
+      const done = await calls.verify('recovery-code', { mfa_token, recovery_code: recoveryCode });
+      expect(done.status).to.equal(200);
+      const foreign = await calls.challenge({ mfa_token: await calls.mfaToken(someone()), authenticator_id });
+      expect(foreign.json().error).to.equal('association_required');
+    });
+
     it('stores only its hash', async () => {
       const { recoveryCode } = await calls.enrollOtp(someone());
       const { records } = await server.store.collection('authenticators').list({ limit: 1000 });
