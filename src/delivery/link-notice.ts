@@ -2,18 +2,13 @@
 // both, and by mail, in case somebody else did it.
 import type { Languages } from '../http/languages.ts';
 import type { Events } from '../tenant/events.ts';
+import type { LinkedUsers } from '../users/linking.ts';
 import type { User } from '../users/user.ts';
 import type { AccountChange, Messages } from './messages.ts';
 
 interface NoticeDependencies {
   events: Pick<Events, 'record'>;
   messages: Pick<Messages, 'post'>;
-}
-
-/** A user who is left, and one who has become an identity of them. */
-export interface LinkedUsers {
-  stays: User;
-  goes: User;
 }
 
 /** The facts of the request. */

@@ -1,5 +1,5 @@
 // The stored second factors of users: begun, confirmed by their first use, listed and removed.
-import type { AuthenticatorRecord } from '../records/authenticators.ts';
+import { type AuthenticatorRecord, factorsTurn } from '../records/authenticators.ts';
 import type { Frozen } from '../records/record.ts';
 import { type FactorKind, SECOND_FACTORS } from '../records/second-factors.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
@@ -7,7 +7,7 @@ import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import type { Collection, Store, Write } from '../store/contract.ts';
 import { writeInTurn } from '../store/write-in-turn.ts';
-import { type ConfirmOptions, confirm, isUnconfirmed, removeIf, turnOf } from './confirm.ts';
+import { type ConfirmOptions, confirm, isUnconfirmed, removeIf } from './confirm.ts';
 import type { FactorChanges } from './factor-changes.ts';
 
 export type Authenticator = Frozen<AuthenticatorRecord>;
@@ -134,7 +134,9 @@ async function addConfirmed(
   };
   // A refused call must not be recorded as a change, which would end the user's tokens.
   check?.(await store.collection('authenticators').findBy('user', userId));
-  await factorChanges.apply(userId, undefined, () => writeInTurn(store, turnOf(userId), prepare, random));
+  await factorChanges.apply(userId, undefined, () =>
+    writeInTurn(store, factorsTurn(userId), prepare, random),
+  );
   return added;
 }
 

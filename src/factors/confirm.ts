@@ -1,6 +1,6 @@
 // Confirms an authenticator by its first use. Several may have been begun by logins that proved only the first
 // factor; the unique mark `first` lets one of them become the user's first.
-import type { AuthenticatorRecord } from '../records/authenticators.ts';
+import { type AuthenticatorRecord, factorsTurn } from '../records/authenticators.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';
 import { updateWithResult } from '../store/update-with-result.ts';
@@ -8,9 +8,6 @@ import { writeInTurn } from '../store/write-in-turn.ts';
 
 /** How many confirmed authenticators a user may have, without the recovery code. */
 export const MAX_CONFIRMED = 20;
-
-/** The name of the turn in which authenticators of a user are added, for {@link writeInTurn}. */
-export const turnOf = (userId: string) => `authenticators of ${userId}`;
 
 export interface ConfirmOptions {
   /** Whether it may only become the user's first authenticator. Of several concurrent calls one succeeds. */
@@ -39,7 +36,7 @@ export async function confirm(
   let isFirst = false;
   let isDone = false;
   const activate = (mayMark: boolean) =>
-    writeInTurn(store, turnOf(userId), async () => {
+    writeInTurn(store, factorsTurn(userId), async () => {
       isDone = false;
       const active = (await records.findBy('user', userId)).filter((one) => !isUnconfirmed(one));
       isFirst = !active.some(isSecondFactor);

@@ -59,3 +59,6 @@ export interface BrowserRecord extends Stored {
   /** The time until which it is not asked for a second factor, in epoch seconds. */
   rememberedUntil?: number;
 }
+
+/** The name of the turn (`writeInTurn`) in which a user gets authenticators, and is linked. */
+export const factorsTurn = (userId: string) => `authenticators of ${userId}`;

@@ -1,10 +1,11 @@
 // Second factors that are imported with users, from a file or from the script of a custom database.
 import { z } from 'zod';
-import type { AuthenticatorRecord } from '../records/authenticators.ts';
+import { type AuthenticatorRecord, factorsTurn } from '../records/authenticators.ts';
 import { normalizeEmail } from '../records/email.ts';
 import type { Frozen } from '../records/record.ts';
 import { type FactorKind, SECOND_FACTORS } from '../records/second-factors.ts';
 import type { Write } from '../store/contract.ts';
+import { takeTurn } from '../store/write-in-turn.ts';
 import { type Identity, isLinked } from './identities.ts';
 import type { UsersDependencies } from './user.ts';
 
@@ -38,13 +39,15 @@ export function factorWrites(
   userId: string,
   factors: readonly ImportedFactor[],
 ): Write[] {
+  if (factors.length === 0) return [];
   const created_at = new Date(clock()).toISOString();
-  return factors.map((one) => {
+  const inserts = factors.map((one): Write => {
     const { kind, ...fields } = membersOf(one);
     const id = `${SECOND_FACTORS[kind].prefix}|dev_${random(12).toString('hex')}`;
     const record: AuthenticatorRecord = { id, user_id: userId, kind, active: true, created_at, ...fields };
     return { collection: 'authenticators', insert: record };
   });
+  return [takeTurn(factorsTurn(userId), random), ...inserts];
 }
 
 /** Returns the writes that give an existing user the imported second factors; none if the user has second factors already. */

@@ -1,11 +1,14 @@
 // Linking: makes the identities of another user those of a user, and makes a linked identity a user again. A login with any
 // of a user's identities is a login as that user.
+import { isDeepStrictEqual } from 'node:util';
 import { AuthError } from '../http/errors.ts';
+import { factorsTurn } from '../records/authenticators.ts';
 import { DATABASE } from '../records/connections.ts';
 import type { UserRecord } from '../records/users.ts';
 import { IDENTITY_MEMBERS } from '../records/users.ts';
 import type { Write } from '../store/contract.ts';
-import type { Credentials } from './credentials.ts';
+import { OVERTAKEN, writeInTurn } from '../store/write-in-turn.ts';
+import { type Credentials, versionOf } from './credentials.ts';
 import { type Identity, isLinked, originalUserId } from './identities.ts';
 import type { Login } from './login.ts';
 import type { User, UsersDependencies } from './user.ts';
@@ -19,19 +22,17 @@ export function mayBelongToAnother({ id, email, email_verified: isVerified }: Us
   return email !== undefined && !isVerified && id.startsWith(`${DATABASE}|`);
 }
 
-/**
- * Returns whether a user is still as they were when it was decided that they may be linked: neither blocked nor with another
- * password or address since.
- */
-export const isStill =
-  (judged: User) =>
-  (current: User): boolean =>
-    (['blocked', 'email', 'email_verified', 'last_password_reset'] as const).every(
-      (name) => current[name] === judged[name],
-    );
+/** A user who stays, and one who becomes an identity of them. */
+export interface LinkedUsers {
+  stays: User;
+  goes: User;
+}
 
-/** Thrown within a batch, which then changes nothing, if another link or removal came first. */
-const USERS_CHANGED = new Error('the users of a link have changed');
+/**
+ * Decides whether users may be linked, on what is stored. It is called right before the write, and again if one of the
+ * users has changed by then: their record, password or second factors. Its errors are passed on.
+ */
+export type LinkJudge = (users: LinkedUsers) => Promise<boolean>;
 
 /** Returns the members of a user that their identity keeps when it is linked. */
 function profileOf(user: User): Record<string, unknown> {
@@ -43,58 +44,101 @@ function profileOf(user: User): Record<string, unknown> {
 /** The most identities of a user: a login reads them all, and users can link accounts that they make. */
 const MAX_IDENTITIES = 50;
 
+/** How long a judgement is good for, milliseconds: logins get too old, and end, while a busy store keeps a write waiting. */
+const JUDGED_MS = 5_000;
+
 /**
  * Makes another user's identities those of a user, and removes the other user with metadata, roles and permissions. The caller
  * has to end the other user's sessions and second factors. It is one batch, so that a user can be linked only once.
- * @param applies decides with the write, on the other user as stored then, whether that user may be linked.
- * @returns false if either user does not exist, or `applies` returned false.
+ * @param judge by default, any two users may be linked.
+ * @returns false if either user does not exist, or `judge` returned false.
  * @throws AuthError 400 when the user would have more than {@link MAX_IDENTITIES}.
  */
 export async function linkUser(
   deps: UsersDependencies,
-  credentials: Pick<Credentials, 'reserve'>,
+  credentials: Pick<Credentials, 'reserve' | 'version'>,
   userId: string,
   otherId: string,
-  applies: (current: User) => boolean = () => true,
+  judge: LinkJudge = async () => true,
 ): Promise<boolean> {
-  const { store, clock } = deps;
-  const other = await store.collection('users').get(otherId);
-  if (other === undefined || userId === otherId) return false;
-  const owned = await Promise.all(
-    [userId, otherId].map((id) => store.collection('identities').findBy('user', id)),
-  );
-  if (owned.flat().length > MAX_IDENTITIES)
-    throw new AuthError(400, 'invalid_request', `A user has at most ${MAX_IDENTITIES} identities.`);
-  const updated_at = new Date(clock()).toISOString();
+  const { store, clock, random } = deps;
+  if (userId === otherId) return false;
+  const prepare = async (): Promise<Write[] | undefined> => {
+    const ids = [userId, otherId];
+    const [[stays, goes], versions, [ofUser = [], ofOther = []]] = await Promise.all([
+      Promise.all(ids.map((id) => store.collection('users').get(id))),
+      Promise.all(ids.map(credentials.version)),
+      Promise.all(ids.map((id) => store.collection('identities').findBy('user', id))),
+    ]);
+    if (stays === undefined || goes === undefined) return undefined;
+    if (ofUser.length + ofOther.length > MAX_IDENTITIES)
+      throw new AuthError(400, 'invalid_request', `A user has at most ${MAX_IDENTITIES} identities.`);
+    const judgedAt = clock();
+    if (!(await judge({ stays, goes }))) return undefined;
+    // The password of the identity stays stored under the other user's id, so that no new user may get that id.
+    if (otherId.startsWith(`${DATABASE}|`)) await credentials.reserve(otherId);
+    const requireNow = () => {
+      if (clock() - judgedAt > JUDGED_MS) throw OVERTAKEN;
+    };
+    return [
+      ...ids.map((id, index) => requireSameCredential(id, versions[index])),
+      ...mergeWrites({ stays, goes }, ofOther, { requireNow, at: new Date(clock()).toISOString() }),
+    ];
+  };
+  // A factor that is enrolled meanwhile is one that the link could lose.
+  return writeInTurn(store, [userId, otherId].map(factorsTurn), prepare, random);
+}
+
+/** Returns the writes of a link, which throw OVERTAKEN if it was decided on other users than are stored. */
+function mergeWrites(
+  { stays, goes }: LinkedUsers,
+  identities: readonly Identity[],
+  { requireNow, at }: { requireNow(): void; at: string },
+): Write[] {
+  // That a user always needs a second factor stays true of every way to log in to the account.
+  const { multifactor: required = [] } = goes;
+  // A user who was removed meanwhile is not updated.
+  const there = new Set<string>();
   const checked = (current: User): User => {
-    if (!applies(current)) throw USERS_CHANGED;
+    requireSame(goes, current);
+    there.add(goes.id);
     return current;
   };
-  // That a user always needs a second factor stays true of every way to log in to the account.
-  const { multifactor: required = [] } = other;
-  const change = (current: User): User => ({
-    ...current,
-    updated_at,
-    ...(required.length > 0 && {
-      multifactor: [...new Set([...(current.multifactor ?? []), ...required])],
-    }),
-  });
-  const move = (identities: readonly Identity[]) =>
-    batchIfUserExists(deps, userId, change, (isThere) => [
-      { collection: 'users', update: otherId, change: checked },
-      ...identities.map((one) => moveWrite(one, { to: userId, isThere }, one.profile ?? profileOf(other))),
-      { collection: 'users', delete: otherId },
-    ]);
-  // The password of the identity stays stored under the other user's id, so that no new user may get that id.
-  if (otherId.startsWith(`${DATABASE}|`)) await credentials.reserve(otherId);
-  let isMoved = false;
-  // Identities that were linked to the other user meanwhile are moved, too.
-  for (;;) {
-    const identities = await store.collection('identities').findBy('user', otherId);
-    if (identities.length === 0) return isMoved;
-    if (!(await move(identities))) return false;
-    isMoved = true;
-  }
+  const change = (current: User): User => {
+    requireNow();
+    requireSame(stays, current);
+    if (!there.has(goes.id)) throw OVERTAKEN;
+    there.add(stays.id);
+    const multifactor = [...new Set([...(current.multifactor ?? []), ...required])];
+    return { ...current, updated_at: at, ...(required.length > 0 && { multifactor }) };
+  };
+  const to = { to: stays.id, isThere: () => there.has(stays.id) };
+  return [
+    { collection: 'users', update: goes.id, change: checked },
+    { collection: 'users', update: stays.id, change },
+    ...identities.map((one) => moveWrite(one, to, one.profile ?? profileOf(goes))),
+    { collection: 'users', delete: goes.id },
+  ];
+}
+
+/** Throws OVERTAKEN unless a user is as they were judged; logins meanwhile change nothing that matters. */
+function requireSame(judged: User, current: User): void {
+  const [before, now] = [judged, current].map(
+    ({ last_login: _1, last_ip: _2, logins_count: _3, ...user }) => user,
+  );
+  if (!isDeepStrictEqual(before, now)) throw OVERTAKEN;
+}
+
+/** Returns a write that throws OVERTAKEN if the credential has another version: a new password, or an end of all logins. */
+function requireSameCredential(userId: string, version: number | undefined): Write {
+  return {
+    collection: 'credentials',
+    update: userId,
+    change: (current) => {
+      if (versionOf(current) !== version) throw OVERTAKEN;
+      return { ...current, history: [...current.history] };
+    },
+  };
 }
 
 /** Records in the identity of a login that its user declined to link it to another user. */
@@ -211,7 +255,7 @@ async function batchIfUserExists(
     await store.batch([userWrite, ...writes(() => isThere)]);
     return true;
   } catch (thrown) {
-    if (thrown === USERS_CHANGED) return false;
+    if (thrown === OVERTAKEN) return false;
     throw thrown;
   }
 }
@@ -226,7 +270,7 @@ function moveWrite(
     collection: 'identities',
     update: identity.id,
     change: ({ profile: _before, ...current }) => {
-      if (!isThere() || current.user_id !== identity.user_id) throw USERS_CHANGED;
+      if (!isThere() || current.user_id !== identity.user_id) throw OVERTAKEN;
       return { ...current, user_id: to, ...(profile === undefined ? {} : { profile: { ...profile } }) };
     },
   };

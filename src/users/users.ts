@@ -23,7 +23,7 @@ import {
   NOBODY,
   originalUserId,
 } from './identities.ts';
-import { declineLink, linkUser, unlinkIdentity, updateLinked } from './linking.ts';
+import { declineLink, type LinkJudge, linkUser, unlinkIdentity, updateLinked } from './linking.ts';
 import type { Login } from './login.ts';
 import { type MirroredUser, mirrorUser } from './mirrored.ts';
 import { type MovedUser, moveUser } from './moved.ts';
@@ -108,7 +108,7 @@ export interface Users {
   /** Returns the identity with an identifier as typed, in one connection. */
   identityInConnection(connection: NamedConnection, identifier: string): Promise<Identity | undefined>;
   /** Makes another user's identities those of a user, and removes the other user; see {@link linkUser}. */
-  link(userId: string, other: string, applies?: (current: User) => boolean): Promise<boolean>;
+  link(userId: string, other: string, judge?: LinkJudge): Promise<boolean>;
   /** Makes a linked identity a user of its own again; see {@link unlinkIdentity}. */
   unlink(userId: string, identityId: string): Promise<boolean>;
   /** Records that the user of a login declined to be linked to another user; see {@link declineLink}. */
@@ -203,7 +203,7 @@ export function createUsers(deps: UsersDependencies): Users {
     identityInConnection: (connection, identifier) => identityByName(store, connection, identifier),
     withEmail: (email) => users.findBy('email', email),
     declineLink: (login, other) => declineLink(deps, login, other),
-    link: (userId, other, applies) => linkUser(deps, credentials, userId, other, applies),
+    link: (userId, other, judge) => linkUser(deps, credentials, userId, other, judge),
     unlink: (userId, identityId) => unlinkIdentity(deps, credentials, userId, identityId),
     credentialVersion: credentials.version,
     isUsedBefore: credentials.isUsedBefore,

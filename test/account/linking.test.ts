@@ -1,9 +1,11 @@
 // Linking a second account at /account. Both accounts are proved by a recent login.
 import { expect } from 'chai';
 import { codeOf, factors } from '../factors/tenant.ts';
+import { callsWith, managementToken, startManaged } from '../management/support.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import { databaseUser } from '../support/database-user.ts';
 import { follow, submitLogin, tenant } from '../support/flows.ts';
+import { heldStore } from '../support/held-store.ts';
 import { messagesTo, nextMessageTo } from '../support/inbox.ts';
 import { resetPassword } from '../support/reset.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -12,6 +14,7 @@ import { formOf, openAccount, send } from './support.ts';
 const PAGE = '/account/applications';
 const LINK = `${PAGE}/link`;
 const PASSWORD = 'Another-Horse-2';
+const TOTP = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
 
 describe('linking accounts at the account page', () => {
   let server: TestServer;
@@ -19,14 +22,18 @@ describe('linking accounts at the account page', () => {
   let people = 0;
   let other: { email: string; password: string };
   let first: { email: string; password: string };
+  const held = heldStore();
   before(async () => {
-    server = await startServer({
-      tenant: {
+    server = await startManaged(
+      {
         ...tenant,
         tenant: { ...tenant.tenant, account_linking: 'suggest', account_page: { client_id: 'web' } },
         guardianFactors: factors('otp'),
       },
-    });
+      undefined,
+      {},
+      { open: held.open },
+    );
   });
   after(() => server.stop());
   const make = async (email: string) => {
@@ -53,6 +60,12 @@ describe('linking accounts at the account page', () => {
     submitLogin(agent, server, login ?? (await begin()), user);
   const confirm = (page: Answer, more = {}) => send(agent, page, `${LINK}/confirm`, more);
   const isOne = async () => (await userOf(other.email)) === undefined;
+  const enroll = async ({ email }: { email: string }) => {
+    const call = callsWith(server, await managementToken(server));
+    const path = `/users/${encodeURIComponent(String((await userOf(email))?.id))}/authentication-methods`;
+    const added = await call('POST', path, { type: 'totp', name: 'An app', totp_secret: TOTP });
+    expect(added.status, added.text).to.equal(201);
+  };
 
   it('makes the second account an identity of the first, tells both by mail, and logs it', async () => {
     const goes = await userOf(other.email);
@@ -155,23 +168,40 @@ describe('linking accounts at the account page', () => {
   });
 
   it('does not take a second factor away: the first account must have one, too', async () => {
-    const secret = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
-    const enroll = async ({ email }: { email: string }) => {
-      const user_id = String((await userOf(email))?.id);
-      await server.store.collection('authenticators').insert({
-        id: `totp|${user_id}`,
-        ...{ user_id, kind: 'otp', active: true, secret, created_at: new Date().toISOString() },
-      });
-    };
     await enroll(other);
     const page = await prove();
     const { action, fields } = readForm(page, 'code');
-    const given = await agent.request(action, { form: { ...fields, code: codeOf(secret) } });
+    const given = await agent.request(action, { form: { ...fields, code: codeOf(TOTP) } });
     const shown = await follow(agent, given, server.url);
     expect(shown.status, shown.text).to.equal(400);
     expect(shown.text).to.contain('a second step that the first account lacks');
     expect(await isOne()).to.equal(false);
   });
+
+  /** What happens between the judgement of a link and its write. */
+  const MEANWHILE: Record<string, () => Promise<unknown>> = {
+    'the second account enrolled a factor': () => enroll(other),
+    'the first account was blocked': async () =>
+      server.users.update(String((await userOf(first.email))?.id), { blocked: true }),
+    'the second account was blocked': async () =>
+      server.users.update(String((await userOf(other.email))?.id), { blocked: true }),
+    'the first account got a new password': async () =>
+      server.users.setPassword(String((await userOf(first.email))?.id), 'Third-Horse-3'),
+    'all sessions were ended': async () => {
+      const call = callsWith(server, await managementToken(server));
+      const id = encodeURIComponent(String((await userOf(other.email))?.id));
+      expect((await call('POST', `/users/${id}/revoke-access`, {})).status).to.equal(202);
+    },
+    'the logins became older than ten minutes': async () => server.tick(11 * 60_000),
+  };
+  for (const [what, meanwhile] of Object.entries(MEANWHILE))
+    it(`links nothing if right before the write ${what}`, async () => {
+      const seen = await prove();
+      held.beforeBatch((write) => write.collection === 'users' && 'delete' in write, meanwhile);
+      const answer = await confirm(seen);
+      expect(answer.status, answer.text).to.equal(400);
+      expect(await isOne()).to.equal(false);
+    });
 
   it('links once for concurrent confirmations', async () => {
     const seen = await prove();

@@ -13,6 +13,7 @@ import {
   responseOf,
   submitLogin,
 } from '../support/flows.ts';
+import { heldStore } from '../support/held-store.ts';
 import { messagesTo, nextMessageTo } from '../support/inbox.ts';
 import type { TestServer } from '../support/server.ts';
 import { callsWith, type ManagementCall, managementToken, startManaged } from './support.ts';
@@ -66,8 +67,9 @@ describe('link_with', () => {
   let server: TestServer;
   let call: ManagementCall;
   let people = 0;
+  const held = heldStore();
   before(async () => {
-    server = await startManaged(tenant);
+    server = await startManaged(tenant, undefined, {}, { open: held.open });
     call = callsWith(server, await managementToken(server));
   });
   after(() => server.stop());
@@ -136,10 +138,8 @@ describe('link_with', () => {
   const refused = async (first: Person, second: Person, idToken: string, mine?: string) => {
     for (const bearer of [mine ?? (await ownToken(first)), undefined]) {
       const answer = await link(first, idToken, bearer);
-      expect([answer.status, answer.json().message]).to.deep.equal([
-        400,
-        'Invalid id token on link_with property',
-      ]);
+      expect(answer.status).to.equal(400);
+      expect(answer.json().message).to.match(/^Invalid id token on link_with property: .*prompt=login/);
     }
     expect(await isThere(second)).to.equal(true);
   };
@@ -286,6 +286,43 @@ describe('link_with', () => {
     await enroll(second);
     await refused(first, second, id_token, await ownToken(first, { acr_values: POLICY }));
   });
+
+  /** What happens between the judgement of a link and its write, and the answer. */
+  const MEANWHILE: Record<string, [(pair: { stays: Person; goes: Person }) => unknown, number]> = {
+    'the account that goes enrolled a factor': [({ goes }) => enroll(goes), 400],
+    'the account that goes was blocked': [({ goes }) => change(goes, { blocked: true }), 400],
+    'the account that goes got a new password': [
+      ({ goes }) => change(goes, { password: 'Third-Horse-3' }),
+      400,
+    ],
+    'all sessions of the account that goes were ended': [({ goes }) => revoke(goes), 400],
+    'the login of the account that goes is no longer fresh': [() => server.tick(6 * MINUTE), 400],
+    'the account that stays was deleted': [({ stays }) => call('DELETE', pathOf(stays.id)), 409],
+    'the account that stays was blocked': [({ stays }) => change(stays, { blocked: true }), 401],
+    'the account that stays got a new password': [
+      ({ stays }) => change(stays, { password: 'Third-Horse-3' }),
+      401,
+    ],
+    'all sessions of the account that stays were ended': [({ stays }) => revoke(stays), 401],
+  };
+  const change = async ({ id }: Person, body: object) =>
+    expect((await call('PATCH', pathOf(id), body)).status).to.equal(200);
+  const revoke = async ({ id }: Person) =>
+    expect((await call('POST', `${pathOf(id)}/revoke-access`, {})).status).to.equal(202);
+  for (const [what, [meanwhile, status]] of Object.entries(MEANWHILE))
+    it(`links nothing if right before the write ${what}`, async () => {
+      const [stays, goes] = [await someone(), await someone()];
+      const { id_token } = await loginOf(goes);
+      server.tick(5 * MINUTE);
+      const mine = await ownToken(stays);
+      held.beforeBatch(
+        (write) => write.collection === 'users' && 'delete' in write,
+        async () => meanwhile({ stays, goes }),
+      );
+      const answer = await link(stays, id_token, mine);
+      expect(answer.status, answer.text).to.equal(status);
+      expect(await isThere(goes)).to.equal(true);
+    });
 
   /** A login that does not suffice to link or unlink by a user's token, and how it is made. */
   const INSUFFICIENT: Record<string, (one: Person) => Promise<string>> = {

@@ -5,7 +5,7 @@ import type { Context } from 'koa';
 import { admissionOf } from '../../engine/admission.ts';
 import { losesFactor } from '../../factors/policy.ts';
 import { isAdministratorId } from '../../records/administrators.ts';
-import { isStill, mayBelongToAnother } from '../../users/linking.ts';
+import { mayBelongToAnother } from '../../users/linking.ts';
 import type { User } from '../../users/user.ts';
 import { FRESH_SECONDS } from '../../users/user-acts.ts';
 import { type Actor, requireLoginFor } from '../actor.ts';
@@ -90,13 +90,17 @@ export async function linkPair(
   ticket: string,
 ): Promise<AccountPair | undefined> {
   const verifiedChallenge = await deps.challenges.spendTicket(PURPOSE, ticket);
-  const pair =
-    verifiedChallenge === undefined ? undefined : await validPair(deps, ctx, verifiedChallenge.data);
-  if (pair === undefined) return undefined;
-  const { stays, goes } = pair;
-  if (!(await deps.users.link(stays.user.id, goes.user.id, isStill(goes.user)))) return undefined;
-  await deps.endLinked(pair.goes.user.id);
-  return pair;
+  const { stays, goes } = (verifiedChallenge?.data ?? {}) as Record<string, AccountSession | undefined>;
+  if (stays === undefined || goes === undefined) return undefined;
+  const linked: AccountPair[] = [];
+  const isLinked = await deps.users.link(stays.login.userId, goes.login.userId, async () => {
+    const pair = await validPair(deps, ctx, { stays, goes });
+    linked.splice(0, 1, ...(pair === undefined ? [] : [pair]));
+    return pair !== undefined;
+  });
+  if (!isLinked) return undefined;
+  await deps.endLinked(goes.login.userId);
+  return linked[0];
 }
 
 async function validPair(

@@ -3,12 +3,14 @@
 import type { Context } from 'koa';
 import { reportLink } from '../../delivery/link-notice.ts';
 import type { Messages } from '../../delivery/messages.ts';
+import { admissionOf } from '../../engine/admission.ts';
 import type { Answer, PendingLink, WaitingRequest } from '../../engine/pending-interaction.ts';
 import type { AfterLogin } from '../../flow/finish.ts';
 import { languagesOf } from '../../http/languages.ts';
 import type { Events } from '../../tenant/events.ts';
+import type { LinkedUsers } from '../../users/linking.ts';
 import type { Login } from '../../users/login.ts';
-import { type CandidateDependencies, candidateFor, hasProvedEmail } from './candidate.ts';
+import { type CandidateDependencies, candidateFor } from './candidate.ts';
 
 interface LinkingDependencies extends CandidateDependencies {
   events: Events;
@@ -39,15 +41,18 @@ async function linkAccounts(
 ): Promise<Answer | { link: PendingLink }> {
   if (login.userId !== link.userId) return { link: { ...link, isAccepted: false, isOther: true } };
   const { userId: newAccountId, connection } = link.login;
-  const candidate = await candidateFor(deps, request, link.login);
-  const [stays, goes] = await Promise.all([deps.users.get(link.userId), deps.users.get(newAccountId)]);
-  const isLinked =
-    candidate?.userId === link.userId && (await deps.users.link(link.userId, newAccountId, hasProvedEmail));
-  if (isLinked && stays !== undefined && goes !== undefined) {
+  let linked: LinkedUsers | undefined;
+  const isLinked = await deps.users.link(link.userId, newAccountId, async (users) => {
+    linked = users;
+    const logins = await Promise.all([login, link.login].map((one) => admissionOf(deps.users, one)));
+    if (logins.some(({ refusal }) => refusal !== undefined)) return false;
+    return (await candidateFor(deps, request, link.login))?.userId === link.userId;
+  });
+  if (isLinked && linked !== undefined) {
     await deps.endLinked(newAccountId);
     const { clientId } = request;
     const facts = { clientId, connection, ip: login.ip, languages: languagesOf(ctx) };
-    await reportLink(deps, { stays, goes }, facts);
+    await reportLink(deps, linked, facts);
   } else if (!(await isIdentityOf(deps, link.userId, link.login))) {
     return { error: 'access_denied', description: 'The login is no longer valid.' };
   }

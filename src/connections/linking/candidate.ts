@@ -5,6 +5,7 @@ import type { Connection } from '../../records/collections.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import { type Identity, isLinked, primaryIdentity } from '../../users/identities.ts';
+import type { LinkedUsers } from '../../users/linking.ts';
 import type { Login } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
@@ -16,7 +17,7 @@ export interface CandidateDependencies {
   store: Pick<Store, 'collection'>;
   users: Users;
   /** Whether a link would take the protection of a second factor away. */
-  losesFactor(users: { stays: User; goes: User }): Promise<boolean>;
+  losesFactor(users: LinkedUsers): Promise<boolean>;
 }
 
 /** An account that may belong to the same person, and the connection to log in to it with. */
@@ -73,7 +74,7 @@ async function isEmpty({ store }: CandidateDependencies, user: User): Promise<bo
 }
 
 /** Whether a user may take part in linking: with a verified e-mail address, and not blocked. */
-export function hasProvedEmail(user: User): user is User & { email: string } {
+function hasProvedEmail(user: User): user is User & { email: string } {
   return user.email !== undefined && user.email_verified && user.blocked !== true;
 }
 

@@ -6,6 +6,7 @@ import { type Agent, type Answer, createAgent, readForm } from '../../support/ag
 import { uidOf } from '../../support/browser-logins.ts';
 import { databaseUser } from '../../support/database-user.ts';
 import { follow, payload, responseOf, tenant, token, USER, WEB_CALLBACK } from '../../support/flows.ts';
+import { heldStore } from '../../support/held-store.ts';
 import { messagesTo, nextMessageTo } from '../../support/inbox.ts';
 import { type OAuth2Provider, optionsFor, startProvider } from '../../support/oauth2-provider.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
@@ -16,6 +17,7 @@ describe('account linking at the login with a new identity', () => {
   let server: TestServer;
   let people = 0;
   let email: string;
+  const held = heldStore();
   before(async () => {
     provider = await startProvider();
     const social = (name: string, enabled_clients = ['web']) => ({
@@ -25,6 +27,7 @@ describe('account linking at the login with a new identity', () => {
       options: optionsFor(provider),
     });
     server = await startServer({
+      open: held.open,
       tenant: {
         ...tenant,
         tenant: { ...tenant.tenant, account_linking: 'suggest' },
@@ -353,6 +356,30 @@ describe('account linking at the login with a new identity', () => {
       }
     }
   });
+
+  /** What happens between the judgement of a link and its write. */
+  const MEANWHILE: Record<string, (existing: string) => Promise<unknown>> = {
+    'the existing account got a new password': (existing) =>
+      server.users.setPassword(existing, 'Third-Horse-3'),
+    'the existing account was blocked': (existing) => server.users.update(existing, { blocked: true }),
+    'the new account was blocked': () => server.users.update(newId(), { blocked: true }),
+    'the new account got metadata, which linking would delete': () =>
+      server.users.update(newId(), { app_metadata: { tier: 2 }, logins_count: 1 }),
+  };
+  for (const [what, meanwhile] of Object.entries(MEANWHILE))
+    it(`links nothing if right before the write ${what}`, async () => {
+      const existing = await account();
+      const agent = createAgent(server);
+      const form = await decide(agent, await offered(agent), 'link');
+      held.beforeBatch(
+        (write) => write.collection === 'users' && 'delete' in write,
+        () => meanwhile(existing),
+      );
+      const answer = await typePassword(agent, form);
+      expect(responseOf(answer).error, answer.text).to.equal('access_denied');
+      expect(await server.users.get(newId())).not.to.equal(undefined);
+      expect(await server.users.identitiesOf(existing)).to.have.length(1);
+    });
 
   it('links once when several browsers complete it at the same time', async () => {
     const existing = await account();

@@ -1,6 +1,6 @@
 // Linking users: identities of one person are combined into one user, and separated again.
 import { z } from 'zod';
-import { type LinkedUsers, mailOwners, recordLink, reportLink } from '../../../delivery/link-notice.ts';
+import { mailOwners, recordLink, reportLink } from '../../../delivery/link-notice.ts';
 import type { Messages } from '../../../delivery/messages.ts';
 import type { IdTokenReaders } from '../../../engine/sent-id-tokens.ts';
 import { identityId } from '../../../records/identities.ts';
@@ -8,7 +8,7 @@ import { type Store, UniqueKeyError } from '../../../store/contract.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Events } from '../../../tenant/events.ts';
 import { type Identity, originalUserId, primaryIdentity } from '../../../users/identities.ts';
-import { isStill, mayBelongToAnother } from '../../../users/linking.ts';
+import { type LinkedUsers, mayBelongToAnother } from '../../../users/linking.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
 import { type Call, type Caller, callsWith, created, ok } from '../../call.ts';
@@ -84,6 +84,11 @@ async function requireIn({ store }: UserIdentitiesDependencies, connectionId: st
   if (identity.user_id !== originalUserId(identity)) throw alreadyLinked();
 }
 
+/** The same for every token, so that it tells nothing of an account. The begin is the hosted service's message. */
+const NO_PROOF =
+  'Invalid id token on link_with property: the user of that account has to log in again, in a browser (/authorize with ' +
+  'prompt=login), at a first-party application, with a second factor if they have one, at most ten minutes before';
+
 /**
  * Returns the user whose presence an ID token proves.
  * @throws AuthError 400 if the token is no proof; 403 `insufficient_factors` if the user would lose a second factor
@@ -94,7 +99,7 @@ async function provedUser(
   { user, caller }: { user: User; caller: Caller },
 ): Promise<User> {
   const proof = await deps.readIdTokenProof(token);
-  const invalid = apiError(400, 'Invalid id token on link_with property', 'invalid_body');
+  const invalid = apiError(400, NO_PROOF, 'invalid_body');
   if (proof === undefined) throw invalid;
   // A client must not use a token that was issued to another client.
   if (caller.isUser && proof.client.client_id !== caller.clientId) throw invalid;
@@ -142,18 +147,20 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
       const before = identityViews(await deps.users.identitiesOf(user.id));
       const other = await userToLink(deps, user, body, caller);
       if (other.id === user.id) throw alreadyLinked();
-      // What a token proves has to hold until the link is written.
-      const applies = 'link_with' in body ? isStill(other) : undefined;
       const connection = primaryIdentity(await deps.users.identitiesOf(other.id))?.connection ?? '';
-      // The caller's login may have ended while the other one was judged.
-      await admitAgain();
-      if (!(await deps.users.link(user.id, other.id, applies))) throw alreadyLinked();
+      // What the caller's and the user's token prove has to hold when the link is written.
+      const isLinked = await deps.users.link(user.id, other.id, async ({ stays }) => {
+        await admitAgain();
+        if ('link_with' in body) await provedUser(deps, body.link_with, { user: stays, caller });
+        return true;
+      });
+      if (!isLinked) throw alreadyLinked();
       await deps.endLinked(other.id);
       const request = { clientId: caller.clientId, ip, connection, languages: [] };
       const linked = { stays: user, goes: other };
       // Whoever links by id acts for the tenant, often on many users; the owners are told of what was done as them.
-      if (applies === undefined) recordLink(deps, linked, request);
-      else await reportLink(deps, linked, request);
+      if ('link_with' in body) await reportLink(deps, linked, request);
+      else recordLink(deps, linked, request);
       return { ...created(identityViews(await deps.users.identitiesOf(user.id))), before };
     },
   }),
