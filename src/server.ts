@@ -69,7 +69,7 @@ export interface Tenant {
   drain(): void;
   /** Waits for background work until it is done or the deadline has passed. The caller closes the store. */
   close(deadline?: Deadline): Promise<void>;
-  /** @see Scripts.isHeldUp */
+  /** Whether a thread was told to end and has not ended: the end of the process would wait for it. */
   isHeldUp(): boolean;
 }
 
@@ -83,7 +83,8 @@ export async function createTenant(dependencies: TenantDependencies): Promise<Te
   const capabilities = await createCapabilities({ ...dependencies, ending: ending.signal });
   const deps = { ...dependencies, users: capabilities.users };
   const tenantEngine = await createTenantEngine(deps, capabilities);
-  const { config, background, deliveries, events, scripts, correlation } = capabilities;
+  const { config, background, deliveries, events, correlation } = capabilities;
+  const threads = [capabilities.scripts, capabilities.views.liquid, capabilities.xml];
   const { endings, engine } = tenantEngine;
   const routes = routesOf(deps, capabilities, tenantEngine, { ending: ending.signal, endings });
   deliveries.start();
@@ -112,11 +113,10 @@ export async function createTenant(dependencies: TenantDependencies): Promise<Te
     drain: () => ending.abort(),
     close: async (deadline) => {
       await finishWork({ ...capabilities, log }, deadline);
-      const { directories, views } = capabilities;
-      const closing = [scripts.close(), directories.close(), views.liquid.close()];
+      const closing = [...threads, capabilities.directories].map((one) => one.close());
       await Promise.all([...closing, engine.storeUsedProofs()]);
     },
-    isHeldUp: scripts.isHeldUp,
+    isHeldUp: () => threads.some((one) => one.isHeldUp()),
   };
 }
 

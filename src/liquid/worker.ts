@@ -1,5 +1,5 @@
 // The thread that renders the tenant's own templates. The process ends it when one takes too long.
-import { parentPort } from 'node:worker_threads';
+import { answerTasks } from '../runtime/task-worker.ts';
 import { createRenderer, type LiquidJob } from './templates.ts';
 
 /** What became of a template. */
@@ -7,8 +7,7 @@ export type LiquidAnswer = { text: string } | { fault: string };
 
 const render = createRenderer();
 
-parentPort?.on('message', (job: LiquidJob) => parentPort?.postMessage(answerOf(job)));
-parentPort?.postMessage('ready');
+answerTasks(answerOf);
 
 function answerOf(job: LiquidJob): LiquidAnswer {
   try {

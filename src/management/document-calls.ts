@@ -13,7 +13,7 @@ import {
 } from './document-resource.ts';
 import { fieldsQuery, selectFields } from './fields.ts';
 import { arraySource, cursorQuery, listAnswer, mapped, pageQuery } from './list.ts';
-import { conflict, merged, pluralOf, withArticle } from './resource.ts';
+import { conflict, largestBodyOf, merged, pluralOf, withArticle } from './resource.ts';
 import { sortedBy } from './search/sort.ts';
 
 const call = callsWith<DocumentDependencies>();
@@ -107,6 +107,7 @@ function collectionCalls(resource: DocumentResource): Call<DocumentDependencies>
       scopes: [`create:${noun}`],
       summary: `Create ${withArticle(name)}`,
       body: resource.createBody,
+      ...largestBodyOf(resource),
       handle: async (deps, { body }) => {
         const timestamp = deps.now();
         const completeBody = {
@@ -148,6 +149,7 @@ function documentCalls(resource: DocumentResource): Call<DocumentDependencies>[]
       scopes: [`update:${noun}`],
       summary: `Update ${withArticle(name)}`,
       body: resource.patchBody,
+      ...largestBodyOf(resource),
       handle: (deps, { params, body }) =>
         changeOf(deps, resource, params.id, (before) =>
           (resource.change ?? merged)(before, structuredClone(body), deps.now()),
@@ -162,6 +164,7 @@ function documentCalls(resource: DocumentResource): Call<DocumentDependencies>[]
             scopes: [`update:${noun}`],
             summary: `Replace a ${name}`,
             body: resource.createBody,
+            ...largestBodyOf(resource),
             handle: (deps, { params, body }) =>
               changeOf(deps, resource, params.id, () => ({ ...resource.defaults, ...structuredClone(body) })),
           }),

@@ -4,7 +4,7 @@ import { parseDom, plain } from './dom.ts';
 import { NS } from './names.ts';
 import { type MessageLimits, measure, SMALL } from './scan.ts';
 import { type Verifier, wrongSignature } from './signature.ts';
-import { createXmlThread } from './thread.ts';
+import { createXmlThread, type XmlThread } from './thread.ts';
 import { type SignedPlace, verifySigned } from './verification.ts';
 import { badMessage, descendantsOf, isNamed, notXml, type XmlElement } from './xml.ts';
 
@@ -16,15 +16,16 @@ export interface OpenMessage {
 }
 
 /** Reads messages of all sizes. */
-export interface XmlReader {
+export interface XmlReader extends Pick<XmlThread, 'close' | 'isHeldUp'> {
   /** @throws AuthError 400 for anything but plain, bounded, well-formed XML. */
   open(text: string, limits: MessageLimits): Promise<OpenMessage>;
 }
 
 /** Creates a reader. Its thread is started by the first large message, and ends when there are no more. */
 export function createXmlReader(): XmlReader {
-  const thread = createXmlThread();
+  const { run, ...thread } = createXmlThread();
   return {
+    ...thread,
     open: async (text, limits) =>
       measure(text, limits).isSmall
         ? {
@@ -32,8 +33,8 @@ export function createXmlReader(): XmlReader {
             verify: async (place, verifier) => verifySigned(text, place, verifier),
           }
         : {
-            root: await thread.run({ text }),
-            verify: (place, verifier) => thread.run({ text, signed: { place, verifier } }),
+            root: await run({ text }),
+            verify: (place, verifier) => run({ text, signed: { place, verifier } }),
           },
   };
 }

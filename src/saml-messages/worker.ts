@@ -1,13 +1,11 @@
 // The thread that reads and verifies large messages. It has public keys alone.
-import { parentPort } from 'node:worker_threads';
 import { AuthError } from '../http/errors.ts';
+import { answerTasks } from '../runtime/task-worker.ts';
 import { parseDom, plain } from './dom.ts';
 import type { XmlAnswer, XmlTask } from './thread.ts';
 import { verifySigned } from './verification.ts';
 
-parentPort?.on('message', (task: XmlTask) => {
-  parentPort?.postMessage(answerTo(task));
-});
+answerTasks(answerTo);
 
 function answerTo({ text, signed }: XmlTask): XmlAnswer {
   try {

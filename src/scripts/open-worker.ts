@@ -1,8 +1,7 @@
 // Opens the threads that scripts run in: new ones, or spare ones that another owner has used.
-import { Worker } from 'node:worker_threads';
-import { threadEnvironment } from '../runtime/compile-cache.js';
-import { deadlineIn, doneBy } from '../runtime/deadline.ts';
+import type { Worker } from 'node:worker_threads';
 import { putSpare, type SpareThreads } from '../runtime/spare-threads.ts';
+import { endWorker, moduleBeside, startWorker } from '../runtime/worker-thread.ts';
 import type { FromThread, ThreadData, ToThread } from './messages.ts';
 
 export interface WorkerOptions extends ThreadData {
@@ -14,9 +13,6 @@ export interface WorkerOptions extends ThreadData {
 
 /** The thread's own memory, in addition to that of the sandbox. */
 const RESOURCES = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 2, stackSizeMb: 4 };
-
-/** How long to wait for the end of a thread, milliseconds. Nothing interrupts a function of Node.js that computes. */
-const TIMEOUT_END_MS = 1_000;
 
 /** Takes a spare thread, or starts one. The thread sends `ready` when it can take a run. */
 export function openWorker({ wasmModule, limits, prepared, entered, spareThreads, ending }: WorkerOptions) {
@@ -38,15 +34,8 @@ export function openWorker({ wasmModule, limits, prepared, entered, spareThreads
   return {
     worker,
     send,
-    /**
-     * Ends the thread, whatever it does.
-     * @returns when it has ended, or is given up because it did not end in time.
-     */
-    terminate: async (): Promise<void> => {
-      ending.add(worker);
-      const ended = worker.terminate().then(() => ending.delete(worker));
-      await doneBy(deadlineIn(TIMEOUT_END_MS), ended);
-    },
+    /** Ends the thread: {@link endWorker}. */
+    terminate: (): Promise<void> => endWorker(worker, ending),
     /** Calls the listener with each message of the thread. */
     receive: (listener: (message: FromThread) => void) => {
       worker.on('message', (messages: readonly FromThread[]) => {
@@ -61,14 +50,5 @@ export function openWorker({ wasmModule, limits, prepared, entered, spareThreads
   };
 }
 
-function newWorker(workerData: ThreadData): Worker {
-  // The published package holds JavaScript; the repository runs the TypeScript files.
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  return new Worker(new URL(`./worker.${extension}`, import.meta.url), {
-    workerData,
-    name: 'script',
-    resourceLimits: RESOURCES,
-    env: threadEnvironment(),
-    execArgv: [],
-  });
-}
+const newWorker = (data: ThreadData): Worker =>
+  startWorker({ name: 'script', module: moduleBeside(import.meta.url, 'worker'), memory: RESOURCES, data });

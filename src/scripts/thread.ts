@@ -2,11 +2,11 @@
 // run takes too long or blocks it.
 import type { Worker } from 'node:worker_threads';
 import type { Outbound } from '../http/outbound.ts';
+import { watchOver } from '../runtime/worker-thread.ts';
 import type { ScriptFailure, ScriptFailureKind, ScriptLimits, ScriptLine, ScriptUsage } from './limits.ts';
 import type { AnswerMessage, JobSequence, OutcomeMessage, RequestMessage } from './messages.ts';
 import { openWorker, type WorkerOptions } from './open-worker.ts';
 import { readRequest, scriptRequest } from './requests.ts';
-import { watchOver } from './watch.ts';
 
 export interface JobOutcome {
   /** The result, as JSON. */

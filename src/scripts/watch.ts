@@ -1,39 +1,6 @@
-// Watches a thread from this process for runs that use too much processor time.
+// Watches a shared thread from this process.
 import type { Worker } from 'node:worker_threads';
 import { HAS_THREAD_CPU_USAGE, threadTime } from '../runtime/thread-time.ts';
-
-/** How often the thread is checked, milliseconds. */
-const CHECK_MS = 100;
-
-interface WatchOptions {
-  worker: Worker;
-  /** Processor time that it had used before, milliseconds. */
-  used: number;
-  /** Processor time that it may use beyond that, milliseconds. */
-  most: number;
-  tooMuch(): void;
-}
-
-/**
- * Watches a thread for a run that uses too much processor time. The thread's own limit does not interrupt every
- * function that a script can call.
- * @returns a function that ends the watch.
- */
-export function watchOver({ worker, used, most, tooMuch }: WatchOptions): () => void {
-  const before = worker.performance.eventLoopUtilization();
-  let isEnded = false;
-  const check = async () => {
-    if (worker.performance.eventLoopUtilization(before).active < most) return;
-    // A thread that waits for a processor counts as busy, too.
-    const isTooMuch = !HAS_THREAD_CPU_USAGE || (await threadTime(worker)) - used >= most;
-    if (isTooMuch && !isEnded) tooMuch();
-  };
-  const timer = setInterval(() => void check(), CHECK_MS);
-  return () => {
-    isEnded = true;
-    clearInterval(timer);
-  };
-}
 
 /** How often a shared thread is checked, milliseconds. */
 const STALL_CHECK_MS = 50;

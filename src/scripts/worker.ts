@@ -3,6 +3,7 @@
 // limits processor time, memory, output and requests. The process limits elapsed time, and terminates a thread that
 // does not answer.
 import { parentPort, workerData } from 'node:worker_threads';
+import { countProcessorTime, processorTime } from '../runtime/thread-time.ts';
 import { meetsContinueCondition } from './continue-condition.ts';
 import { compute, type Plain } from './host-functions.ts';
 import { INITIAL_MEMORY_BYTES } from './limits.ts';
@@ -15,7 +16,6 @@ import type {
   ThreadData,
   ToThread,
 } from './messages.ts';
-import { countProcessorTime, processorTime } from './processor-time.ts';
 import {
   answer,
   type Cell,

@@ -136,6 +136,27 @@ describe('HTTP below /api/v2', () => {
       }
     });
 
+    const code = `// ${'"x"\n'.repeat(24_999)}`.slice(0, 100_000);
+    for (const [path, body] of [
+      ['/actions/actions', { name: 'long', code, supported_triggers: [{ id: 'post-login' }] }],
+      ['/actions/modules', { name: 'long', code }],
+      ['/rules', { name: 'long', script: code }],
+      ['/hooks', { name: 'long', script: code, triggerId: 'pre-user-registration' }],
+      [
+        '/connections',
+        {
+          name: 'long',
+          strategy: 'oauth2',
+          options: { scripts: { fetchUserProfile: `function f() {${code}\n}` } },
+        },
+      ],
+    ] as const) {
+      it(`may hold code of 100,000 characters: POST ${path}`, async () => {
+        const response = await send('POST', path, JSON.stringify(body));
+        expect(response.status, await response.text()).to.be.oneOf([200, 201]);
+      });
+    }
+
     it('are not read if the caller is not authorized', async () => {
       for (const [bearer, status] of [
         ['', 401],

@@ -1,7 +1,7 @@
 // The watch over a thread counts processor time, and not the time in which the thread waits for a processor.
 import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
-import { watchOver } from '../../src/scripts/watch.ts';
+import { watchOver } from '../../src/runtime/worker-thread.ts';
 import { every, until } from '../support/wait-until.ts';
 
 const MAX = 150;

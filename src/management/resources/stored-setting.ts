@@ -22,6 +22,7 @@ export interface StoredSetting
     | 'defaults'
     | 'filters'
     | 'change'
+    | 'largestBody'
   > {
   prefix: string;
   key: string;

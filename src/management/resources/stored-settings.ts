@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { usualMembers } from '../../records/documents.ts';
 import { subjectTokenType } from '../../records/exchange-profile-schema.ts';
-import { type DocumentDependencies, documentsOf } from '../document-resource.ts';
+import { type DocumentDependencies, documentsOf, MAX_CODE_BODY_BYTES } from '../document-resource.ts';
 import { apiError } from '../errors.ts';
 import { flag, repeatable } from '../fields.ts';
 import type { StoredSetting } from './stored-setting.ts';
@@ -44,6 +44,7 @@ export const STORED_SETTINGS: readonly StoredSetting[] = [
     key: 'rules',
     hasDates: false,
     required: { name, script },
+    largestBody: MAX_CODE_BODY_BYTES,
     optional: { order: z.number(), enabled: z.boolean() },
     fixed: { stage: z.enum(['login_success', 'login_failure', 'user_registration', 'pre_authorize']) },
     defaults: usualMembers.rules,
@@ -59,6 +60,7 @@ export const STORED_SETTINGS: readonly StoredSetting[] = [
     key: 'hooks',
     hasDates: false,
     required: { name, script },
+    largestBody: MAX_CODE_BODY_BYTES,
     optional: { enabled: z.boolean(), dependencies: object },
     fixed: { triggerId: text },
     afterRemoval: async ({ store }, id) => {

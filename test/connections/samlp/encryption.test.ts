@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { certificateOf, type KeyAndCertificate, makeCertificate } from '../../saml/support.ts';
 import {
   assertion,
+  CLAIMS,
   response,
   type SamlWorld,
   SIGN_IN,
@@ -208,6 +209,49 @@ describe('an encrypted assertion', () => {
         error: 'invalid_request',
         error_description: 'The encrypted assertion cannot be read.',
       });
+    });
+  }
+
+  const groups = (count: number) => ({
+    attributes: {
+      [`${CLAIMS}emailaddress`]: 'grace@upstream.test',
+      groups: Array.from({ length: count }, (_, at) => `group ${at}`),
+    },
+  });
+
+  it('may contain an assertion with two thousand groups', async () => {
+    const away = await world.away();
+    const content = encrypted(inner(away, groups(2_000)), ours.certificate);
+    expect(await finishWith(away, respond(away, content))).to.have.property('code');
+  });
+
+  /** What anybody may encrypt for our key, which is public. */
+  const excessive: Record<string, string> = {
+    'is nested deeply': '<a>'.repeat(15_000) + '</a>'.repeat(15_000),
+    'has too many elements': `<a>${'<b/>'.repeat(30_000)}</a>`,
+    'has too many attributes': `<a>${'<b c="" d="" e="" f=""/>'.repeat(4_000)}</a>`,
+    'has too many namespaces': `<a>${'<b xmlns:c="urn:c">'.repeat(20)}${'<c:d/>'.repeat(9_000)}`,
+    'defines entities': '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>',
+    'has a comment': '<a><!-- b --></a>',
+    'has an instruction': '<a><?b c?></a>',
+    'only begins': '<'.repeat(100_000),
+  };
+  for (const [what, content] of Object.entries(excessive)) {
+    it(`costs the thread that answers little when its content ${what}`, async () => {
+      const sealed = encrypted(content, ours.certificate);
+      let least = Number.POSITIVE_INFINITY;
+      for (let left = 5; left > 0 && least >= 30; left--) {
+        const away = await world.away();
+        const before = process.threadCpuUsage();
+        const answer = await world.post(away, respond(away, sealed));
+        const { user, system } = process.threadCpuUsage(before);
+        least = Math.min(least, (user + system) / 1000);
+        expect((await world.finish(away.agent, answer)).error_description).to.equal(
+          'The encrypted assertion cannot be read.',
+        );
+      }
+      // It decrypts with two keys of 2,048 bits.
+      expect(least).to.be.below(30);
     });
   }
 

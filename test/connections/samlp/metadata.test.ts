@@ -59,6 +59,23 @@ describe('the metadata of a SAML identity provider', () => {
     }
   });
 
+  it('may have 100,000 characters, as that of AD FS does, which describes every claim it knows', async () => {
+    const claim = (at: number) =>
+      `<auth:ClaimType Uri="http://schemas.example.test/claims/${at}" Optional="true" xmlns:auth="http://docs.oasis-open.org/wsfed/authorization/200706"><auth:DisplayName>Claim ${at}</auth:DisplayName><auth:Description>What the claim ${at} says.</auth:Description></auth:ClaimType>`;
+    const role = (claims: string) =>
+      `<md:RoleDescriptor xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:fed="http://docs.oasis-open.org/wsfed/federation/200706" xsi:type="fed:SecurityTokenServiceType" protocolSupportEnumeration="http://docs.oasis-open.org/ws-sx/ws-trust/200512"><fed:ClaimTypesOffered>${claims}</fed:ClaimTypesOffered></md:RoleDescriptor>`;
+    const claims = Array.from({ length: 310 }, (_, at) => claim(at)).join('');
+    const whole = metadata(all()).replace('<md:IDPSSODescriptor', `${role(claims)}$&`);
+    const text = `${whole}${' '.repeat(100_000 - whole.length)}`;
+    expect(text).to.have.length(100_000);
+    published.set(text);
+    for (const options of [{ metadataUrl: published.url }, { metadataXml: text }]) {
+      const { status, body } = await create(options);
+      expect(status, JSON.stringify(body)).to.equal(201);
+      expect(body.options).to.include({ signInEndpoint: SIGN_IN, issuer: IDP });
+    }
+  });
+
   it('is read again when the options are changed, and replaces what they had', async () => {
     published.set(metadata(all()));
     const { body } = await create({ metadataUrl: published.url });
