@@ -100,12 +100,13 @@ function managementDependencies(
   };
 }
 
-/** Returns our own APIs, and what decides whom an access token for the Management API stands for. */
-const ownApis = ({ settings: { issuer }, wallClock }: TenantDependencies, engine: TenantEngine) => ({
+/** Returns our own APIs, what decides whom an access token for the Management API stands for, and its log. */
+const ownApis = ({ settings: { issuer }, wallClock, log }: TenantDependencies, engine: TenantEngine) => ({
   systemApis: () => [managementApi(issuer), accountApi(issuer)],
   audience: managementAudience(issuer),
   readToken: engine.readCallerToken,
   isSufficient: engine.secondFactor.isSufficient,
+  log,
   wallClock,
 });
 

@@ -1,20 +1,32 @@
 // How a request reaches the route that answers it: limits, bodies, shapes of errors, and the console's own host.
 import { accountArea } from './account/feature.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
+import { consoleFeature } from './console/feature.ts';
 import { LIMITS } from './features.ts';
+import { PROBE_PATHS } from './health.ts';
 import { bodyReader } from './http/body.ts';
 import { createRouter } from './http/router.ts';
-import type { Route } from './http/routes.ts';
+import { parseRouteKey, type Route } from './http/routes.ts';
 import { managementArea } from './management/feature.ts';
+import { networkGuard } from './protection/network-acls.ts';
 import type { LimitName } from './records/limits.ts';
 import { consoleAtItsHost, errorPageOf } from './tenant-console.ts';
 import type { TenantEngine } from './tenant-engine.ts';
+import { connectingAddressOf } from './tls/edge.ts';
 
 /** Largest request body, bytes. Bodies of the endpoints are small; the engine itself accepts at most 56 KiB. */
 export const MAX_BODY_BYTES = 56 * 1024;
 
 /** How many requests are worked on at once. It is above the number that may wait for a password hash, which takes longest. */
 const MAX_CONCURRENT = 1_000;
+
+/** The routes that operators need, whatever the tenant's network access control lists say. */
+const FOR_OPERATORS: ReadonlySet<string> = new Set([
+  ...PROBE_PATHS,
+  ...Object.keys(consoleFeature.routes ?? {}).map((key) => parseRouteKey(key).path),
+]);
+
+const isForOperators = (path = ''): boolean => FOR_OPERATORS.has(path) || path.startsWith('/assets/');
 
 /** Makes the middleware that answers the requests of a tenant's routes. */
 export function routing(
@@ -23,13 +35,16 @@ export function routing(
   capabilities: Capabilities,
   tenantEngine: TenantEngine,
 ) {
-  const { config, rateLimits } = capabilities;
+  const { config, events, rateLimits } = capabilities;
+  const askLists = networkGuard({ config, events, connectingAddress: connectingAddressOf });
   const router = (some: readonly Route[]) =>
     createRouter(some, {
       log: deps.log,
       isApplicationOrigin: config.isApplicationOrigin,
       errorPage: errorPageOf(deps, capabilities, tenantEngine),
       isLimit: (name) => Object.hasOwn(LIMITS, name),
+      // An administrator who has locked out themselves by a list can still reach the console to correct it.
+      guard: (ctx, path) => (isForOperators(path) ? undefined : askLists(ctx)),
       // The router has checked at the start that the limit exists.
       takeLimit: (ctx, name) => rateLimits.takeFrom(ctx, name as LimitName),
       readBody: (rules) => bodyReader({ maxBytes: MAX_BODY_BYTES, ...rules }),

@@ -18,6 +18,8 @@ interface RouterDependencies {
   errorPage: ErrorShape;
   /** Reports whether a limit with this name exists. */
   isLimit(name: string): boolean;
+  /** Runs before anything else is done for a request. @throws AuthError when the request is refused. */
+  guard(ctx: Context, path: string | undefined): Admission;
   /** Counts the request against a limit. @throws AuthError 429 */
   takeLimit(ctx: Context, name: string): Promise<void>;
   /** Returns the middleware that leaves the parsed body at `ctx.request.body`. */
@@ -106,6 +108,7 @@ async function respond(
       ctx.set('Allow', allowed(found?.value));
       return;
     }
+    if (deps.guard(ctx, first?.path) === 'answered') return;
     const { limit } = route ?? first ?? area ?? { limit: 'other' };
     if (limit !== 'unlimited') await deps.takeLimit(ctx, limit);
     if (found === undefined) throw new AuthError(404, 'not_found', 'There is nothing here.');

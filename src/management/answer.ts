@@ -1,5 +1,6 @@
 // Authorizes, validates, carries out and records a call, whether it came with a token at `/api/v2` or from an
 // administrator at the console. Both callers use these functions, so neither can forget a step.
+import type { Logger } from 'pino';
 import { z } from 'zod';
 import { AuthError } from '../http/errors.ts';
 import { QueryTimeout, type Store } from '../store/contract.ts';
@@ -13,6 +14,7 @@ import { watchStore } from './unchanged.ts';
 export interface AnswerDependencies {
   events: Pick<Events, 'record'>;
   store: Store;
+  log: Logger;
 }
 
 /** The parts of a request that are not validated yet. */
@@ -61,7 +63,10 @@ export async function execute<D>(
     const handlerDeps = call.method === 'GET' ? deps : { ...deps, store: watched.store };
     const answer = await call.handle(handlerDeps, { ...request, query, body } as CallRequest<never, never>);
     const isRecorded = call.method === 'DELETE' || !(answer.isUnchanged ?? watched.isUnchanged());
-    if (isRecorded) recordCall(deps.events, call, request, { answer });
+    if (isRecorded) {
+      recordCall(deps.events, call, request, { answer });
+      for (const warning of answer.warnings ?? []) deps.log.warn({ path: call.path }, warning);
+    }
     return answer;
   } catch (thrown) {
     const failure = thrown instanceof QueryTimeout ? searchTimeout() : thrown;

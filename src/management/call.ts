@@ -46,6 +46,8 @@ export interface Answer {
    * Whether the call changed nothing, so that nothing is logged. If unset, the call's writes to the store decide.
    */
   isUnchanged?: boolean;
+  /** What has no effect here of what the call set: each names it, and what follows. They are logged. */
+  warnings?: readonly string[];
 }
 
 /** What a call declares about itself. */
@@ -117,6 +119,11 @@ export const ok = (body: unknown, log: Omit<Answer, 'status' | 'body'> = {}): An
   body,
   ...log,
 });
-export const created = (body: unknown): Answer => ({ status: 201, body, after: body });
+export const created = (body: unknown, warnings: readonly string[] = []): Answer => ({
+  status: 201,
+  body,
+  after: body,
+  warnings,
+});
 export const noContent = (log: Pick<Answer, 'before' | 'after'> = {}): Answer => ({ status: 204, ...log });
 export const accepted = (body?: unknown): Answer => ({ status: 202, body });

@@ -68,7 +68,8 @@ async function changeOf(
     .catch(refuseTaken(resource));
   if (after === undefined) throw resource.missing();
   const view = documentView(resource, after);
-  return ok(view, { before: documentView(resource, before), after: view });
+  const warnings = resource.warnings?.(after.body) ?? [];
+  return ok(view, { before: documentView(resource, before), after: view, warnings });
 }
 
 /** Returns the calls at the resource's path. */
@@ -124,7 +125,8 @@ function collectionCalls(resource: DocumentResource): Call<DocumentDependencies>
           updated_at: timestamp,
         };
         await deps.store.collection('documents').insert(record).catch(refuseTaken(resource));
-        return { ...created(documentView(resource, record)), status: resource.createStatus ?? 201 };
+        const warnings = resource.warnings?.(completeBody);
+        return { ...created(documentView(resource, record), warnings), status: resource.createStatus ?? 201 };
       },
     }),
   ];

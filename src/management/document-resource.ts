@@ -74,6 +74,8 @@ export interface DocumentResource {
   ): Record<string, unknown>;
   /** Refuses an invalid body, new or changed, as a whole. @throws AuthError 400 */
   validate?(body: Readonly<Record<string, unknown>>): void;
+  /** Returns what of a new or changed body has no effect here. */
+  warnings?(body: Readonly<Record<string, unknown>>): string[];
   /** Paths of secret members (`a.b` is b within a), which are stored and never returned. */
   hidden?: readonly string[];
   /**

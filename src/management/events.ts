@@ -54,6 +54,7 @@ export function recordCall(
       },
       response: { status: 'status' in outcome ? outcome.status : answer?.status },
       ...(answer?.before === undefined ? {} : { before: redacted(answer.before) }),
+      ...(answer?.warnings?.length ? { warnings: answer.warnings } : {}),
       ...(answer?.after === undefined ? {} : { after: redacted(answer.after) }),
     },
   });

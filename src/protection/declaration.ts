@@ -20,6 +20,8 @@ export const limits = {
 
 const events = {
   limit_mu: 'An address was throttled after too many failed logins, over all accounts.',
+  acls_summary:
+    'A network access control list applied to a request. Requests that a list allows are recorded only if it logs, too.',
 };
 
 declare module '../records/limits.ts' {

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { customDomainSchema } from './custom-domains.ts';
 import { exchangeProfileSchema } from './exchange-profile-schema.ts';
+import { networkAclSchema } from './network-acls.ts';
 import type { Stored } from './record.ts';
 import { ruleSchema, ruleVariableSchema } from './rule-sections.ts';
 
@@ -63,6 +64,7 @@ export const usualMembers = {
   rules: { enabled: true, stage: 'login_success' },
   'log-stream': { name: 'Log stream', status: 'active' },
   'custom-domain': { status: 'pending_verification', primary: true, tls_policy: 'recommended' },
+  'network-acls': {},
   theme: {},
 } as const;
 
@@ -82,6 +84,7 @@ export const documentSections = {
   themes: z.array(members).max(1).optional(),
   logStreams: z.array(named('type')).optional(),
   customDomains: z.array(customDomainSchema).optional(),
+  networkACLs: z.array(networkAclSchema.extend({ id: text.optional() })).optional(),
 };
 
 /** Texts and parts of pages, beside the settings of prompts. */

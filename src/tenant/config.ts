@@ -11,6 +11,7 @@ import type {
 } from '../records/collections.ts';
 import type { CustomDomain } from '../records/custom-domains.ts';
 import type { ExchangeProfile } from '../records/exchange-profiles.ts';
+import type { NetworkAcl } from '../records/network-acls.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Rules } from '../records/rules.ts';
 import type { SigningAlg } from '../records/signing-algs.ts';
@@ -27,6 +28,8 @@ export interface Config {
   customDomains(): Promise<readonly CustomDomain[]>;
   /** Returns the origins of the custom domains. */
   customOrigins(): readonly string[];
+  /** Returns the active network access control lists, in order. It is the same array while none changes. */
+  networkAcls(): readonly NetworkAcl[];
   /** Returns the texts, template and theme of the tenant's pages. */
   look(): Look;
   /**
@@ -110,6 +113,7 @@ export async function openConfig(store: Store): Promise<Config> {
     refresh: () => (snapshot.revision === store.revision() ? undefined : currentSnapshot()),
     customDomains: () => fromSnapshot((now) => now.customDomains),
     customOrigins: () => snapshot.customDomains.map(({ domain }) => `https://${domain}`),
+    networkAcls: () => snapshot.networkAcls,
     client: (clientId) => fromSnapshot(({ clients }) => clients.get(clientId)),
     clients: () => fromSnapshot(({ clients }) => [...clients.values()]),
     isApplicationOrigin: (origin) => fromSnapshot(({ origins }) => origins.has(origin)),

@@ -63,6 +63,7 @@ function repetitions(file: TenantFile): string[] {
       String(domain).toLowerCase(),
     ),
     ...repeated(entries('logStreams', file.logStreams ?? []), ({ id, name }) => String(id ?? name)),
+    ...repeated(entries('networkACLs', file.networkACLs ?? []), ({ id, description }) => id ?? description),
     ...repeated(clientGrants, (grant) => `${clientId(grant.client_id)} at ${grant.audience}`),
     ...repeated(clientGrants, idOf),
     ...repeated(

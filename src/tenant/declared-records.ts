@@ -114,6 +114,7 @@ function settingsOf(file: TenantFile, before: Frozen<TenantRecord> | undefined):
     themes,
     logStreams,
     customDomains,
+    networkACLs,
     prompts,
     guardianSettings = before?.guardianSettings,
     branding: { templates: _templates, ...branding },

@@ -1,6 +1,7 @@
 // The list sections of the tenant file whose items are stored as documents.
 import { ACTION_MODULE } from '../records/action-modules.ts';
 import type { DocumentRecord, usualMembers } from '../records/documents.ts';
+import { NETWORK_ACL } from '../records/network-acls.ts';
 import type { Frozen } from '../records/record.ts';
 import { RULE } from '../records/rules.ts';
 
@@ -12,7 +13,7 @@ export type Document = Frozen<DocumentRecord>;
 
 /** How the items of a section are stored. */
 export interface ListSection {
-  section: 'actions' | 'actionModules' | 'rules' | 'themes' | 'logStreams' | 'customDomains';
+  section: 'actions' | 'actionModules' | 'rules' | 'themes' | 'logStreams' | 'customDomains' | 'networkACLs';
   kind: keyof typeof usualMembers;
   /** The member that contains the id. */
   id: string;
@@ -72,6 +73,13 @@ export const LISTS: readonly ListSection[] = [
     label: ({ domain }) => String(domain),
     unique: (label) => label.toLowerCase(),
     newId: (hex) => `cd_${hex.slice(0, 16)}`,
+  },
+  {
+    section: 'networkACLs',
+    kind: NETWORK_ACL,
+    id: 'id',
+    label: ({ description }) => String(description),
+    newId: (hex) => `acl_${hex.slice(0, 16)}`,
   },
 ];
 

@@ -5,6 +5,7 @@ import { dirname } from 'node:path';
 import { strategyRecord } from '../records/connections.ts';
 import { MAX_RESET_SECONDS } from '../records/delivery.ts';
 import { isSentType } from '../records/log-streams.ts';
+import { networkAclWarnings } from '../records/network-acls.ts';
 import { type TenantFile, tenantFileSchema } from '../records/tenant.ts';
 import { crossFaults } from './cross-checks.ts';
 import { databaseWarnings } from './database-warnings.ts';
@@ -111,6 +112,7 @@ function checkTenant(document: unknown): CheckedTenant {
     ...directoryWarnings(tenant),
     ...pageWarnings(tenant),
     ...logStreamWarnings(tenant),
+    ...aclWarnings(tenant),
   ];
   return { tenant, warnings };
 }
@@ -163,5 +165,12 @@ function logStreamWarnings({ logStreams = [] }: TenantFile): string[] {
       : [
           `logStreams[${index}].type: ${String(type)} is not built in: nothing is sent to ${String(name ?? type)}`,
         ],
+  );
+}
+
+/** Returns warnings about active network ACLs that apply to no request. */
+function aclWarnings({ networkACLs = [] }: TenantFile): string[] {
+  return networkACLs.flatMap((acl, index) =>
+    networkAclWarnings(acl).map((warning) => `networkACLs[${index}]: ${warning}`),
   );
 }

@@ -12,6 +12,7 @@ import type {
 import { type CustomDomain, customDomainsOf } from '../records/custom-domains.ts';
 import type { SigningKeyRecord } from '../records/engine.ts';
 import { EXCHANGE_PROFILE, type ExchangeProfile, exchangeProfilesOf } from '../records/exchange-profiles.ts';
+import { NETWORK_ACL, type NetworkAcl, networkAclsOf } from '../records/network-acls.ts';
 import { discoverableDomainsOf } from '../records/organizations.ts';
 import type { Frozen } from '../records/record.ts';
 import { RULE, RULE_VARIABLE, type Rules, rulesOf } from '../records/rules.ts';
@@ -38,6 +39,8 @@ export interface Snapshot {
   settings: Frozen<TenantRecord>;
   look: Look;
   customDomains: readonly CustomDomain[];
+  /** Active lists, in order. */
+  networkAcls: readonly NetworkAcl[];
   signingKeys: readonly SigningKey[];
   signingAlgs: ReadonlySet<SigningAlg>;
   detailsTypes: ReadonlySet<string>;
@@ -80,6 +83,9 @@ export async function readSnapshot(store: Store, before?: Snapshot): Promise<Sna
     revision,
     settings,
     ...documents,
+    networkAcls: isSame(before?.networkAcls, documents.networkAcls)
+      ? before.networkAcls
+      : documents.networkAcls,
     signingKeys: isSame(before?.signingKeys, signingKeys) ? before.signingKeys : signingKeys,
     signingAlgs: signingAlgsOf(clients, apis),
     detailsTypes: new Set(
@@ -110,14 +116,17 @@ export async function readSnapshot(store: Store, before?: Snapshot): Promise<Sna
 /** Reads the parts of the configuration that are stored as documents. */
 async function readDocuments(
   store: Store,
-): Promise<Pick<Snapshot, 'look' | 'customDomains' | 'actions' | 'rules' | 'exchangeProfiles'>> {
+): Promise<
+  Pick<Snapshot, 'look' | 'customDomains' | 'networkAcls' | 'actions' | 'rules' | 'exchangeProfiles'>
+> {
   const documents = store.collection('documents');
-  const [texts, template, themes, domains, actions, triggers, rules, variables, profiles, modules] =
+  const [texts, template, themes, domains, acls, actions, triggers, rules, variables, profiles, modules] =
     await Promise.all([
       documents.findBy('kind', 'custom-text'),
       documents.get('universal-login'),
       documents.findBy('kind', 'theme'),
       documents.findBy('kind', 'custom-domain'),
+      documents.findBy('kind', NETWORK_ACL),
       documents.findBy('kind', 'action'),
       documents.findBy('kind', 'trigger'),
       documents.findBy('kind', RULE),
@@ -132,6 +141,7 @@ async function readDocuments(
       theme: themes[0]?.body,
     },
     customDomains: customDomainsOf(domains),
+    networkAcls: networkAclsOf(acls),
     actions: boundActions(actions, triggers, modules),
     rules: rulesOf(rules, variables),
     exchangeProfiles: exchangeProfilesOf(profiles, actions, modules),
@@ -157,10 +167,7 @@ export function keysFor(keys: readonly SigningKey[], alg: SigningAlg): SigningKe
   );
 }
 
-function isSame(
-  before: readonly SigningKey[] | undefined,
-  now: readonly SigningKey[],
-): before is readonly SigningKey[] {
+function isSame<T>(before: readonly T[] | undefined, now: readonly T[]): before is readonly T[] {
   return before !== undefined && JSON.stringify(before) === JSON.stringify(now);
 }
 

@@ -67,7 +67,10 @@ export function edgeOf({ customDomains, certificates, isTrusted, isProxied }: Ed
     },
     address: (ctx, next) => {
       const address = addresses.get(ctx.req);
-      if (address !== undefined) ctx.request.ip = address;
+      if (address !== undefined) {
+        ctx.state.connectingAddress = ctx.ip;
+        ctx.request.ip = address;
+      }
       return next();
     },
   };
@@ -89,6 +92,11 @@ function valuesOf({ rawHeaders }: IncomingMessage, name: string): string[] {
 
 /** The list of addresses to which each hop adds the one that it was requested by. */
 const FORWARDED_FOR = 'x-forwarded-for';
+
+/** Returns the address that connected to this server or, if the request came through an edge, to the edge. */
+export function connectingAddressOf(ctx: Context): string {
+  return (ctx.state as { connectingAddress?: string }).connectingAddress ?? ctx.ip;
+}
 
 /**
  * Returns the address that an edge reports.

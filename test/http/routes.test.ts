@@ -34,6 +34,7 @@ describe('the router', () => {
           ctx.type = 'html';
           ctx.body = `<p>${error.error}`;
         },
+        guard: () => undefined,
         isLimit: (name) => name !== 'forgotten',
         takeLimit: async (ctx, name) => ctx.append('X-Limit', name),
         readBody: () => readBody(1_000),

@@ -23,6 +23,8 @@ export interface StoredSetting
     | 'filters'
     | 'change'
     | 'largestBody'
+    | 'validate'
+    | 'warnings'
   > {
   prefix: string;
   key: string;

@@ -4,6 +4,12 @@
 import { z } from 'zod';
 import { usualMembers } from '../../records/documents.ts';
 import { subjectTokenType } from '../../records/exchange-profile-schema.ts';
+import {
+  type NetworkAcl,
+  networkAclFault,
+  networkAclShape,
+  networkAclWarnings,
+} from '../../records/network-acls.ts';
 import { type DocumentDependencies, documentsOf, MAX_CODE_BODY_BYTES } from '../document-resource.ts';
 import { apiError } from '../errors.ts';
 import { flag, repeatable } from '../fields.ts';
@@ -11,6 +17,7 @@ import type { StoredSetting } from './stored-setting.ts';
 import { userAttributeProfiles } from './user-attribute-profiles.ts';
 
 const object = z.record(z.string(), z.unknown());
+const { description, active, rule, priority } = networkAclShape;
 const objects = z.array(object).max(1000);
 const text = z.string().max(2048);
 const name = z.string().min(1).max(255);
@@ -187,13 +194,13 @@ export const STORED_SETTINGS: readonly StoredSetting[] = [
     prefix: 'acl',
     key: 'network_acls',
     hasPut: true,
-    // An active list would seem to block addresses, but no request is checked against it.
-    required: {
-      description: text,
-      rule: object,
-      active: z.literal(false, 'Network ACLs are kept, and cannot be active'),
+    required: { description, active, rule },
+    optional: { priority },
+    validate: (acl) => {
+      const fault = networkAclFault(acl as Partial<NetworkAcl>);
+      if (fault !== undefined) throw apiError(400, fault, 'invalid_body');
     },
-    optional: { priority: z.int().min(1).max(100) },
+    warnings: (acl) => networkAclWarnings(acl as Partial<NetworkAcl>),
   },
   {
     path: '/branding/phone/providers',
