@@ -1,5 +1,6 @@
 // Restricts the development pages to this machine, because they show every code and link that was sent.
 import type { Context } from 'koa';
+import { forwardedAddress } from '../http/addresses.ts';
 import { AuthError } from '../http/errors.ts';
 import { isLoopback } from '../http/loopback.ts';
 import { tenantHostOf } from '../http/request-host.ts';
@@ -43,6 +44,8 @@ function hopsOf(ctx: Context): string[] {
   const forwarded = ['X-Forwarded-For', 'X-Real-IP'].flatMap((name) => ctx.get(name).split(','));
   // RFC 7239 §4: not parsed; its presence alone denies.
   const standard = ctx.get('Forwarded') === '' ? [] : ['unknown'];
-  const forwardedHops = forwarded.map((hop) => hop.trim()).filter((hop) => hop !== '');
+  const forwardedHops = forwarded
+    .map((hop) => forwardedAddress(hop) ?? hop.trim())
+    .filter((hop) => hop !== '');
   return [ctx.req.socket.remoteAddress ?? 'unknown', ctx.ip, ...forwardedHops, ...standard];
 }

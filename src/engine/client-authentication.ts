@@ -1,9 +1,9 @@
 // Client authentication at our own endpoints, with the token endpoint's code: none, client_secret_post (also JSON),
 // client_secret_basic, private_key_jwt with replay protection.
-import { isIP } from 'node:net';
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import type { KoaContextWithOIDC } from 'oidc-provider';
+import { forwardedAddress } from '../http/addresses.ts';
 import { bodyFields } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import { applicationSettings } from './applications.ts';
@@ -61,8 +61,8 @@ export async function authenticateClient(
 export function applyForwardedAddress(ctx: Context, client: object): string | undefined {
   const { isForwardedAddressTrusted, runsOnUserDevice } = applicationSettings(client);
   if (runsOnUserDevice) return ctx.ip;
-  const address = ctx.get('auth0-forwarded-for').trim();
-  if (isIP(address) === 0 || !isForwardedAddressTrusted) return undefined;
+  const address = forwardedAddress(ctx.get('auth0-forwarded-for'));
+  if (address === undefined || !isForwardedAddressTrusted) return undefined;
   ctx.request.ip = address;
   return address;
 }

@@ -20,6 +20,22 @@ export function parsePlain(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined 
   return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
 }
 
+/** An address with the port that it was requested from, or in the brackets of a URI (RFC 3986 §3.2.2). */
+const WITH_PORT = /^(?:([\d.]{7,15}):\d{1,5}|\[([\da-f.:]{2,45})\](?::\d{1,5})?)$/i;
+
+/**
+ * Returns the address in an element of a forwarding header. Azure's gateways and IIS add the client's port:
+ * `192.0.2.1:51008`, `[2001:db8::1]:51008`. An IPv6 address with a port but no brackets is not told from one without.
+ * @returns undefined when it is not an address.
+ */
+export function forwardedAddress(element: string): string | undefined {
+  const text = element.trim();
+  const [, v4, v6] = WITH_PORT.exec(text) ?? [];
+  if (v4 !== undefined) return isIP(v4) === 4 ? v4 : undefined;
+  if (v6 !== undefined) return isIP(v6) === 6 ? v6 : undefined;
+  return isIP(text) === 0 ? undefined : text;
+}
+
 /** Reports whether a text is a CIDR range or a single address. */
 export function isAddressRange(text: string): boolean {
   const [address = ''] = text.split('/');

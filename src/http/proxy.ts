@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP, type Socket } from 'node:net';
 import type { Context, Middleware } from 'koa';
 import proxyaddr from 'proxy-addr';
-import { addressList } from './addresses.ts';
+import { addressList, forwardedAddress } from './addresses.ts';
 import { AuthError, oauthShape } from './errors.ts';
 
 /** Compiles the list of trusted proxies. @param ranges IP addresses and CIDR ranges. */
@@ -46,10 +46,10 @@ export function behindProxy(ranges: readonly string[], except: readonly string[]
 
 function clientAddress(ctx: Context, peer: string, isTrusted: (address: string) => boolean): string {
   const forwarded = ctx.get('X-Forwarded-For');
-  if (!forwarded.includes(',')) return isIP(forwarded.trim()) === 0 ? peer : forwarded.trim();
-  // An empty hop becomes a name that no list trusts. proxy-addr would skip it, and the hops before it may be the
-  // client's invention.
-  const hops = forwarded.split(',').map((hop) => hop.trim() || 'unknown');
+  if (!forwarded.includes(',')) return forwardedAddress(forwarded) ?? peer;
+  // A hop that is no address becomes a name that no list trusts. proxy-addr would skip an empty one, and the hops before
+  // it may be the client's invention.
+  const hops = forwarded.split(',').map((hop) => forwardedAddress(hop) ?? 'unknown');
   const { socket } = ctx.req;
   // proxy-addr reads nothing else of a request.
   const request = { socket, headers: { 'x-forwarded-for': hops.join(',') } } as unknown as IncomingMessage;

@@ -1,8 +1,8 @@
 // mTLS at an edge network (docs/mtls.md): the edge did the handshake with the client and reports the result in headers.
 // They are read here and removed from every request, so that no later code can trust them by mistake.
 import type { IncomingMessage } from 'node:http';
-import { isIP } from 'node:net';
 import type { Context, Middleware, Next } from 'koa';
+import { forwardedAddress } from '../http/addresses.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import { apiKeyHash, type CustomDomain } from '../records/custom-domains.ts';
 import { isSameSecret } from '../runtime/secrets.ts';
@@ -106,8 +106,7 @@ export function connectingAddressOf(ctx: Context): string {
 function addressIn(name: string, values: readonly string[], isProxied: boolean): string | undefined {
   if (name === FORWARDED_FOR && isProxied) return undefined;
   const text = name === FORWARDED_FOR ? values.join(',').split(',').at(-1) : values[0];
-  const address = text?.trim() ?? '';
-  return isIP(address) === 0 ? undefined : address;
+  return forwardedAddress(text ?? '');
 }
 
 /** Returns a header's name as seen by servers that do not distinguish dashes from underscores. */

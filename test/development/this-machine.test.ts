@@ -121,6 +121,7 @@ describe('the development pages', () => {
       const agent = createAgent(server);
       const forwarded = [
         { 'x-forwarded-for': '203.0.113.7' },
+        { 'x-forwarded-for': '203.0.113.7:51008' },
         { 'x-forwarded-for': '127.0.0.1, 192.168.1.7' },
         { 'x-forwarded-for': '127.0.0.1.example' },
         { 'x-real-ip': '10.0.0.1' },
@@ -128,7 +129,10 @@ describe('the development pages', () => {
       ];
       for (const path of PAGES) {
         expect((await agent.get(path)).status, path).to.equal(200);
-        expect((await agent.get(path, { 'x-forwarded-for': '127.0.0.1, ::1' })).status, path).to.equal(200);
+        expect(
+          (await agent.get(path, { 'x-forwarded-for': '127.0.0.1:51008, [::1]:443, ::1' })).status,
+          path,
+        ).to.equal(200);
         for (const headers of forwarded) {
           expect((await agent.get(path, headers)).status, JSON.stringify(headers)).to.equal(404);
         }

@@ -108,6 +108,17 @@ describe('behind a TLS proxy', () => {
     ['the nearest known hop, when one before it is empty', '1.1.1.1, , 10.1.2.3', '10.1.2.3'],
     ['the proxy, when the last hop is empty', '1.1.1.1, ', '127.0.0.1'],
     ['the proxy, when the header is empty', '', '127.0.0.1'],
+    ['without the port that a gateway adds', '203.0.113.7:51008', '203.0.113.7'],
+    ['of IPv6 without brackets and port', '[2001:db8::7]:443', '2001:db8::7'],
+    ['of IPv6 without brackets', '[2001:db8::7]', '2001:db8::7'],
+    [
+      'of the hop before trusted proxies with ports',
+      '1.1.1.1, 203.0.113.7:51008, 10.1.2.3:80',
+      '203.0.113.7',
+    ],
+    ['the proxy, when a port follows something else', '1.1.1.1, 1.2.3:51008', '127.0.0.1'],
+    ['the proxy, when what is in brackets is no IPv6 address', '[1.2.3.4]:443', '127.0.0.1'],
+    ['the proxy, when a hop has no port after its colon', '1.1.1.1, 203.0.113.7:', '127.0.0.1'],
   ] as const) {
     it(`logs as the address of the client ${what}`, async () => {
       expect(await loginAddress({ ...HTTPS, 'x-forwarded-for': forwardedFor })).to.equal(ip);

@@ -62,6 +62,10 @@ for (const { mode, env, plain } of [
     it("is that of the domain's header, with the domain's key", async () => {
       expect(await seen({ 'cname-api-key': KEY, 'cf-connecting-ip': CLIENT })).to.equal(CLIENT);
       expect(await seen({ 'cname-api-key': KEY, 'CF-Connecting-IP': '2001:db8::7' })).to.equal('2001:db8::7');
+      for (const withPort of [`${CLIENT}:51008`, '[2001:db8::8]:443'])
+        expect(await seen({ 'cname-api-key': KEY, 'cf-connecting-ip': withPort })).to.equal(
+          withPort.includes('[') ? '2001:db8::8' : CLIENT,
+        );
     });
 
     it("is not accepted without the key, with another domain's, or in another header", async () => {

@@ -477,6 +477,9 @@ describe('the limits of POST /passwordless/start', () => {
       };
       expect([await ask('web', '203.0.113.1'), await ask('web', '203.0.113.2')]).to.deep.equal([200, 200]);
       expect(await ask('web', '203.0.113.1')).to.equal(429);
+      // What a server passes on as it got it has the client's port.
+      expect(await ask('web', '203.0.113.2:51008')).to.equal(429);
+      expect(await ask('web', '203.0.113.9:51008')).to.equal(200);
       // Requests of an untrusted or unauthenticated application, or with an invalid address, count by their own IP address.
       expect(await ask('leeway', '203.0.113.3')).to.equal(200);
       expect(await ask('leeway', '203.0.113.4')).to.equal(429);
