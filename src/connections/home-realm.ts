@@ -2,7 +2,7 @@
 // the answer does not reveal whether one exists.
 import type { Connection, Organization } from '../records/collections.ts';
 import { strategyRecord } from '../records/connections.ts';
-import { domainOf } from '../records/email.ts';
+import { canonicalDomain, domainOf } from '../records/email.ts';
 import { discoveryDomainsOf } from '../records/organizations.ts';
 import { strategyOf } from './strategies.ts';
 import type { Strategy } from './strategy.ts';
@@ -17,13 +17,15 @@ export interface UsableConnection {
 const EMAIL_DOMAIN_STRATEGIES: ReadonlySet<string> = new Set(['google-apps', 'waad']);
 
 /**
- * Returns the e-mail domains of a connection's users, in lower case: those of the options `domain_aliases` and
+ * Returns the e-mail domains of a connection's users, in their canonical form: those of the options `domain_aliases` and
  * `tenant_domain`, and for some strategies `domain`.
  */
 export function domainsOf({ options, strategy }: Pick<Connection, 'options' | 'strategy'>): string[] {
   const { domain_aliases: aliases, tenant_domain: tenant, domain } = options;
   const all = [aliases, tenant, EMAIL_DOMAIN_STRATEGIES.has(strategy) ? domain : undefined].flat();
-  return all.filter((one) => typeof one === 'string' && one !== '').map((one) => String(one).toLowerCase());
+  return all
+    .filter((one) => typeof one === 'string' && one !== '')
+    .map((one) => canonicalDomain(String(one)) ?? String(one));
 }
 
 /** Whether a connection is an enterprise connection: the directory or identity provider of one company. */
@@ -56,7 +58,7 @@ export function homeRealmOf<U extends UsableConnection>(
 
 function isDomainOf(organization: Organization | undefined, domain: string): boolean {
   return discoveryDomainsOf(organization ?? {}).some(
-    (one) => one.domain === domain && one.status === 'verified',
+    (one) => canonicalDomain(one.domain) === domain && one.status === 'verified',
   );
 }
 

@@ -1,8 +1,10 @@
 // Logging in as a member of an organization. SDKs take `org_id` in a token for proof of membership, so it comes from a
 // membership that was read when the token was made, never from what a request says.
+
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 import type { Organization } from '../records/collections.ts';
+import { isSameEmail } from '../records/email.ts';
 import {
   enabledConnectionsOf,
   type InvitationRecord,
@@ -182,7 +184,8 @@ async function decideInvitation(
 ): Promise<MembershipDecision> {
   const [invitation, user] = await Promise.all([invitationOf(store, request), users.get(userId)]);
   if (invitation === undefined) return denial(NO_INVITATION);
-  if (user?.email !== invitation.invitee.email) return denial('the invitation is for another email address');
+  if (user?.email === undefined || !isSameEmail(user.email, invitation.invitee.email))
+    return denial('the invitation is for another email address');
   if ((invitation.connection_id ?? connectionId) !== connectionId)
     return denial('the invitation is for another connection');
   return { joins: invitation };

@@ -1,6 +1,8 @@
 // Counts of failed attempts: of an account from one address, of an account from all strangers, and of an address
 // across accounts.
+
 import { CONSOLE_DIRECTORY } from '../records/administrators.ts';
+import { lookupEmail } from '../records/email.ts';
 import type { Bucket } from '../records/limits.ts';
 import { normalizePhone } from '../records/phone.ts';
 import type { AttackProtection } from '../records/protection.ts';
@@ -168,13 +170,17 @@ const NOT_COMPARED = /[\u0300-\u036f\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_P
 
 /**
  * Returns one text for the ways to type a name that systems compare as equal: case, width, spaces and characters of no
- * width (RFC 4518 §2, RFC 8265 §3), accents (the usual collations of databases), and the form of a phone number.
+ * width (RFC 4518 §2, RFC 8265 §3), accents (the usual collations of databases), the spelling of an international domain, and the form of a phone number.
  * It is only for counting: names with equal keys need not be of one account.
  */
 export function nameKey(identifier: string): string {
   return (
     normalizePhone(identifier) ??
-    identifier.normalize('NFKD').replace(NOT_COMPARED, '').toUpperCase().toLowerCase()
+    (lookupEmail(identifier) ?? identifier)
+      .normalize('NFKD')
+      .replace(NOT_COMPARED, '')
+      .toUpperCase()
+      .toLowerCase()
   );
 }
 

@@ -1,4 +1,6 @@
 // E-mail addresses as identifiers.
+import { domainToASCII, domainToUnicode } from 'node:url';
+import { z } from 'zod';
 
 /** RFC 5321 §4.5.3.1: the longest address that e-mail can be sent to. */
 const MAX_LENGTH = 254;
@@ -6,17 +8,78 @@ const MAX_LENGTH = 254;
 /** One @, something before it, a domain with a dot or a single label, no spaces or control characters. */
 const ADDRESS = /^[^\s@<>()[\],;:\\"\p{Cc}]+@[^\s@<>()[\],;:\\"\p{Cc}.]+(\.[^\s@<>()[\],;:\\"\p{Cc}.]+)*$/u;
 
+/** An ASCII character that is in no domain. Node's functions would stop at some, and decode after others. */
+const NO_DOMAIN = /[^a-z\d._\-\u0080-\u{10ffff}]/u;
+
+/**
+ * Characters without width and marks of direction. RFC 8264 §9.13 and §9.8 exclude them from identifiers, or allow them in
+ * a few contexts: two addresses that look the same would be two accounts.
+ */
+const INVISIBLE = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/u;
+
+const isInternational = (domain: string) => /[^\0-\x7f]|(?:^|\.)xn--/.test(domain);
+
+/**
+ * Returns the one spelling in which a domain is stored and compared: lower case, with international labels as A-labels
+ * (RFC 5890 §2.3.2.1). Browsers send `bücher.example` so, from a field for an e-mail address; other programs do not.
+ * @returns undefined if it is not a domain.
+ */
+export function canonicalDomain(domain: string): string | undefined {
+  const lower = domain.toLowerCase();
+  if (!isInternational(lower)) return lower;
+  const ascii = NO_DOMAIN.test(lower) ? '' : domainToASCII(lower);
+  // The function reads a domain as that of a URL, where figures of any script are an IPv4 address.
+  const isDomain = !ascii.split('.').includes('') && !/(?:^|\.)\d+$/.test(ascii);
+  if (isDomain) return ascii;
+  return /^[\0-\x7f]*$/.test(lower) ? lower : undefined;
+}
+
 /** Returns the domain of an address; undefined if it is not an address. */
 export function domainOf(text: string): string | undefined {
-  return normalizeEmail(text)?.split('@')[1];
+  return lookupEmail(text)?.split('@')[1];
 }
 
 /**
- * Returns the form in which an address is stored and looked up: trimmed, lower case, NFC. In this order, because some
- * lower-case letters have a composed form and their capitals do not.
- * @returns undefined if it is not an address.
+ * Returns the form in which an address is stored: trimmed, lower case, NFC, its domain by {@link canonicalDomain}. In this
+ * order, because some lower-case letters have a composed form and their capitals do not.
+ * @returns undefined if it is not an address, or has invisible characters.
  */
 export function normalizeEmail(text: string): string | undefined {
+  return INVISIBLE.test(text) ? undefined : lookupEmail(text);
+}
+
+/**
+ * As {@link normalizeEmail}, also for addresses with invisible characters, which accounts of earlier releases may have.
+ */
+export function lookupEmail(text: string): string | undefined {
   const email = text.trim().toLowerCase().normalize('NFC');
-  return email.length <= MAX_LENGTH && ADDRESS.test(email) ? email : undefined;
+  if (email.length > MAX_LENGTH || !ADDRESS.test(email)) return undefined;
+  const [name = '', written = ''] = email.split('@');
+  const domain = canonicalDomain(written);
+  return domain === undefined || name.length + domain.length >= MAX_LENGTH ? undefined : `${name}@${domain}`;
+}
+
+/** The schema of an address in a request; its output is the address as it was sent. */
+export const emailSchema = z
+  .string()
+  .max(320)
+  .refine((text) => normalizeEmail(text) !== undefined, "Object didn't pass validation for format email")
+  .meta({ format: 'email' });
+
+/** Returns whether two texts are one address. */
+export function isSameEmail(one: string, other: string): boolean {
+  const email = lookupEmail(one);
+  return email !== undefined && email === lookupEmail(other);
+}
+
+/**
+ * Returns the spellings in which an address may be stored, the usual one first. Besides that, an account whose address
+ * another one had already when addresses got one spelling is stored with the letters of its domain.
+ * @param email in the form of {@link normalizeEmail}.
+ */
+export function spellingsOf(email: string): string[] {
+  const [name = '', domain = ''] = email.split('@');
+  if (!isInternational(domain)) return [email];
+  const letters = domainToUnicode(domain);
+  return letters === '' || letters === domain ? [email] : [email, `${name}@${letters}`];
 }

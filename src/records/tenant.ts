@@ -1,6 +1,7 @@
 // The schema of the tenant file (config/tenant.yaml), in the format of the hosted service's deploy tool, and of the
 // records that it becomes in the store. Objects are loose: unknown members are stored, exported again, and named in a
 // warning.
+
 import { z } from 'zod';
 import { clientGrantSchema, resourceServerSchema } from './apis.ts';
 import { clientSchema } from './clients.ts';
@@ -8,6 +9,7 @@ import { connectionSchema, type databaseOptionsSchema, writtenDatabaseSchema } f
 import { customClaimsSchema } from './custom-claims.ts';
 import { emailProviderSchema, emailTemplateSchema } from './delivery.ts';
 import { documentSections, promptSections } from './documents.ts';
+import { canonicalDomain } from './email.ts';
 import { guardianFactorsSchema, guardianPoliciesSchema, webPushSchema } from './guardian.ts';
 import { pageSchema } from './pages.ts';
 import { attackProtectionSchema } from './protection.ts';
@@ -24,7 +26,10 @@ export const organizationSchema = z.looseObject({
   discovery_domains: z
     .array(
       z.looseObject({
-        domain: z.string().min(1).toLowerCase(),
+        domain: z
+          .string()
+          .min(1)
+          .transform((domain) => canonicalDomain(domain) ?? domain),
         status: z.enum(['pending', 'verified']).default('pending'),
         use_for_organization_discovery: z.boolean().optional(),
       }),

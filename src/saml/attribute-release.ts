@@ -1,6 +1,7 @@
 // Which values may be released to a service provider, which trusts them as the user's identity. An address typed at
 // sign-up may be somebody else's until it is verified, and so may any self-chosen value that looks like an address.
 
+import { isSameEmail } from '../records/email.ts';
 import type { Frozen } from '../records/record.ts';
 import type { UserRecord } from '../records/users.ts';
 import { PROFILE_CLAIMS } from '../records/users.ts';
@@ -37,7 +38,7 @@ export function mayBeNameId(user: User, field: string, value: unknown): boolean 
 }
 
 function isProvedEmail({ email, email_verified }: User, value: string): boolean {
-  return email !== undefined && email_verified && value.toLowerCase() === email.toLowerCase();
+  return email !== undefined && email_verified && isSameEmail(value, email);
 }
 
 /**

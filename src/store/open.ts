@@ -2,6 +2,7 @@
 // that may be lost in memory. Its files are in `<dataDir>/store`; `<dataDir>/lock` is locked while it is open.
 import { chmod, mkdir, readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { migrations } from '../records/migrations.ts';
 import type { Stored } from '../records/record.ts';
 import { systemRandom } from '../runtime/random.ts';
 import type { Collection, Store } from './contract.ts';
@@ -48,14 +49,20 @@ async function openWhole(options: StoreOptions): Promise<Store> {
   if (databaseUrl !== undefined) {
     await mkdir(dataDir, { recursive: true, mode: directoryMode });
     // Imported here because the embedded store does not need the PostgreSQL client.
-    // `migrate` is not called for PostgreSQL: all migrations are older than that engine, and a restore or a move into it
-    // migrates the records. A test fails when a migration is added (test/users/identities.test.ts).
     const { openPostgres } = await import('./sql/postgres-store.ts');
-    return openPostgres({ ...options, url: databaseUrl });
+    const inDatabase = migrations.filter((one) => one.isForPostgres);
+    return migrated(await openPostgres({ ...options, url: databaseUrl }), options, inDatabase);
   }
-  const store = await openAsItIs(options);
+  return migrated(await openAsItIs(options), options);
+}
+
+async function migrated(
+  store: Store,
+  { log }: StoreOptions,
+  which?: Parameters<typeof migrate>[2],
+): Promise<Store> {
   try {
-    await migrate(store, options.log);
+    await migrate(store, log, which);
   } catch (error) {
     await store.close();
     throw error;

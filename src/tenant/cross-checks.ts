@@ -7,6 +7,7 @@ import { isManagementAudience, isMyAccountAudience } from '../records/apis.ts';
 import { TRY_LOGIN } from '../records/clients.ts';
 import { strategyRecord } from '../records/connections.ts';
 import { wayInFault } from '../records/database-options.ts';
+import { normalizeEmail } from '../records/email.ts';
 import { streamFaults } from '../records/log-streams.ts';
 import type { TenantFile } from '../records/tenant.ts';
 import { clientIdOf, directoryOf } from './names.ts';
@@ -68,7 +69,7 @@ function repetitions(file: TenantFile): string[] {
     ...repeated(clientGrants, idOf),
     ...repeated(
       entries('users', file.users),
-      (user) => `${user.email.trim().toLowerCase()} in ${directoryOf(file, user)}`,
+      (user) => `${normalizeEmail(user.email) ?? user.email} in ${directoryOf(file, user)}`,
     ),
   ];
 }

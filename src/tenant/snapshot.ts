@@ -1,4 +1,5 @@
 // The configuration of a tenant at one revision of its store.
+
 import { ACTION_MODULE } from '../records/action-modules.ts';
 import { type BoundAction, boundActions } from '../records/actions.ts';
 import { idTokenAlg, responseAlg } from '../records/clients.ts';
@@ -10,6 +11,7 @@ import type {
   ResourceServer,
 } from '../records/collections.ts';
 import { type CustomDomain, customDomainsOf } from '../records/custom-domains.ts';
+import { canonicalDomain } from '../records/email.ts';
 import type { SigningKeyRecord } from '../records/engine.ts';
 import { EXCHANGE_PROFILE, type ExchangeProfile, exchangeProfilesOf } from '../records/exchange-profiles.ts';
 import { NETWORK_ACL, type NetworkAcl, networkAclsOf } from '../records/network-acls.ts';
@@ -106,7 +108,9 @@ export async function readSnapshot(store: Store, before?: Snapshot): Promise<Sna
     ]),
     organizationsByDomain: new Map(
       organizations.flatMap((organization) =>
-        discoverableDomainsOf(organization).map((domain) => [domain, organization] as const),
+        discoverableDomainsOf(organization).map(
+          (domain) => [canonicalDomain(domain) ?? domain, organization] as const,
+        ),
       ),
     ),
     clientGrants: new Map(grants.map((grant) => [clientGrantKey(grant.client_id, grant.audience), grant])),

@@ -1,5 +1,5 @@
 // Faults of development users that could not be created or could never log in.
-import { normalizeEmail } from '../records/email.ts';
+import { lookupEmail, normalizeEmail } from '../records/email.ts';
 import { MAX_PASSWORD_LENGTH, normalizePassword } from '../records/passwords.ts';
 import type { TenantFile } from '../records/tenant.ts';
 import { directoryOf } from './names.ts';
@@ -29,7 +29,7 @@ export function userFaults(file: TenantFile): string[] {
       const name = `${username.trim().toLowerCase()} in ${directory}`;
       if (username.trim() === '') faults.push('username: must not be empty');
       // Such a username would match another user's e-mail address at login.
-      if (normalizeEmail(username) !== undefined) faults.push(`username: ${username} is an e-mail address`);
+      if (lookupEmail(username) !== undefined) faults.push(`username: ${username} is an e-mail address`);
       if (taken.has(name)) faults.push(`username: ${name} is there twice`);
       taken.add(name);
     }

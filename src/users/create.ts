@@ -1,6 +1,7 @@
 // Creates users. The user, their identity and their password are written in one batch, so that none exists without the others.
 import { DATABASE } from '../records/connections.ts';
-import { type AddressKind, addressOf, type IdentityRecord } from '../records/identities.ts';
+import { spellingsOf } from '../records/email.ts';
+import { type AddressKind, addressKey, addressOf, type IdentityRecord } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
 import { type Store, UniqueKeyError, type Write } from '../store/contract.ts';
 import { writeNewUsers } from './connection-check.ts';
@@ -49,17 +50,22 @@ export async function createUser(
 }
 
 /**
- * Returns the kind of a unique address that is taken by an identity of an older release, when several users could share one.
- * The store does not refuse a second user with such an address, and an address of two users logs in neither.
+ * Returns the kind of a unique address that is taken by an identity of an older release, when several users could share one,
+ * or have it in two spellings. The store does not refuse a second user with such an address, and an address of two users logs
+ * in neither.
  */
 async function takenByOlderIdentity(store: Store, record: IdentityRecord): Promise<AddressKind | undefined> {
   // At all other connections addresses have always been unique.
   if (record.provider !== DATABASE) return undefined;
   for (const kind of record.unique) {
-    const key = addressOf(record, kind);
-    const all = key === undefined ? [] : await store.collection('identities').findBy('address', key);
-    for (const one of all.filter(({ unique }) => !unique.includes(kind)))
-      if ((await store.collection('users').get(one.user_id)) !== undefined) return kind;
+    const address = record[kind];
+    if (address === undefined) continue;
+    for (const spelling of kind === 'email' ? spellingsOf(address) : [address]) {
+      const key = addressKey(record.connection, kind, spelling);
+      const all = await store.collection('identities').findBy('address', key);
+      for (const one of all.filter(({ unique }) => spelling !== address || !unique.includes(kind)))
+        if ((await store.collection('users').get(one.user_id)) !== undefined) return kind;
+    }
   }
   return undefined;
 }

@@ -1,6 +1,6 @@
 // Users of custom databases, as their scripts return them.
 import { DATABASE, STRATEGIES } from '../records/connections.ts';
-import { normalizeEmail } from '../records/email.ts';
+import { lookupEmail } from '../records/email.ts';
 import type { UpstreamGrant } from '../records/identities.ts';
 import type { Identity } from './identities.ts';
 import { type ImportedFactor, importedFactors } from './imported-factors.ts';
@@ -49,7 +49,7 @@ export function databaseUser(result: unknown): DatabaseUser | string {
   return {
     upstreamId: String(id),
     email,
-    username: isName && normalizeEmail(username) === undefined ? username : undefined,
+    username: isName && lookupEmail(username) === undefined ? username : undefined,
     profile,
     metadata: {
       ...(isObject(user_metadata) && { user_metadata }),

@@ -1,6 +1,7 @@
 // Identities: how users are known in their connections.
 import { strategyRecord } from '../records/connections.ts';
 import { type NamedConnection, namesIn } from '../records/database-attributes.ts';
+import { spellingsOf } from '../records/email.ts';
 import {
   ADDRESS_KINDS,
   type AddressKind,
@@ -58,10 +59,12 @@ export async function idByAddress(
   store: Store,
   { connection, kind, address }: ConnectionAddress,
 ): Promise<string | undefined> {
-  const key = addressKey(connection, kind, address);
-  const all = await store.collection('identities').findBy('address', key);
-  // An address of several identities finds none of them, as in identityByName.
-  return all.length === 1 ? all[0]?.user_id : undefined;
+  for (const one of kind === 'email' ? spellingsOf(address) : [address]) {
+    const all = await store.collection('identities').findBy('address', addressKey(connection, kind, one));
+    // An address of several identities finds none of them, as in identityByName.
+    if (all.length === 1) return all[0]?.user_id;
+  }
+  return undefined;
 }
 
 /** Returns the identity with an identifier as typed, of any kind that the connection's users log in with. */
@@ -93,6 +96,12 @@ export function originalUserId({
 /** Returns whether an identity was linked to a user who was created with another. */
 export function isLinked(identity: Pick<Identity, 'provider' | 'upstream_id' | 'user_id'>): boolean {
   return originalUserId(identity) !== identity.user_id;
+}
+
+/** Returns all users with an e-mail address. @param email in its stored form. */
+export async function usersWithEmail(store: Store, email: string): Promise<User[]> {
+  const users = store.collection('users');
+  return (await Promise.all(spellingsOf(email).map((one) => users.findBy('email', one)))).flat();
 }
 
 /** Returns the user whose identity has an address; undefined if there is none. */

@@ -1,4 +1,5 @@
 // The users of the tenant, with their identities and passwords: all functions on them as one object.
+
 import type { NamedConnection } from '../records/database-attributes.ts';
 import { identityId, type UpstreamGrant } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
@@ -22,6 +23,7 @@ import {
   identityByName,
   NOBODY,
   originalUserId,
+  usersWithEmail,
 } from './identities.ts';
 import { declineLink, type LinkJudge, linkUser, unlinkIdentity, updateLinked } from './linking.ts';
 import type { Login } from './login.ts';
@@ -201,7 +203,7 @@ export function createUsers(deps: UsersDependencies): Users {
     move: (moved) => moveUser(deps, credentials, moved),
     mirror: (mirrored) => mirrorUser(deps, mirrored),
     identityInConnection: (connection, identifier) => identityByName(store, connection, identifier),
-    withEmail: (email) => users.findBy('email', email),
+    withEmail: (email) => usersWithEmail(store, email),
     declineLink: (login, other) => declineLink(deps, login, other),
     link: (userId, other, judge) => linkUser(deps, credentials, userId, other, judge),
     unlink: (userId, identityId) => unlinkIdentity(deps, credentials, userId, identityId),

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { expect } from 'chai';
-import { migrations } from '../../src/records/migrations.ts';
 import type { Store, Write } from '../../src/store/contract.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -118,11 +117,6 @@ describe('identities', () => {
       expect(await found(again)).to.deep.equal(all);
       await again.close();
     });
-  });
-
-  it('have the only migration, which is older than stores in PostgreSQL: those run none when they are opened', () => {
-    // Another migration must first be run by openStore for PostgreSQL, under a lock of all processes that start.
-    expect(migrations.map(({ id }) => id)).to.deep.equal(['identities']);
   });
 
   describe('of a new store', () => {

@@ -1,7 +1,9 @@
 // /account/data: a copy of the user's data, and the deletion of the account.
+
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
+import { lookupEmail } from '../../records/email.ts';
 import { isSameSecret } from '../../runtime/secrets.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { type CopyDependencies, copyOfData } from './copy.ts';
@@ -47,10 +49,13 @@ function identifierOf({ user }: PageActor): string {
   return user.email ?? user.username ?? user.phone_number ?? user.id;
 }
 
+/** Browsers change the spelling of an address that is copied from the page to a field. */
+const plainName = (text: string) => lookupEmail(text) ?? text.trim().toLowerCase();
+
 async function deleteAccount(deps: DataDependencies, ctx: Context, actor: PageActor): Promise<void> {
   if (!allowsDeletion(deps, actor)) return back(ctx, SECTION);
   const { confirm } = formFields(ctx, 'confirm');
-  const isMeant = isSameSecret(confirm.trim().toLowerCase(), identifierOf(actor).toLowerCase());
+  const isMeant = isSameSecret(plainName(confirm), plainName(identifierOf(actor)));
   if (!isMeant) return showData(deps, ctx, actor, 'own.delete.differs');
   await deps.removeUser(actor.user.id);
   recordChange(deps, ctx, actor, { type: 'sdu', description: 'deleted by its user' });

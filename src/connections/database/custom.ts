@@ -4,7 +4,7 @@ import type { Pause } from '../../delivery/queue.ts';
 import { AuthError } from '../../http/errors.ts';
 import { nameKey } from '../../protection/counts.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
-import { normalizeEmail } from '../../records/email.ts';
+import { lookupEmail } from '../../records/email.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { ScriptFailure } from '../../scripts/limits.ts';
 import { type DatabaseUser, databaseUser } from '../../users/database-user.ts';
@@ -79,7 +79,7 @@ interface NewCustomUser extends Readonly<Record<string, unknown>> {
 
 /** Returns the identifier that scripts are given: an e-mail address in the form that it is stored in here. */
 function scriptIdentifier({ identifier }: DatabaseRequest): string {
-  return normalizeEmail(identifier) ?? identifier.trim();
+  return lookupEmail(identifier) ?? identifier.trim();
 }
 
 interface CustomDatabasesDependencies extends CustomRunDependencies {
@@ -229,7 +229,7 @@ function failureKey({ connection, identifier }: DatabaseRequest): string {
 function userIn(result: unknown, { identifier }: DatabaseRequest): DatabaseUser | string {
   const user = databaseUser(result);
   if (typeof user === 'string') return user;
-  const email = normalizeEmail(identifier);
+  const email = lookupEmail(identifier);
   const name = identifier.trim().toLowerCase();
   const isSameUser = email === undefined ? (user.username ?? name) === name : user.email === email;
   return isSameUser ? user : 'it gave another user than the one it was asked for';

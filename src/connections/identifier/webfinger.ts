@@ -1,5 +1,6 @@
 // WebFinger (RFC 7033): applications ask whether e-mail addresses of a domain have an enterprise connection here, before they
 // send a user with a `login_hint`.
+
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { requiredField, textField } from '../../http/body-fields.ts';
@@ -7,6 +8,7 @@ import { AuthError, oauthShape } from '../../http/errors.ts';
 import { optional, required } from '../../http/parameter-schemas.ts';
 import type { Connection } from '../../records/collections.ts';
 import { connectionPurposes } from '../../records/connections.ts';
+import { canonicalDomain } from '../../records/email.ts';
 import { enabledConnectionsOf } from '../../records/organizations.ts';
 import type { Config } from '../../tenant/config.ts';
 import { homeRealmOf, isEnterprise, type UsableConnection } from '../home-realm.ts';
@@ -46,7 +48,8 @@ export const webFinger = {
   handle: async ({ config, issuer }: WebFingerDependencies, ctx: Context) => {
     const resource = requiredField(ctx.query, 'resource');
     const rel = textField(ctx.query, 'rel') ?? ISSUER;
-    const domain = RESOURCE.exec(resource)?.[1]?.toLowerCase();
+    const [, named] = RESOURCE.exec(resource) ?? [];
+    const domain = named === undefined ? undefined : canonicalDomain(named);
     if (domain === undefined || !(await hasHomeRealm(config, domain))) {
       throw new AuthError(404, 'not_found', 'There is no connection for addresses of this domain.');
     }

@@ -1,5 +1,6 @@
 // The strategies of OpenID providers, as presets of the common implementation (core.ts).
 
+import { canonicalDomain } from '../../records/email.ts';
 import {
   appleOptionsSchema,
   googleAppsOptionsSchema,
@@ -64,7 +65,9 @@ type GoogleAppsOptions = ReturnType<typeof googleAppsOptionsSchema.parse>;
 
 /** Returns the domains whose accounts may log in with a Google Workspace connection. */
 function domainsOf({ domain, tenant_domain, domain_aliases = [] }: GoogleAppsOptions): string[] {
-  return [domain, tenant_domain, ...domain_aliases].flatMap((one) => (one ? [one.toLowerCase()] : []));
+  return [domain, tenant_domain, ...domain_aliases].flatMap((one) =>
+    one ? [canonicalDomain(one) ?? one] : [],
+  );
 }
 
 const googleApps = openIdStrategy<GoogleAppsOptions>({
@@ -84,7 +87,7 @@ const googleApps = openIdStrategy<GoogleAppsOptions>({
   },
   // The parameter hd only selects what Google's page shows, and the user can remove it; so the claim is checked.
   admit: ({ hd }, options) => {
-    if (typeof hd === 'string' && domainsOf(options).includes(hd.toLowerCase())) return;
+    if (typeof hd === 'string' && domainsOf(options).includes(canonicalDomain(hd) ?? hd)) return;
     throw upstreamFault('access_denied', "The account is not of the connection's domain.");
   },
   idOf: (claims, { map_user_id_to_id }) => (map_user_id_to_id ? claims.sub : verifiedEmail(claims)),

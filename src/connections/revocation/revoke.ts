@@ -1,5 +1,6 @@
 // Global token revocation (draft-parecki-oauth-global-token-revocation; providers call it "universal logout"): an identity
 // provider requests, with a JWT that it signs, that one of its users is logged out everywhere.
+
 import { errors, type JWTVerifyGetKey } from 'jose';
 import type { Context } from 'koa';
 import { z } from 'zod';
@@ -9,6 +10,7 @@ import { bodyOf } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import { strategyRecord } from '../../records/connections.ts';
+import { lookupEmail } from '../../records/email.ts';
 import { identityId } from '../../records/identities.ts';
 import { isHttpsOrLoopback } from '../../records/logout.ts';
 import { ASYMMETRIC_ALGS } from '../../records/openid.ts';
@@ -154,7 +156,7 @@ async function usersOf(
 ): Promise<string[]> {
   if (id.format === 'email') {
     const found: string[] = [];
-    for (const user of await users.withEmail(id.email.toLowerCase())) {
+    for (const user of await users.withEmail(lookupEmail(id.email) ?? id.email)) {
       const identities = await users.identitiesOf(user.id);
       if (identities.some(({ connection }) => connection === name)) found.push(user.id);
     }

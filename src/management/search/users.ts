@@ -1,4 +1,5 @@
 // The search fields of users.
+import { canonicalDomain, lookupEmail, spellingsOf } from '../../records/email.ts';
 import {
   BOOLEAN_FIELDS,
   EXACT_FIELDS,
@@ -31,7 +32,12 @@ type Term = (field: string, match: Match) => Filter;
 const term = (fields: readonly string[], one: Term) => fields.map((name): [string, Term] => [name, one]);
 
 const FIELDS: ReadonlyMap<string, Term> = new Map([
-  ...term([...FOLDED_FIELDS, 'email.domain'], (field, match) => textFilter(field, match, folded)),
+  ...term(
+    FOLDED_FIELDS.filter((field) => field !== 'email'),
+    (field, match) => textFilter(field, match, folded),
+  ),
+  ...term(['email'], emailFilter),
+  ...term(['email.domain'], (field, match) => textFilter(field, match, inDomain)),
   ...term(EXACT_FIELDS, (field, match) => textFilter(field, match, String)),
   ...term(BOOLEAN_FIELDS, booleanFilter),
   ...term(['created_at', 'updated_at', 'last_login'], dateFilter),
@@ -77,10 +83,39 @@ export function inConnection(name: string): Filter {
   return { of: 'identities', index: 'held', equals: `connection=${name}` };
 }
 
-function textFilter(field: string, match: Match, normalize: (text: string) => string): Filter {
+/** Returns a text of domains in the stored spelling: each label of it that is written out. */
+const inDomain = (text: string): string =>
+  folded(text)
+    .split('.')
+    .map((label) => canonicalDomain(label) ?? label)
+    .join('.');
+
+/** Returns a part of an address in the stored spelling. @param isEnd whether the address ends with it. */
+function inAddress(text: string, isEnd: boolean): string {
+  const at = text.lastIndexOf('@') + 1;
+  if (at === 0 && !isEnd) return folded(text);
+  return folded(text.slice(0, at)) + inDomain(text.slice(at));
+}
+
+function emailFilter(field: string, match: Match): Filter {
+  const filter = textFilter(field, match, inAddress);
+  const email = match.kind === 'text' ? lookupEmail(match.text) : undefined;
+  if (email === undefined) return filter;
+  const [only = filter, ...more] = spellingsOf(email).map(
+    (one): Filter => ({ index: 'search', equals: fieldTerm(field, one) }),
+  );
+  return more.length === 0 ? only : { any: [only, ...more] };
+}
+
+function textFilter(
+  field: string,
+  match: Match,
+  normalize: (text: string, isEnd: boolean) => string,
+): Filter {
   const start = fieldTerm(field, '');
   if (match.kind === 'exists') return { index: 'search', prefix: start, isSingle: true };
-  if (match.kind === 'text') return { index: 'search', equals: fieldTerm(field, normalize(match.text)) };
+  if (match.kind === 'text')
+    return { index: 'search', equals: fieldTerm(field, normalize(match.text, true)) };
   if (match.kind === 'range') {
     if (field === 'email.domain') throw searchError(`Ranges are not supported on ${field}.`);
     return rangeOf(field, match, String);
@@ -91,14 +126,14 @@ function textFilter(field: string, match: Match, normalize: (text: string) => st
 function indexWildcard(
   start: string,
   match: Extract<Match, { kind: 'pattern' }>,
-  normalize: (text: string) => string,
+  normalize: (text: string, isEnd: boolean) => string,
 ): Extract<IndexFilter, { prefix: string }> {
   const { prefix = '', contains, suffix } = wildcardOf(match) ?? {};
   return {
     index: 'search',
-    prefix: start + normalize(prefix),
-    ...(contains === undefined ? {} : { contains: normalize(contains) }),
-    ...(suffix === undefined ? {} : { suffix: normalize(suffix) }),
+    prefix: start + normalize(prefix, false),
+    ...(contains === undefined ? {} : { contains: normalize(contains, false) }),
+    ...(suffix === undefined ? {} : { suffix: normalize(suffix, true) }),
   };
 }
 

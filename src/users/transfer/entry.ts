@@ -1,6 +1,6 @@
 // Parses one user of an import file.
 import { z } from 'zod';
-import { normalizeEmail } from '../../records/email.ts';
+import { lookupEmail } from '../../records/email.ts';
 import type { AddressKind } from '../../records/identities.ts';
 import { addressesOfNew } from '../../records/new-identity.ts';
 import type { UserRecord } from '../../records/users.ts';
@@ -57,7 +57,7 @@ const entrySchema = z.strictObject({
   user_id: z.string().min(1).max(255).regex(/^\S*$/).optional(),
   // A username in the form of an e-mail address would be found by a login of the owner of that address.
   username: text(128)
-    .refine((value) => normalizeEmail(value) === undefined, {
+    .refine((value) => lookupEmail(value) === undefined, {
       params: { fault: 'username' },
       message: 'A username must be no e-mail address',
     })

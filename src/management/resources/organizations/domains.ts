@@ -3,6 +3,7 @@
 
 import { z } from 'zod';
 import type { Organization } from '../../../records/collections.ts';
+import { canonicalDomain } from '../../../records/email.ts';
 import { type DiscoveryDomain, discoveryDomainsOf } from '../../../records/organizations.ts';
 import { sha256Hex } from '../../../runtime/secrets.ts';
 import { type Store, UniqueKeyError } from '../../../store/contract.ts';
@@ -22,6 +23,12 @@ const settings = {
   status: z.enum(['pending', 'verified']),
   use_for_organization_discovery: z.boolean(),
 };
+
+const emailDomain = z
+  .string()
+  .max(253)
+  .transform((domain) => canonicalDomain(domain) ?? domain)
+  .pipe(z.hostname());
 
 const missing = notFound('No organization discovery domain found by that id');
 const taken = conflict('An organization discovery domain with the same domain already exists.');
@@ -69,7 +76,7 @@ export const organizationDomainCalls: Call<{ store: Store }>[] = [
     path,
     scopes: [`create:${noun}`],
     summary: 'Add a discovery domain to an organization',
-    body: z.strictObject({ ...z.strictObject(settings).partial().shape, domain: z.hostname().toLowerCase() }),
+    body: z.strictObject({ ...z.strictObject(settings).partial().shape, domain: emailDomain }),
     handle: async ({ store }, { params, body }) => {
       const organization = await organizationOf(store, params.id);
       const { domain: name, status = 'pending', use_for_organization_discovery = true } = body;
@@ -94,7 +101,7 @@ export const organizationDomainCalls: Call<{ store: Store }>[] = [
     handle: async ({ store }, { params }) => {
       const organization = await organizationOf(store, params.id);
       const found = discoveryDomainsOf(organization).find(
-        ({ domain }) => domain === params.domain?.toLowerCase(),
+        ({ domain }) => canonicalDomain(domain) === canonicalDomain(params.domain ?? ''),
       );
       if (found === undefined) throw missing();
       return ok(view(organization, found));

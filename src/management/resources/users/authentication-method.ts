@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import type { AuthenticatorRecord } from '../../../records/authenticators.ts';
-import { normalizeEmail } from '../../../records/email.ts';
+import { emailSchema, normalizeEmail } from '../../../records/email.ts';
 import type { PasskeyRecord } from '../../../records/passkeys.ts';
 import type { Frozen } from '../../../records/record.ts';
 import { type FactorKind, secondFactorOf } from '../../../records/second-factors.ts';
@@ -80,7 +80,7 @@ export const method = z.discriminatedUnion('type', [
     preferred_authentication_method: preferred,
     name,
   }),
-  z.strictObject({ type: z.literal('email'), email: z.email().max(320), name }),
+  z.strictObject({ type: z.literal('email'), email: emailSchema, name }),
   z.strictObject({
     type: z.literal('totp'),
     // Base32 (RFC 4648 §6) of at least 80 bits, as authenticator apps expect.

@@ -1,5 +1,7 @@
 // The bodies that create and change users.
+
 import { z } from 'zod';
+import { emailSchema } from '../../../records/email.ts';
 
 const metadata = z.record(z.string(), z.unknown());
 const text = (longest: number) => z.string().min(1).max(longest);
@@ -36,7 +38,7 @@ const profile = {
 };
 
 const identifiers = {
-  email: z.email().max(320).nullish(),
+  email: emailSchema.nullish(),
   phone_number: z
     .string()
     .regex(/^\+[0-9]{1,15}$/, "Object didn't pass validation for format phone: must match ^\\+[0-9]{1,15}$")

@@ -1,6 +1,8 @@
 // Second factors as older clients use them: enrollments, providers, recovery codes, remembered browsers.
+
 import { z } from 'zod';
 import type { AuthenticatorRecord } from '../../../records/authenticators.ts';
+import { emailSchema } from '../../../records/email.ts';
 import type { Frozen } from '../../../records/record.ts';
 import { ALL_SECOND_FACTORS, secondFactorOf } from '../../../records/second-factors.ts';
 import type { Random } from '../../../runtime/random.ts';
@@ -106,7 +108,7 @@ const ticketCalls: Call<EnrollmentsDependencies>[] = [
     summary: 'Create a ticket for enrolling a second factor',
     body: z.strictObject({
       user_id: z.string().min(1).max(300),
-      email: z.email().max(254).optional(),
+      email: emailSchema.optional(),
       send_mail: z.boolean().optional(),
       email_locale: z.string().max(35).optional(),
       factor: z.enum(FACTORS.map(({ type }) => type)).optional(),

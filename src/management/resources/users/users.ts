@@ -1,6 +1,6 @@
 // `/users`: creating, reading, changing and deleting users.
 import { z } from 'zod';
-import { normalizeEmail } from '../../../records/email.ts';
+import { lookupEmail } from '../../../records/email.ts';
 import type { Frozen } from '../../../records/record.ts';
 import type { UserRecord } from '../../../records/users.ts';
 import { type Call, callsWith, created, noContent, ok } from '../../call.ts';
@@ -34,8 +34,8 @@ export const userRecordCalls: Call<UsersDependencies>[] = [
     summary: 'Search users by email',
     query: z.strictObject({ ...fieldsQuery, email: z.string().min(1).max(320) }),
     handle: async (deps, { query }) => {
-      const email = normalizeEmail(query.email) ?? query.email;
-      const found = await deps.store.collection('users').findBy('email', email);
+      const email = lookupEmail(query.email) ?? query.email;
+      const found = await deps.users.withEmail(email);
       return ok(await Promise.all(found.map(async (user) => selectFields(await viewOf(deps, user), query))));
     },
   }),
