@@ -3,7 +3,7 @@ import { accountApi } from './account/api.ts';
 import { withConsole } from './console/directory.ts';
 import { withTryLogin } from './development/try-login.ts';
 import { withMfaApi } from './factors/api.ts';
-import { managementApi, withApi } from './management/api.ts';
+import { managementApiOf, withApi } from './management/api.ts';
 import type { Random } from './runtime/random.ts';
 import { isForThisMachine, mtlsOrigin, type Settings } from './settings.ts';
 import type { Config } from './tenant/config.ts';
@@ -31,8 +31,10 @@ function withBuiltIns(tenantConfig: Config, settings: Settings): Config {
 }
 
 function withBuiltInApis(tenantConfig: Config, issuer: string): Config {
-  const apis = [managementApi(issuer), accountApi(issuer)];
-  return apis.reduce(withApi, withMfaApi(tenantConfig, issuer));
+  const config = withMfaApi(tenantConfig, issuer);
+  const account = accountApi(issuer);
+  const management = managementApiOf(issuer, config);
+  return [() => account, management].reduce((before, api) => withApi(before, api().identifier, api), config);
 }
 
 /** Adds the origin at which clients show certificates (mutual TLS) to the custom domains. */

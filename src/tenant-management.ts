@@ -68,7 +68,7 @@ function managementDependencies(
       const client = clientId === undefined ? undefined : await config.client(clientId);
       await askToVerify({ baseUrl, challenges, messages }, { user, connection, client, languages: [], ip });
     },
-    ...ownApis(deps, tenantEngine),
+    ...ownApis(deps, capabilities, tenantEngine),
     authenticators,
     background,
     clock,
@@ -101,8 +101,12 @@ function managementDependencies(
 }
 
 /** Returns our own APIs, what decides whom an access token for the Management API stands for, and its log. */
-const ownApis = ({ settings: { issuer }, wallClock, log }: TenantDependencies, engine: TenantEngine) => ({
-  systemApis: () => [managementApi(issuer), accountApi(issuer)],
+const ownApis = (
+  { settings: { issuer }, wallClock, log }: TenantDependencies,
+  { config }: Pick<Capabilities, 'config'>,
+  engine: TenantEngine,
+) => ({
+  systemApis: () => [managementApi(issuer, config.settings().managementApi), accountApi(issuer)],
   audience: managementAudience(issuer),
   readToken: engine.readCallerToken,
   isSufficient: engine.secondFactor.isSufficient,

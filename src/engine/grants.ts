@@ -4,6 +4,7 @@
 import type { IncomingMessage } from 'node:http';
 import type Provider from 'oidc-provider';
 import type { Grant, KoaContextWithOIDC } from 'oidc-provider';
+import { skipsConsentOf } from '../records/apis.ts';
 import { consentId } from '../records/engine.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
@@ -60,6 +61,11 @@ export async function buildGrant(
     internal?: boolean;
     /** The id of the organization that the login is for. */
     organization?: string | undefined;
+    /**
+     * Whether the user has just given the application itself the password, or another proof of a login. A first-party
+     * application needs no further consent then: it could do with the proof whatever it would ask for.
+     */
+    isEntrusted?: boolean;
   },
   requested: RequestedAccess,
 ): Promise<Grant> {
@@ -69,7 +75,7 @@ export async function buildGrant(
   const oidcScopes = OIDC_SCOPES.filter((scope) => requested.scopes.has(scope));
   const apis = await Promise.all(requested.resources.map((id) => deps.config.resourceServer(toAudience(id))));
   const skipsConsent =
-    firstParty && apis.every((api) => api?.skip_consent_for_verifiable_first_party_clients !== false);
+    firstParty && (grantee.isEntrusted === true || apis.every((api) => skipsConsentOf(api)));
   const [user, consent] = await Promise.all([
     grantee.user ?? deps.users.get(grantee.userId),
     skipsConsent ? undefined : deps.store.collection('consents').get(consentId(grantee.userId, clientId)),

@@ -2,7 +2,7 @@
 // 6749 §6), or another one that the application's `refresh_token.policies` allow.
 import type { IncomingMessage } from 'node:http';
 import { type Client, errors, type Grant, type KoaContextWithOIDC, type RefreshToken } from 'oidc-provider';
-import { asksEachTime } from '../records/apis.ts';
+import { asksEachTime, skipsConsentOf } from '../records/apis.ts';
 import { scopeValues } from '../records/scope.ts';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
@@ -81,7 +81,8 @@ async function useOtherApi(
   const api = policy && (await config.resourceServer(identifier));
   // The user of a third-party application has consented to nothing but what was asked for at the login.
   if (policy === undefined || !firstParty || api?.allow_offline_access !== true) return false;
-  if (asksEachTime(api)) return false;
+  // The user cannot be asked here.
+  if (asksEachTime(api) || !skipsConsentOf(api)) return false;
   const grantedOidcScopes = OIDC_SCOPES.filter((one) => token.scopes.has(one));
   const allowed = [
     ...grantedOidcScopes,

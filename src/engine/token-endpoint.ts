@@ -84,7 +84,10 @@ export function tokenEndpoint({
     const ready = signing.ready();
     if (ready !== undefined) await ready;
     await enter(ctx);
-    if (ctx.status < 400) return undefined;
+    if (ctx.status < 400) {
+      sayNothingGranted(ctx, fields);
+      return undefined;
+    }
     const error = vendorError(failures.of(ctx), fields.grant_type);
     if (error !== undefined) oauthShape(ctx, error);
     return error;
@@ -109,6 +112,17 @@ export function tokenEndpoint({
       if (ctx.status < 400) ctx.type = 'application/json';
     },
   };
+}
+
+/**
+ * Adds an empty `scope` to tokens of a request none of whose scopes was granted. The member has to say what differs from
+ * the request (RFC 6749 §5.1), and the engine leaves it out.
+ */
+function sayNothingGranted(ctx: Context, { scope }: Record<string, string>): void {
+  const { entities } = (ctx as { oidc?: Partial<KoaContextWithOIDC['oidc']> }).oidc ?? {};
+  const requested = scope || entities?.AuthorizationCode?.scope;
+  const body = ctx.body as { access_token?: string; scope?: string } | undefined;
+  if (requested && body?.access_token !== undefined) body.scope ??= '';
 }
 
 /** Parameters that are JSON: in a JSON body SDKs send them as objects. */

@@ -1,10 +1,12 @@
 // The end of a login at the token endpoint: from the authenticated user to the token response.
 import type { Client, Grant, KoaContextWithOIDC } from 'oidc-provider';
 import { executionDetails } from '../actions/actions.ts';
+import { AuthError } from '../http/errors.ts';
 import type { EventType } from '../records/log-events.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Login } from '../users/login.ts';
 import type { AuthorizationDetail } from './authorization-details.ts';
+import { isOidcScope } from './claims.ts';
 import type { Commits } from './commit.ts';
 import { buildGrant, type GrantDependencies } from './grants.ts';
 import { issueTokenResponse } from './internals.ts';
@@ -60,9 +62,10 @@ export async function respondWithTokens(
   const grant = await buildGrant(
     deps,
     provider,
-    { userId: login.userId, user, client, organization },
+    { userId: login.userId, user, client, organization, isEntrusted: login.presence === 'present' },
     { scopes, resources: resource === undefined ? [] : [resource] },
   );
+  if (!request.isFromPages) requireConsent(grant, scopes, resource);
   Object.assign(grant, {
     amr: [...login.amr],
     credentialVersion: login.credentialVersion,
@@ -85,6 +88,24 @@ export async function respondWithTokens(
   });
   if (refusal !== undefined) throw refusal;
   recordExchange(deps, ctx, login, { type: request.event, clientId, isRecorded });
+}
+
+/**
+ * Refuses what the user has not allowed, where nobody can ask the user: an application that exchanges a token would
+ * otherwise get one without the scopes, and not know why.
+ * @throws AuthError 403 `consent_required`
+ */
+function requireConsent(grant: Grant, scopes: ReadonlySet<string>, resource: string | undefined): void {
+  const isAllowed = (scope: string) =>
+    isOidcScope(scope)
+      ? grant.getOIDCScopeEncountered().split(' ').includes(scope)
+      : resource === undefined || grant.getResourceScopeEncountered(resource).split(' ').includes(scope);
+  if ([...scopes].every(isAllowed)) return;
+  throw new AuthError(
+    403,
+    'consent_required',
+    'The API has its users asked for consent: applications must send them to /authorize.',
+  );
 }
 
 /** Logs the exchange, where it has a log event of its own beside the login's. */

@@ -103,6 +103,13 @@ export function asksEachTime(api: { consent_policy?: string | null | undefined }
   return (api?.consent_policy ?? undefined) !== undefined;
 }
 
+/** Returns whether first-party applications get tokens for an API without asking the user. */
+export function skipsConsentOf(
+  api: { skip_consent_for_verifiable_first_party_clients?: boolean | undefined } | undefined,
+): boolean {
+  return api?.skip_consent_for_verifiable_first_party_clients !== false;
+}
+
 /** Returns why an API cannot accept tokens of anonymous sessions; undefined if it can, or does not. */
 function anonymousFault(api: z.output<typeof resourceServerFields>): string | undefined {
   if (api.allow_anonymous_access !== true) return undefined;
@@ -128,6 +135,19 @@ export function isManagementAudience(audience: string): boolean {
 export function isMyAccountAudience(audience: string): boolean {
   return /^https?:\/\/[^/?#]+\/me\/$/.test(audience);
 }
+
+/**
+ * What a tenant may set of the Management API, which is no record of its store. Applications get its tokens for
+ * themselves only with a client grant.
+ */
+export const managementApiSchema = z.looseObject({
+  skip_consent_for_verifiable_first_party_clients: z.boolean().optional(),
+  token_lifetime: seconds.optional(),
+  token_lifetime_for_web: seconds.optional(),
+  subject_type_authorization: z.strictObject({ user: accessPolicy.optional() }).optional(),
+});
+
+export type ManagementApiSettings = z.output<typeof managementApiSchema>;
 
 /** For whom a client grant lets an application get tokens: itself, its users, or visitors who have not logged in. */
 export const SUBJECT_TYPES = ['client', 'user', 'anonymous_user'] as const;

@@ -3,7 +3,7 @@
 // warning.
 
 import { z } from 'zod';
-import { clientGrantSchema, resourceServerSchema } from './apis.ts';
+import { clientGrantSchema, managementApiSchema, resourceServerSchema } from './apis.ts';
 import { clientSchema } from './clients.ts';
 import { connectionSchema, type databaseOptionsSchema, writtenDatabaseSchema } from './connections.ts';
 import { customClaimsSchema } from './custom-claims.ts';
@@ -130,6 +130,7 @@ export const tenantFileSchema = z.looseObject({
   ...documentSections,
   prompts: z.looseObject(promptFields).optional(),
   guardianSettings: z.record(z.string(), z.unknown()).optional(),
+  managementApi: managementApiSchema.optional(),
   users: z.array(developmentUserSchema).default([]),
   /** An extension of the hosted format: claims that the tenant declares. */
   customClaims: customClaimsSchema.optional(),
@@ -171,6 +172,7 @@ export type TenantRecord = Pick<
       | 'emailTemplates'
       | 'guardianFactors'
       | 'guardianPolicies'
+      | 'managementApi'
       | 'pages'
       | 'prompts'
       | 'webPush'

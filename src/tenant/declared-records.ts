@@ -117,6 +117,7 @@ function settingsOf(file: TenantFile, before: Frozen<TenantRecord> | undefined):
     networkACLs,
     prompts,
     guardianSettings = before?.guardianSettings,
+    managementApi = before?.managementApi,
     branding: { templates: _templates, ...branding },
     ...settings
   } = file;
@@ -128,6 +129,7 @@ function settingsOf(file: TenantFile, before: Frozen<TenantRecord> | undefined):
     branding,
     ...(promptSettings === undefined ? {} : { prompts: promptSettings }),
     ...(guardianSettings === undefined ? {} : { guardianSettings }),
+    ...(managementApi === undefined ? {} : { managementApi }),
     id: 'tenant',
   };
 }

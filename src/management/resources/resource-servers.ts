@@ -1,7 +1,12 @@
 // `/resource-servers`: APIs. A path names one by its id or identifier, which SDKs encode once or twice.
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { resourceServerSchema, TRANSACTIONAL } from '../../records/apis.ts';
+import {
+  isManagementAudience,
+  managementApiSchema,
+  resourceServerSchema,
+  TRANSACTIONAL,
+} from '../../records/apis.ts';
 import type { ResourceServer } from '../../records/collections.ts';
 import { TOKEN_ALGS } from '../../records/signing-algs.ts';
 import type { Background } from '../../runtime/background.ts';
@@ -14,6 +19,7 @@ import type { RecordRemovalDependencies } from '../pending-removal.ts';
 import { apiRemovals, removeClientGrantsOf, removePermissionsOf } from '../permission-removal.ts';
 import { checkedBy, conflict, merged, notFound, resourceCalls } from '../resource.ts';
 import type { Resource } from '../resource-declaration.ts';
+import { section } from '../section.ts';
 
 export interface ResourceServersDependencies extends RecordRemovalDependencies {
   background: Background;
@@ -79,6 +85,8 @@ const taken = conflict(
   'resource_server_exists',
 );
 
+const managementSettings = section('managementApi', managementApiSchema);
+
 const resource: Resource<'resourceServers', ResourceServersDependencies> = {
   collection: 'resourceServers',
   path: '/resource-servers',
@@ -89,8 +97,17 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
   matches: (api, { identifiers }) => !Array.isArray(identifiers) || identifiers.includes(api.identifier),
   builtIn: ({ systemApis }) => systemApis(),
   // The deploy tool sends the settings of the My Account API that it has exported with every import.
-  changeBuiltIn: async ({ systemApis }, api, body) =>
-    isSystemApi(systemApis(), api) && isDeepStrictEqual(merged(api, body), api) ? api : undefined,
+  changeBuiltIn: async (deps, api, body) => {
+    if (!isSystemApi(deps.systemApis(), api)) return undefined;
+    const changed = merged(api, body);
+    if (isDeepStrictEqual(changed, api)) return api;
+    const isSettable = Object.entries(body).every(
+      ([name, value]) => name in managementApiSchema.shape && value !== null,
+    );
+    if (!isSettable || !isManagementAudience(api.identifier)) return undefined;
+    const { after } = await managementSettings.change(deps, (current) => ({ ...current, ...body }));
+    return merged(api, after);
+  },
   orderOf: (api) => `${api.name}\n${api.id}`,
   createBody,
   patchBody: settableMembers,
