@@ -221,6 +221,31 @@ describe('the architecture', () => {
     expect(found).to.deep.equal([]);
   });
 
+  it('verifies passwords only where wrong ones are counted: in the verifiers of strategies', () => {
+    const calls =
+      '(?:\\.(?:verifyPassword|passwordOf|isUsedBefore)|[dD]irectories\\.prove|[cC]ustomDatabases\\.login)\\(';
+    const found = sourcesWith(
+      [new RegExp(calls)],
+      [
+        'connections/database/strategy.ts',
+        'connections/database/custom-login.ts',
+        'connections/ldap/strategy.ts',
+        // Passes calls on, for administrators and for the trace of a trial login.
+        'users/administrators.ts',
+        'console/connections/recorded-steps.ts',
+        // A new user's own password, and the time of one for an address that is taken.
+        'connections/database/custom-users.ts',
+        // A new password that must differ from the last ones: who sets it holds the link, and a wrong guess uses it up.
+        'users/signup.ts',
+        'console/administrators/password.ts',
+        // The published password of an example, at the start.
+        'console/administrators/example.ts',
+        'tenant/examples.ts',
+      ],
+    );
+    expect(found).to.deep.equal([]);
+  });
+
   it('names no feature in the engine: features are passed in', () => {
     const folder = new URL('../src/engine/', import.meta.url);
     const named = readdirSync(folder).flatMap((file) =>

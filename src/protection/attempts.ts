@@ -17,6 +17,7 @@ interface AdmittedAttempt {
   /**
    * Adds names of the account that only the verification has found out, such as the user that a custom database
    * returned. The outcome is counted under them, too, and a right proof is treated as wrong if one has no attempts left.
+   * Waits while so many others that reached it await their outcome that this one could exceed the limit.
    */
   reached(accounts: readonly string[]): Promise<void>;
   /**
@@ -128,15 +129,13 @@ function createCounting({ callers, clock, store }: AttemptsDependencies) {
     }
   };
 
-  const isFull = async (count: Count) => count.max - (await failures.now(count)) < 1;
-
-  return { failures, reserve, fail, succeed, isFull };
+  return { failures, reserve, fail, succeed };
 }
 
 /** Returns the attempts of a tenant. */
 export function createAttempts(deps: AttemptsDependencies): Attempts {
   const { callers } = deps;
-  const { failures, reserve, fail, succeed, isFull } = createCounting(deps);
+  const { failures, reserve, fail, succeed } = createCounting(deps);
   return {
     admit: async (attempt) => {
       // Callers are known for the first factor only: an attacker who has the password would be known for the
@@ -147,6 +146,10 @@ export function createAttempts(deps: AttemptsDependencies): Attempts {
       // The same counts are used to the end of this attempt, so that what was reserved is released.
       const counts = countsOf(deps, attempt, callerKey);
       const { release, ...reserved } = await reserve(counts);
+      const places = [release];
+      const releaseAll = () => {
+        for (const one of places) one();
+      };
       let isExhausted = reserved.isExhausted;
       return {
         callerKey,
@@ -154,14 +157,16 @@ export function createAttempts(deps: AttemptsDependencies): Attempts {
           const known = new Set(counts.map(({ id }) => id));
           const added = reachedCounts(deps, { ...attempt, accounts }, callerKey);
           const fresh = added.filter(({ id }) => !known.has(id));
+          // Guesses that reach one account at once, each by another name, take its places one after the other.
+          const late = await reserve(fresh);
+          places.push(late.release);
           counts.push(...fresh);
-          const full = await Promise.all(fresh.filter(({ blocks }) => blocks).map(isFull));
-          isExhausted ||= full.includes(true);
+          isExhausted ||= late.isExhausted;
         },
         isExhausted: () => isExhausted,
-        failed: () => fail(attempt, counts, release),
-        succeeded: () => succeed(attempt, { counts, release, seen: lookup }),
-        abandoned: release,
+        failed: () => fail(attempt, counts, releaseAll),
+        succeeded: () => succeed(attempt, { counts, release: releaseAll, seen: lookup }),
+        abandoned: releaseAll,
       };
     },
     unlock: async (connection, user, caller) => {

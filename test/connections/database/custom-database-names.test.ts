@@ -41,6 +41,13 @@ describe('an account that a custom database finds by several names', () => {
           database('asked', scripts('asked-1')),
           database('moving', scripts('moving-1'), { import_mode: true }),
           database('told', { login: login("'told-1'", 'told-1') }),
+          // Its right verdict comes after the wrong ones, and before those are answered.
+          database('told-at-once', {
+            login: login("'told-3'", 'told-3').replace(
+              /callback\(null.*/,
+              (given) => `setTimeout(() => ${given.replace(';', '')}, 150);`,
+            ),
+          }),
           database('told-address', { login: login("'ADA@example.test'", 'told-2') }),
           database('spelled', {
             login: login('name', 'u2').replaceAll('test(name)', "test(name.normalize('NFKC').toLowerCase())"),
@@ -71,6 +78,14 @@ describe('an account that a custom database finds by several names', () => {
       expect(right.status).to.equal(403);
     });
   }
+
+  it('answers ten of guesses sent at once under many names, where only the verdict names the account', async () => {
+    const names = Array.from({ length: 16 }, (_, index) => `ada${index}`);
+    const answers = await Promise.all(
+      names.map((name, index) => ask('told-at-once', name, index < 15 ? 'wrong' : 'right')),
+    );
+    expect(answers.map(({ status }) => status)).to.deep.equal(names.map(() => 403));
+  });
 
   it('has one count for all spellings of a name', async () => {
     const spellings = ['ada', 'ADA', ' ada', 'a\u00adda', '\uff41da', 'a\u200bda'];
