@@ -133,8 +133,8 @@ function recordCalls<N extends ConfigurationName, D extends ResourceDependencies
       ...largestBodyOf(resource),
       handle: async (deps, { params, body, caller, admitAgain }) => {
         const before = await require(deps, resource, params.id);
-        const builtIn = await resource.changeBuiltIn?.(deps, before, body);
         const completedBody = await completed(deps, resource, { body, admitAgain }, before);
+        const builtIn = await resource.changeBuiltIn?.(deps, before, completedBody);
         const after = builtIn ?? (await patch(deps, resource, before, completedBody));
         const view = (record: Stored<N>) => resource.view(deps, record, caller);
         const responseBody = await viewOf(deps, resource, after, caller);

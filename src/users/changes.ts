@@ -3,7 +3,7 @@ import { DATABASE } from '../records/connections.ts';
 import { ADDRESS_KINDS, type AddressKind } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { Write } from '../store/contract.ts';
+import type { Store, Write } from '../store/contract.ts';
 import { updateWithResult } from '../store/update-with-result.ts';
 import { type ConnectionAddress, findByAddress, originalUserId } from './identities.ts';
 import { type MetadataTooLarge, metadataFault } from './metadata-bounds.ts';
@@ -59,27 +59,38 @@ export async function updateUser(
   return after;
 }
 
+/** A change of a user's addresses. */
+interface AddressChange {
+  patch: Partial<UserRecord>;
+  kinds: readonly AddressKind[];
+  /** Returns the user after the change; undefined if it is not made. */
+  changed(current: User): User | undefined;
+}
+
 /** Writes a change of addresses: to the user, and to the identities that are found by them. */
 async function updateWithAddresses(
   { store }: Pick<UsersDependencies, 'store'>,
   userId: string,
-  {
-    patch,
-    kinds,
-    changed,
-  }: {
-    patch: Partial<UserRecord>;
-    kinds: readonly AddressKind[];
-    changed(current: User): User | undefined;
-  },
+  change: AddressChange,
 ): Promise<User | undefined> {
+  const { writes, after } = await addressWrites(store, userId, change);
+  await store.batch(writes);
+  return after();
+}
+
+/** Returns the writes of a change of addresses, and a function that returns the user once they are written. */
+async function addressWrites(
+  store: Store,
+  userId: string,
+  { patch, kinds, changed }: AddressChange,
+): Promise<{ writes: Write[]; after(): User | undefined }> {
   const identities = (await store.collection('identities').findBy('user', userId)).filter(
     // A linked identity has addresses of its own, even if they are the same.
     ({ profile }) => profile === undefined,
   );
   let before: User | undefined;
   let after: User | undefined;
-  await store.batch([
+  const writes: Write[] = [
     {
       collection: 'users',
       update: userId,
@@ -106,22 +117,29 @@ async function updateWithAddresses(
         },
       }),
     ),
-  ]);
-  return after;
+  ];
+  return { writes, after: () => after };
 }
 
-/** @see Users.releaseUnproved */
-export async function releaseUnproved(
-  deps: UsersDependencies,
+/**
+ * Returns the writes that remove an address from a user who never proved it, if there is one, for the batch that gives it to
+ * whoever has.
+ */
+export async function releaseWrites(
+  deps: Pick<UsersDependencies, 'store' | 'clock'>,
   unproved: ConnectionAddress,
-): Promise<boolean> {
+): Promise<Write[]> {
   const { kind, address } = unproved;
   const holder = await findByAddress(deps.store, unproved);
-  if (holder === undefined || kind === 'username') return false;
+  if (holder === undefined || kind === 'username') return [];
   const isProved = (user: User) => (kind === 'email' ? user.email_verified : user.phone_verified === true);
+  if (isProved(holder) || holder[kind] !== address) return [];
   const patch = { [kind]: undefined, ...(kind === 'phone_number' && { phone_verified: false }) };
-  const applies = (user: User) => user[kind] === address && !isProved(user);
-  return (await updateUser(deps, holder.id, patch, undefined, applies)) !== undefined;
+  const changed = (user: User): User | undefined =>
+    user[kind] !== address || isProved(user)
+      ? undefined
+      : { ...user, ...patch, updated_at: now(deps), ...emailHistory(user, patch, deps.clock) };
+  return (await addressWrites(deps.store, holder.id, { patch, kinds: [kind], changed })).writes;
 }
 
 /** @see Users.confirmEmail */

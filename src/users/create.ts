@@ -4,8 +4,9 @@ import { spellingsOf } from '../records/email.ts';
 import { type AddressKind, addressKey, addressOf, type IdentityRecord } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
 import { type Store, UniqueKeyError, type Write } from '../store/contract.ts';
+import { releaseWrites } from './changes.ts';
 import { writeNewUsers } from './connection-check.ts';
-import { type Identity, identityRecord, type NewIdentity } from './identities.ts';
+import { type ConnectionAddress, type Identity, identityRecord, type NewIdentity } from './identities.ts';
 import { metadataFault } from './metadata-bounds.ts';
 import type { User, UsersDependencies } from './user.ts';
 
@@ -21,6 +22,11 @@ export interface NewUser {
   profile?: Profile | undefined;
   passwordHash?: string | undefined;
   also?: FurtherWrites | undefined;
+  /**
+   * Addresses of the new user that whoever signs up has proved. Users who have them unproved lose them in the batch that
+   * creates the user, so that a refusal leaves all as it was.
+   */
+  releases?: readonly ConnectionAddress[] | undefined;
 }
 
 /** Returns further writes for the batch that creates a user. */
@@ -36,10 +42,22 @@ export async function createUser(
   newUser: NewUser,
 ): Promise<{ user: User; identity: Identity } | { taken: AddressKind }> {
   const { user, identity: record, writes } = newUserWrites(deps, newUser);
-  const shared = await takenByOlderIdentity(deps.store, record);
+  const releasing = await Promise.all(
+    (newUser.releases ?? []).map(async (address) => ({
+      kind: address.kind,
+      writes: await releaseWrites(deps, address),
+    })),
+  );
+  const released = releasing.filter((one) => one.writes.length > 0);
+  const shared = await takenByOlderIdentity(
+    deps.store,
+    record,
+    released.map(({ kind }) => kind),
+  );
   if (shared !== undefined) return { taken: shared };
   try {
-    await writeNewUsers(deps.store, newUser.identity, writes);
+    const first = released.flatMap((one) => one.writes);
+    await writeNewUsers(deps.store, newUser.identity, [...first, ...writes]);
   } catch (thrown) {
     const taken = thrown instanceof UniqueKeyError && record.unique.find((kind) => kind === thrown.key);
     if (!taken) throw thrown;
@@ -53,11 +71,16 @@ export async function createUser(
  * Returns the kind of a unique address that is taken by an identity of an older release, when several users could share one,
  * or have it in two spellings. The store does not refuse a second user with such an address, and an address of two users logs
  * in neither.
+ * @param released kinds of addresses that their users lose in the same batch.
  */
-async function takenByOlderIdentity(store: Store, record: IdentityRecord): Promise<AddressKind | undefined> {
+async function takenByOlderIdentity(
+  store: Store,
+  record: IdentityRecord,
+  released: readonly AddressKind[],
+): Promise<AddressKind | undefined> {
   // At all other connections addresses have always been unique.
   if (record.provider !== DATABASE) return undefined;
-  for (const kind of record.unique) {
+  for (const kind of record.unique.filter((one) => !released.includes(one))) {
     const address = record[kind];
     if (address === undefined) continue;
     for (const spelling of kind === 'email' ? spellingsOf(address) : [address]) {

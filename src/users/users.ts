@@ -5,14 +5,7 @@ import { identityId, type UpstreamGrant } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Write } from '../store/contract.ts';
 import type { Asker } from './asker.ts';
-import {
-  confirmEmail,
-  type MetadataMerge,
-  proveEmail,
-  releaseUnproved,
-  removeUser,
-  updateUser,
-} from './changes.ts';
+import { confirmEmail, type MetadataMerge, proveEmail, removeUser, updateUser } from './changes.ts';
 import { createUser, type NewUser } from './create.ts';
 import { createCredentials, type PasswordCheck } from './credentials.ts';
 import {
@@ -127,11 +120,6 @@ export interface Users {
    * @returns undefined if the user has another address by now, or does not exist.
    */
   confirmEmail(userId: string, email: string): Promise<User | undefined>;
-  /**
-   * Removes an address from a user who never verified it, because somebody else has just proved it.
-   * @returns whether there was such a user.
-   */
-  releaseUnproved(address: ConnectionAddress): Promise<boolean>;
   /** Changes the addresses of a linked identity; see {@link updateLinked}. */
   updateLinked(
     userId: string,
@@ -215,7 +203,6 @@ export function createUsers(deps: UsersDependencies): Users {
       credentials.clear(userId, home, [resetWrite(userId, now), ...also]),
     loginWrite: (userId, ip) => loginWrite(userId, ip, now),
     confirmEmail: (userId, email) => confirmEmail(deps, userId, email),
-    releaseUnproved: (held) => releaseUnproved(deps, held),
     updateLinked: (userId, identityId, patch) => updateLinked(deps, userId, identityId, patch),
     remove: (userId) => removeUser(deps, userId),
     proveEmail: (userId, email) => proveEmail(deps, userId, email),

@@ -1,7 +1,9 @@
-// Random requests, valid and invalid, generated from the OpenAPI document: no response may be a server error.
+// Random requests, valid and invalid, generated from the OpenAPI document: no response may be a server error, and none that
+// refuses may have written anything.
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { managementOpenApi } from '../../src/management/openapi.ts';
+import { countedWrites } from '../support/counted-writes.ts';
 import { seeded } from '../support/seeded.ts';
 import type { TestServer } from '../support/server.ts';
 import { EXAMPLE } from './example.ts';
@@ -24,17 +26,19 @@ const SPARED = ['/keys/signing/{kid}/revoke', '/keys/signing/rotate'];
 
 describe('random requests from the OpenAPI document', () => {
   let server: TestServer;
+  const { open, written } = countedWrites();
 
   before(async () => {
     const wide = { capacity: 1e6, perMinute: 1e6 };
-    server = await startManaged({
+    const example = {
       ...(parse(EXAMPLE) as object),
       attackProtection: { rateLimits: { management: wide } },
-    });
+    };
+    server = await startManaged(example, undefined, {}, { open });
   });
   after(() => server.stop());
 
-  it(`never cause a server error (seed ${SEED})`, async () => {
+  it(`never cause a server error, and write nothing if they are refused (seed ${SEED})`, async () => {
     const draw = seeded(SEED);
     const token = await managementToken(server);
     const { paths } = managementOpenApi(server.url) as { paths: Record<string, Record<string, Operation>> };
@@ -51,6 +55,7 @@ describe('random requests from the OpenAPI document', () => {
           const query = queryOf(operation, draw);
           const schema = operation.requestBody?.content['application/json']?.schema;
           const body = schema && JSON.stringify((draw() < 0.5 ? goodValue : badValue)(schema, draw));
+          written();
           const response = await fetch(`${server.url}/api/v2${target}${query}`, {
             method: method.toUpperCase(),
             headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
@@ -60,6 +65,9 @@ describe('random requests from the OpenAPI document', () => {
           statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
           if (response.status >= 500)
             faults.push(`${method} ${target}${query} ${body?.slice(0, 500)}: ${text}`);
+          const writes = written();
+          if (response.status >= 400 && writes.length > 0)
+            faults.push(`${method} ${target}${query} ${body?.slice(0, 500)}: ${text}, but wrote ${writes}`);
           if (response.status >= 400)
             expect(JSON.parse(text), path).to.include({ statusCode: response.status });
         }

@@ -17,6 +17,7 @@ import { tryProof } from '../../protection/attempts.ts';
 import type { Connection } from '../../records/collections.ts';
 import { type CodeKind, passwordUse } from '../../records/database-options.ts';
 import { addressesOfNew, identityOfNew } from '../../records/new-identity.ts';
+import type { ConnectionAddress } from '../../users/identities.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
 import { signUpRefusal, type TypedAddresses } from '../../users/signup.ts';
 import { strategyFor, verifiedMemberOf } from '../passwordless/session-code.ts';
@@ -195,12 +196,12 @@ async function completeSignUp(
 ): Promise<void> {
   const { pending } = page;
   const { addresses, passwordHash, proved } = waiting;
-  for (const kind of proved) await releaseUnproved(deps, connection, kind, addresses[kind]);
   const result = await deps.users
     .create({
       identity: identityOfNew(connection, addresses),
       profile: Object.fromEntries(proved.map((kind) => [verifiedMemberOf(kind), true])),
       passwordHash,
+      releases: releasesOf(connection, proved, addresses),
       asker: signUpAsker(deps.config, ctx, page, addresses),
     })
     .catch(ownCodeRefusal);
@@ -230,15 +231,17 @@ async function completeSignUp(
 }
 
 /**
- * Removes a just proved address from an account that never proved it. An e-mail address in a connection with passwords stays:
- * its owner can take over that account by a password reset.
+ * Returns the just proved addresses, which accounts that never proved them lose. An e-mail address in a connection with
+ * passwords stays: its owner can take over that account by a password reset.
  */
-async function releaseUnproved(
-  { users }: PasswordPagesDependencies,
+function releasesOf(
   connection: Connection,
-  kind: CodeKind,
-  address: string | undefined,
-): Promise<void> {
-  if (address === undefined || (kind === 'email' && passwordUse(connection).logsIn)) return;
-  await users.releaseUnproved({ connection: connection.name, kind, address });
+  proved: readonly CodeKind[],
+  addresses: WaitingSignUp['addresses'],
+): ConnectionAddress[] {
+  return proved.flatMap((kind) => {
+    const address = addresses[kind];
+    if (address === undefined || (kind === 'email' && passwordUse(connection).logsIn)) return [];
+    return [{ connection: connection.name, kind, address }];
+  });
 }

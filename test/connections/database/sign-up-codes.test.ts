@@ -150,6 +150,25 @@ describe('sign-up with a code', () => {
     expect(await userOf('both-by-code', owner)).to.include({ phone_number: phone });
   });
 
+  it('leaves an unproved phone number where it is if the sign-up that proved it is refused', async () => {
+    const [phone, stranger, taken] = [number(), address(), address()];
+    const signUpByCall = (email: string, more: object) =>
+      createAgent(server).request('/dbconnections/signup', {
+        json: { client_id: 'web', connection: 'both-by-code', email, password: PASSWORD, ...more },
+      });
+    expect((await signUpByCall(stranger, { phone_number: phone })).status).to.equal(200);
+    expect((await signUpByCall(taken, { phone_number: number() })).status).to.equal(200);
+    const { page, submit } = await open('both-by-code');
+    const first = await submit(page, 'password', { email: taken, phone, password: PASSWORD });
+    const second = await submit(first, 'code', { code: await codeSentTo(taken) });
+    const refused = await submit(second, 'code', { code: await codeSentTo(phone) });
+    expect(refused.status).to.equal(400);
+    expect(await userOf('both-by-code', stranger)).to.include({ phone_number: phone });
+    expect(
+      await server.users.findByAddress({ connection: 'both-by-code', kind: 'phone_number', address: phone }),
+    ).to.include({ email: stranger });
+  });
+
   it('accepts a code once, allows three tries, and rejects a code of another request', async () => {
     const email = address();
     const { agent, page, submit } = await open('by-code');

@@ -10,6 +10,7 @@ import { UniqueKeyError } from '../../../store/contract.ts';
 import type { MetadataMerge } from '../../../users/changes.ts';
 import { type Identity, isLinked, originalUserId, primaryIdentity } from '../../../users/identities.ts';
 import { LINKED_MEMBERS } from '../../../users/linking.ts';
+import { metadataFault } from '../../../users/metadata-bounds.ts';
 import { newPasswordRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
 import { apiError } from '../../errors.ts';
@@ -63,6 +64,17 @@ export async function patchUser(
     throw invalid('Cannot verify the email of a linked identity');
   if (addresses.username !== undefined && addresses.username !== currentProfile?.username)
     await refuseUsername(deps, linked ?? primaryIdentity(identities), addresses.username);
+  const merge: MetadataMerge = ({ user_metadata, app_metadata }) => ({
+    ...(body.user_metadata === undefined
+      ? {}
+      : { user_metadata: mergedMetadata(user_metadata, body.user_metadata) }),
+    ...(body.app_metadata === undefined
+      ? {}
+      : { app_metadata: mergedMetadata(app_metadata, body.app_metadata) }),
+  });
+  // Judged before the password is set or a custom database changes anything. The write judges again.
+  const fault = metadataFault({ ...before, ...merge(before) }, before);
+  if (fault !== undefined) throw fault;
   if (typeof body.password === 'string')
     await setPassword(deps, before, { connection, identity, origin }, body.password);
   const isNew = (kind: 'email' | 'phone_number') =>
@@ -74,14 +86,6 @@ export async function patchUser(
     ...profileOf(body),
     ...addresses,
   };
-  const merge: MetadataMerge = ({ user_metadata, app_metadata }) => ({
-    ...(body.user_metadata === undefined
-      ? {}
-      : { user_metadata: mergedMetadata(user_metadata, body.user_metadata) }),
-    ...(body.app_metadata === undefined
-      ? {}
-      : { app_metadata: mergedMetadata(app_metadata, body.app_metadata) }),
-  });
   const [linkedChange, userChange] = linked === undefined ? [{}, changes] : splitChange(changes);
   const isSame =
     hasValues(before, { ...userChange, ...merge(before) }) && hasValues(currentProfile, linkedChange);
