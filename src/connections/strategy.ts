@@ -1,5 +1,6 @@
 // The interface of a strategy: how the users of its connections authenticate, and everything else that differs by strategy.
-import type { AuthError } from '../http/errors.ts';
+import { notMemberDescription } from '../engine/organizations.ts';
+import { AuthError } from '../http/errors.ts';
 import type { Attempt } from '../protection/attempt.ts';
 import { type Attempts, tryProof } from '../protection/attempts.ts';
 import type { Caller, KnownCallers } from '../protection/callers.ts';
@@ -7,6 +8,7 @@ import type { Challenges } from '../protection/challenges.ts';
 import type { Connection, Organization } from '../records/collections.ts';
 import { STRATEGIES, type StrategyName, type StrategyRecord } from '../records/connections.ts';
 import type { EventType } from '../records/log-events.ts';
+import { enabledConnectionsOf } from '../records/organizations.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Asker } from '../users/asker.ts';
@@ -39,8 +41,28 @@ export interface Proof<Credentials> {
   caller: Caller;
   /** The application and request, for the tenant's own code that runs if the login creates a user. */
   asker?: Asker;
-  /** The organization whose login page was used. */
+  /** The organization that the login is for. */
   organization?: Organization | undefined;
+  /** The address that the request's invitation to the organization was sent to. */
+  invitedEmail?: string | undefined;
+}
+
+/**
+ * Asked before a proof creates a user: at an organization only members log in, so nobody is created who would not become one.
+ * @throws AuthError 403 `access_denied`, as the end of such a login does.
+ */
+export function requireMayJoin({
+  organization,
+  connection,
+  identifier,
+  invitedEmail,
+}: Pick<Proof<unknown>, 'organization' | 'connection' | 'identifier' | 'invitedEmail'>): void {
+  if (organization === undefined) return;
+  const enabled = enabledConnectionsOf(organization).find((one) => one.connection_id === connection.id);
+  const joins =
+    invitedEmail === undefined ? enabled?.assign_membership_on_login === true : invitedEmail === identifier;
+  if (enabled === undefined || !joins)
+    throw new AuthError(403, 'access_denied', notMemberDescription(organization.id));
 }
 
 /** What all strategies have in common, apart from how credentials are verified. */
@@ -119,8 +141,9 @@ interface Verification<Credentials, Read> {
   /**
    * Adds names of the account that only the verification has found out. The outcome is counted under them, too, and
    * right credentials are treated as wrong if one of them has no attempts left.
+   * @returns whether all have attempts left: if not, nothing is stored for right credentials.
    */
-  reached(accounts: readonly string[]): Promise<void>;
+  reached(accounts: readonly string[]): Promise<boolean>;
 }
 
 /** The user whose credentials were right, and the version of those credentials. */
@@ -216,8 +239,10 @@ async function verifyCredentials<Credentials, Found extends ReachedAccount, Read
   const explain = (event: FailureEvent) => {
     failureEvent = event;
   };
-  const verifyOnce = async (admitted: Pick<Verification<Credentials, Read>, 'callerKey' | 'reached'>) => {
+  const verifyOnce = async ({ isExhausted, ...admitted }: Parameters<Parameters<typeof tryProof>[2]>[0]) => {
     const right = await verify(deps, { proof, read: await reading, isLogin, explain, ...admitted });
+    // Treated as wrong, so that it creates and changes no user either.
+    if (isExhausted()) return undefined;
     if (right !== undefined && isLogin) {
       user = await verifier.userOf(deps, proof, await reading, right);
       attempt.userId = user?.userId;
@@ -226,7 +251,7 @@ async function verifyCredentials<Credentials, Found extends ReachedAccount, Read
   };
   const right = await (isGuessable(credentials)
     ? tryProof(deps.attempts, attempt, verifyOnce)
-    : verifyOnce({ callerKey: undefined, reached: async () => undefined }));
+    : verifyOnce({ callerKey: undefined, reached: async () => true, isExhausted: () => false }));
   if (right === undefined) {
     const details = {
       client_id: clientId,

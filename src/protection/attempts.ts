@@ -18,8 +18,9 @@ interface AdmittedAttempt {
    * Adds names of the account that only the verification has found out, such as the user that a custom database
    * returned. The outcome is counted under them, too, and a right proof is treated as wrong if one has no attempts left.
    * Waits while so many others that reached it await their outcome that this one could exceed the limit.
+   * @returns whether all have attempts left: if not, nothing may be done for a right proof.
    */
-  reached(accounts: readonly string[]): Promise<void>;
+  reached(accounts: readonly string[]): Promise<boolean>;
   /**
    * Returns whether the account that was reached has no attempts left, whatever was typed. A right proof is then
    * treated as wrong.
@@ -57,7 +58,7 @@ export interface Attempts {
 export async function tryProof<T>(
   attempts: Attempts,
   attempt: Attempt,
-  prove: (admitted: Pick<AdmittedAttempt, 'callerKey' | 'reached'>) => Promise<T | undefined>,
+  prove: (admitted: Pick<AdmittedAttempt, 'callerKey' | 'reached' | 'isExhausted'>) => Promise<T | undefined>,
 ): Promise<T | undefined> {
   const admitted = await attempts.admit(attempt);
   let accepted: T | undefined;
@@ -162,6 +163,7 @@ export function createAttempts(deps: AttemptsDependencies): Attempts {
           places.push(late.release);
           counts.push(...fresh);
           isExhausted ||= late.isExhausted;
+          return !isExhausted;
         },
         isExhausted: () => isExhausted,
         failed: () => fail(attempt, counts, releaseAll),

@@ -1,8 +1,20 @@
 // Token introspection by APIs (RFC 7662).
 import { expect } from 'chai';
+import { callApi, startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
-import { API, payload, tenant, token, USER } from '../support/flows.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import {
+  API,
+  logIn,
+  payload,
+  responseOf,
+  tenant,
+  token,
+  USER,
+  WEB_CALLBACK,
+  webRequest,
+} from '../support/flows.ts';
+import { resetPassword } from '../support/reset.ts';
+import type { TestServer } from '../support/server.ts';
 
 const ownTenant = {
   ...tenant,
@@ -29,7 +41,7 @@ function api(id: string, identifier: string) {
 describe('introspection', () => {
   let server: TestServer;
   beforeEach(async () => {
-    server = await startServer({ tenant: ownTenant });
+    server = await startManaged(ownTenant);
   });
   afterEach(() => server.stop());
 
@@ -103,6 +115,45 @@ describe('introspection', () => {
     await server.users.update(sub, { blocked: false });
     expect((await ask(access_token)).json()).to.include({ active: true });
     server.tick(3_601_000);
+    expect((await ask(access_token)).json()).to.deep.equal({ active: false });
+  });
+
+  it('answers { active: false } once the user has recovered the account by a new password', async () => {
+    const { access_token } = await tokens();
+    server.tick(2_000);
+    await resetPassword(server, USER.email, 'Quite-Another-Word-1');
+    expect((await ask(access_token)).json()).to.deep.equal({ active: false });
+    server.tick(2_000);
+    const again = await tokens({ password: 'Quite-Another-Word-1' });
+    expect((await ask(again.access_token)).json()).to.include({ active: true });
+  });
+
+  it('answers { active: false } once all access of the user was ended, also when the user may log in again', async () => {
+    const { access_token } = await tokens();
+    server.tick(2_000);
+    const path = `/users/${encodeURIComponent(payload(access_token).sub)}`;
+    for (const blocked of [true, false])
+      expect((await callApi(server, 'PATCH', path, { blocked })).status).to.equal(200);
+    expect((await ask(access_token)).json()).to.deep.equal({ active: false });
+    server.tick(2_000);
+    expect((await ask((await tokens()).access_token)).json()).to.include({ active: true });
+  });
+
+  it('answers for a JWT after a logout as the API reads it, and { active: false } once it has expired', async () => {
+    const browser = createAgent(server);
+    const answer = await logIn(browser, server, webRequest({ audience: API, scope: 'openid read:things' }));
+    const { access_token } = (
+      await token(browser, {
+        grant_type: 'authorization_code',
+        client_id: 'web',
+        client_secret: 'web-secret',
+        code: responseOf(answer).code,
+        redirect_uri: WEB_CALLBACK,
+      })
+    ).json();
+    await browser.get('/v2/logout?client_id=web');
+    expect((await ask(access_token)).json()).to.include({ active: true });
+    server.tick(7_201_000);
     expect((await ask(access_token)).json()).to.deep.equal({ active: false });
   });
 

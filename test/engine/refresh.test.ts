@@ -12,6 +12,7 @@ import {
   USER,
   webRequest,
 } from '../support/flows.ts';
+import { resetPassword } from '../support/reset.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const INVALID = { error: 'invalid_grant', error_description: 'Unknown or invalid refresh token.' };
@@ -277,6 +278,27 @@ describe('refresh tokens', () => {
 
     it('answers 200 for an unknown token (RFC 7009 §2.2)', async () => {
       expect((await revoke({ client_id: 'spa', token: 'made-up' })).status).to.equal(200);
+    });
+
+    it('answers 200 for a token that has ended, and ends no other of its user', async () => {
+      const [ended, kept] = [await spa(), await spa()];
+      await revoke({ client_id: 'spa', token: ended });
+      expect((await revoke({ client_id: 'spa', token: ended })).status).to.equal(200);
+      expect((await refresh(kept)).status).to.equal(200);
+      const before = await byPassword('web');
+      const { id = '' } = (await server.users.withEmail(USER.email))[0] ?? {};
+      // The end of what an earlier password gave.
+      await resetPassword(server, USER.email, USER.password);
+      const after = await byPassword('web');
+      const web = { client_id: 'web', client_secret: 'web-secret' };
+      const answer = await revoke({ ...web, token: before });
+      expect([answer.status, answer.text]).to.deep.equal([200, '']);
+      expect((await refresh(before, web)).json()).to.deep.equal(INVALID);
+      expect((await refresh(after, web)).status).to.equal(200);
+      await server.users.update(id, { blocked: true });
+      expect((await revoke({ ...web, token: after })).status).to.equal(200);
+      await server.users.update(id, { blocked: false });
+      expect((await refresh(after, web)).json()).to.deep.equal(INVALID);
     });
 
     it("does not revoke another client's token", async () => {

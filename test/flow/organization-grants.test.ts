@@ -3,9 +3,9 @@ import vm from 'node:vm';
 import { expect } from 'chai';
 import { membershipId } from '../../src/records/organizations.ts';
 import { tenant as base, callsOf, codeOf, factors, OTP_GRANT } from '../factors/tenant.ts';
-import { createAgent } from '../support/agent.ts';
+import { createAgent, readForm } from '../support/agent.ts';
 import { openPage } from '../support/browser-logins.ts';
-import { API, payload, webRequest } from '../support/flows.ts';
+import { API, authorize, follow, payload, responseOf, webRequest } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -15,10 +15,16 @@ const tenant = {
   ...base,
   clients: base.clients.flatMap((client) => {
     if (client.client_id !== 'web') return [client];
-    const web = { ...client, organization_usage: 'allow' };
+    const web = { ...client, organization_usage: 'allow', custom_login_page_on: false };
     return [
       web,
-      { ...web, client_id: 'paged', name: 'Paged', custom_login_page: '<p data-config="@@config@@">' },
+      {
+        ...web,
+        client_id: 'paged',
+        name: 'Paged',
+        custom_login_page_on: true,
+        custom_login_page: '<p data-config="@@config@@">',
+      },
     ];
   }),
   connections: base.connections.map((one) => ({
@@ -85,6 +91,32 @@ describe('tokens for an organization', () => {
       error: 'access_denied',
       error_description: 'user is not part of the org_acme organization',
     });
+    // Nor does the address have a user now.
+    expect(await server.users.findInConnection({ name: 'email' }, 'outside@example.test')).to.equal(
+      undefined,
+    );
+  });
+
+  it('are refused at the page to whoever proves a new address there, for whom no user is created', async () => {
+    const email = 'page-outside@example.test';
+    const browser = createAgent(server);
+    const request = webRequest({ organization: 'org_acme', connection: 'email' });
+    const page = await follow(browser, await authorize(browser, request), server.url);
+    const asked = readForm(page, 'address');
+    const sent = await browser.request(asked.action, { form: { ...asked.fields, address: email } });
+    const codePage = await follow(browser, sent, server.url);
+    const { code } = await nextMessageTo(server, email, 1);
+    const typed = readForm(codePage, 'code');
+    const end = await follow(
+      browser,
+      await browser.request(typed.action, { form: { ...typed.fields, code: code ?? '' } }),
+      server.url,
+    );
+    expect(responseOf(end)).to.include({
+      error: 'access_denied',
+      error_description: 'user is not part of the org_acme organization',
+    });
+    expect(await server.users.findInConnection({ name: 'email' }, email)).to.equal(undefined);
   });
 
   describe('whose login needs a second factor', () => {

@@ -182,6 +182,32 @@ describe('CIBA', () => {
     expect(told(await ask(hint(sub), {}, 'elsewhere'))).to.deep.equal(expected);
   });
 
+  it('asks nobody whose account is blocked, and nobody by a token as a hint, valid or ended', async () => {
+    const { user, device } = await devices.enrolled();
+    const sub = await idOf(user);
+    const { device: other } = await devices.enrolled();
+    const approved = (await ask(hint(sub))).json();
+    await devices.answerWith(device, (await devices.waiting(device))[0]?.id ?? '', 'allow');
+    const { id_token } = (await poll(approved.auth_req_id)).json();
+    for (const name of ['id_token_hint', 'login_hint_token']) {
+      const both = await ask(hint(sub), { [name]: id_token });
+      expect(told(both).slice(0, 2), name).to.deep.equal([400, 'invalid_request']);
+      const alone = await createAgent(server).request('/bc-authorize', {
+        form: {
+          client_id: 'bank',
+          client_secret: 'bank-secret',
+          scope: 'openid',
+          binding_message: 'Pay',
+          [name]: id_token,
+        },
+      });
+      expect(told(alone).slice(0, 2), name).to.deep.equal([400, 'invalid_request']);
+    }
+    await server.users.update(sub, { blocked: true });
+    expect((await ask(hint(sub))).status).to.equal(400);
+    expect([await devices.waiting(device), await devices.waiting(other)]).to.deep.equal([[], []]);
+  });
+
   it('checks the other parameters', async () => {
     const sub = hint(await idOf(USER.email));
     const faults: [Record<string, string>, string][] = [

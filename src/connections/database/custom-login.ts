@@ -34,8 +34,11 @@ interface KnownUser {
   isLogin: boolean;
   /** Sets the log event for a wrong password, as the script explains it. */
   explain(event: FailureEvent): void;
-  /** Adds names of the account that the script has reached, for which the outcome is counted. */
-  reached(accounts: readonly string[]): Promise<void>;
+  /**
+   * Adds names of the account that the script has reached, for which the outcome is counted.
+   * @returns whether all have attempts left.
+   */
+  reached(accounts: readonly string[]): Promise<boolean>;
 }
 
 /**
@@ -84,10 +87,8 @@ export async function proveByCustomDatabase(
   const verifyThere = async () => {
     const databaseUser = await deps.customDatabases.login(request, password);
     if (databaseUser === 'failed') throw wrongCredentials();
-    if (!('wrong' in databaseUser)) {
-      await reached(namesOf(databaseUser));
-      return databaseUser;
-    }
+    // Without attempts left, a right password is treated as a wrong one: nobody is moved or changed here.
+    if (!('wrong' in databaseUser)) return (await reached(namesOf(databaseUser))) ? databaseUser : undefined;
     explain(databaseUser.wrong);
     if (databaseUser.account !== undefined) await reached([named(databaseUser.account)]);
     return undefined;

@@ -43,7 +43,9 @@ export const passwordlessGrant: GrantDeclaration<PasswordlessGrantDependencies> 
     const connection = await connectionOf(config, clientId, realm);
     const address = connection.strategy.normalize(username);
     const asker = requestContextOf(request.ctx, clientId, request.params);
-    const proof = { clientId, connection, address, secret, caller: { ip, browser }, asker };
+    const named = request.params.organization;
+    const organization = named ? await config.organization(named) : undefined;
+    const proof = { clientId, connection, address, secret, caller: { ip, browser }, asker, organization };
     return { login: await redeem(deps, proof) };
   },
 };

@@ -174,13 +174,21 @@ async function handleCode(
     const asker = { ...requestContextOf(ctx, clientId), visitor };
     const { codeSession } = page.pending.remembered;
     const session = typeof codeSession === 'string' ? codeSession : '';
+    const by = {
+      clientId,
+      caller,
+      organization: page.organization,
+      invitedEmail: page.pending.invitedEmail,
+    };
     const login =
       codePage.kind === undefined
-        ? await redeem(deps, { clientId, connection, address, secret, caller, asker })
-        : await proveSession(deps, { clientId, session, code: secret, caller, askerFor: () => asker });
+        ? await redeem(deps, { ...by, connection, address, secret, asker })
+        : await proveSession(deps, { ...by, session, code: secret, askerFor: () => asker });
     await deps.finish.login(ctx, page.pending, login);
   } catch (thrown) {
     if (thrown instanceof RegistrationRefused) return showError('signup.refused', 400, thrown.userMessage);
+    if (thrown instanceof AuthError && thrown.error === 'access_denied')
+      return deps.interactions.answer(ctx, { error: thrown.error, description: thrown.error_description });
     const alert = thrown instanceof AuthError ? alertOf(thrown, connection) : undefined;
     if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
     await showError(alert, thrown.status === 403 ? 400 : thrown.status);

@@ -102,7 +102,10 @@ async function follow(
     const caller = { ip: ctx.ip, ...nameBrowser(ctx, deps.random) };
     const { client_id: clientId } = client;
     const asker = requestContextOf(ctx, clientId, params);
-    const login = await redeem(deps, { clientId, connection, address, secret, caller, asker });
+    // With an invitation, its address decides at the request that the link leads to.
+    const named = params.invitation === undefined ? params.organization : undefined;
+    const organization = named ? await deps.config.organization(named) : undefined;
+    const login = await redeem(deps, { clientId, connection, address, secret, caller, asker, organization });
     const ticket = await deps.tickets.issue(ctx, login, client.client_id);
     ctx.redirect(authorizationUrl(client, connection, params, ticket));
   } catch (thrown) {

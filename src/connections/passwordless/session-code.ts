@@ -17,7 +17,7 @@ import { signUpRefusal } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
 import { databaseFor } from '../database/connection.ts';
 import type { LoginChoice } from '../request-connections.ts';
-import { accountOfUser, type Proof, type ProofDependencies, strategy } from '../strategy.ts';
+import { accountOfUser, type Proof, type ProofDependencies, requireMayJoin, strategy } from '../strategy.ts';
 import { email } from './email.ts';
 import { sms } from './sms.ts';
 import type { PasswordlessStrategy } from './strategy.ts';
@@ -123,6 +123,7 @@ const sessionCode = (kind: CodeKind) =>
             : undefined;
         // The connection's rules may have changed since the code was requested.
         if (!credentials.mayCreate || !mayCreateUser(connection, kind, address)) return undefined;
+        requireMayJoin(proof);
         return createUser(deps, kind, proof);
       },
       failure: () => ({ type: 'fp' }),
@@ -149,7 +150,8 @@ async function createUser(
 }
 
 /** A code, with the ticket that it is valid with. */
-interface CodeSubmission extends Pick<Proof<CodeCredentials>, 'clientId' | 'caller'> {
+interface CodeSubmission
+  extends Pick<Proof<CodeCredentials>, 'clientId' | 'caller' | 'organization' | 'invitedEmail'> {
   session: string;
   code: string;
   /** Returns the facts for the tenant's own code, if a user is created. @param typed the address that the code proves. */
@@ -162,7 +164,7 @@ interface CodeSubmission extends Pick<Proof<CodeCredentials>, 'clientId' | 'call
  */
 export async function proveSession(
   deps: ProofDependencies & { config: Config },
-  { clientId, session, code, caller, askerFor }: CodeSubmission,
+  { clientId, session, code, caller, organization, invitedEmail, askerFor }: CodeSubmission,
 ): Promise<Login> {
   const challenge = await deps.challenges.find(SESSION_PURPOSE, session);
   const stored = challenge?.data as StoredSession | undefined;
@@ -177,6 +179,8 @@ export async function proveSession(
     identifier,
     credentials: { session, code, mayCreate },
     caller,
+    organization,
+    invitedEmail,
     asker: askerFor({ [kind]: identifier }),
   });
 }
@@ -186,7 +190,9 @@ export async function redeemSession(
   deps: ProofDependencies & { config: Config },
   { clientId, params, ip, browser, ctx }: GrantRequest,
 ): Promise<Login> {
+  const { organization } = params;
   return proveSession(deps, {
+    organization: organization ? await deps.config.organization(organization) : undefined,
     clientId,
     session: requiredField(params, 'auth_session'),
     code: requiredField(params, 'otp'),

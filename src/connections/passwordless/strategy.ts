@@ -9,7 +9,7 @@ import { passwordlessOptions } from '../../records/passwordless.ts';
 import { expectedConnection } from '../../users/connection-check.ts';
 import { NOBODY } from '../../users/identities.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
-import { type Proof, type StepStrategy, type Strategy, strategy } from '../strategy.ts';
+import { type Proof, requireMayJoin, type StepStrategy, type Strategy, strategy } from '../strategy.ts';
 
 /** The purpose of the challenges of passwordless logins. */
 export const PURPOSE = 'passwordless';
@@ -88,6 +88,7 @@ export function passwordlessStrategy({
         // A user who was removed since the code was sent is not created again if sign-up is disabled.
         const identity = { ...expectedConnection(connection), provider: name, kind, address };
         const mayCreate = !disable_signup;
+        if (readUser === undefined && mayCreate) requireMayJoin(proof);
         const result = await users.whoProved({ ...identity, mayCreate, lookup: { user: readUser }, asker });
         if (result === undefined) return undefined;
         const { user, isNew } = result;

@@ -5,7 +5,7 @@ import type { Login } from '../../users/login.ts';
 import type { Proof, ProofDependencies } from '../strategy.ts';
 import type { PasswordlessConnection } from './connection.ts';
 
-interface PasswordlessProof {
+interface PasswordlessProof extends Pick<Proof<string>, 'organization' | 'invitedEmail'> {
   clientId: string;
   connection: PasswordlessConnection;
   /** Normalized; undefined if the request's address is not valid. */

@@ -1,5 +1,6 @@
 // Finds the user of a CIBA request by its `login_hint`: a subject identifier (RFC 9493 §3.2.3).
 import { z } from 'zod';
+import { admissionError } from '../../engine/admission.ts';
 import { AuthError } from '../../http/errors.ts';
 import { jsonOf } from '../../runtime/json.ts';
 import type { User } from '../../users/user.ts';
@@ -20,7 +21,7 @@ export interface HintDependencies {
 
 /**
  * Returns the user of a hint, and that connection of the user which is enabled for the application. A user of other
- * connections counts as unknown.
+ * connections, and one who may not log in, counts as unknown: nobody asks their devices.
  * @throws AuthError 400 `unknown_user_id`
  */
 export async function hintedUser(
@@ -31,8 +32,9 @@ export async function hintedUser(
   const parsed = subject.safeParse(jsonOf(hint));
   const isOurs = parsed.success && parsed.data.iss.replace(/\/$/, '') === issuer.replace(/\/$/, '');
   const user = isOurs ? await users.get(parsed.data.sub) : undefined;
-  for (const { connection } of user === undefined ? [] : await users.identitiesOf(user.id)) {
-    if (user !== undefined && (await hasRealm(clientId, connection))) return { user, connection };
+  const isAdmitted = user !== undefined && admissionError(user) === undefined;
+  for (const { connection } of isAdmitted ? await users.identitiesOf(user.id) : []) {
+    if (isAdmitted && (await hasRealm(clientId, connection))) return { user, connection };
   }
   throw new AuthError(400, 'unknown_user_id', 'User ID is malformed or unknown');
 }

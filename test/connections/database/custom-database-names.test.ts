@@ -76,6 +76,9 @@ describe('an account that a custom database finds by several names', () => {
       const right = await ask(realm, 'ada5', 'right');
       expect(right).to.deep.equal(await ask(realm, 'nobody', 'right'));
       expect(right.status).to.equal(403);
+      // Nor does it create the account here.
+      const { records } = await server.store.collection('users').list({ limit: 100 });
+      expect(records.map(({ id }) => id)).to.deep.equal([]);
     });
   }
 
