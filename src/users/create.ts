@@ -80,10 +80,11 @@ async function takenByOlderIdentity(
 ): Promise<AddressKind | undefined> {
   // At all other connections addresses have always been unique.
   if (record.provider !== DATABASE) return undefined;
-  for (const kind of record.unique.filter((one) => !released.includes(one))) {
+  for (const kind of record.unique) {
     const address = record[kind];
     if (address === undefined) continue;
     for (const spelling of kind === 'email' ? spellingsOf(address) : [address]) {
+      if (spelling === address && released.includes(kind)) continue;
       const key = addressKey(record.connection, kind, spelling);
       const all = await store.collection('identities').findBy('address', key);
       for (const one of all.filter(({ unique }) => spelling !== address || !unique.includes(kind)))
