@@ -5,6 +5,7 @@ import Provider, {
   type KoaContextWithOIDC,
   type Session,
 } from 'oidc-provider';
+import { authenticationClasses } from '../records/authentication-classes.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Config } from '../tenant/config.ts';
@@ -15,6 +16,7 @@ import type { CustomClaims } from './custom-claims.ts';
 import { adaptIdToken, type IdTokenClass } from './id-token.ts';
 import { acceptAllAlgorithms, grantParameters, isProofOf, replaceNonces } from './internals.ts';
 import type { LoginActions } from './login-actions.ts';
+import { loginRequirements } from './login-requirements.ts';
 import { useParsedBody } from './parsed-body.ts';
 import { refreshTokenId } from './refresh-families.ts';
 import { makeReplayCheckAtomic, type ReplayDetectionClass } from './replay-detection.ts';
@@ -73,6 +75,7 @@ export function adaptEngine(
   adaptClients(Client);
   adaptAddresses(OIDCContext, provider, config);
   useParsedBody(OIDCContext);
+  stateRequestedClass(OIDCContext, config);
   adaptSessions(provider, wallClock);
   adaptIdToken(IdToken, { config, customClaims, loginActions });
   adaptTokens(provider, random);
@@ -84,6 +87,20 @@ export function adaptEngine(
   });
   if (nonces !== undefined) replaceNonces(provider, nonces);
   bindAccessTokens(provider, bind);
+}
+
+/**
+ * A login states the requested context class that it met, in the order of the request (OpenID Connect Core §3.1.2.1),
+ * or else the class of its session.
+ */
+function stateRequestedClass({ prototype }: RequestClass, config: Pick<Config, 'settings'>): void {
+  Object.defineProperty(prototype, 'acr', {
+    get(this: KoaContextWithOIDC['oidc']): string | undefined {
+      const { amr = [], acr } = this.session ?? {};
+      const { isMet } = authenticationClasses(config.settings().tenant);
+      return loginRequirements(this.params).acrValues.find((one) => isMet(one, amr)) ?? acr;
+    },
+  });
 }
 
 function adaptSessions(provider: Provider, wallClock: Clock): void {

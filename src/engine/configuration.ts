@@ -5,6 +5,7 @@ import type { Actions } from '../actions/actions.ts';
 import { AuthError, isBusy } from '../http/errors.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
+import { authenticationClasses } from '../records/authentication-classes.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Correlation } from '../runtime/correlation.ts';
 import type { Measures } from '../runtime/measures.ts';
@@ -201,7 +202,10 @@ function features(deps: Parameters<typeof engineConfiguration>[0]): Configuratio
     mTLS: mutualTls(deps),
     resourceIndicators: { enabled: true, ...resourceIndicators(deps) },
     richAuthorizationRequests: richAuthorizationRequests(deps.config),
-    claimsParameter: { enabled: true, assertClaimsParameter: assertClaims(deps.acrValues) },
+    claimsParameter: {
+      enabled: true,
+      assertClaimsParameter: assertClaims(() => authenticationClasses(deps.config.settings().tenant)),
+    },
   };
 }
 

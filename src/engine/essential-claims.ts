@@ -1,5 +1,6 @@
 // Essential claims of a request (OpenID Connect Core §5.5.1): a login that cannot provide them fails.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
+import type { AuthenticationClasses } from '../records/authentication-classes.ts';
 
 /** The part of the `claims` parameter that matters here. */
 interface Claims {
@@ -28,9 +29,9 @@ function essentialClasses({ id_token }: Claims): unknown[] | undefined {
 
 /**
  * Makes the engine's check of the `claims` parameter: it refuses essential classes that no login can reach.
- * @param supported the classes that the server supports.
+ * @param classesNow returns the classes of the tenant.
  */
-export function assertClaims(supported: readonly string[]) {
+export function assertClaims(classesNow: () => Pick<AuthenticationClasses, 'supported'>) {
   return async (_ctx: KoaContextWithOIDC, claims: object): Promise<void> => {
     for (const [place, members] of Object.entries(claims)) {
       if (place !== 'userinfo' && place !== 'id_token') continue;
@@ -38,7 +39,8 @@ export function assertClaims(supported: readonly string[]) {
         throw new errors.InvalidRequest(`claims.${place} members must be null or objects`);
     }
     const classes = essentialClasses(claims);
-    if (classes !== undefined && !supported.some((one) => classes.includes(one))) throw unmetError();
+    if (classes !== undefined && !classesNow().supported.some((one) => classes.includes(one)))
+      throw unmetError();
   };
 }
 
@@ -49,13 +51,19 @@ function isNullOrObject(value: unknown): boolean {
 /**
  * Whether the user has to log in again because the session does not have the essential class.
  * @param lacksFactor whether the user is asked for a second factor, which may reach the class.
+ * @param isMet whether a login meets a class.
  * @throws errors.OIDCProviderError, for the application, when the login of this request does not reach it.
  */
-export function lacksEssentialClass(ctx: KoaContextWithOIDC, lacksFactor: boolean): boolean {
+export function lacksEssentialClass(
+  ctx: KoaContextWithOIDC,
+  lacksFactor: boolean,
+  isMet: AuthenticationClasses['isMet'],
+): boolean {
   const { oidc } = ctx;
   const classes = essentialClasses((oidc.claims ?? {}) as Claims);
   if (classes === undefined || oidc.session?.accountId === undefined || lacksFactor) return false;
-  if (classes.includes(oidc.session.acr)) return false;
+  const { amr = [] } = oidc.session;
+  if (classes.some((one) => typeof one === 'string' && isMet(one, amr))) return false;
   // The login was made in this very request, so another one would end the same way.
   if (oidc.result?.login !== undefined) throw unmetError();
   return true;

@@ -4,6 +4,7 @@
 import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
 import { mayLogInTo } from '../records/administrators.ts';
 import { asksEachTime } from '../records/apis.ts';
+import { authenticationClasses } from '../records/authentication-classes.ts';
 import type { Config } from '../tenant/config.ts';
 import { isUnattended } from '../users/user-acts.ts';
 import { matchesConnection } from './admission.ts';
@@ -31,7 +32,7 @@ export const LACKS_USER = 'unattended';
 export const LACKS_SECOND_FACTOR = 'second_factor';
 
 interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'> {
-  config: Pick<Config, 'resourceServer'>;
+  config: Pick<Config, 'resourceServer' | 'settings'>;
   ownCallbacks: Pick<OwnCallbacks, 'isWithoutConsent' | 'has' | 'actOf'>;
   organizations: Pick<Organizations, 'isMember'>;
   /** @see SecondFactor.description */
@@ -66,7 +67,8 @@ export function policy({
   );
   // The engine's checks would ask for a login again and again when the user cannot reach the class.
   for (const name of ['essential_acrs', 'essential_acr']) login.checks.remove(name);
-  const lacksClass = (ctx: KoaContextWithOIDC) => lacksEssentialClass(ctx, lacksSecondFactor(ctx));
+  const lacksClass = (ctx: KoaContextWithOIDC) =>
+    lacksEssentialClass(ctx, lacksSecondFactor(ctx), authenticationClasses(config.settings().tenant).isMet);
   login.checks.add(new Check('essential_acr', LOGIN_REQUIRED, 'login_required', lacksClass));
   for (const check of login.checks) check.description = LOGIN_REQUIRED;
   login.checks.add(

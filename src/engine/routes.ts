@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { oauthShape } from '../http/errors.ts';
 import { optional } from '../http/parameter-schemas.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
+import { authenticationClasses } from '../records/authentication-classes.ts';
 import type { Limits } from '../records/limits.ts';
 import type { Signing } from '../signing/signing.ts';
 import type { Config } from '../tenant/config.ts';
@@ -201,8 +202,13 @@ async function makeMetadata(deps: EngineRoutesDependencies, ctx: Context): Promi
   const { enter, config } = deps;
   await enter(ctx);
   const isStandard = hasStandardClaims(config, undefined);
+  const { supported: acr_values_supported } = authenticationClasses(config.settings().tenant);
   // A tenant with standard claims gets only standard metadata.
-  const metadata = { ...(ctx.body as Record<string, unknown>), ...(isStandard ? {} : deps.endpoints) };
+  const metadata: Record<string, unknown> = {
+    ...(ctx.body as Record<string, unknown>),
+    acr_values_supported,
+    ...(isStandard ? {} : deps.endpoints),
+  };
   if (!acceptsPushedRequests(config)) delete metadata.pushed_authorization_request_endpoint;
   // Its value is a template and no URL, as with the hosted service.
   if (isStandard) delete metadata.global_token_revocation_endpoint;

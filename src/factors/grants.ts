@@ -7,6 +7,7 @@ import type { BegunGrant, GrantDeclaration, GrantedLogin, GrantRequest } from '.
 import { requiredField } from '../http/body-fields.ts';
 import { languagesOf } from '../http/languages.ts';
 import { required } from '../http/parameter-schemas.ts';
+import { MFA_POLICY } from '../records/authentication-classes.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { primaryIdentity } from '../users/identities.ts';
 import { readPresence, withSecondFactor } from '../users/login.ts';
@@ -19,7 +20,6 @@ import {
   readMfaToken,
   spendMfaToken,
 } from './mfa-token.ts';
-import { MFA_POLICY } from './policy.ts';
 
 export interface MfaGrantDependencies extends FactorDependencies {
   /** The identifier of the MFA API. */

@@ -10,10 +10,11 @@ import {
 } from '../flow/request-page.ts';
 import { AuthError } from '../http/errors.ts';
 import { languagesOf } from '../http/languages.ts';
+import { MFA_POLICY } from '../records/authentication-classes.ts';
 import { readPresence } from '../users/login.ts';
 import type { Claimant, FactorRequest } from './claimant.ts';
 import type { Factor, FactorPage, FactorPagesDependencies, PageState } from './factor.ts';
-import { activeAuthenticators, enrollable, MFA_POLICY } from './policy.ts';
+import { activeAuthenticators, enrollable } from './policy.ts';
 
 /**
  * Opens the page of a login whose first factor was given.

@@ -6,9 +6,6 @@ import type { User } from '../users/user.ts';
 import type { Authenticator } from './authenticators.ts';
 import type { Factor, FactorDependencies } from './factor.ts';
 
-/** The `acr` of a login with a second factor. Applications request it with `acr_values`. */
-export const MFA_POLICY = 'http://schemas.openid.net/pape/policies/2007/06/multi-factor';
-
 type PolicyDependencies = Pick<FactorDependencies, 'config' | 'factors' | 'authenticators' | 'users'>;
 
 /** Returns the factors that are on, in the order of the tenant file. */

@@ -1,10 +1,11 @@
 // The engine's view of second factors: whether a login needs one, and what to answer when it lacks one.
 import type { AuthenticatedLogin, LoginRequirements, SecondFactor } from '../engine/second-factor.ts';
 import { AuthError } from '../http/errors.ts';
+import { authenticationClasses } from '../records/authentication-classes.ts';
 import { issueChallenge } from './challenge-pages.ts';
 import type { Factor, FactorDependencies } from './factor.ts';
 import { issueMfaToken } from './mfa-token.ts';
-import { activeAuthenticators, enrollable, MFA_POLICY, policyFor, requirementsOf } from './policy.ts';
+import { activeAuthenticators, enrollable, policyFor, requirementsOf } from './policy.ts';
 
 /** SDKs compare this text character by character. */
 const REQUIRED = 'Multifactor authentication required';
@@ -77,8 +78,8 @@ async function isRequired(
   const user = asked.user ?? (await deps.users.get(userId));
   if (user === undefined) return false;
   const hasFactor = async () => (await activeAuthenticators(deps, user)).length > 0;
-  if (acrValues.includes(MFA_POLICY) && (enrollable(deps, user).length > 0 || (await hasFactor())))
-    return true;
+  const { needsFactor } = authenticationClasses(deps.config.settings().tenant);
+  if (acrValues.some(needsFactor) && (enrollable(deps, user).length > 0 || (await hasFactor()))) return true;
   // Whatever the policy is: tokens for these APIs add and remove factors, which a password alone must not allow.
   if (managesFactors && (await hasFactor())) return true;
   const policy = await policyFor(deps, await deps.config.client(clientId), user);

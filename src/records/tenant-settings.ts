@@ -1,6 +1,7 @@
 // The section `tenant` of the tenant file.
 import { z } from 'zod';
 import { tenantSessionsSchema } from './anonymous.ts';
+import { CLASS_MEANINGS } from './authentication-classes.ts';
 import { tenantLogoutSchema } from './logout.ts';
 
 const hours = z.number().positive();
@@ -76,6 +77,9 @@ const settingsSchema = z.looseObject({
   /** Where a login begins that no application begins. */
   default_redirection_uri: z.string().optional(),
   default_audience: z.string().optional(),
+  acr_values_supported: z.array(z.string().max(2048)).max(1000).nullish(),
+  /** An extension: what classes (`acr`) of the tenant's own mean. @see AuthenticationClasses */
+  acr_value_meanings: z.record(z.string(), z.enum(CLASS_MEANINGS)).optional(),
   /**
    * An extension of the hosted settings: whether a new user from an upstream provider is offered to link to an
    * account with the same address.

@@ -1,40 +1,10 @@
 // Authentication contexts (SAML AuthnContext §3.4) as far as the login's methods (RFC 8176) prove them.
+import { MFA_POLICY, meetsKnownClass, needsFactor, UNSPECIFIED } from '../records/authentication-classes.ts';
 import type { LoginRequest } from './request.ts';
-
-const CLASS_PREFIX = 'urn:oasis:names:tc:SAML:2.0:ac:classes:';
-const UNSPECIFIED = `${CLASS_PREFIX}unspecified`;
-
-type Methods = readonly string[];
-
-const isPassword = (amr: Methods) => amr.includes('pwd');
-const isMultiFactor = (amr: Methods) => amr.includes('mfa');
-/**
- * With a password and `mfa`, `otp` is that of an authenticator app. Without a password the code may have been sent.
- */
-const isAppCode = (amr: Methods) => isMultiFactor(amr) && isPassword(amr) && amr.includes('otp');
-/** The class means a registered mobile contract, which is not checked here. */
-const isNever = () => false;
-
-const MULTI_FACTOR = 'http://schemas.openid.net/pape/policies/2007/06/multi-factor';
-
-/** The known contexts, and whether a login meets them. Every connection uses TLS. */
-const CLASSES: ReadonlyMap<string, (amr: Methods) => boolean> = new Map([
-  [UNSPECIFIED, () => true],
-  [`${CLASS_PREFIX}PasswordProtectedTransport`, isPassword],
-  [`${CLASS_PREFIX}Password`, isPassword],
-  [MULTI_FACTOR, isMultiFactor],
-  ['https://refeds.org/profile/mfa', isMultiFactor],
-  [`${CLASS_PREFIX}TimeSyncToken`, isAppCode],
-  [`${CLASS_PREFIX}MobileTwoFactorContract`, isNever],
-]);
-
-const NEEDS_FACTOR = new Set([isMultiFactor, isAppCode]);
 
 /** Returns the `acr_values` of the login: a second factor when every requested context needs one. */
 export function acrValues({ classRefs: requested = [] }: LoginRequest): string | undefined {
-  const needsFactor =
-    requested.length > 0 && requested.every((one) => NEEDS_FACTOR.has(CLASSES.get(one) ?? isNever));
-  return needsFactor ? MULTI_FACTOR : undefined;
+  return requested.length > 0 && requested.every(needsFactor) ? MFA_POLICY : undefined;
 }
 
 /**
@@ -47,10 +17,10 @@ export function acrValues({ classRefs: requested = [] }: LoginRequest): string |
  */
 export function statedContext(
   requested: readonly string[] | undefined,
-  amr: Methods,
+  amr: readonly string[],
   configured: string,
 ): string | undefined {
-  const isMet = (one: string) => CLASSES.get(one)?.(amr) ?? one === configured;
+  const isMet = (one: string) => meetsKnownClass(one, amr) ?? one === configured;
   if (requested === undefined) return isMet(configured) ? configured : UNSPECIFIED;
   return requested.find(isMet);
 }

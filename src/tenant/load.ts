@@ -2,6 +2,7 @@
 // kept, and reported as warnings.
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { classWarnings } from '../records/authentication-classes.ts';
 import { strategyRecord } from '../records/connections.ts';
 import { MAX_RESET_SECONDS } from '../records/delivery.ts';
 import { isSentType } from '../records/log-streams.ts';
@@ -107,6 +108,7 @@ function checkTenant(document: unknown): CheckedTenant {
     ...lifetimeWarnings(tenant),
     ...strategyWarnings(tenant),
     ...samlWarnings(tenant),
+    ...classWarnings(tenant.tenant),
     ...identifierWarnings(tenant),
     ...databaseWarnings(tenant),
     ...directoryWarnings(tenant),

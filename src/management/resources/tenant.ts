@@ -1,5 +1,6 @@
 // `/tenants/settings`, `/branding` and `/prompts`: the tenant's settings.
 import { z } from 'zod';
+import { CLASS_MEANINGS } from '../../records/authentication-classes.ts';
 import { brandingSchema } from '../../records/tenant.ts';
 import { tenantSettingsSchema } from '../../records/tenant-settings.ts';
 import { type Call, callsWith, ok } from '../call.ts';
@@ -52,6 +53,7 @@ const settings = z.strictObject(
       customize_mfa_in_postlogin_action: z.boolean(),
       allow_organization_name_in_authentication_api: z.boolean(),
       acr_values_supported: texts,
+      acr_value_meanings: z.record(z.string(), z.enum(CLASS_MEANINGS)),
       mtls: object,
       pushed_authorization_requests_supported: z.boolean(),
       authorization_response_iss_parameter_supported: z.boolean(),
