@@ -94,6 +94,21 @@ function tooMuch() {
   return badMessage('The SAML message is nested too deeply or has too many elements.');
 }
 
+/** Returns the place after a child element of the root, the first with a local name; undefined when there is none. */
+export function endOfChild(text: string, localName: string): number | undefined {
+  const read = tagReader(text);
+  let depth = 0;
+  for (let at = text.indexOf('<', endOfDeclaration(text)); at >= 0; at = text.indexOf('<', at)) {
+    const { kind, name, end } = read(at);
+    at = end;
+    if (kind === 'end') depth--;
+    const isChild = depth === 1 && name.split(':').at(-1) === localName;
+    if (isChild && kind !== 'start') return end;
+    if (kind === 'start') depth++;
+  }
+  return undefined;
+}
+
 interface Tag {
   kind: 'start' | 'empty' | 'end';
   name: string;

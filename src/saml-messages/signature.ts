@@ -1,11 +1,10 @@
 // Signs messages, and says which algorithms are accepted.
-import type { KeyObject } from 'node:crypto';
-import { createRequire } from 'node:module';
-import type { SignatureAlgorithm as SignatureAlgorithmOfLibrary } from 'xml-crypto';
-import { badMessage } from './xml.ts';
-
-/** Loaded with the first signature and not at each start: it is large, and most tenants do not use SAML. */
-const signatures = () => createRequire(import.meta.url)('xml-crypto') as typeof import('xml-crypto');
+import { createHash, type KeyObject } from 'node:crypto';
+import { canonical } from './canonical.ts';
+import { parseDom } from './dom.ts';
+import { NS } from './names.ts';
+import { endOfChild } from './scan.ts';
+import { badMessage, type Markup, xml } from './xml.ts';
 
 export const EXCLUSIVE_C14N = 'http://www.w3.org/2001/10/xml-exc-c14n#';
 
@@ -55,56 +54,49 @@ export interface Verifier {
 }
 
 /**
- * Signs the element with an ID. The signature follows its Issuer, as the schemas require.
- * @throws what `signer` throws; Error when there is no such element.
+ * Signs the root of a message of ours. The signature follows its Issuer, as the schemas require.
+ * @param id the ID of the root.
+ * @throws what `signer` throws; Error when the root has another ID, or no Issuer.
  */
-export async function signElement(markup: string, id: string, signer: Signer): Promise<string> {
-  const signedXml = new (signatures().SignedXml)({
-    // The library requires a key, but only passes it to the algorithm, which is ours and ignores it.
-    privateKey: 'elsewhere',
-    publicCert: `-----BEGIN CERTIFICATE-----\n${signer.certificate}\n-----END CERTIFICATE-----`,
-    signatureAlgorithm: SIGNATURE_URI[signer.signatureAlgorithm],
-    canonicalizationAlgorithm: EXCLUSIVE_C14N,
-  });
-  const element = `//*[@ID='${id}']`;
-  signedXml.addReference({
-    xpath: element,
-    transforms: [ENVELOPED, EXCLUSIVE_C14N],
-    digestAlgorithm: DIGEST_URI[signer.digestAlgorithm],
-  });
-  const issuer = `${element}/*[local-name(.)='Issuer']`;
-  signedXml.SignatureAlgorithms[SIGNATURE_URI[signer.signatureAlgorithm]] = algorithmOf(signer);
-  await new Promise<void>((resolve, reject) => {
-    signedXml.computeSignature(
-      markup,
-      { prefix: 'ds', location: { reference: issuer, action: 'after' } },
-      (fault) => (fault ? reject(fault) : resolve()),
-    );
-  });
-  return signedXml.getSignedXml();
+export async function signRoot(markup: string, id: string, signer: Signer): Promise<string> {
+  const root = parseDom(markup);
+  const place = endOfChild(markup, 'Issuer');
+  if (root.getAttribute('ID') !== id || place === undefined) throw new Error('the message cannot be signed');
+  const digest = createHash(signer.digestAlgorithm).update(canonical(root)).digest('base64');
+  // Its canonical form declares the namespace, which the element around it does in the message.
+  const octets = Buffer.from(signedInfo(id, digest, signer, { 'xmlns:ds': NS.signature }).markup);
+  const value = await signer.sign(signer.signatureAlgorithm, octets);
+  const signature = xml(
+    'ds:Signature',
+    { 'xmlns:ds': NS.signature },
+    signedInfo(id, digest, signer),
+    xml('ds:SignatureValue', {}, Buffer.from(value).toString('base64')),
+    xml('ds:KeyInfo', {}, xml('ds:X509Data', {}, xml('ds:X509Certificate', {}, signer.certificate))),
+  );
+  return `${markup.slice(0, place)}${signature.markup}${markup.slice(place)}`;
 }
 
-/** Returns a signer as a class, as the library expects it. */
-function algorithmOf({ sign, signatureAlgorithm }: Signer): new () => SignatureAlgorithmOfLibrary {
-  const getSignature = (
-    info: unknown,
-    _key: unknown,
-    done: (fault: Error | null, value?: string) => void,
-  ) => {
-    sign(signatureAlgorithm, Buffer.from(String(info))).then(
-      (signature) => done(null, Buffer.from(signature).toString('base64')),
-      (thrown: Error) => done(thrown),
-    );
-  };
-  // The library's types do not allow an algorithm that is only asynchronous, and expect a class.
-  const algorithm = {
-    getAlgorithmName: () => SIGNATURE_URI[signatureAlgorithm],
-    getSignature,
-    verifySignature: () => false,
-  } as unknown as SignatureAlgorithmOfLibrary;
-  return function signatureAlgorithmOfLibrary() {
-    return algorithm;
-  } as unknown as new () => SignatureAlgorithmOfLibrary;
+/** Returns a SignedInfo (XML Signature §4.4). It has no character that its canonical form would write in another way. */
+function signedInfo(
+  id: string,
+  digest: string,
+  signer: Signer,
+  declared: Record<string, string> = {},
+): Markup {
+  const by = (name: string, Algorithm: string, ...content: Markup[]) => xml(name, { Algorithm }, ...content);
+  return xml(
+    'ds:SignedInfo',
+    declared,
+    by('ds:CanonicalizationMethod', EXCLUSIVE_C14N),
+    by('ds:SignatureMethod', SIGNATURE_URI[signer.signatureAlgorithm]),
+    xml(
+      'ds:Reference',
+      { URI: `#${id}` },
+      xml('ds:Transforms', {}, by('ds:Transform', ENVELOPED), by('ds:Transform', EXCLUSIVE_C14N)),
+      by('ds:DigestMethod', DIGEST_URI[signer.digestAlgorithm]),
+      xml('ds:DigestValue', {}, digest),
+    ),
+  );
 }
 
 /** Returns the error, 400, for an invalid signature. @param cause what the verification threw, for the log. */

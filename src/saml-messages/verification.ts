@@ -1,10 +1,9 @@
 // Verifies XML signatures. The key is always the configured one, never the message's KeyInfo. Verified content is read
 // from the signed bytes and never from the message around them, against signature wrapping. Who signed is verified
-// first: the content of a stranger's message is not canonicalized. Nothing here searches: the library's own search for
-// the signed element takes time in the square of the message, so only its canonicalization is used.
+// first: the content of a stranger's message is not canonicalized.
 import { createHash, createVerify } from 'node:crypto';
-import { createRequire } from 'node:module';
 import type { Element } from '@xmldom/xmldom';
+import { canonical } from './canonical.ts';
 import { childElements, parseDom, plain } from './dom.ts';
 import { NS } from './names.ts';
 import {
@@ -19,9 +18,6 @@ import {
   wrongSignature,
 } from './signature.ts';
 import { attribute, badMessage, childOf, descendantsOf, isNamed, textOf, type XmlElement } from './xml.ts';
-
-/** Loaded with the first signature and not at each start: it is large, and most tenants do not use SAML. */
-const library = () => createRequire(import.meta.url)('xml-crypto') as typeof import('xml-crypto');
 
 /** Which element of a message is signed: its root, or the child element of the root at an index. */
 export type SignedPlace = 'root' | number;
@@ -61,12 +57,12 @@ function signedContent(element: Element, form: SignatureForm, verifier: Verifier
   const isFromSender = isSignedBy(
     verifier,
     form.algorithm,
-    Buffer.from(canonical(signedInfo, form.infoPrefixes)),
+    Buffer.from(canonicalOrRefused(signedInfo, form.infoPrefixes)),
     form.value,
   );
   if (!isFromSender) throw wrongSignature();
   element.removeChild(signature);
-  const text = canonical(element, form.contentPrefixes);
+  const text = canonicalOrRefused(element, form.contentPrefixes);
   const digest = createHash(form.digestAlgorithm).update(text).digest();
   if (!digest.equals(Buffer.from(form.digest, 'base64'))) throw wrongSignature();
   return plain(parseDom(text));
@@ -84,34 +80,13 @@ export function isSignedBy(
   );
 }
 
-/** Canonicalizes an element (Exclusive XML Canonicalization §2). @param prefixes its InclusiveNamespaces. */
-function canonical(element: Element, prefixes: readonly string[]): string {
-  const { ExclusiveCanonicalization } = library();
+/** {@link canonical}. @throws AuthError 400 */
+function canonicalOrRefused(element: Element, prefixes: readonly string[]): string {
   try {
-    return new ExclusiveCanonicalization().process(element, {
-      inclusiveNamespacesPrefixList: [...prefixes],
-      ancestorNamespaces: prefixes.length === 0 ? [] : namespacesAround(element),
-    });
+    return canonical(element, prefixes);
   } catch (thrown) {
     throw wrongSignature(thrown);
   }
-}
-
-/** Returns the namespaces that are declared around an element, and not by itself. */
-function namespacesAround(element: Element): { prefix: string; namespaceURI: string }[] {
-  const found = new Map<string, string | undefined>();
-  const declared = ({ attributes }: Element) =>
-    Array.from(attributes).filter(({ prefix }) => prefix === 'xmlns');
-  for (const { localName } of declared(element)) found.set(localName ?? '', undefined);
-  for (let { parentNode } = element; parentNode !== null; { parentNode } = parentNode) {
-    if (parentNode.nodeType !== parentNode.ELEMENT_NODE) break;
-    for (const { localName, value } of declared(parentNode as Element)) {
-      if (!found.has(localName ?? '')) found.set(localName ?? '', value);
-    }
-  }
-  return [...found].flatMap(([prefix, namespaceURI]) =>
-    namespaceURI === undefined ? [] : [{ prefix, namespaceURI }],
-  );
 }
 
 /** Refuses a message in which another element has the ID of the signed one (a sign of signature wrapping). */

@@ -8,7 +8,7 @@ import type { Config } from '../tenant/config.ts';
 import { primaryIdentity } from '../users/identities.ts';
 import type { Users } from '../users/users.ts';
 import { withAttributes } from './action-settings.ts';
-import { attributesOf, nameIdOf } from './attributes.ts';
+import { type Attribute, attributesOf, nameIdOf } from './attributes.ts';
 import { audienceOf, isOwnName } from './audience.ts';
 import { statedContext } from './context.ts';
 import type { LoginRequest } from './request.ts';
@@ -53,6 +53,9 @@ export async function assertionContent(
     declared,
   });
   const attributes = withAttributes(userAttributes, login.assertion);
+  if (isTooLarge(attributes)) {
+    return refusal(STATUS.requestDenied, 'The user has too many attributes for an assertion.');
+  }
   const unqualified = nameIdOf(user, attributes, sp, request.nameIdFormat, transient);
   if (unqualified === undefined) {
     const isUnproved = request.nameIdFormat === NAME_ID.email;
@@ -65,6 +68,22 @@ export async function assertionContent(
   if (nameId === undefined) return refusal(STATUS.invalidNameIdPolicy);
   const isRequestedSubject = request.subject === undefined || request.subject === nameId.value;
   return isRequestedSubject ? { nameId, attributes, context, audience } : refusal(STATUS.unknownPrincipal);
+}
+
+/**
+ * What an assertion may contain: as much as our own reader takes, and so little that it is signed in some 50
+ * milliseconds. Users may write what becomes an attribute themselves, such as a list in their metadata.
+ */
+const MAX_VALUES = 2_000;
+/** Characters of all names and values. */
+const MAX_LENGTH = 200_000;
+
+function isTooLarge(attributes: readonly Attribute[]): boolean {
+  const count = attributes.reduce((sum, { values }) => sum + values.length, 0);
+  if (count > MAX_VALUES) return true;
+  const lengthOf = ({ name, values }: Attribute) =>
+    values.reduce<number>((sum, value) => sum + String(value).length, name.length);
+  return attributes.reduce((sum, one) => sum + lengthOf(one), 0) > MAX_LENGTH;
 }
 
 /** Adds the SPNameQualifier of the request, unless it is another service provider's (Core §3.4.1.1). */

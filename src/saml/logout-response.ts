@@ -4,7 +4,7 @@ import type { Random } from '../runtime/random.ts';
 import type { OutgoingMessage } from '../saml-messages/bindings.ts';
 import { newId } from '../saml-messages/message.ts';
 import { STATUS } from '../saml-messages/names.ts';
-import { signElement } from '../saml-messages/signature.ts';
+import { signRoot } from '../saml-messages/signature.ts';
 import { type Status, statusResponse } from '../saml-messages/status-response.ts';
 import type { IdentityProvider } from './identity-provider.ts';
 import type { ServiceProvider } from './service-provider.ts';
@@ -67,5 +67,5 @@ export async function signForPost(
   markup: string,
   id: string,
 ): Promise<string> {
-  return sp.logoutBinding === 'redirect' ? markup : signElement(markup, id, idp.signer(sp));
+  return sp.logoutBinding === 'redirect' ? markup : signRoot(markup, id, idp.signer(sp));
 }

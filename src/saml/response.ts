@@ -4,7 +4,7 @@ import { encryptAssertion } from '../saml-messages/encryption.ts';
 import { instantOf, newId } from '../saml-messages/message.ts';
 import { type NameId, nameIdMarkup } from '../saml-messages/name-id.ts';
 import { NS, STATUS } from '../saml-messages/names.ts';
-import { type Signer, signElement } from '../saml-messages/signature.ts';
+import { type Signer, signRoot } from '../saml-messages/signature.ts';
 import { type ResponseFrame, type Status, statusResponse } from '../saml-messages/status-response.ts';
 import { type Markup, xml } from '../saml-messages/xml.ts';
 import type { Attribute, AttributeValue } from './attributes.ts';
@@ -40,7 +40,7 @@ export async function loginResponse(
       : encryptAssertion(assertion, sp.encryptionKey, random);
   const id = newId(random);
   const { markup } = response(frame, id, { code: STATUS.success }, element);
-  return sp.signResponse ? signElement(markup, id, signer) : markup;
+  return sp.signResponse ? signRoot(markup, id, signer) : markup;
 }
 
 /** Returns the Response to a failed login. It is signed, so that nobody can forge one. */
@@ -51,7 +51,7 @@ export function failureResponse(
   random: Random,
 ): Promise<string> {
   const id = newId(random);
-  return signElement(response(frame, id, status).markup, id, signer);
+  return signRoot(response(frame, id, status).markup, id, signer);
 }
 
 function response(frame: ResponseFrame, id: string, status: Status, assertion?: Markup): Markup {
@@ -104,7 +104,7 @@ async function assertionOf(
     ),
     attributeStatement(content.attributes, sp),
   );
-  return sp.signAssertion ? signElement(markup, id, signer) : markup;
+  return sp.signAssertion ? signRoot(markup, id, signer) : markup;
 }
 
 function attributeStatement(attributes: readonly Attribute[], sp: ServiceProvider): Markup | undefined {

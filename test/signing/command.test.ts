@@ -8,7 +8,7 @@ import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 import { identityProvider } from '../../src/saml/identity-provider.ts';
 import { signQuery, verifyQuery } from '../../src/saml-messages/query-signature.ts';
 import { verifyRoot } from '../../src/saml-messages/reader.ts';
-import { signElement } from '../../src/saml-messages/signature.ts';
+import { signRoot } from '../../src/saml-messages/signature.ts';
 import { describedSettings } from '../../src/settings-schema.ts';
 import { openHolder } from '../../src/signing/holder.ts';
 import { rotateSigningKeys } from '../../src/signing/keys.ts';
@@ -168,7 +168,7 @@ describe('keys that a program keeps', () => {
       const publicKeys = [new X509Certificate(Buffer.from(signer.certificate, 'base64')).publicKey];
       const verifier = { publicKeys, allowSha1: signatureAlgorithm === 'rsa-sha1' };
       const markup = '<Response xmlns="urn:test" ID="_1"><Issuer>us</Issuer></Response>';
-      const signed = await signElement(markup, '_1', signer);
+      const signed = await signRoot(markup, '_1', signer);
       expect(verifyRoot(signed, verifier).localName).to.equal('Response');
       const query = new URLSearchParams(await signQuery('SAMLResponse=x', signer));
       const octets = `SAMLResponse=x&SigAlg=${encodeURIComponent(query.get('SigAlg') ?? '')}`;

@@ -5,7 +5,7 @@ import { redirectAddress } from '../../saml-messages/bindings.ts';
 import { instantOf } from '../../saml-messages/message.ts';
 import { BINDING, NAME_ID, NS } from '../../saml-messages/names.ts';
 import { parseXml } from '../../saml-messages/reader.ts';
-import { signElement } from '../../saml-messages/signature.ts';
+import { signRoot } from '../../saml-messages/signature.ts';
 import { escapeXml, xml } from '../../saml-messages/xml.ts';
 import { mayForward } from '../further-parameters.ts';
 import {
@@ -40,9 +40,7 @@ export async function authnRedirect(
   // In a form, and in a query that is not compressed, the signature is inside the message; else it is a query parameter.
   const isEnveloped = isPost || !options.deflate;
   const signedMarkup =
-    signer !== undefined && isEnveloped
-      ? await signElement(markup, id, signer).catch(throwUnsignable)
-      : markup;
+    signer !== undefined && isEnveloped ? await signRoot(markup, id, signer).catch(throwUnsignable) : markup;
   if (isPost) {
     const message = Buffer.from(signedMarkup).toString('base64');
     return { action: location, fields: { SAMLRequest: message, RelayState: request.state } };

@@ -17,7 +17,7 @@ import {
 } from '../../saml-messages/logout-messages.ts';
 import { newId, refuseReplay } from '../../saml-messages/message.ts';
 import { STATUS } from '../../saml-messages/names.ts';
-import { signElement } from '../../saml-messages/signature.ts';
+import { signRoot } from '../../saml-messages/signature.ts';
 import { statusResponse } from '../../saml-messages/status-response.ts';
 import { badMessage } from '../../saml-messages/xml.ts';
 import type { Events } from '../../tenant/events.ts';
@@ -214,5 +214,5 @@ async function sendAnswer(
   const message = { kind: 'response', markup, relayState, location: destination } as const;
   if (binding === 'redirect') return sendByRedirect(ctx, message, signer);
   const name = connection.display_name ?? connection.name;
-  return sendByPost(ctx, deps.views, { ...message, markup: await signElement(markup, id, signer) }, { name });
+  return sendByPost(ctx, deps.views, { ...message, markup: await signRoot(markup, id, signer) }, { name });
 }
