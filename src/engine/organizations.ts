@@ -105,7 +105,8 @@ export function createOrganizations(deps: OrganizationsDependencies): Organizati
       if (organization === undefined) return {};
       return {
         org_id: organization.id,
-        ...(allowsOrganizationNames(config) && { org_name: organization.name }),
+        // SDKs compare it with the requested name in small letters.
+        ...(allowsOrganizationNames(config) && { org_name: organization.name.toLowerCase() }),
       };
     },
     choices: async (userId, connection) => {

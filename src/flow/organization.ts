@@ -63,9 +63,8 @@ export const acceptName: Show = async (deps, ctx, page) => {
       ? renderNamePage(deps, ctx, page, typed, 'organization.unknownEmail')
       : deps.interactions.answer(ctx, { organization: found.id, login_hint: typed });
   }
-  const name = typed.toLowerCase();
-  const found = methods.includes('organization_name') ? await deps.config.organization(name) : undefined;
-  if (found === undefined || found.name !== name) {
+  const found = methods.includes('organization_name') ? await deps.config.organization(typed) : undefined;
+  if (found === undefined || found.name.toLowerCase() !== typed.toLowerCase()) {
     const alert = methods.includes('organization_name') ? 'unknown' : 'unknownEmail';
     return renderNamePage(deps, ctx, page, typed, `organization.${alert}`);
   }

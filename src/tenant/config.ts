@@ -66,7 +66,7 @@ export interface Config {
    */
   connectionsOf(clientId: string): Promise<Connection[]>;
   resourceServer(identifier: string): Promise<ResourceServer | undefined>;
-  /** Returns the organization with that id or name. */
+  /** Returns the organization with that id, or with that name in any letters. */
   organization(idOrName: string): Promise<Organization | undefined>;
   /** Returns the organization that has a verified domain, in lower case, for home realm discovery. */
   organizationOfDomain(domain: string): Promise<Organization | undefined>;
@@ -128,7 +128,10 @@ export async function openConfig(store: Store): Promise<Config> {
         );
       }),
     resourceServer: (identifier) => fromSnapshot((now) => now.resourceServers.get(identifier)),
-    organization: (idOrName) => fromSnapshot(({ organizations }) => organizations.get(idOrName)),
+    organization: (idOrName) =>
+      fromSnapshot(
+        ({ organizations }) => organizations.get(idOrName) ?? organizations.get(idOrName.toLowerCase()),
+      ),
     organizationOfDomain: (domain) => fromSnapshot((now) => now.organizationsByDomain.get(domain)),
     clientGrant: (clientId, audience) =>
       fromSnapshot(({ clientGrants }) => clientGrants.get(clientGrantKey(clientId, audience))),

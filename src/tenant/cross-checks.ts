@@ -43,7 +43,7 @@ function repetitions(file: TenantFile): string[] {
     ...repeated(apis, idOf),
     ...repeated(connections, nameOf),
     ...repeated(connections, idOf),
-    ...repeated(organizations, nameOf),
+    ...repeated(organizations, ({ name }) => name.toLowerCase()),
     ...repeated(organizations, idOf),
     ...repeated(
       organizations.flatMap(({ at, record: { discovery_domains: domains = [] } }) =>

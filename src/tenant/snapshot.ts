@@ -103,6 +103,7 @@ export async function readSnapshot(store: Store, before?: Snapshot): Promise<Sna
     resourceServers: new Map(apis.map((api) => [api.identifier, api])),
     // Ids come last, so that an organization named like another's id does not replace it.
     organizations: new Map([
+      ...organizations.map((organization) => [organization.name.toLowerCase(), organization] as const),
       ...organizations.map((organization) => [organization.name, organization] as const),
       ...organizations.map((organization) => [organization.id, organization] as const),
     ]),

@@ -54,11 +54,19 @@ export function createHasher(
   const verify = (hash: string, password: string): Promise<boolean> => {
     const normal = normalizePassword(password);
     if (Buffer.byteLength(normal) > MAX_PASSWORD_LENGTH) return Promise.resolve(false);
-    if (hash.startsWith('$argon2id$')) return enqueue(() => argon2Verify(hash, normal));
-    return enqueue(async () => {
+    // Other systems hash what the keyboard sent, as macOS does decomposed letters (NFD).
+    const isAsTyped = password !== normal && Buffer.byteLength(password) <= MAX_PASSWORD_LENGTH;
+    const isOwn = hash.startsWith('$argon2id$');
+    const verifyOne = async (typed: string) => {
+      if (isOwn) return argon2Verify(hash, typed);
       // A cheap hash also takes the time of one of ours: a faster response would reveal that the user exists.
-      const [ok] = await Promise.all([verifyForeign(hash, normal), argon2Verify(dummyHash, normal)]);
+      const [ok] = await Promise.all([verifyForeign(hash, typed), argon2Verify(dummyHash, typed)]);
       return ok;
+    };
+    return enqueue(async () => {
+      const ok = await verifyOne(normal);
+      // Also for a hash of ours, of which it is never the password: the time must not tell the kinds of hashes apart.
+      return isAsTyped && !ok ? verifyOne(password) : ok;
     });
   };
   return {

@@ -180,8 +180,12 @@ describe('logging in to an organization', () => {
       );
     await allow(true);
     const claims = await claimsOf(await logIn(agent, server, request({ organization: 'acme' })));
+    const inCapitals = await claimsOf(await authorize(agent, request({ organization: 'ACME' })));
     await allow(false);
     expect(claims).to.include({ org_id: 'org_acme', org_name: 'acme' });
+    expect(inCapitals).to.include({ org_id: 'org_acme', org_name: 'acme' });
+    const byId = await authorize(agent, request({ organization: 'ORG_ACME' }));
+    expect(responseOf(byId)).to.include({ error: 'invalid_request' });
   });
 
   it('refuses a user who is no member, with and without a session', async () => {

@@ -26,6 +26,41 @@ describe('password hashes', () => {
     expect((await hasher.verify(hash, 'Zürich-Åre-1'.normalize('NFD'))).ok).to.equal(true);
   });
 
+  it('of other systems may be of what the keyboard sent, and the normal form is verified first', async () => {
+    const [composed, decomposed] = ['Zürich-Åre-1'.normalize('NFC'), 'Zürich-Åre-1'.normalize('NFD')];
+    const ofDecomposed = await bcrypt.hash(decomposed, 4);
+    expect(await hasher.verify(ofDecomposed, decomposed)).to.deep.equal({ ok: true, stale: true });
+    expect((await hasher.verify(ofDecomposed, composed)).ok).to.equal(false);
+    const ofComposed = await bcrypt.hash(composed, 4);
+    expect((await hasher.verify(ofComposed, decomposed)).ok).to.equal(true);
+    expect((await hasher.verify(ofComposed, `${decomposed}!`)).ok).to.equal(false);
+    const tooLong = decomposed.padEnd(MAX_PASSWORD_LENGTH - 1, 'x');
+    expect((await hasher.verify(await bcrypt.hash(tooLong, 4), tooLong)).ok).to.equal(false);
+  });
+
+  it('take as long for a decomposed password whether the user has one of ours, another, or none', async () => {
+    let computed = 0;
+    const counted = createHasher();
+    counted.measure?.({ hashed: () => void computed++ });
+    const decomposed = 'Zürich-Åre-1'.normalize('NFD');
+    const costs: number[] = [];
+    for (const verify of [
+      async () => counted.verifyNothing(decomposed),
+      async () => counted.verify(await hasher.hash('other'), decomposed),
+      async () => counted.verify(await bcrypt.hash('other', 4), decomposed),
+    ]) {
+      const ownHash = await hasher.hash('warm');
+      await counted.verify(ownHash, 'warm');
+      const began = process.cpuUsage();
+      for (let n = 0; n < 5; n++) await verify();
+      const { user, system } = process.cpuUsage(began);
+      costs.push(user + system);
+    }
+    // Each waits in the queue once, as one verification.
+    expect(computed).to.equal(3 + 15);
+    expect(Math.min(...costs) * 3).to.be.above(Math.max(...costs));
+  });
+
   it('reject a password that is too long without waiting in the queue', async () => {
     const none = createHasher({ concurrency: 0, maxQueued: 0 });
     const long = 'y'.repeat(MAX_PASSWORD_LENGTH + 1);
@@ -121,6 +156,26 @@ describe('verification of a password', () => {
     expect(answer.status).to.equal(200);
     expect((await credentials.get(user!.id))?.passwordHash).to.match(/^\$argon2id\$/);
     expect(await server.users.verifyPassword(user!.id, 'Imported-Horse-1')).not.to.equal(undefined);
+  });
+
+  it('replaces an imported hash of decomposed letters at the first login, and then takes the password of any keyboard', async () => {
+    const user = await server.users.findInConnection(connection, USER.email);
+    const credentials = server.store.collection('credentials');
+    const password = 'Zürich-Åre-1'.normalize('NFD');
+    const passwordHash = await bcrypt.hash(password, 4);
+    await credentials.update(user!.id, (current) => ({ ...structuredClone(current), passwordHash }) as never);
+    const logIn = (typed: string) =>
+      token(createAgent(server), {
+        grant_type: 'password',
+        client_id: 'web',
+        client_secret: 'web-secret',
+        username: USER.email,
+        password: typed,
+      });
+    expect((await logIn('wrong-Å'.normalize('NFD'))).status).to.equal(403);
+    expect((await logIn(password)).status).to.equal(200);
+    expect((await credentials.get(user!.id))?.passwordHash).to.match(/^\$argon2id\$/);
+    expect((await logIn(password.normalize('NFC'))).status).to.equal(200);
   });
 
   it('finds users by e-mail address in any case, but not by a part of it or in another connection', async () => {

@@ -4,6 +4,7 @@ import type { Organization, Records } from '../../../records/collections.ts';
 import { organizationSchema } from '../../../records/tenant.ts';
 import type { Random } from '../../../runtime/random.ts';
 import type { Store } from '../../../store/contract.ts';
+import { listAll } from '../../../store/list-all.ts';
 import { type Call, callsWith, ok } from '../../call.ts';
 import { apiError } from '../../errors.ts';
 import { idOf } from '../../ids.ts';
@@ -107,6 +108,14 @@ export async function organizationOf(store: Store, id = ''): Promise<Organizatio
   return found;
 }
 
+/** Returns the organization with a name, in any letters. */
+async function organizationNamed(store: Store, name: string): Promise<Organization | undefined> {
+  const [found] = await store.collection('organizations').findBy('name', name);
+  if (found !== undefined) return found;
+  const all = await listAll(store.collection('organizations'));
+  return all.find((one) => one.name.toLowerCase() === name.toLowerCase());
+}
+
 /** Changes the stored organization atomically. @throws AuthError 404 */
 export async function changeOrganization(
   store: Store,
@@ -131,7 +140,7 @@ export const organizationCalls: Call<OrganizationsDependencies>[] = [
     scopes: ['read:organizations'],
     summary: 'Get an organization by name',
     handle: async (deps, { params, caller }) => {
-      const [found] = await deps.store.collection('organizations').findBy('name', params.name ?? '');
+      const found = await organizationNamed(deps.store, params.name ?? '');
       if (found === undefined) throw noOrganization();
       return ok(resource.view(deps, found, caller));
     },
