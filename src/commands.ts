@@ -12,6 +12,7 @@ import { SIGNING_ALGS, type SigningAlg } from './records/signing-algs.ts';
 import { type CommandProcess, print } from './runtime/command-process.ts';
 import { createLog } from './runtime/log.ts';
 import { readSettings } from './settings.ts';
+import type { RotatedKey } from './signing/keys.ts';
 import { repair, reseal, resetSecrets } from './store-commands.ts';
 import { addTenantCommands } from './tenant-commands.ts';
 import { addUserCommands } from './user-commands.ts';
@@ -77,8 +78,11 @@ function addKeyCommands(program: Command, host: CommandProcess, ordered: SendOrd
     .description('sign with the next keys from now on')
     .addOption(new Option('--alg <alg>', 'only with those of this algorithm').choices(SIGNING_ALGS))
     .action(async ({ alg }: { alg?: SigningAlg }) => {
-      const kid = await ordered(readSettings(host.env), { command: 'rotate', ...(alg && { alg }) });
-      print(host, `from now on tokens are signed with ${kid}`);
+      const order = { command: 'rotate', ...(alg && { alg }) } as const;
+      const keys = (await ordered(readSettings(host.env), order)) as RotatedKey[];
+      const [first, ...others] = keys;
+      if (others.length === 0) print(host, `from now on tokens are signed with ${first?.kid}`);
+      else for (const { alg, kid } of keys) print(host, `from now on ${alg} tokens are signed with ${kid}`);
     });
   keys
     .command('reseal')

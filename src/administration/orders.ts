@@ -95,10 +95,12 @@ export async function runOrder(deps: OrderDependencies, order: Order): Promise<u
       return decideAccount(deps, order);
     case 'rotate': {
       const before = await signingKey(store, order.alg);
-      const kid = await rotate(deps, order.alg);
-      recordOrder(deps.events, 'keys rotate', 'Rotate the signing keys', { before, after: { kid } });
-      deps.log.info({ kid }, 'the signing keys were rotated by a command');
-      return kid;
+      const keys = await rotate(deps, order.alg);
+      const [first, ...others] = keys;
+      const after = { kid: first?.kid, ...(others.length > 0 && { keys }) };
+      recordOrder(deps.events, 'keys rotate', 'Rotate the signing keys', { before, after });
+      deps.log.info({ keys }, 'the signing keys were rotated by a command');
+      return keys;
     }
     case 'administrator': {
       const consoleUrl = consoleOrigin(deps.settings);

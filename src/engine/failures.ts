@@ -81,6 +81,12 @@ export function isReuse(failure: Error | undefined): boolean {
   return REUSED.has(failure.error_detail ?? '');
 }
 
+/** Returns why an application was not authenticated, for the log; undefined for other failures. */
+export function refusedClientReason(failure: Error | undefined): string | undefined {
+  const isRefused = failure !== undefined && isEngineError(failure) && failure.error === 'invalid_client';
+  return isRefused ? failure.error_detail : undefined;
+}
+
 /** The values of `error_detail` for a used refresh token, the engine's and ours. */
 const REUSED = new Set(['refresh token already used', ALREADY_USED]);
 

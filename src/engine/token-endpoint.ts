@@ -4,18 +4,21 @@ import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { bodyFields, bodyObject } from '../http/body-fields.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
+import { formatName, subjectOf } from '../records/distinguished-name.ts';
 import type { EventType } from '../records/log-events.ts';
 import type { Measures } from '../runtime/measures.ts';
 import type { Signing } from '../signing/signing.ts';
 import type { Events } from '../tenant/events.ts';
+import type { ClientCertificates } from '../tls/client-certificates.ts';
 import { TOKEN_EXCHANGE } from './applications.ts';
 import { requestedApi, toResource } from './audience.ts';
 import type { EnterEngine } from './entrance.ts';
 import { exchangeEventsOf } from './exchange-context.ts';
 import type { EngineFailures } from './failures.ts';
-import { isReuse, vendorError } from './failures.ts';
+import { isReuse, refusedClientReason, vendorError } from './failures.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
 import { setParsedBody } from './parsed-body.ts';
+import { thumbprintOf } from './proof-of-possession.ts';
 import type { RefreshTargets } from './refresh-targets.ts';
 import type { SecondFactor } from './second-factor.ts';
 import { isTransferAudience, setTransferAudience } from './session-transfer.ts';
@@ -43,6 +46,7 @@ interface TokenEndpointDependencies {
   machines: Pick<MachineOrganizations, 'remember'>;
   targets: Pick<RefreshTargets, 'remember'>;
   signing: Pick<Signing, 'ready'>;
+  certificates: Pick<ClientCertificates, 'of'>;
   measures?: Pick<Measures, 'tokensIssued'> | undefined;
 }
 
@@ -65,9 +69,23 @@ export function tokenEndpoint({
   machines,
   targets,
   signing,
+  certificates,
   measures,
 }: TokenEndpointDependencies): TokenEndpoint {
   const retryErrors = new Set([...POLLING_ERRORS, secondFactor.error]);
+  /**
+   * Returns why an application was not authenticated, which the answer does not say, and the certificate that it presented, in
+   * the forms in which one is registered.
+   */
+  const refusalOf = (ctx: Context): { details?: Record<string, unknown> } => {
+    const reason = refusedClientReason(failures.of(ctx));
+    if (reason === undefined) return {};
+    const presented = certificates.of(ctx.req);
+    if (presented === undefined || 'fault' in presented) return { details: { reason } };
+    const { raw } = presented.certificate;
+    const certificate = { subject_dn: formatName(subjectOf(raw)), thumbprint_sha256: thumbprintOf(raw) };
+    return { details: { reason, client_certificate: certificate } };
+  };
   const failureEvent = (grantType: string | undefined): EventType | undefined =>
     STANDARD_FAILURES.get(grantType ?? '') ??
     grants.find((grant) => grant.grantType === grantType)?.events.failure;
@@ -103,8 +121,9 @@ export function tokenEndpoint({
         fields.grant_type === 'refresh_token' && isReuse(failures.of(ctx))
           ? 'ferrt'
           : (exchangeEventsOf(ctx)?.failure ?? failureEvent(fields.grant_type));
-      if (type !== undefined)
-        events.record({ type, ...partiesOf(ctx), description: error.error_description });
+      if (type === undefined) return;
+      const description = error.error_description;
+      events.record({ type, ...partiesOf(ctx), description, ...refusalOf(ctx) });
     },
     revoke: async (ctx) => {
       ctx.url = '/oauth/revoke';

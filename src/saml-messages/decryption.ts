@@ -20,6 +20,12 @@ const CIPHERS: Readonly<Record<string, BlockCipher>> = {
   [`${NS.encryption}aes256-cbc`]: { name: 'aes-256-cbc', keyBytes: 32 },
 };
 
+/** The algorithms for the content of an assertion, the preferred ones first. */
+export const CONTENT_ALGORITHMS: readonly string[] = Object.keys(CIPHERS);
+
+/** The algorithms for its key. */
+export const KEY_ALGORITHMS: readonly string[] = [`${NS.encryption}rsa-oaep-mgf1p`, `${XENC11}rsa-oaep`];
+
 const DIGESTS: Readonly<Record<string, string>> = {
   [`${NS.signature}sha1`]: 'sha1',
   [`${NS.encryption}sha256`]: 'sha256',
@@ -81,7 +87,7 @@ function unwrap(wrapped: XmlElement, key: KeyObject): Buffer {
   const digest = childOf(method, NS.signature, 'DigestMethod');
   const oaepHash = digest === undefined ? 'sha1' : DIGESTS[attribute(digest, 'Algorithm') ?? ''];
   // Both functions of OAEP use one hash. No provider is known that uses two.
-  const isOaep = [`${NS.encryption}rsa-oaep-mgf1p`, `${XENC11}rsa-oaep`].includes(algorithmOf(wrapped));
+  const isOaep = KEY_ALGORITHMS.includes(algorithmOf(wrapped));
   if (!isOaep || oaepHash === undefined) throw new Error('the key encryption algorithm is not accepted');
   return privateDecrypt({ key, padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash }, cipherValue(wrapped));
 }

@@ -169,12 +169,18 @@ function refuseDamaged(key: SigningKey): void {
   }
 }
 
+/** A key that signs from now on. */
+export interface RotatedKey {
+  alg: SigningAlg;
+  kid: string;
+}
+
 /**
  * Makes the next key of each algorithm the current one, and a new key the next. The former current key stays published
  * until the next rotation, so tokens that it signed still verify.
  * @param only the algorithm whose keys are rotated; by default all.
  * @param holder the holder of keys that are kept outside.
- * @returns the `kid` that signs from now on, with RS256 or with `only`.
+ * @returns what signs from now on: the key of each algorithm that was rotated, the first that of RS256 or `only`.
  * @throws AuthError 409 when another rotation was faster, or the holder has no further key.
  */
 export async function rotateSigningKeys(
@@ -183,7 +189,7 @@ export async function rotateSigningKeys(
   commonName = 'gatehouse',
   only?: SigningAlg,
   holder?: KeyHolder,
-): Promise<string> {
+): Promise<RotatedKey[]> {
   const source = { clock, commonName, holder };
   const setsNow = async () => {
     const sets = await Promise.all(SIGNING_ALGS.map(async (alg) => ({ alg, set: await keySet(store, alg) })));
@@ -201,8 +207,10 @@ export async function rotateSigningKeys(
     }
   }
   const rotated = await setsNow();
-  const rotations = await Promise.all(rotated.map(({ alg, set }) => prepareRotation(source, alg, set)));
+  const rotations = await Promise.all(
+    rotated.map(async ({ alg, set }) => ({ alg, ...(await prepareRotation(source, alg, set)) })),
+  );
   // In one batch: a server that signs meanwhile has either the old keys or the new ones, never none.
   await store.batch(rotations.flatMap(({ writes }) => writes));
-  return rotations[0]?.kid ?? '';
+  return rotations.map(({ alg, kid }) => ({ alg, kid }));
 }

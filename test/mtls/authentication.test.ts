@@ -1,5 +1,6 @@
 // Clients that authenticate with a certificate which an edge forwards (docs/mtls.md), and the headers that others must
 // not send.
+import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { type Answer, createAgent } from '../support/agent.ts';
 import {
@@ -18,6 +19,8 @@ const PENDING_KEY = 'the-api-key-of-one-that-is-not-verified';
 const DAY = 86_400_000;
 /** Names in a certificate begin with the widest; RFC 4514 writes it last. */
 const IN_ORDER = 'C=DE,O=Bank AG,OU=pay+CN=two,CN=Bank \\+ Söhne';
+/** The same in the form that the log shows. */
+const AS_LOGGED = 'CN=Bank \\+ Söhne,OU=pay+CN=two,O=Bank AG,C=DE';
 const SUBJECT = 'CN=bank \\2B  S\\C3\\B6hne, cn=Two+OU=pay , O=Bank AG,2.5.4.6=#13024445';
 
 describe('client certificates from an edge', () => {
@@ -62,6 +65,7 @@ describe('client certificates from an edge', () => {
       client('signed-as', { tls_client_auth: { credentials: [{ pem: signed.cert }] } }),
       client('escaped', { tls_client_auth: { credentials: [{ subject_dn: 'O=Bank\\  , CN=a\\5C41' }] } }),
       client('escaped-as', { tls_client_auth: { credentials: [{ pem: backslash.cert }] } }),
+      client('as-logged', { tls_client_auth: { credentials: [{ subject_dn: AS_LOGGED }] } }),
       client('another-order', {
         tls_client_auth: { credentials: [{ subject_dn: IN_ORDER }] },
       }),
@@ -226,6 +230,23 @@ describe('client certificates from an edge', () => {
         expect(await statusOf(client, verified(backslash)), client).to.equal(200);
         expect(await statusOf(client, verified(letters)), client).to.equal(401);
       }
+    });
+
+    it('are named in the log when they are refused, as the setting takes their subject', async () => {
+      expect(await refusalOf('another-order', verified(signed))).to.deep.equal(UNAUTHORIZED);
+      await server.tenant.close();
+      const { records } = await server.store.collection('logs').list({ limit: 1000 });
+      const event = records.findLast(
+        ({ type, client_id }) => type === 'feccft' && client_id === 'another-order',
+      );
+      expect(event?.details).to.deep.equal({
+        reason: 'certificate subject value does not match the registered one',
+        client_certificate: {
+          subject_dn: AS_LOGGED,
+          thumbprint_sha256: createHash('sha256').update(signed.certificate.raw).digest('base64url'),
+        },
+      });
+      expect(await statusOf('as-logged', verified(signed))).to.equal(200);
     });
 
     it('are refused with another subject, or its names in another order', async () => {

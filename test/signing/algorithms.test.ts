@@ -225,12 +225,14 @@ describe('signing algorithms', () => {
     const { rotateSigningKeys } = await import('../../src/signing/keys.ts');
     const before = await tokensOf(agent, 'ES256');
     const rsa = await currentKey('RS256');
-    const kid = await rotateSigningKeys(server.store, Date.now, 'localhost', 'ES256');
+    const [rotated] = await rotateSigningKeys(server.store, Date.now, 'localhost', 'ES256');
     const after = await tokensOf(agent, 'ES256');
-    expect(header(after.id_token).kid).to.equal(kid);
+    expect(header(after.id_token).kid).to.equal(rotated?.kid);
     expect((await currentKey('RS256')).id).to.equal(rsa.id);
     expect((await userinfo(before.access_token)).status).to.equal(200);
-    await rotateSigningKeys(server.store, Date.now, 'localhost');
+    const all = await rotateSigningKeys(server.store, Date.now, 'localhost');
+    expect(all.map(({ alg }) => alg)).to.include.members(['RS256', 'ES256']);
+    for (const { alg, kid } of all) expect((await currentKey(alg)).id).to.equal(kid);
     expect((await currentKey('RS256')).id).to.not.equal(rsa.id);
     expect((await userinfo(before.access_token)).status).to.equal(401);
     expect((await userinfo(after.access_token)).status).to.equal(200);

@@ -189,7 +189,7 @@ describe('keys that a program keeps', () => {
         clock: Date.now,
         timeout: PATIENCE,
       });
-      return rotateSigningKeys(server.store, Date.now, 'localhost', 'ES256', holder);
+      return (await rotateSigningKeys(server.store, Date.now, 'localhost', 'ES256', holder))[0]?.kid;
     };
     const states = async () => {
       const { records } = await server.store.collection('signingKeys').list();

@@ -298,7 +298,7 @@ describe('the next request sees a change of', () => {
         .to.have.length(2)
         .and.include(first);
 
-      const second = await rotateSigningKeys(server.store, Date.now);
+      const second = (await rotateSigningKeys(server.store, Date.now))[0]?.kid;
       expect(published[1]?.kid).to.equal(second);
       const rotated = await keySet();
       expect(rotated.keys.map(({ kid }) => kid)).to.have.length(3);
@@ -312,7 +312,7 @@ describe('the next request sees a change of', () => {
       expect((await profile(spa.access_token)).status).to.equal(200);
       expect((await profile(after.access_token)).status).to.equal(200);
 
-      const third = await rotateSigningKeys(server.store, Date.now);
+      const third = (await rotateSigningKeys(server.store, Date.now))[0]?.kid;
       expect((await keySet()).keys.map(({ kid }) => kid))
         .to.include.members([second, third])
         .and.not.include(first);

@@ -1,8 +1,9 @@
 // The metadata of this server for the identity provider of a connection (SAML Metadata §2.4.4).
 import type { Connection } from '../../records/collections.ts';
+import { CONTENT_ALGORITHMS, KEY_ALGORITHMS } from '../../saml-messages/decryption.ts';
 import { BINDING, NAME_ID, NS } from '../../saml-messages/names.ts';
 import { type Markup, xml } from '../../saml-messages/xml.ts';
-import { samlpOptions } from './provider.ts';
+import { acceptsEncryption, samlpOptions } from './provider.ts';
 import {
   consumerUrl,
   decryptionKeys,
@@ -32,7 +33,10 @@ export async function serviceProviderMetadata(
         protocolSupportEnumeration: NS.protocol,
       },
       ...signing.map(({ certificate }) => keyDescriptor('signing', certificate)),
-      keyDescriptor('encryption', encryption?.certificate),
+      keyDescriptor('encryption', encryption?.certificate, [
+        ...CONTENT_ALGORITHMS.filter((one) => acceptsEncryption(options, one)),
+        ...KEY_ALGORITHMS,
+      ]),
       ...(options.disableSignout
         ? []
         : [BINDING.redirect, BINDING.post].map((binding) =>
@@ -52,8 +56,18 @@ export async function serviceProviderMetadata(
   return `<?xml version="1.0" encoding="UTF-8"?>\n${markup}\n`;
 }
 
-function keyDescriptor(use: 'signing' | 'encryption', certificate: string | undefined): Markup | undefined {
+/** @param methods the algorithms that the key may be used with (SAML Metadata §2.4.1.1). */
+function keyDescriptor(
+  use: 'signing' | 'encryption',
+  certificate: string | undefined,
+  methods: readonly string[] = [],
+): Markup | undefined {
   if (certificate === undefined) return undefined;
   const data = xml('X509Data', {}, xml('X509Certificate', {}, certificate));
-  return xml('KeyDescriptor', { use }, xml('KeyInfo', { xmlns: NS.signature }, data));
+  return xml(
+    'KeyDescriptor',
+    { use },
+    xml('KeyInfo', { xmlns: NS.signature }, data),
+    ...methods.map((Algorithm) => xml('EncryptionMethod', { Algorithm })),
+  );
 }

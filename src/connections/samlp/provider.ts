@@ -6,6 +6,7 @@ import { strategyRecord } from '../../records/connections.ts';
 import { rsaPublicKey } from '../../records/samlp.ts';
 import { certificateTexts, type SamlpOptions, samlpOptionsSchema } from '../../records/samlp-connection.ts';
 import { withoutEnd } from '../../runtime/without-end.ts';
+import { isAuthenticated } from '../../saml-messages/decryption.ts';
 import type { Verifier } from '../../saml-messages/signature.ts';
 import { type UpstreamDependencies, upstreamFault } from '../redirect.ts';
 import { fetchMetadata } from './metadata-fetch.ts';
@@ -100,4 +101,14 @@ export async function importMetadata(
     ? readMetadata(deps.xml, text)
     : fetchMetadata(deps, String(url)));
   return { ...options, ...members, signingCert: signingCert.join('\n') };
+}
+
+/** Whether assertions may be encrypted by an algorithm: any supported one, or those that the connection's settings allow. */
+export function acceptsEncryption(
+  { assertion_decryption_settings: settings }: SamlpOptions,
+  algorithm: string,
+): boolean {
+  if (settings === undefined || isAuthenticated(algorithm)) return true;
+  const fragment = algorithm.split('#').at(-1) ?? '';
+  return settings.algorithm_exceptions.some((one) => one === algorithm || one === fragment);
 }

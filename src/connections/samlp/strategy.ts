@@ -3,8 +3,6 @@
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import { STRATEGIES } from '../../records/connections.ts';
-import type { SamlpOptions } from '../../records/samlp-connection.ts';
-import { isAuthenticated } from '../../saml-messages/decryption.ts';
 import { refuseReplay } from '../../saml-messages/message.ts';
 import {
   type RedirectStrategy,
@@ -18,7 +16,7 @@ import { readAssertion } from './assertion.ts';
 import { authnRedirect, requestId } from './authn-request.ts';
 import { logoutRedirect } from './logout.ts';
 import { identityOf } from './profile.ts';
-import { providerOf, samlpOptions } from './provider.ts';
+import { acceptsEncryption, providerOf, samlpOptions } from './provider.ts';
 import { checkIssuer, verifyResponse } from './response.ts';
 import { decryptionKeys, entityId } from './service-provider.ts';
 
@@ -85,7 +83,7 @@ async function identify(
   const { wallClock: clock, xml } = deps;
   const keys = async () =>
     (await decryptionKeys(deps, connection, options)).flatMap(({ privateKey }) => privateKey ?? []);
-  const accepts = (algorithm: string) => isAccepted(options, algorithm);
+  const accepts = (algorithm: string) => acceptsEncryption(options, algorithm);
   const expected = { xml, destination: address, inResponseTo, verifier, keys, accepts, clock };
   const { assertion, issuer } = await verifyResponse(encoded, expected);
   checkIssuer(assertion, issuer, knownIssuer);
@@ -100,13 +98,6 @@ async function identify(
   const contents = readAssertion(assertion, expectedAssertion);
   await refuseReplayedAssertion(deps, connection, contents.id);
   return identityOf(options, contents);
-}
-
-/** Whether assertions may be encrypted by an algorithm: any supported one, or those that the connection's settings allow. */
-function isAccepted({ assertion_decryption_settings: settings }: SamlpOptions, algorithm: string): boolean {
-  if (settings === undefined || isAuthenticated(algorithm)) return true;
-  const fragment = algorithm.split('#').at(-1) ?? '';
-  return settings.algorithm_exceptions.some((one) => one === algorithm || one === fragment);
 }
 
 /** Marks an assertion as used. @throws AuthError by {@link upstreamFault} if it was used before. */

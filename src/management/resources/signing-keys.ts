@@ -13,8 +13,8 @@ import { notFound } from '../resource.ts';
 
 export interface SigningKeysDependencies {
   store: Store;
-  /** Makes the next key of an algorithm (default: of all algorithms in use) the current one. @returns its `kid`. */
-  rotateKeys(alg: SigningAlg | undefined): Promise<string>;
+  /** Makes the next key of an algorithm (default: of all algorithms in use) the current one. @returns the keys that sign now; the first is that of RS256 or of `alg`. */
+  rotateKeys(alg: SigningAlg | undefined): Promise<readonly { kid: string }[]>;
 }
 
 type SigningKey = Frozen<SigningKeyRecord>;
@@ -64,7 +64,8 @@ export const signingKeyCalls: Call<SigningKeysDependencies>[] = [
     summary: 'Rotate the signing key',
     body: rotation,
     handle: async (deps, { body }) => {
-      const kid = await deps.rotateKeys(body.alg);
+      // The answer has room for one key.
+      const [{ kid = '' } = {}] = await deps.rotateKeys(body.alg);
       const { x5c } = await find(deps, kid);
       const cert = new X509Certificate(Buffer.from(x5c[0] ?? '', 'base64')).toString();
       return { ...created({ kid, cert }), after: { kid } };

@@ -223,6 +223,10 @@ describe('a login at a SAML identity provider', () => {
     expect(text).to.include('entityID="urn:auth0:localhost:acme"');
     expect(text).to.include(`Location="${world.server.url}/login/callback?connection=acme"`);
     expect(text).to.match(/<KeyDescriptor use="signing">[\s\S]*<KeyDescriptor use="encryption">/);
+    const methods = [...text.matchAll(/<EncryptionMethod Algorithm="([^"]+)">/g)].map(([, one]) => one);
+    expect(methods[0]).to.equal('http://www.w3.org/2009/xmlenc11#aes128-gcm');
+    expect(methods).to.include('http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p');
+    expect(text.indexOf('<EncryptionMethod')).to.be.greaterThan(text.indexOf('use="encryption"'));
     expect(text).to.include(
       `<SingleLogoutService Binding="${BINDING}Redirect" Location="${world.server.url}/logout">`,
     );
