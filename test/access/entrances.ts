@@ -91,9 +91,7 @@ export const BY_OTHER_PROOF: Record<string, readonly string[]> = {
     'POST /passwordless/verify_redirect',
     'POST /account/email',
   ],
-  'nothing: the page after an enrolment, which changes nothing': [
-    'POST /account/security/add/recovery-code-saved',
-  ],
+  'any proof, because it is the page after an enrolment': ['POST /account/security/add/recovery-code-saved'],
   'the credentials of an application, an identity provider or a device': [
     'POST /authorize',
     'POST /oauth/par',

@@ -168,7 +168,11 @@ const passkeys = { authentication_methods: { passkey: { enabled: true }, passwor
 const tenantOf = (provider: OpenIdProvider) => ({
   ...base,
   ...UNLIMITED,
-  tenant: { ...base.tenant, account_page: { client_id: 'site', allow_deletion: true } },
+  tenant: {
+    ...base.tenant,
+    account_page: { client_id: 'site', allow_deletion: true },
+    account_linking: 'suggest',
+  },
   guardianFactors: factors('otp', 'sms', 'recovery-code'),
   clients: [...base.clients, ...CLIENTS],
   clientGrants: [
