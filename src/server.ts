@@ -210,7 +210,7 @@ function routesOf(
     ...bind(account, { ...accountFeatures, issuer, readApiToken }),
     ...bind(anonymous, { ...firstFactor, authenticateClient, issuer, keys: engine.keys, signing }),
     ...bind(device, { ...firstFactor, authenticateClient, clock, deviceLogins }),
-    ...bind(ciba, { ...firstFactor, ...tenantEngine.approving, authenticateClient, issuer }),
+    ...bind(ciba, { ...firstFactor, ...tenantEngine.approving, authenticateClient, issuer, sessions }),
     ...bind(authenticator, { ...factorDependencies, ending, log, streams, views }),
     ...bind(logout, {
       logoutAtProvider: (session, back) => logoutAtProvider({ ...atProviders, users }, session, back),

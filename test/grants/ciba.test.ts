@@ -6,7 +6,7 @@ import { callsOf as mfaCallsOf } from '../factors/tenant.ts';
 import { callApi, startManaged } from '../management/support.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { API, follow, payload, submitLogin, token, USER } from '../support/flows.ts';
-import { nextMessageTo } from '../support/inbox.ts';
+import { messagesTo, nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { CIBA_GRANT, cibaTenant, told } from './tenant.ts';
 
@@ -323,6 +323,17 @@ describe('CIBA', () => {
         form: { ...fields, decision: 'accept' },
       });
       expect(forged.status).to.equal(403);
+      expect(told(await ask(request))[1]).to.equal('authorization_pending');
+    });
+
+    it('is not approved by a page of a session that has ended meanwhile', async () => {
+      const mailed = (await messagesTo(plain, USER.email)).filter(({ link }) => link !== undefined).length;
+      const request = await begin();
+      const { agent, page } = await open(mailed + 1);
+      const { action, fields } = readForm(page, 'ticket');
+      await agent.get('/v2/logout');
+      const posted = await agent.request(action, { form: { ...fields, decision: 'accept' } });
+      expect(posted.status, posted.text).to.equal(400);
       expect(told(await ask(request))[1]).to.equal('authorization_pending');
     });
   });

@@ -8,6 +8,7 @@ import {
 import { isOidcScope } from '../../engine/claims.ts';
 import { loginOfCode } from '../../engine/own-codes.ts';
 import { requestExpired } from '../../engine/pending-interaction.ts';
+import type { Sessions } from '../../engine/sessions.ts';
 import type { DelegatedLogins } from '../../flow/delegated-login.ts';
 import { shownDetails, shownScopes } from '../../flow/pages.ts';
 import { formFields } from '../../http/body-fields.ts';
@@ -28,6 +29,7 @@ export interface ApprovalPageDependencies {
   config: Config;
   csrf: Csrf;
   events: Events;
+  sessions: Pick<Sessions, 'isOpen'>;
   views: Views;
 }
 
@@ -39,6 +41,8 @@ const FORM_SECONDS = 600;
 interface Approver {
   clientId: string;
   login: Login;
+  /** The id of the session of that login, with which the form ends. */
+  sid: string;
 }
 
 /** The routes of the pages. */
@@ -60,7 +64,7 @@ async function finishLogin(deps: ApprovalPageDependencies, ctx: Context): Promis
   const { clientId, login, data } = await deps.approvalLogins.finish(ctx, String(ctx.params.client));
   if ('error' in login) throw new AuthError(403, login.error, login.description);
   const { acr } = login;
-  const approver = { clientId, login: loginOfCode(login, ctx.ip) };
+  const approver = { clientId, login: loginOfCode(login, ctx.ip), sid: login.sessionUid };
   const [waiting] = await waitingFor(deps, approver);
   if (waiting === undefined) return deps.views.page(ctx, 'approval/none', {});
   const { acrValues = [] } = waiting;
@@ -79,16 +83,19 @@ async function askForAnswer(
   approver: Approver,
   waiting: WaitingBackchannelRequest,
 ): Promise<void> {
-  const { clientId, login } = approver;
+  const { clientId, login, sid } = approver;
   const client = await deps.config.client(clientId);
   const { audience, authorizationDetails: all = [] } = waiting;
   const { secret: ticket } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
     subject: waiting.id,
     userId: login.userId,
+    session: sid,
     ttlSeconds: FORM_SECONDS,
     data: { ...approver },
   });
+  // A session that ended meanwhile could not end the form.
+  if (!(await deps.sessions.isOpen(sid))) throw requestExpired();
   await deps.views.page(ctx, 'approval/ask', {
     action: APPROVAL_PATH,
     csrf: deps.csrf.token(ctx),
