@@ -205,8 +205,8 @@ export const SESSION_PAGES: Record<
     needs: 'attended',
     open: async ({ server, askForApproval }, browser, userId) => {
       await server.users.update(userId, { email_verified: true });
-      const { link } = await askForApproval(userId, { scope: 'openid' }, 1);
-      return follow(browser, await browser.get(link), server.url);
+      const { begun, link } = await askForApproval(userId, { scope: 'openid' }, 1);
+      return begun.status === 200 ? follow(browser, await browser.get(link), server.url) : begun;
     },
   },
   'POST /u/:uid/consent': {

@@ -338,7 +338,8 @@ export const KINDS: Record<string, Kind> = {
       await at.server.users.update(user?.id ?? '', { email_verified: true });
       let sent = 0;
       const tokens = await each(async (api) => {
-        const { auth_req_id, link } = await at.askForApproval(user?.id ?? '', at.wanted(api), ++sent);
+        const { begun, link } = await at.askForApproval(user?.id ?? '', at.wanted(api), ++sent);
+        const { auth_req_id } = begun.json();
         const browser = createAgent(at.server);
         const login = await follow(browser, await browser.get(link), at.server.url);
         const page = await submitLogin(browser, at.server, login, { email, password: PASSWORD });

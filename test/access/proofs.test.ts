@@ -27,7 +27,7 @@ const KEPT = [
 describe('an entrance that asks for another proof than a login', () => {
   let world: Awaited<ReturnType<typeof startWorld>>;
   before(async () => {
-    world = await startWorld();
+    world = await startWorld('suggest');
   });
   after(() => world.stop());
 
