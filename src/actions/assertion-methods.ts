@@ -1,9 +1,25 @@
-// What actions of `post-login` may ask for in a SAML response. Signature, encryption and issuer follow the
-// application's configuration alone.
+// What actions of `post-login` may ask for in a SAML response. They may replace keys and choose among strong algorithms;
+// weak ones are for the application's configuration alone.
 import { z } from 'zod';
+import { MAX_PEM_LENGTH, rsaCertificate, rsaPrivateKey, rsaPublicKey } from '../records/samlp.ts';
 import { type ApiMethod, setMember } from './api-method.ts';
 
 const value = z.union([z.string().max(10_000), z.number(), z.boolean()]);
+
+/** A key or certificate that can be used. Reading it here makes the action fail that sets another text. */
+const pem = (read: (text: string) => unknown) =>
+  z
+    .string()
+    .max(MAX_PEM_LENGTH)
+    .refine((text) => {
+      try {
+        read(text);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+const publicPem = pem(rsaPublicKey);
 
 /** The settings by method, with the schema of the argument. */
 const SETTINGS = {
@@ -20,6 +36,18 @@ const SETTINGS = {
   setAuthnContextClassRef: ['authnContextClassRef', z.string().min(1).max(255)],
   setTypedAttributes: ['typedAttributes', z.boolean()],
   setIncludeAttributeNameFormat: ['includeAttributeNameFormat', z.boolean()],
+  setIssuer: ['issuer', z.string().min(1).max(1024)],
+  setRelayState: ['relayState', z.string().max(2048)],
+  setSignResponse: ['signResponse', z.boolean()],
+  // SHA-1 and CBC are published values, too.
+  setSignatureAlgorithm: ['signatureAlgorithm', z.enum(['rsa-sha256', 'rsa-sha512'])],
+  setDigestAlgorithm: ['digestAlgorithm', z.enum(['sha256', 'sha512'])],
+  setEncryptionAlgorithm: ['encryptionAlgorithm', z.literal('aes256-gcm')],
+  setCert: ['cert', pem(rsaCertificate)],
+  setKey: ['key', pem(rsaPrivateKey)],
+  setSigningCert: ['signingCert', publicPem],
+  setEncryptionCert: ['encryptionCert', publicPem],
+  setEncryptionPublicKey: ['encryptionPublicKey', publicPem],
 } as const;
 
 type Setting = (typeof SETTINGS)[keyof typeof SETTINGS];

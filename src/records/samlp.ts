@@ -5,7 +5,10 @@
 import type { KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { isHttpAddress } from '../http/outbound-rules.ts';
-import { publicPemKey } from '../runtime/pem-keys.ts';
+import { pemKey, publicPemKey } from '../runtime/pem-keys.ts';
+
+/** The maximum length of a key or certificate that an action sets, in characters. */
+export const MAX_PEM_LENGTH = 10_000;
 
 /**
  * Returns the public key of a certificate or key in PEM, or of a certificate in plain base64, as metadata contains
@@ -13,16 +16,40 @@ import { publicPemKey } from '../runtime/pem-keys.ts';
  * @throws Error if it cannot be parsed, or is not an RSA key of at least 2048 bits
  */
 export function rsaPublicKey(text: string): KeyObject {
-  // Deploy tools write line ends as the two characters `\n`.
-  const pem = text.replaceAll('\\n', '\n').trim();
-  const wrapped = pem.startsWith('-----')
+  return checkedRsa(publicPemKey(wrapped(text)));
+}
+
+/** As {@link rsaPublicKey}, for a private key in PEM that is not encrypted. */
+export function rsaPrivateKey(text: string): KeyObject {
+  const key = pemKey(withLineEnds(text));
+  if (key.type !== 'private') throw new Error('the key is not a private key');
+  return checkedRsa(key);
+}
+
+/** Returns a certificate in base64 of its DER. @throws Error if it cannot be parsed, or has no such key */
+export function rsaCertificate(text: string): string {
+  rsaPublicKey(text);
+  const [, base64] = /^-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]*)-----END/.exec(wrapped(text)) ?? [];
+  if (base64 === undefined) throw new Error('not a certificate');
+  return base64.replaceAll(/\s/g, '');
+}
+
+function checkedRsa(key: KeyObject): KeyObject {
+  const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
+  if (key.asymmetricKeyType !== 'rsa' || bits < 2048) throw new Error('not an RSA key of at least 2048 bits');
+  // OpenSSL uses none that is larger.
+  if (bits > 16_384) throw new Error('an RSA key of more than 16,384 bits');
+  return key;
+}
+
+/** Deploy tools write line ends as the two characters `\n`. */
+const withLineEnds = (text: string) => text.replaceAll('\\n', '\n').trim();
+
+function wrapped(text: string): string {
+  const pem = withLineEnds(text);
+  return pem.startsWith('-----')
     ? pem
     : `-----BEGIN CERTIFICATE-----\n${pem.replaceAll(/\s/g, '').replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----`;
-  const key = publicPemKey(wrapped);
-  if (key.asymmetricKeyType !== 'rsa' || (key.asymmetricKeyDetails?.modulusLength ?? 0) < 2048) {
-    throw new Error('not an RSA key of at least 2048 bits');
-  }
-  return key;
 }
 
 const certificate = z

@@ -78,6 +78,12 @@ export const artifactsSpec: CollectionSpec<ArtifactRecord> = {
     account: { collection: 'users', prefix: '' },
   },
   hasRandomId: ({ model }) => model === 'AccessToken',
+  sealed: [
+    'payload.actions.assertion.settings.key',
+    ...['result', 'lastSubmission', 'prompt.details'].map(
+      (of) => `payload.${of}.actions.progress.outcome.login.assertion.settings.key`,
+    ),
+  ],
 };
 
 export const challengesSpec: CollectionSpec<ChallengeRecord> = {

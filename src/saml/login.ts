@@ -90,12 +90,15 @@ export async function answerLogin(
   if (!sp.acsUrls.includes(request.acsUrl)) {
     throw badMessage('The address of the response is not allowed any more.');
   }
-  const provider = 'error' in login ? sp : await withSettings(deps.config, sp, login.assertion);
+  const changes = 'error' in login ? undefined : login.assertion;
+  const isRequested = request.id !== undefined;
+  const provider = changes === undefined ? sp : await withSettings(deps.config, sp, changes, { isRequested });
   const frame = await frameOf(deps, provider ?? sp, request);
   const markup = await (provider === undefined
     ? failure(deps, sp, frame, { code: STATUS.responder, detail: STATUS.requestDenied })
     : responseOf(deps, provider, frame, { request, begunAt, login }));
-  return { kind: 'response', markup, relayState: request.relayState, location: request.acsUrl };
+  const relayState = changes?.settings.relayState ?? request.relayState;
+  return { kind: 'response', markup, relayState, location: request.acsUrl };
 }
 
 function responseOf(
@@ -139,7 +142,7 @@ async function frameOf(
   request: LoginRequest,
 ): Promise<ResponseFrame> {
   return {
-    issuer: await idp.entityId(sp.clientId),
+    issuer: sp.issuer ?? (await idp.entityId(sp.clientId)),
     now: epochSeconds(wallClock),
     inResponseTo: request.id,
     destination: sp.destination ?? request.acsUrl,

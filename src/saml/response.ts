@@ -8,7 +8,7 @@ import { type Signer, signRoot } from '../saml-messages/signature.ts';
 import { type ResponseFrame, type Status, statusResponse } from '../saml-messages/status-response.ts';
 import { type Markup, xml } from '../saml-messages/xml.ts';
 import type { Attribute, AttributeValue } from './attributes.ts';
-import type { ServiceProvider } from './service-provider.ts';
+import { type ServiceProvider, signsAssertion } from './service-provider.ts';
 
 /** The content of an assertion. */
 export interface Assertion {
@@ -104,7 +104,7 @@ async function assertionOf(
     ),
     attributeStatement(content.attributes, sp),
   );
-  return sp.signAssertion ? signRoot(markup, id, signer) : markup;
+  return signsAssertion(sp) ? signRoot(markup, id, signer) : markup;
 }
 
 function attributeStatement(attributes: readonly Attribute[], sp: ServiceProvider): Markup | undefined {

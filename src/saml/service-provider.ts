@@ -26,6 +26,7 @@ export interface ServiceProvider {
   digestAlgorithm: DigestAlgorithm;
   lifetimeInSeconds: number;
   signResponse: boolean;
+  /** Whether the assertion is signed in a signed response, too. @see signsAssertion */
   signAssertion: boolean;
   nameIdentifierFormat: string;
   /** Attributes that are tried for the NameID; undefined: by the format. */
@@ -44,7 +45,17 @@ export interface ServiceProvider {
   /** Set when its messages must be signed. */
   verifier: Verifier | undefined;
   encryptionKey: KeyObject | undefined;
+  /** The key that actions set for a response, in place of the tenant's. */
+  signingKey?: { certificate: string; privateKey: KeyObject };
+  /** Our entity ID that actions set for a response. */
+  issuer?: string | undefined;
 }
+
+/** Returns whether the assertion itself is signed: always when the response is not. */
+export const signsAssertion = ({
+  signResponse,
+  signAssertion,
+}: Pick<ServiceProvider, 'signResponse' | 'signAssertion'>): boolean => !signResponse || signAssertion;
 
 /** Default attribute names of profile fields. */
 const MAPPINGS: Record<string, string> = {
@@ -98,7 +109,6 @@ function identityOptions(client: Client, addon: SamlpAddon) {
 }
 
 function contentOptions(addon: SamlpAddon) {
-  const signResponse = addon.signResponse ?? false;
   return {
     mappings: mappingsOf(addon),
     createUpnClaim: addon.createUpnClaim ?? true,
@@ -108,8 +118,8 @@ function contentOptions(addon: SamlpAddon) {
     signatureAlgorithm: addon.signatureAlgorithm ?? ('rsa-sha256' as const),
     digestAlgorithm: addon.digestAlgorithm ?? ('sha256' as const),
     lifetimeInSeconds: addon.lifetimeInSeconds ?? LIFETIME,
-    signResponse,
-    signAssertion: addon.signAssertion ?? !signResponse,
+    signResponse: addon.signResponse ?? false,
+    signAssertion: addon.signAssertion ?? false,
     nameIdentifierFormat: addon.nameIdentifierFormat ?? NAME_ID.unspecified,
     nameIdentifierProbes: addon.nameIdentifierProbes,
     allowUnverifiedIdentifiers: addon.allowUnverifiedIdentifiers ?? false,
