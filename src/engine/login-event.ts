@@ -3,6 +3,7 @@ import type { KoaContextWithOIDC, RefreshToken } from 'oidc-provider';
 import { clientOf, connectionOf, identityOf, userOf } from '../actions/facts.ts';
 import type { UserRole } from '../actions/run-action.ts';
 import { firstMethodOf } from '../records/first-methods.ts';
+import { isRoleFor } from '../records/roles.ts';
 import type { Correlation } from '../runtime/correlation.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
@@ -175,9 +176,12 @@ export async function rolesOf(
   { store, organizations }: Pick<LoginEventDependencies, 'store' | 'organizations'>,
   { user, organization }: Pick<ActionLogin, 'user' | 'organization'>,
 ): Promise<UserRole[]> {
-  const ids = new Set([...(user.roles ?? []), ...(await organizations.rolesOf(organization, user.id))]);
+  const further = await organizations.rolesOf(organization, user.id);
+  const ids = new Set([...(user.roles ?? []), ...further]);
   const roles = await Promise.all([...ids].map((id) => store.collection('roles').get(id)));
   return roles.flatMap((role) =>
-    role === undefined ? [] : [{ id: role.id, name: role.name, description: role.description }],
+    role === undefined || !(isRoleFor(role) || further.includes(role.id))
+      ? []
+      : [{ id: role.id, name: role.name, description: role.description }],
   );
 }

@@ -34,6 +34,7 @@ import {
   type OrganizationsDependencies,
   organizationCalls,
 } from './resources/organizations/organizations.ts';
+import { organizationRoleCalls } from './resources/organizations/roles.ts';
 import { promptTextCalls } from './resources/prompts.ts';
 import { refreshTokenCalls } from './resources/refresh-tokens.ts';
 import { type ResourceServersDependencies, resourceServerCalls } from './resources/resource-servers.ts';
@@ -108,6 +109,7 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...organizationCalls,
   ...organizationConnectionCalls,
   ...organizationMemberCalls,
+  ...organizationRoleCalls,
   ...organizationGrantCalls,
   ...organizationDomainCalls,
   ...organizationClientCalls,

@@ -11,7 +11,14 @@ export interface PermissionRecord {
 export interface RoleRecord extends Stored {
   name: string;
   description?: string | undefined;
+  /** The organization that the role belongs to, whose members alone can have it; undefined for a role of the tenant. */
+  owner_id?: string | undefined;
   permissions: PermissionRecord[];
+}
+
+/** Whether somebody can have a role: everywhere, or only as a member of an organization. */
+export function isRoleFor(role: Pick<RoleRecord, 'owner_id'>, organization?: string): boolean {
+  return role.owner_id === undefined || role.owner_id === organization;
 }
 
 /** A role in the tenant file. */
@@ -19,6 +26,7 @@ export const roleSchema = z.looseObject({
   id: z.string().optional(),
   name: z.string().min(1).max(255),
   description: z.string().optional(),
+  owner_id: z.string().min(1).max(64).optional(),
   permissions: z
     .array(
       z

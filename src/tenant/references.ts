@@ -11,6 +11,8 @@ export async function removeReferences(store: Store, collection: string, id: str
   if (collection === 'organizations') {
     await store.collection('memberships').deleteBy('organization', id);
     await store.collection('invitations').deleteBy('organization', id);
+    for (const role of await listAll(store.collection('roles')))
+      if (role.owner_id === id) await store.collection('roles').delete(role.id);
   }
   if (collection === 'clients') await removeClient(store, id);
   if (collection === 'roles') await removeRole(store, id);

@@ -1,6 +1,6 @@
 // The permissions of users at APIs: those assigned to them directly, and those of their roles.
 import type { Frozen } from '../records/record.ts';
-import type { PermissionRecord } from '../records/roles.ts';
+import { isRoleFor, type PermissionRecord } from '../records/roles.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Store } from '../store/contract.ts';
 
@@ -19,12 +19,19 @@ interface UserPermission extends PermissionRecord {
 
 const DIRECT: PermissionSource = { source_type: 'DIRECT', source_id: '', source_name: '' };
 
-/** Returns all permissions of a user, each once. Roles that no longer exist have none. */
+/**
+ * Returns all permissions of a user, each once. Roles that no longer exist have none, nor has a role of an organization
+ * that was not given within it.
+ * @param further ids of roles within an organization.
+ */
 export async function permissionsOf(
   store: Store,
   user: Pick<Frozen<UserRecord>, 'permissions' | 'roles'>,
+  further: readonly string[] = [],
 ): Promise<UserPermission[]> {
-  const roles = await Promise.all((user.roles ?? []).map((id) => store.collection('roles').get(id)));
+  const ids = [...(user.roles ?? []), ...further];
+  const all = await Promise.all(ids.map((id) => store.collection('roles').get(id)));
+  const roles = all.filter((role) => role !== undefined && (isRoleFor(role) || further.includes(role.id)));
   const found = new Map<string, UserPermission>();
   const add = (permissions: readonly PermissionRecord[], source: PermissionSource) => {
     for (const { resource_server_identifier, permission_name } of permissions) {
@@ -49,8 +56,7 @@ export async function permissionsAt(
   identifier: string,
   roles: readonly string[] = [],
 ): Promise<string[]> {
-  const all = { ...user, roles: [...(user.roles ?? []), ...roles] };
-  return (await permissionsOf(store, all))
+  return (await permissionsOf(store, user, roles))
     .filter((permission) => permission.resource_server_identifier === identifier)
     .map((permission) => permission.permission_name);
 }

@@ -34,6 +34,7 @@ describe('/organizations', () => {
       () => undefined,
       (thrown: unknown) => thrown,
     );
+  const jsonOf = async (response: Response) => (await response.json()) as Record<string, unknown>;
   const invitation = (over: object = {}) => ({
     inviter: { name: 'Grace' },
     invitee: { email: `Invited-${made}@Example.test` },
@@ -106,6 +107,73 @@ describe('/organizations', () => {
     expect(await failure(members.create(organization, { members: ['auth0|none'] }))).to.include({
       statusCode: 404,
     });
+  });
+
+  it('has roles of its own, which only its members can have, within it', async () => {
+    const create = async (path: string, body: object) => jsonOf(await callApi(server, 'POST', path, body));
+    const own = await create('/organizations', { name: 'own-roles', display_name: 'Own roles' });
+    const other = await create('/organizations', { name: 'other-roles', display_name: 'Other roles' });
+    const role = await create('/roles', { name: 'Operator', type: 'organization', owner_id: own.id });
+    expect(role).to.deep.include({ type: 'organization', owner_id: own.id, description: '' });
+    const owned = await (await callApi(server, 'GET', `/roles?type=organization&owner_id=${own.id}`)).json();
+    expect((owned as { id: string }[]).map(({ id }) => id)).to.deep.equal([role.id]);
+    const { user_id: user } = await create('/users', {
+      connection: 'Username-Password-Authentication',
+      email: 'operator@example.test',
+      password: 'Correct-Horse-Battery-9',
+    });
+    for (const { id } of [own, other])
+      await callApi(server, 'POST', `/organizations/${id}/members`, { members: [user] });
+    const give = async (path: string, body: object) => (await callApi(server, 'POST', path, body)).status;
+    const roles = { roles: [role.id] };
+    expect(await give(`/users/${user}/roles`, roles)).to.equal(400);
+    expect(await give(`/roles/${role.id}/users`, { users: [user] })).to.equal(400);
+    expect(await give(`/organizations/${other.id}/members/${user}/roles`, roles)).to.equal(400);
+    expect(await give(`/organizations/${own.id}/members/${user}/roles`, roles)).to.equal(204);
+    const holders = `/organizations/${own.id}/roles/${role.id}`;
+    const members = await jsonOf(await callApi(server, 'GET', `${holders}/members?take=50`));
+    expect(members.members).to.have.nested.property('[0].user_id', user);
+    expect(await jsonOf(await callApi(server, 'GET', `${holders}/groups`))).to.deep.equal({ groups: [] });
+    expect(
+      (await callApi(server, 'GET', `/organizations/${other.id}/roles/${role.id}/members`)).status,
+    ).to.equal(400);
+    await callApi(server, 'DELETE', `/organizations/${own.id}`);
+    expect((await callApi(server, 'GET', `/roles/${role.id}`)).status).to.equal(404);
+  });
+
+  it('gives no permissions by a role of an organization that was not given within it', async () => {
+    const create = async (path: string, body: object) => jsonOf(await callApi(server, 'POST', path, body));
+    const identifier = 'https://operated.example.test/';
+    await create('/resource-servers', { name: 'Operated', identifier, scopes: [{ value: 'operate' }] });
+    const role = await create('/roles', { name: 'Former tenant role' });
+    const permissions = [{ resource_server_identifier: identifier, permission_name: 'operate' }];
+    await create(`/roles/${role.id}/permissions`, { permissions });
+    const { user_id: user } = await create('/users', {
+      connection: 'Username-Password-Authentication',
+      email: 'former@example.test',
+      password: 'Correct-Horse-Battery-9',
+    });
+    await callApi(server, 'POST', `/users/${user}/roles`, { roles: [role.id] });
+    const held = async () =>
+      (await callApi(server, 'GET', `/users/${encodeURIComponent(String(user))}/permissions`)).json();
+    expect(await held()).to.have.length(1);
+    // As a tenant file may change it.
+    await server.store
+      .collection('roles')
+      .update(String(role.id), (current) => ({ ...current, owner_id: organization }));
+    expect(await held()).to.deep.equal([]);
+  });
+
+  it('needs an owner for a role of an organization, and has none for another', async () => {
+    const name = 'Nobody’s';
+    for (const body of [
+      { type: 'organization' },
+      { owner_id: 'org_none' },
+      { type: 'tenant', owner_id: 'org_none' },
+    ])
+      expect((await callApi(server, 'POST', '/roles', { name, ...body })).status).to.equal(400);
+    const missing = { name, type: 'organization', owner_id: 'org_none' };
+    expect((await callApi(server, 'POST', '/roles', missing)).status).to.equal(404);
   });
 
   it('pages members by cursor, with an empty last page that has no next', async () => {

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Records } from '../../records/collections.ts';
 import type { Frozen } from '../../records/record.ts';
+import { isRoleFor } from '../../records/roles.ts';
 import type { UserRecord } from '../../records/users.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
@@ -11,6 +12,7 @@ import { idOf } from '../ids.ts';
 import { arraySource, cursorQuery, listAnswer, pageQuery } from '../list.ts';
 import { conflict, merged, notFound, resourceCalls } from '../resource.ts';
 import type { Resource } from '../resource-declaration.ts';
+import { organizationOf } from './organizations/organizations.ts';
 import {
   permissionBody,
   permissionViews,
@@ -34,6 +36,39 @@ const name = z
 
 const description = z.string().max(255).nullish();
 
+const roleType = z.enum(['tenant', 'organization']);
+
+const typeOf = (role: Pick<Role, 'owner_id'>) => (role.owner_id === undefined ? 'tenant' : 'organization');
+
+/** Checks the owner of a new role. @throws AuthError 400, 404 */
+async function requireOwner(store: Store, type: unknown, owner: unknown): Promise<void> {
+  if ((type === 'organization') !== (owner !== undefined))
+    throw apiError(
+      400,
+      'A role of the type organization has an owner_id, and no other role has',
+      'invalid_body',
+    );
+  if (owner !== undefined) await organizationOf(store, String(owner));
+}
+
+/** Checks that somebody can have roles. @param organization as whose member @throws AuthError 404, 400 */
+export async function requireRoles(
+  store: Store,
+  ids: readonly string[],
+  organization?: string,
+): Promise<void> {
+  for (const id of ids) {
+    const role = await store.collection('roles').get(id);
+    if (role === undefined) throw missing();
+    if (!isRoleFor(role, organization))
+      throw apiError(
+        400,
+        'The role belongs to an organization: only its members can have it',
+        'invalid_body',
+      );
+  }
+}
+
 const missing = notFound('Role not found', 'inexistent_role');
 
 const resource: Resource<'roles', RolesDependencies> = {
@@ -42,21 +77,35 @@ const resource: Resource<'roles', RolesDependencies> = {
   name: 'role',
   noun: 'roles',
   list: { key: 'roles' },
-  // A deploy tool sends `type=tenant`, which is ignored.
-  filters: { name_filter: z.string().max(255).optional(), type: z.string().max(64).optional() },
-  matches: (role, { name_filter: text }) =>
-    typeof text !== 'string' || role.name.toLowerCase().includes(text.toLowerCase()),
+  filters: {
+    name_filter: z.string().max(255).optional(),
+    type: roleType.optional(),
+    owner_id: z.string().max(64).optional(),
+  },
+  matches: (role, { name_filter: text, type, owner_id: owner }) =>
+    (typeof text !== 'string' || role.name.toLowerCase().includes(text.toLowerCase())) &&
+    (type === undefined || typeOf(role) === type) &&
+    (owner === undefined || role.owner_id === owner),
   orderOf: (role) => `${role.name}\n${role.id}`,
-  createBody: z.strictObject({ name, description }),
-  patchBody: z.strictObject({ name: name.optional(), description }),
-  make: async ({ random }, body) => ({
-    name: '',
-    permissions: [],
-    ...merged({}, body),
-    id: idOf('rol', random),
+  createBody: z.strictObject({
+    name,
+    description,
+    type: roleType.optional(),
+    owner_id: z.string().min(1).max(64).optional(),
   }),
+  patchBody: z.strictObject({ name: name.optional(), description }),
+  make: async ({ random, store }, { type, ...body }) => {
+    await requireOwner(store, type, body.owner_id);
+    return { name: '', permissions: [], ...merged({}, body), id: idOf('rol', random) };
+  },
   change: (_deps, role, body) => merged(role, body),
-  view: (_deps, role) => ({ id: role.id, name: role.name, description: role.description ?? null }),
+  view: (_deps, role) => ({
+    id: role.id,
+    name: role.name,
+    description: role.description ?? '',
+    type: typeOf(role),
+    ...(role.owner_id !== undefined && { owner_id: role.owner_id }),
+  }),
   missing,
   taken: conflict('The role already exists.', 'role_conflict'),
   isRemovalStrict: true,
@@ -158,6 +207,7 @@ function userCalls(): Call<RolesDependencies>[] {
       body: z.strictObject({ users: z.array(z.string().min(1).max(255)).min(1).max(1000) }),
       handle: async (deps, { params, body }) => {
         const { id } = await find(deps, params.id);
+        await requireRoles(deps.store, [id]);
         for (const userId of body.users) {
           if ((await deps.store.collection('users').get(userId)) === undefined)
             throw apiError(404, 'The user does not exist.', 'inexistent_user');

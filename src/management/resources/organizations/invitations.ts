@@ -15,6 +15,7 @@ import { fieldsQuery, selectFields } from '../../fields.ts';
 import { idOf } from '../../ids.ts';
 import { arraySource, listAnswer, mapped, pageQuery } from '../../list.ts';
 import { notFound } from '../../resource.ts';
+import { requireRoles } from '../roles.ts';
 import { organizationOf } from './organizations.ts';
 
 export interface InvitationsDependencies {
@@ -99,10 +100,7 @@ async function clientAndAddress(store: Store, organization: Organization, reques
   ) {
     throw apiError(404, 'The connection does not exist', 'inexistent_connection');
   }
-  for (const role of request.roles ?? []) {
-    if ((await store.collection('roles').get(role)) === undefined)
-      throw notFound('Role not found', 'inexistent_role')();
-  }
+  await requireRoles(store, request.roles ?? [], organization.id);
   return { client, address };
 }
 

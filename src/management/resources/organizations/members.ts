@@ -16,7 +16,7 @@ import {
   pageQuery,
 } from '../../list.ts';
 import { notFound } from '../../resource.ts';
-import { memberView } from '../roles.ts';
+import { memberView, requireRoles } from '../roles.ts';
 import { organizationOf } from './organizations.ts';
 
 const userIds = z.strictObject({ members: z.array(z.string().min(1).max(255)).min(1).max(50) });
@@ -130,11 +130,8 @@ export const organizationMemberCalls: Call<{ store: Store }>[] = [
     summary: 'Assign roles to a member',
     body: roleIds,
     handle: async ({ store }, { params, body }) => {
-      const { id, roles: before } = await membershipOf(store, params);
-      for (const role of body.roles) {
-        if ((await store.collection('roles').get(role)) === undefined)
-          throw notFound('Role not found', 'inexistent_role')();
-      }
+      const { id, organization_id, roles: before } = await membershipOf(store, params);
+      await requireRoles(store, body.roles, organization_id);
       const after = await store.collection('memberships').update(id, (current) => ({
         ...current,
         roles: [...new Set([...current.roles, ...body.roles])],

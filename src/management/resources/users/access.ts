@@ -6,7 +6,6 @@ import { permissionsOf } from '../../../users/permissions.ts';
 import type { Users } from '../../../users/users.ts';
 import { type Call, callsWith, created, noContent, ok } from '../../call.ts';
 import { arrayAnswer, cursorQuery, pageQuery } from '../../list.ts';
-import { notFound } from '../../resource.ts';
 import {
   permissionBody,
   permissionViews,
@@ -14,6 +13,7 @@ import {
   withoutPermissions,
   withPermissions,
 } from '../permissions.ts';
+import { requireRoles } from '../roles.ts';
 import { noUser, userOf } from './user.ts';
 
 export interface UserAccessDependencies {
@@ -23,7 +23,6 @@ export interface UserAccessDependencies {
 
 const call = callsWith<UserAccessDependencies>();
 
-const noRole = notFound('Role not found', 'inexistent_role');
 const rolesBody = z.strictObject({ roles: z.array(z.string().min(1).max(64)).min(1).max(50) });
 
 async function rolesOf(store: Store, ids: readonly string[]): Promise<readonly RoleRecord[]> {
@@ -76,7 +75,7 @@ function roleCalls(): Call<UserAccessDependencies>[] {
       handle: async (deps, { params, body }) => {
         const user = await userOf(deps, params.id);
         const roleIds = [...new Set(body.roles)];
-        if ((await rolesOf(deps.store, roleIds)).length < roleIds.length) throw noRole();
+        await requireRoles(deps.store, roleIds);
         return noContent(await changeRoles(deps, user.id, (roles) => [...new Set([...roles, ...roleIds])]));
       },
     }),
