@@ -202,7 +202,7 @@ async function clientScope(
   const isClosed = api.subject_type_authorization?.client?.policy === 'deny_all';
   // A grant for users, or for anonymous sessions, does not allow the application anything for itself.
   if (isClosed || grant === undefined || (grant.subject_type ?? 'client') !== 'client') throw notGranted(api);
-  await machines.check(ctx.req, grant);
+  await machines.check(ctx.req, grant, client.clientId);
   const { params } = ctx.oidc;
   const requested = typeof params?.scope === 'string' ? params.scope.split(' ') : undefined;
   const allowed = grant.allow_all_scopes === true ? api.scopes.map(({ value }) => value) : grant.scope;

@@ -14,7 +14,7 @@ export interface MachineOrganizations {
    * @throws errors.InvalidRequest when there is no such organization, or one is required; errors.AccessDenied when
    *   the grant may not be used for it.
    */
-  check(req: IncomingMessage, grant: ClientGrant): Promise<void>;
+  check(req: IncomingMessage, grant: ClientGrant, clientId: string): Promise<void>;
   /** Returns the id of the organization that a request was checked for. */
   of(req: IncomingMessage | undefined): string | undefined;
 }
@@ -25,10 +25,10 @@ export function machineOrganizations(config: Config): MachineOrganizations {
   const checked = new WeakMap<IncomingMessage, string>();
   return {
     remember: (req, idOrName) => void requested.set(req, idOrName),
-    check: async (req, grant) => {
+    check: async (req, grant, clientId) => {
       const usage = grant.organization_usage ?? 'deny';
       // A grant that allows no organizations is for none, whatever the application's default organization is.
-      const client = usage === 'deny' ? undefined : await config.client(grant.client_id);
+      const client = usage === 'deny' ? undefined : await config.client(clientId);
       const idOrName = requested.get(req) ?? client?.default_organization?.organization_id;
       if (idOrName === undefined) {
         if (usage === 'require') throw new errors.InvalidRequest(ORGANIZATION_REQUIRED);

@@ -74,6 +74,8 @@ export interface Resource<N extends ConfigurationName, D extends ResourceDepende
   change(deps: D, record: Stored<N>, body: Record<string, unknown>): Frozen<Records[N]>;
   /** Refuses a record that could not work or contradicts other records. @throws AuthError 4xx */
   check?(deps: D, record: Frozen<Records[N]>): Promise<void>;
+  /** Returns what of a new or changed record has no effect here. */
+  warnings?(record: Stored<N>): string[];
   /** Runs after a record was written, to create what it needs. */
   afterWrite?(deps: D, record: Stored<N>): Promise<void>;
   /** Returns the record as the API shows it. */

@@ -80,7 +80,8 @@ function collectionCalls<N extends ConfigurationName, D extends ResourceDependen
           throw refusal;
         });
         await resource.afterWrite?.(deps, record as Stored<N>);
-        const answer = created(await viewOf(deps, resource, record as Stored<N>, caller));
+        const view = await viewOf(deps, resource, record as Stored<N>, caller);
+        const answer = created(view, resource.warnings?.(record as Stored<N>));
         return { ...answer, status: statuses.create ?? 201 };
       },
     }),
@@ -138,7 +139,7 @@ function recordCalls<N extends ConfigurationName, D extends ResourceDependencies
         const after = builtIn ?? (await patch(deps, resource, before, completedBody));
         const view = (record: Stored<N>) => resource.view(deps, record, caller);
         const responseBody = await viewOf(deps, resource, after, caller);
-        const log = { before: view(before), after: view(after) };
+        const log = { before: view(before), after: view(after), warnings: resource.warnings?.(after) ?? [] };
         return ok(responseBody, builtIn === before ? { ...log, isUnchanged: true } : log);
       },
     }),

@@ -152,9 +152,13 @@ export type ManagementApiSettings = z.output<typeof managementApiSchema>;
 /** For whom a client grant lets an application get tokens: itself, its users, or visitors who have not logged in. */
 export const SUBJECT_TYPES = ['client', 'user', 'anonymous_user'] as const;
 
+/** All third-party applications, in `default_for` of a client grant. */
+export const THIRD_PARTIES = 'third_party_clients';
+
 const clientGrantFields = z.looseObject({
   id: z.string().optional(),
-  client_id: z.string().min(1),
+  /** Missing where `default_for` says for whom the grant is. */
+  client_id: z.string().min(1).optional(),
   audience: z.string().min(1),
   scope: z.array(scopeToken).default([]),
   /** Whether all scopes of the API are allowed, regardless of `scope`. */
@@ -162,14 +166,38 @@ const clientGrantFields = z.looseObject({
   subject_type: z.enum(SUBJECT_TYPES).optional(),
   organization_usage: z.enum(['deny', 'allow', 'require']).optional(),
   allow_any_organization: z.boolean().optional(),
-  default_for: z.string().optional(),
+  /** The applications that have the grant unless they have one of their own for the API. */
+  default_for: z.literal(THIRD_PARTIES).optional(),
   /** The types of `authorization_details` that the client may request for itself. */
   authorization_details_types: z.array(z.string()).nullish(),
 });
 
 /** A client grant: what an application may request of an API. */
 export const clientGrantSchema = clientGrantFields.superRefine((grant, context) => {
+  const fault = defaultFault(grant);
+  if (fault !== undefined) context.addIssue({ code: 'custom', path: [fault.member], message: fault.message });
   if (grant.subject_type !== 'anonymous_user' || !isOwnAudience(grant.audience)) return;
   const message = 'anonymous_user is not for APIs of this server, which are for users';
   context.addIssue({ code: 'custom', path: ['subject_type'], message });
 });
+
+/**
+ * Returns why the applications of a grant are refused. A grant for all third-party applications, which strangers operate,
+ * cannot open the APIs of this server, or let visitors in.
+ */
+function defaultFault({
+  client_id,
+  default_for,
+  audience,
+  subject_type,
+}: z.output<typeof clientGrantFields>) {
+  if (default_for === undefined)
+    return client_id === undefined ? { member: 'client_id', message: MISSING_CLIENT } : undefined;
+  if (client_id !== undefined)
+    return { member: 'default_for', message: 'is for no application alone, such as that of client_id' };
+  if (isOwnAudience(audience)) return { member: 'default_for', message: 'is not for APIs of this server' };
+  if (subject_type !== 'anonymous_user') return undefined;
+  return { member: 'subject_type', message: 'anonymous_user is not for all third-party applications' };
+}
+
+const MISSING_CLIENT = 'Missing required property: client_id';

@@ -42,7 +42,7 @@ export interface ProfiledClient {
     | { readonly private_key_jwt?: { readonly credentials: readonly Key[] } | undefined }
     | undefined;
   readonly signed_request_object?: { readonly credentials?: readonly Key[] | undefined } | null | undefined;
-  readonly jwt_configuration: { readonly alg: string };
+  readonly jwt_configuration: { readonly alg?: string | undefined };
   readonly id_token_signed_response_alg?: string | undefined;
   readonly authorization_signed_response_alg?: string | undefined;
   readonly refresh_token: { readonly rotation_type: string };
@@ -99,7 +99,7 @@ export const CLIENT_RULES: readonly Rule<ProfiledClient>[] = [
     demand: 'ID tokens are signed with PS256 or ES256 (FAPI 2.0: or EdDSA)',
     clauses: { fapi1: 'Part 2 §8.6', fapi2: '§5.4.1' },
     isMet: ({ id_token_signed_response_alg: alg, jwt_configuration: jwt }, profile) =>
-      isAlgorithm(alg ?? jwt.alg, profile),
+      isAlgorithm(alg ?? jwt.alg ?? 'RS256', profile),
   },
   {
     name: 'responses',

@@ -108,7 +108,8 @@ const clientFields = z.looseObject({
   standard_claims: z.boolean().optional(),
   jwt_configuration: z
     .looseObject({
-      alg: z.enum(TOKEN_ALGS).default('RS256'),
+      /** RS256 by default. */
+      alg: z.enum(TOKEN_ALGS).optional(),
       lifetime_in_seconds: seconds.default(36000),
     })
     .prefault({}),
@@ -193,9 +194,9 @@ export function responseAlg(client: {
 /** Returns the signature algorithm of an application's ID tokens and logout tokens. */
 export function idTokenAlg(client: {
   readonly id_token_signed_response_alg?: TokenAlg | undefined;
-  readonly jwt_configuration: { readonly alg: TokenAlg };
+  readonly jwt_configuration: { readonly alg?: TokenAlg | undefined };
 }): TokenAlg {
-  return client.id_token_signed_response_alg ?? client.jwt_configuration.alg;
+  return client.id_token_signed_response_alg ?? client.jwt_configuration.alg ?? 'RS256';
 }
 
 /** An application. A fault in a combination of members is reported at the member that has to change. */

@@ -126,7 +126,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   },
   clientGrants: {
     writtenFor: 'operators',
-    unique: { clientAudience: (grant) => `${grant.client_id}\n${grant.audience}` },
+    unique: { clientAudience: (grant) => `${grant.client_id ?? grant.default_for}\n${grant.audience}` },
     indexes: { client: (grant) => grant.client_id },
     fields: { client_id: 'text', audience: 'text' },
     kept: 'configuration',

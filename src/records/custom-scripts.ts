@@ -47,13 +47,13 @@ export function customScript(
 }
 
 /**
- * Returns the required scripts that are missing: without `login` nobody could log in; without `get_user` a user who has
- * not moved yet would seem not to exist.
+ * Returns the required scripts that are missing. Only where users move here are there any: without them a user who has not
+ * moved yet would seem not to exist, and anybody could sign up as them. Elsewhere nobody can log in without `login`, which
+ * is a warning.
  */
 export function missingScripts(options: Customization): CustomScriptName[] {
-  if (options.enabledDatabaseCustomization !== true) return [];
-  const required = options.import_mode === true ? (['login', 'get_user'] as const) : (['login'] as const);
-  return required.filter((name) => customScript(options, name) === undefined);
+  if (options.enabledDatabaseCustomization !== true || options.import_mode !== true) return [];
+  return (['login', 'get_user'] as const).filter((name) => customScript(options, name) === undefined);
 }
 
 /** Returns whether a text compiles in the way the sandbox reads it, as an expression or as a module. It is not run. */

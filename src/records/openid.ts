@@ -151,7 +151,18 @@ const domain = z
 const noDomain = z.union([z.literal(''), domain]).optional();
 
 /** For `okta`. */
-export const oktaOptionsSchema = z.preprocess(withoutNull, optionsOf({ domain: noDomain }));
+export const oktaOptionsSchema = z.preprocess(
+  withoutNull,
+  optionsOf({
+    domain: noDomain,
+    attribute_map: z
+      .preprocess(
+        withoutNull,
+        attributeMap.extend({ mapping_mode: attributeMap.shape.mapping_mode.default('basic_profile') }),
+      )
+      .prefault({}),
+  }),
+);
 
 const flag = z.boolean().optional();
 

@@ -93,13 +93,8 @@ const addonSchema = z.looseObject({
   typedAttributes: z.boolean().optional(),
   includeAttributeNameFormat: z.boolean().optional(),
   logout: z.looseObject({ callback: webAddress.optional(), slo_enabled: z.boolean().optional() }).optional(),
-  /** The binding of logout messages. */
-  binding: z
-    .enum([
-      'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-POST',
-      'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect',
-    ])
-    .optional(),
+  /** The binding of logout messages: one of LOGOUT_BINDINGS, or HTTP-POST. */
+  binding: z.string().max(255).optional(),
   /** If set, the service provider's messages must be signed with this key. */
   signingCert: certificate.optional(),
   /** If either is set, assertions are encrypted for this key. */
@@ -113,3 +108,15 @@ export const samlpSchema = addonSchema.refine(
 );
 
 export type SamlpAddon = z.output<typeof samlpSchema>;
+
+const LOGOUT_BINDINGS: readonly string[] = [
+  'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-POST',
+  'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect',
+];
+
+/** Returns a warning about a binding that is not supported. @param name the application's */
+export function bindingWarnings(name: string, addon: Pick<SamlpAddon, 'binding'> | undefined): string[] {
+  const { binding } = addon ?? {};
+  if (binding === undefined || LOGOUT_BINDINGS.includes(binding)) return [];
+  return [`${binding} is no binding of logout messages here: ${name} is sent them by HTTP-POST`];
+}

@@ -1,6 +1,7 @@
 // The configuration of the tenant in a store: settings, applications, connections, APIs and signing keys. It is
 // read once for each revision of the store, so that a change takes effect with the next request, and reading is
 // cheap.
+
 import type { BoundAction } from '../records/actions.ts';
 import type {
   Client,
@@ -17,7 +18,7 @@ import type { Rules } from '../records/rules.ts';
 import type { SigningAlg } from '../records/signing-algs.ts';
 import type { TenantRecord } from '../records/tenant.ts';
 import type { Store } from '../store/contract.ts';
-import { clientGrantKey, type Look, readSnapshot, type SigningKey, type Snapshot } from './snapshot.ts';
+import { clientGrantOf, type Look, readSnapshot, type SigningKey, type Snapshot } from './snapshot.ts';
 
 export interface Config {
   /** The revision of the store that this configuration was read at. It changes with every write. */
@@ -70,7 +71,10 @@ export interface Config {
   organization(idOrName: string): Promise<Organization | undefined>;
   /** Returns the organization that has a verified domain, in lower case, for home realm discovery. */
   organizationOfDomain(domain: string): Promise<Organization | undefined>;
-  /** Returns what an application may request of an API with client_credentials. */
+  /**
+   * Returns what an application may request of an API: its own grant, or that of all third-party applications if it is
+   * one and has none.
+   */
   clientGrant(clientId: string, audience: string): Promise<ClientGrant | undefined>;
 }
 
@@ -133,8 +137,7 @@ export async function openConfig(store: Store): Promise<Config> {
         ({ organizations }) => organizations.get(idOrName) ?? organizations.get(idOrName.toLowerCase()),
       ),
     organizationOfDomain: (domain) => fromSnapshot((now) => now.organizationsByDomain.get(domain)),
-    clientGrant: (clientId, audience) =>
-      fromSnapshot(({ clientGrants }) => clientGrants.get(clientGrantKey(clientId, audience))),
+    clientGrant: (clientId, audience) => fromSnapshot((now) => clientGrantOf(now, clientId, audience)),
   };
 }
 

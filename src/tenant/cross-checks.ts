@@ -65,7 +65,11 @@ function repetitions(file: TenantFile): string[] {
     ),
     ...repeated(entries('logStreams', file.logStreams ?? []), ({ id, name }) => String(id ?? name)),
     ...repeated(entries('networkACLs', file.networkACLs ?? []), ({ id, description }) => id ?? description),
-    ...repeated(clientGrants, (grant) => `${clientId(grant.client_id)} at ${grant.audience}`),
+    ...repeated(clientGrants, (grant) =>
+      grant.client_id === undefined
+        ? `${grant.default_for} at ${grant.audience}`
+        : `${clientId(grant.client_id)} at ${grant.audience}`,
+    ),
     ...repeated(clientGrants, idOf),
     ...repeated(
       entries('users', file.users),
@@ -136,7 +140,7 @@ function referenceFaults(file: TenantFile): string[] {
     );
   });
   file.clientGrants.forEach((grant, index) => {
-    if (!clients.has(grant.client_id))
+    if (grant.client_id !== undefined && !clients.has(grant.client_id))
       faults.push(`clientGrants[${index}].client_id: ${grant.client_id} is no application here`);
     const isBuiltIn = isManagementAudience(grant.audience) || isMyAccountAudience(grant.audience);
     if (!apis.has(grant.audience) && !isBuiltIn)

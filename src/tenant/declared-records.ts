@@ -190,13 +190,13 @@ function clientGrantsOf(
   const grants = file.clientGrants.map((grant) => ({
     ...grant,
     audience: ownAudience(grant.audience, managementAudience),
-    client_id: clientId(grant.client_id),
+    ...(grant.client_id !== undefined && { client_id: clientId(grant.client_id) }),
   }));
   return withIds(
     'cgr',
     grants,
     stored.clientGrants,
-    ({ client_id, audience }) => `${client_id}\n${audience}`,
+    ({ client_id, default_for, audience }) => `${client_id ?? default_for}\n${audience}`,
   );
 }
 

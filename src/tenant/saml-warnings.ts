@@ -1,6 +1,6 @@
 // Warnings about valid but risky SAML addons.
 
-import type { SamlpAddon } from '../records/samlp.ts';
+import { bindingWarnings, type SamlpAddon } from '../records/samlp.ts';
 import type { TenantFile } from '../records/tenant.ts';
 
 /** Returns a warning for each setting that trusts more than needed, or is ambiguous. */
@@ -10,7 +10,10 @@ export function samlWarnings({ clients }: Pick<TenantFile, 'clients'>): string[]
   );
   return providers.flatMap((provider) => {
     const others = providers.filter((other) => other !== provider);
-    return [...trustWarnings(provider), ...audienceWarnings(provider, others)];
+    const bindings = bindingWarnings(provider.name, provider.addon).map(
+      (warning) => `${provider.at}.binding: ${warning}`,
+    );
+    return [...trustWarnings(provider), ...bindings, ...audienceWarnings(provider, others)];
   });
 }
 

@@ -2,6 +2,7 @@
 
 import { ACTION_MODULE } from '../records/action-modules.ts';
 import { type BoundAction, boundActions } from '../records/actions.ts';
+import { THIRD_PARTIES } from '../records/apis.ts';
 import { idTokenAlg, responseAlg } from '../records/clients.ts';
 import type {
   Client,
@@ -114,7 +115,9 @@ export async function readSnapshot(store: Store, before?: Snapshot): Promise<Sna
         ),
       ),
     ),
-    clientGrants: new Map(grants.map((grant) => [clientGrantKey(grant.client_id, grant.audience), grant])),
+    clientGrants: new Map(
+      grants.map((grant) => [clientGrantKey(grant.client_id ?? THIRD_PARTIES, grant.audience), grant]),
+    ),
   };
 }
 
@@ -162,8 +165,19 @@ function signingAlgsOf(clients: readonly Client[], apis: readonly ResourceServer
   return new Set(['RS256', ...algs.filter(isSigningAlg)]);
 }
 
-/** Returns the key of the grant of an application for an API. */
-export const clientGrantKey = (clientId: string, audience: string) => `${clientId}\n${audience}`;
+/** Returns the key of the grant of an application, or of all third-party applications, for an API. */
+const clientGrantKey = (clientId: string, audience: string) => `${clientId}\n${audience}`;
+
+/** @see Config.clientGrant */
+export function clientGrantOf(
+  { clients, clientGrants }: Pick<Snapshot, 'clients' | 'clientGrants'>,
+  clientId: string,
+  audience: string,
+): ClientGrant | undefined {
+  const own = clientGrants.get(clientGrantKey(clientId, audience));
+  if (own !== undefined || clients.get(clientId)?.is_first_party !== false) return own;
+  return clientGrants.get(clientGrantKey(THIRD_PARTIES, audience));
+}
 
 /** Returns the keys of an algorithm: the current one first, then the next, then previous ones. */
 export function keysFor(keys: readonly SigningKey[], alg: SigningAlg): SigningKey[] {

@@ -31,9 +31,28 @@ const APIS: Record<string, { user?: { policy: string }; client?: { policy: strin
   people: { client: { policy: 'deny_all' } },
 };
 
+/** What third-party applications may do that have no grant of their own. */
+const DEFAULT_GRANTS = [
+  { default_for: 'third_party_clients', audience: 'granted', subject_type: 'user', scope: ['write'] },
+  { default_for: 'third_party_clients', audience: 'machines', scope: ['read'] },
+];
+
+/** A third-party application without grants, one with a grant of its own, and a first-party application without. */
+const OTHERS = [
+  { client_id: 'others', is_first_party: false },
+  { client_id: 'granted-others', is_first_party: false },
+  { client_id: 'ours', is_first_party: true },
+].map((one) => ({
+  ...one,
+  name: one.client_id,
+  client_secret: `${one.client_id}-secret`,
+  app_type: 'regular_web',
+  grant_types: ['client_credentials', 'password'],
+}));
+
 const ownTenant = {
   ...tenant,
-  clients: tenant.clients.map((client) =>
+  clients: [...tenant.clients, ...OTHERS].map((client) =>
     client.client_id === 'web'
       ? {
           ...client,
@@ -61,6 +80,8 @@ const ownTenant = {
     { client_id: 'web', audience: 'granted', subject_type: 'user', scope: ['read'] },
     { client_id: 'web', audience: 'machines', subject_type: 'client', scope: SCOPES },
     { client_id: 'web', audience: 'people', scope: SCOPES },
+    ...DEFAULT_GRANTS,
+    { client_id: 'granted-others', audience: 'machines', scope: ['write'] },
   ],
 };
 
@@ -147,5 +168,18 @@ describe('access to an API (subject_type_authorization)', () => {
     expect(said(await machine('people'))).to.equal('access_denied');
     expect(said(await machine('granted'))).to.equal('access_denied');
     expect(payload(said(await machine('machines')))).to.include({ scope });
+  });
+
+  it('gives a third-party application the grant for all of them, unless it has one of its own', async () => {
+    const machine = async (client_id: string, more: Record<string, string> = {}) => {
+      const credentials = { client_id, client_secret: `${client_id}-secret` };
+      return ask({ grant_type: 'client_credentials', audience: 'machines', ...credentials, ...more });
+    };
+    expect(payload(said(await machine('others')))).to.include({ scope: 'read' });
+    expect(said(await machine('others', { scope: 'write' }))).to.equal('access_denied');
+    expect(payload(said(await machine('granted-others')))).to.include({ scope: 'write' });
+    expect(said(await machine('ours'))).to.equal('access_denied');
+    // A grant for their users is none for themselves.
+    expect(said(await machine('others', { audience: 'granted' }))).to.equal('access_denied');
   });
 });

@@ -75,7 +75,7 @@ describe('/connections', () => {
     expect(refused).to.include('get_user').and.include('no JavaScript');
   });
 
-  it('rejects a custom database without the scripts that it needs, and names them', async () => {
+  it('warns of a custom database without the scripts that it needs; rejects one whose users move here, too', async () => {
     const login = 'module.exports = async () => ({})';
     const create = (name: string, options: object) =>
       management.connections.create({ name, strategy: 'auth0', options }).then(
@@ -83,15 +83,17 @@ describe('/connections', () => {
         (thrown: unknown) => String(thrown),
       );
     const custom = { enabledDatabaseCustomization: true };
-    expect(await create('no-login', custom)).to.include('customScripts.login');
     const blank = { ...custom, customScripts: { login: ' ' } };
-    expect(await create('blank-login', blank)).to.include('customScripts.login');
+    expect(await create('blank-login', blank)).to.match(/^con_/);
+    expect(server.logged()).to.include('customScripts.login: without it nobody can log in in blank-login');
+    const movingBlank = { ...blank, import_mode: true };
+    expect(await create('moving-login', movingBlank)).to.include('customScripts.login');
     const moving = { ...custom, import_mode: true, customScripts: { login } };
     expect(await create('no-get-user', moving)).to.include('customScripts.get_user');
     const id = await create('with-login', { ...custom, customScripts: { login } });
     expect(id).to.match(/^con_/);
-    const changed = management.connections.update(id, { options: { ...custom, customScripts: {} } });
-    expect(await changed.catch(String)).to.include('customScripts.login');
+    await management.connections.update(id, { options: { ...custom, customScripts: {} } });
+    expect(server.logged()).to.include('customScripts.login: without it nobody can log in in with-login');
     await management.connections.update(id, { display_name: 'Named' });
   });
 

@@ -57,7 +57,7 @@ describe('/custom-domains', () => {
   const hashes = async () =>
     JSON.stringify((await server.store.collection('documents').findBy('kind', 'custom-domain')) ?? []);
 
-  it('returns the host of the server as default domain, and rejects another', async () => {
+  it('returns the host of the server as default domain until a verified one is set', async () => {
     const canonical = { domain: new URL(server.url).host };
     const get = await callApi(server, 'GET', '/custom-domains/default');
     expect(await get.json()).to.deep.equal(canonical);
@@ -66,7 +66,26 @@ describe('/custom-domains', () => {
     const same = await callApi(server, 'PATCH', '/custom-domains/default', canonical);
     expect(await same.json()).to.deep.equal(canonical);
     const other = { domain: `d${names}.example.test` };
-    expect((await callApi(server, 'PATCH', '/custom-domains/default', other)).status).to.equal(400);
+    const refused = await callApi(server, 'PATCH', '/custom-domains/default', other);
+    expect(refused.status).to.equal(400);
+    expect(await refused.json()).to.include({
+      message: 'The domain must be verified before it can be set as default.',
+    });
+    const { custom_domain_id: id } = made;
+    await server.store.collection('documents').update(String(id), (current) => ({
+      ...current,
+      body: { ...current.body, status: 'ready' },
+    }));
+    const set = await callApi(server, 'PATCH', '/custom-domains/default', other);
+    expect(await set.json()).to.include({ custom_domain_id: id, ...other, is_default: true });
+    expect(server.logged()).to.include(`not to the default domain ${other.domain}`);
+    const read = await callApi(server, 'GET', '/custom-domains/default');
+    expect(await read.json()).to.include({ custom_domain_id: id, is_default: true });
+    await callApi(server, 'PATCH', '/custom-domains/default', canonical);
+    expect(await (await callApi(server, 'GET', `/custom-domains/${id}`)).json()).to.include({
+      is_default: false,
+    });
+    expect(await (await callApi(server, 'GET', '/custom-domains/default')).json()).to.deep.equal(canonical);
   });
 
   it('finds domains by a query, as Terraform does, and sorts them as asked', async () => {

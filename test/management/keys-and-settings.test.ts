@@ -141,7 +141,7 @@ describe('/keys/signing and other settings of deploy tools', () => {
     await callApi(server, 'DELETE', '/emails/provider');
   });
 
-  it('rejects an authorization policy of an API, which would not be enforced, but accepts null', async () => {
+  it('stores an authorization policy of an API with a warning that it is not enforced', async () => {
     const ask = async (method: string, path: string, body: object) => {
       const answer = await callApi(server, method, path, body);
       return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
@@ -153,7 +153,9 @@ describe('/keys/signing and other settings of deploy tools', () => {
     expect(made.body).to.include({ allow_online_access_with_ephemeral_sessions: true });
     expect(made.body).not.to.have.property('authorization_policy');
     const policy = { authorization_policy: { policy_id: 'apl_1' } };
-    expect((await ask('PATCH', `/resource-servers/${made.body.id}`, policy)).status).to.equal(400);
+    const changed = await ask('PATCH', `/resource-servers/${made.body.id}`, policy);
+    expect(changed.body).to.deep.include(policy);
+    expect(server.logged()).to.include('authorization_policy of Policy is not enforced');
     expect((await ask('PATCH', `/resource-servers/${made.body.id}`, none)).status).to.equal(200);
   });
 

@@ -3,8 +3,9 @@ import { expect } from 'chai';
 import { parse } from 'yaml';
 import type { TestServer } from '../support/server.ts';
 import { EXAMPLE } from './example.ts';
+import { PROVIDER_RUNS } from './provider-calls.ts';
 import { authorizeAs, managementToken, startManaged } from './support.ts';
-import { TOOL_RUNS, type ToolCall } from './tool-calls.ts';
+import { TOOL_RUNS, type ToolCall, type ToolRun } from './tool-calls.ts';
 
 type Json = Record<string, unknown>;
 
@@ -22,6 +23,16 @@ function leaves(body: unknown, prefix = ''): [string, unknown][] {
   });
 }
 
+/** Checks that what is read has everything that was sent. A tool compares lists without their order. */
+function readsBack({ unread = [] }: ToolRun, seen: unknown, sent: unknown): void {
+  for (const [path, value] of leaves(sent)) {
+    if (unread.some((one) => path === one || path.startsWith(`${one}.`))) continue;
+    const read = at(seen, path) ?? null;
+    if (Array.isArray(value)) expect(read, `what is read of ${path}`).to.have.deep.members(value);
+    else expect(read, `what is read of ${path}`).to.deep.equal(value);
+  }
+}
+
 describe('the calls of published command-line tools', () => {
   let server: TestServer;
   let token: string;
@@ -34,7 +45,7 @@ describe('the calls of published command-line tools', () => {
   });
   after(() => server.stop());
 
-  for (const run of TOOL_RUNS) {
+  for (const run of [...TOOL_RUNS, ...PROVIDER_RUNS]) {
     it(`leave an empty plan: ${run.name}`, async () => {
       const known = new Map([['management', `${server.issuer}api/v2/`]]);
       const fill = (text: string) =>
@@ -56,14 +67,20 @@ describe('the calls of published command-line tools', () => {
         for (const path of call.lacks ?? [])
           expect(at(answer, path), `${call.path} ${path}`).to.equal(undefined);
         const seen = await send({ method: 'GET', path: run.read });
-        for (const [path, value] of leaves(filled(call.body ?? {}))) {
-          if (run.unread?.includes(path) !== true)
-            expect(at(seen, path) ?? null, `what is read of ${path}`).to.deep.equal(value);
-        }
-        for (const [path, value] of Object.entries(run.expects ?? {}))
+        if (run.isWhole === true) expect(seen).to.deep.equal(call.body);
+        else readsBack(run, seen, filled(call.body ?? {}));
+        for (const [path, value] of Object.entries(filled(run.expects ?? {})))
           expect(at(seen, path), `what is read of ${path}`).to.deep.equal(value);
         for (const path of run.lacks ?? [])
           expect(at(seen, path), `what is read of ${path}`).to.equal(undefined);
+        if (run.holds !== undefined) expect(JSON.stringify(seen)).to.include(fill(run.holds));
+      }
+      if (run.warns !== undefined) expect(server.logged()).to.include(run.warns);
+      for (const call of run.after ?? []) await send(call);
+      if (run.after !== undefined) {
+        const response = await authorizeAs(server, token, 'GET', fill(run.read));
+        if (run.holds === undefined) expect(response.status, `GET ${run.read} once removed`).to.equal(404);
+        else expect(await response.text()).not.to.include(fill(run.holds));
       }
     });
   }

@@ -28,6 +28,14 @@ export interface ToolRun {
   lacks?: readonly string[];
   /** Paths that are sent and, being secrets or other names of a member, not read back. */
   unread?: readonly string[];
+  /** A text that each reading contains, for what is a list. */
+  holds?: string;
+  /** Whether what is read is the body itself, and not an object with its members. */
+  isWhole?: boolean;
+  /** Part of a warning that the server's log must have. */
+  warns?: string;
+  /** Calls that remove what was made; then a further reading has nothing of it. */
+  after?: readonly ToolCall[];
 }
 
 const client = (name: string): ToolCall => ({

@@ -7,7 +7,7 @@ import { draftOf } from '../../records/actions.ts';
 import type { DocumentRecord } from '../../records/documents.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { Packages } from '../../scripts/packages/packages.ts';
-import { type Call, callsWith, ok } from '../call.ts';
+import { type Answer, type Call, callsWith, ok } from '../call.ts';
 import { type DocumentDependencies, documentOf, documentsOf, documentView } from '../document-resource.ts';
 import { apiError } from '../errors.ts';
 import { pageQuery } from '../list.ts';
@@ -50,15 +50,15 @@ interface EarlierVersion {
 
 /**
  * Deploys the draft of an action, or an earlier version of it.
- * @throws AuthError 404; 400 if a module is missing or a package cannot be used.
+ * @throws AuthError 404; 400 if a module is missing.
  */
 async function deploy(
   deps: ActionVersionDependencies,
   id: string | undefined,
   earlier?: EarlierVersion,
-): Promise<Version> {
+): Promise<Answer> {
   const action = await documentOf(deps.store, ACTION, id);
-  await requireModulesAndPackages(
+  const warnings = await requireModules(
     deps,
     earlier === undefined ? action.body : versionOf(action, earlier.id),
     action,
@@ -106,26 +106,27 @@ async function deploy(
     };
     return { ...current, body };
   });
-  return version;
+  return ok(version, { warnings });
 }
 
 /**
- * Refuses to deploy an action without its modules and packages.
- * @throws AuthError 400 naming the module that is missing, or the package that cannot be used
+ * Refuses to deploy an action without its modules.
+ * @returns a warning about a package that cannot be used, without which the action fails when it runs.
+ * @throws AuthError 400 naming the module that is missing
  */
-async function requireModulesAndPackages(
+async function requireModules(
   { packages, store }: ActionVersionDependencies,
   version: Readonly<Record<string, unknown>>,
   { body: { name } }: { body: Readonly<Record<string, unknown>> },
-): Promise<void> {
+): Promise<string[]> {
   const modules = await documentsOf(store, ACTION_MODULE);
   const runnable = draftOf({ body: { ...version, name } }, modules);
-  if (runnable === undefined) return;
+  if (runnable === undefined) return [];
   const missing = runnable.modules.find(({ found }) => found === undefined);
   if (missing !== undefined)
     throw apiError(400, `The action cannot be deployed: there is no module ${missing.name}.`, 'invalid_body');
   const fault = await packages.faultOf(packageRequirement(runnable));
-  if (fault !== undefined) throw apiError(400, `The action cannot be deployed: ${fault}.`, 'invalid_body');
+  return fault === undefined ? [] : [`the action ${String(name)} fails when it runs: ${fault}`];
 }
 
 const call = callsWith<ActionVersionDependencies>();
@@ -149,15 +150,15 @@ function withDeployment(one: Call<DocumentDependencies>): Call<ActionVersionDepe
       const { deploy: isDeployed, ...body } = request.body as NewAction;
       if (isDeployed === true) {
         const modules = await resolvedReferences(deps.store, body.modules ?? []);
-        await requireModulesAndPackages(deps, { ...body, modules }, { body });
+        await requireModules(deps, { ...body, modules }, { body });
       }
       // The call's own schema validated the body; the type of a call in a list does not say so.
       const answer = await one.handle(deps, { ...request, body: body as never });
       if (isDeployed !== true) return answer;
       const { id } = answer.body as { id: string };
-      await deploy(deps, id);
+      const { warnings = [] } = await deploy(deps, id);
       const after = actionView(documentView(ACTION, await documentOf(deps.store, ACTION, id)));
-      return { ...answer, body: after, after };
+      return { ...answer, body: after, after, warnings };
     },
   };
 }
@@ -170,7 +171,7 @@ export const actionVersionCalls: Call<ActionVersionDependencies>[] = [
     path: `${PATH}/deploy`,
     scopes: ['create:actions'],
     summary: 'Deploy an action',
-    handle: async (deps, { params }) => ok(await deploy(deps, params.id)),
+    handle: (deps, { params }) => deploy(deps, params.id),
   }),
   call({
     method: 'GET',
@@ -195,7 +196,7 @@ export const actionVersionCalls: Call<ActionVersionDependencies>[] = [
     scopes: ['create:actions'],
     summary: 'Deploy an earlier version of an action',
     body: z.object({ update_draft: z.boolean().optional() }).optional(),
-    handle: async (deps, { params, body }) =>
-      ok(await deploy(deps, params.id, { id: params.version, updatesDraft: body?.update_draft === true })),
+    handle: (deps, { params, body }) =>
+      deploy(deps, params.id, { id: params.version, updatesDraft: body?.update_draft === true }),
   }),
 ];

@@ -128,6 +128,9 @@ const members = {
   authorization_encrypted_response_alg: text(64),
   authorization_encrypted_response_enc: text(64),
   encryption_key: object,
+  token_vault_privileged_access: object.describe(
+    'Stored for tools: no application gets connected accounts’ tokens without their user here.',
+  ),
   anonymous_sessions: object.describe(
     'Whether visitors can get tokens without logging in, for an anonymous session.',
   ),

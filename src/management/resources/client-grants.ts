@@ -1,6 +1,6 @@
 // `/client-grants`: the scopes of APIs that clients may request for themselves or for their users.
 import { z } from 'zod';
-import { clientGrantSchema, SUBJECT_TYPES } from '../../records/apis.ts';
+import { clientGrantSchema, SUBJECT_TYPES, THIRD_PARTIES } from '../../records/apis.ts';
 import type { ResourceServer } from '../../records/collections.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
@@ -30,10 +30,10 @@ const settable = {
 
 const createBody = z.strictObject({
   ...settable,
-  client_id: z.string().min(1).max(255),
+  client_id: z.string().min(1).max(255).optional(),
   audience: z.string().min(1).max(600),
   subject_type: z.enum(SUBJECT_TYPES).optional(),
-  default_for: z.string().max(64).optional(),
+  default_for: z.literal(THIRD_PARTIES).optional(),
 });
 
 const resource: Resource<'clientGrants', ClientGrantsDependencies> = {
@@ -67,7 +67,11 @@ const resource: Resource<'clientGrants', ClientGrantsDependencies> = {
     id: grant.id,
   }),
   check: async ({ store, scopesOf, systemApis }, { client_id, audience, scope, subject_type }) => {
-    if (subject_type !== 'user' && (await store.collection('clients').get(client_id)) === undefined) {
+    if (
+      subject_type !== 'user' &&
+      client_id !== undefined &&
+      (await store.collection('clients').get(client_id)) === undefined
+    ) {
       throw apiError(404, 'The client does not exist', 'inexistent_client');
     }
     const known = await scopesOf(audience);

@@ -3,30 +3,25 @@ import { z } from 'zod';
 import { authenticationMethod, isCredentialMethod } from '../../records/client-authentication.ts';
 import { clientSchema, TRY_LOGIN } from '../../records/clients.ts';
 import type { Client, Records } from '../../records/collections.ts';
+import { bindingWarnings } from '../../records/samlp.ts';
 import type { ClientRecord } from '../../records/tenant.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
 import { defaultGrantTypes } from '../../tenant/declared-records.ts';
-import { type Call, type Caller, callsWith, ok } from '../call.ts';
-import { requestObjectKeys } from '../client-keys.ts';
+import { type Call, callsWith, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
 import { flag, searchQuery } from '../fields.ts';
 import { letters } from '../ids.ts';
 import { checkedBy, conflict, merged, notFound, resourceCalls } from '../resource.ts';
 import type { Resource } from '../resource-declaration.ts';
 import { isObject } from '../section.ts';
-import {
-  applyKeys,
-  applyRequestKeys,
-  credentialIds,
-  KEY_SCOPES,
-  KEYS,
-  refuseUnrequestedPublic,
-} from './client-authentication.ts';
+import { applyKeys, applyRequestKeys, refuseUnrequestedPublic } from './client-authentication.ts';
 import { clientMetadata, createClientBody, patchClientBody } from './client-bodies.ts';
 import { requireProfiles } from './client-profiles.ts';
 import { grantedBy } from './client-search.ts';
+import { clientView, DEFAULTS } from './client-view.ts';
 import { changeGlobalClient, GLOBAL_CLIENT, globalClient } from './global-client.ts';
+import { currentCertificates } from './signing-keys.ts';
 
 export interface ClientsDependencies {
   store: Store;
@@ -36,15 +31,6 @@ export interface ClientsDependencies {
   /** The tenant's name, a member of each client in responses. */
   tenantName: string;
 }
-
-/** Members of a new client that the body does not set. */
-const DEFAULTS = {
-  is_first_party: true,
-  oidc_conformant: false,
-  sso_disabled: false,
-  cross_origin_authentication: false,
-  custom_login_page_on: true,
-} as const;
 
 const newSecret = (random: Random): string => random(48).toString('base64url');
 
@@ -61,64 +47,6 @@ function withDefaults(client: ClientRecord, secret: () => string): Records['clie
   // Every client has a secret, even if its method does not use it: a later change of the method needs it.
   record.client_secret ??= secret();
   return record;
-}
-
-/** Members of `session_transfer` that apply if it does not have them. */
-const TRANSFER_DEFAULTS = {
-  can_create_session_transfer_token: false,
-  enforce_cascade_revocation: true,
-  allowed_authentication_methods: [],
-  enforce_device_binding: 'ip',
-  allow_refresh_token: false,
-  enforce_online_refresh_tokens: true,
-};
-
-/**
- * Returns members that apply though the client does not have them. Tools compare them with what they would set; a
- * missing one would be a change in each of their plans.
- */
-function inForce({ refresh_token: refresh, session_transfer: transfer }: Client): object {
-  const isEndless = refresh?.expiration_type === 'non-expiring';
-  return {
-    ...(refresh && {
-      refresh_token: {
-        infinite_token_lifetime: isEndless,
-        infinite_idle_token_lifetime: isEndless,
-        ...refresh,
-      },
-    }),
-    ...(transfer && { session_transfer: { ...TRANSFER_DEFAULTS, ...transfer } }),
-  };
-}
-
-/** Returns a client as the API shows it. */
-function clientView(client: Client, caller: Pick<Caller, 'scopes'>, tenant: string): object {
-  const { id: _, credentials: _waiting, ...members } = client;
-  const mayReadKeys = KEY_SCOPES.some((scope) => caller.scopes.has(scope));
-  const visible = Object.fromEntries(
-    Object.entries(members).filter(([name]) => mayReadKeys || !(KEYS as readonly string[]).includes(name)),
-  );
-  return {
-    tenant,
-    global: false,
-    ...DEFAULTS,
-    is_token_endpoint_ip_header_trusted: false,
-    ...visible,
-    ...inForce(client),
-    callbacks: client.callbacks,
-    jwt_configuration: { secret_encoded: false, ...client.jwt_configuration },
-    ...('client_authentication_methods' in visible
-      ? { client_authentication_methods: credentialIds(client) }
-      : {}),
-    ...(client.signed_request_object
-      ? {
-          signed_request_object: {
-            ...client.signed_request_object,
-            credentials: requestObjectKeys(client).map(({ id }) => ({ id })),
-          },
-        }
-      : {}),
-  };
 }
 
 /**
@@ -145,6 +73,11 @@ function withOtherMembers(client: Client, body: Record<string, unknown>): Record
     return isObject(current) && isObject(change) ? [[name, merged({ ...current }, change)]] : [];
   });
   return { ...body, ...Object.fromEntries(mergedMembers) };
+}
+
+/** Returns a body that removes `oidc_logout` if it removes the older name of that member. */
+function withoutLogout(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return body.oidc_backchannel_logout === null ? { oidc_logout: null, ...body } : { ...body };
 }
 
 const resource: Resource<'clients', ClientsDependencies> = {
@@ -194,7 +127,7 @@ const resource: Resource<'clients', ClientsDependencies> = {
   },
   change: ({ random, now }, client, body) => {
     const { id: _, ...before } = client;
-    const members = withMetadata(client, withOtherMembers(client, body));
+    const members = withMetadata(client, withOtherMembers(client, withoutLogout(body)));
     const changed = merged(before, members);
     const withKeys =
       'client_authentication_methods' in body ? applyKeys(client, changed, { random, now }) : changed;
@@ -204,7 +137,16 @@ const resource: Resource<'clients', ClientsDependencies> = {
     refuseUnrequestedPublic(client, after, body);
     return withDefaults(after, () => newSecret(random));
   },
+  warnings: ({ name, addons, token_vault_privileged_access: vault }) => [
+    ...bindingWarnings(name, addons?.samlp),
+    ...(vault == null
+      ? []
+      : [
+          `token_vault_privileged_access of ${name} has no effect: tokens of connected accounts are for their users`,
+        ]),
+  ],
   view: ({ tenantName }, client, caller) => clientView(client, caller, tenantName),
+  related: async ({ store }) => ({ signing_keys: await currentCertificates(store) }),
   missing: notFound('The client does not exist', 'inexistent_client'),
   taken: conflict('A client with the same id already exists'),
   guard: (_deps, { id }) => {

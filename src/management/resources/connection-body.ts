@@ -55,15 +55,23 @@ const SECRETS = [
 /** The same for databases, whose scripts' `configuration` is never returned. */
 const DATABASE_SECRETS = [...SECRETS, 'configuration'];
 
-/** Returns the new options without members that are null; secrets that they leave out are kept. */
+/** Options that are kept as well, because users would lose their accounts: they say what users are known by. */
+const IDENTIFIERS = ['map_user_id_to_id'];
+
+/** Returns the new options without members that are null; secrets and identifiers that they leave out are kept. */
 export function optionsOf(
   current: Pick<Connection, 'strategy' | 'options'> | undefined,
   options: Readonly<Record<string, unknown>>,
 ): object {
   const before = (current?.options ?? {}) as Record<string, unknown>;
   const secrets = current?.strategy === DATABASE ? DATABASE_SECRETS : SECRETS;
-  const keptSecrets = secrets.filter((name) => !(name in options) && before[name] !== undefined);
-  return { ...Object.fromEntries(keptSecrets.map((name) => [name, before[name]])), ...merged({}, options) };
+  const kept = [...secrets, ...IDENTIFIERS].filter(
+    (name) => !(name in options) && before[name] !== undefined,
+  );
+  return {
+    ...Object.fromEntries(kept.map((name) => [name, before[name]])),
+    ...merged({}, options),
+  };
 }
 
 export const refuseMetadata = (thrown: unknown): never => {

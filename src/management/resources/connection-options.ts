@@ -34,7 +34,7 @@ const OPENID_DEFAULTS = {
 const DEFAULTS: Readonly<Record<string, object>> = {
   [DATABASE]: DATABASE_DEFAULTS,
   oidc: OPENID_DEFAULTS,
-  okta: OPENID_DEFAULTS,
+  okta: { ...OPENID_DEFAULTS, attribute_map: { mapping_mode: 'basic_profile' } },
   // Its logins always ask for these.
   'google-apps': { email: true, profile: true, scope: ['email', 'profile'], handle_login_from_social: true },
   salesforce: { scope: [] },

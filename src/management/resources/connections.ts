@@ -6,6 +6,7 @@ import type { Background } from '../../runtime/background.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
+import { scriptWarnings } from '../../tenant/database-warnings.ts';
 import type { Users } from '../../users/users.ts';
 import { type Call, callsWith, noContent } from '../call.ts';
 import { connectionRemovals, type RemovalDependencies, removeUsersOf } from '../connection-removal.ts';
@@ -132,6 +133,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
     }
     providers.check(connection);
   },
+  warnings: ({ name, strategy, options }) => (strategy === DATABASE ? scriptWarnings({ name, options }) : []),
   afterWrite: makeNeededKeys,
   view: (_deps, connection) => connectionView(connection),
   missing,

@@ -10,6 +10,7 @@ import {
   type DocumentDependencies,
   type DocumentResource,
   documentOf,
+  documentsOf,
   documentView,
 } from '../document-resource.ts';
 import { apiError } from '../errors.ts';
@@ -76,7 +77,6 @@ const resource: DocumentResource = {
   sortable: SEARCH_FIELDS,
   unpaged: 'bare unless taken',
   hidden: ['api_key_hashes'],
-  // Messages always link to the host of `BASE_URL`, never to a custom domain.
   constantMembers: { is_default: false },
   missing: notFound('The custom domain does not exist', 'custom_domain_not_found'),
   taken: 'The specified custom domain already exists.',
@@ -195,31 +195,47 @@ const rotate = call({
 });
 
 const DEFAULT = '/custom-domains/default';
-const canonical = ({ baseUrl }: CustomDomainDependencies) => ({ domain: new URL(baseUrl).host });
+
+/** Returns the domain that was set as the default one, or the host of the server. */
+async function defaultDomain({ store, baseUrl }: CustomDomainDependencies): Promise<unknown> {
+  const domains = await documentsOf(store, resource.kind);
+  const chosen = domains.find(({ body }) => body.is_default === true);
+  return chosen === undefined ? { domain: new URL(baseUrl).host } : documentView(resource, chosen);
+}
 
 const readDefault = call({
   method: 'GET',
   path: DEFAULT,
   scopes: ['read:custom_domains'],
-  summary: 'Get the default domain: the host of the server',
-  handle: async (deps) => ok(canonical(deps)),
+  summary: 'Get the default domain: the host of the server, unless another was set',
+  handle: async (deps) => ok(await defaultDomain(deps)),
 });
 
 const setDefault = call({
   method: 'PATCH',
   path: DEFAULT,
   scopes: ['update:custom_domains'],
-  summary: 'Set the default domain, which is the host of the server',
+  summary: 'Set the default domain. Mails and tickets lead to the host of the server all the same',
   body: z.strictObject({ domain: z.string().max(255) }),
   handle: async (deps, { body }) => {
-    const canonicalDomain = canonical(deps);
-    if (body.domain.toLowerCase() !== canonicalDomain.domain)
-      throw apiError(
-        400,
-        `Mails and tickets lead to ${canonicalDomain.domain}, and to no custom domain`,
-        'invalid_body',
-      );
-    return ok(canonicalDomain);
+    const domain = body.domain.toLowerCase();
+    const { host } = new URL(deps.baseUrl);
+    const all = await documentsOf(deps.store, resource.kind);
+    const isChosen = (one: Body) => String(one.domain).toLowerCase() === domain && one.status === 'ready';
+    if (domain !== host && !all.some((one) => isChosen(one.body)))
+      throw apiError(400, 'The domain must be verified before it can be set as default.', 'invalid_body');
+    const before = await defaultDomain(deps);
+    for (const { id, body: stored } of all) {
+      if ((stored.is_default === true) === isChosen(stored)) continue;
+      await deps.store.collection('documents').update(id, (current) => ({
+        ...current,
+        body: { ...current.body, is_default: isChosen(current.body) },
+        updated_at: deps.now(),
+      }));
+    }
+    const after = await defaultDomain(deps);
+    const warning = `mails and tickets lead to ${host}, not to the default domain ${domain}`;
+    return ok(after, { before, after, warnings: domain === host ? [] : [warning] });
   },
 });
 

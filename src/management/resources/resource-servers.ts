@@ -46,9 +46,7 @@ const members = {
   allow_offline_access: z.boolean(),
   allow_online_access: z.boolean(),
   allow_online_access_with_ephemeral_sessions: z.boolean(),
-  // Only null is allowed: Gatehouse has no such policies, and storing one that is not enforced would suggest
-  // protection.
-  authorization_policy: z.never(),
+  authorization_policy: object.describe('Stored for tools: there are no such policies here.'),
   token_lifetime: z.number().int().max(2_592_000),
   token_lifetime_for_web: z.number().int().max(2_592_000),
   skip_consent_for_verifiable_first_party_clients: z.boolean(),
@@ -125,6 +123,10 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
     const changed = merged(api, body);
     return { ...checkedBy(resourceServerSchema, withSecret(random, { ...changed, identifier })), id };
   },
+  warnings: ({ name, authorization_policy: policy }) =>
+    policy == null
+      ? []
+      : [`authorization_policy of ${name} is not enforced: there are no such policies here`],
   // The deploy tool sends back what it reads of the APIs of this server, which cannot be set.
   view: (_deps, api) =>
     api.is_system === true

@@ -27,6 +27,16 @@ function keyView(key: SigningKey): object {
   return { cert, pkcs7: cert, ...shown, alg: key.jwk.alg, revoked: false };
 }
 
+/** Returns the certificates of the keys that sign for applications, in the form of a member of theirs. */
+export async function currentCertificates(store: Store): Promise<object[]> {
+  const { records } = await store.collection('signingKeys').list({ limit: 100 });
+  const current = keysFor(records, 'RS256').filter(({ state }) => state === 'current');
+  return current.map((key) => {
+    const { cert } = publicView(key);
+    return { cert, pkcs7: cert, subject: new X509Certificate(cert).subject };
+  });
+}
+
 async function find({ store }: SigningKeysDependencies, kid = ''): Promise<SigningKey> {
   const found = await store.collection('signingKeys').get(kid);
   if (found === undefined) throw noKey();

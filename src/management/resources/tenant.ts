@@ -93,13 +93,21 @@ function inHours(body: Readonly<Record<string, unknown>>): Record<string, unknow
   return changed;
 }
 
-/** Members of every response, with their defaults. */
+/** Flags that are always so here, if the tenant does not have them, as at the hosted service. */
+const FLAGS = {
+  allow_changing_enable_sso: false,
+  disable_clickjack_protection_headers: false,
+  disable_impersonation: true,
+  enable_sso: true,
+  revoke_refresh_token_grant: false,
+  universal_login: true,
+};
+
+/** Members of every response, with their defaults. A tool takes `error_page` for one that was set. */
 const DEFAULTS = {
   allowed_logout_urls: [],
   change_password: { enabled: false, html: '' },
   guardian_mfa_page: { enabled: false, html: '' },
-  error_page: { html: '', show_log_link: false, url: '' },
-  flags: {},
   sandbox_version: '22',
   sandbox_versions_available: ['22'],
   default_directory: '',
@@ -111,7 +119,11 @@ const MERGED_MEMBERS = ['flags', 'change_password', 'guardian_mfa_page', 'error_
 
 function tenantSettingsCalls(): Call<SectionDependencies>[] {
   const part = section('tenant', tenantSettingsSchema);
-  const view = (value: object = {}) => ({ ...DEFAULTS, ...value });
+  const view = (value: { readonly flags?: object | undefined } = {}) => ({
+    ...DEFAULTS,
+    ...value,
+    flags: { ...FLAGS, ...value.flags },
+  });
   return [
     call({
       method: 'GET',
@@ -132,7 +144,7 @@ function tenantSettingsCalls(): Call<SectionDependencies>[] {
         const { before, after } = await part.change(deps, (current) => {
           const stored: Readonly<Record<string, unknown>> = current ?? {};
           const mergedMembers = MERGED_MEMBERS.filter((name) => name in changes || name in stored).map(
-            (name) => [name, deeplyMerged(stored[name], changes[name] ?? {})],
+            (name) => [name, changes[name] === null ? null : deeplyMerged(stored[name], changes[name] ?? {})],
           );
           return deeplyMerged({}, { ...stored, ...changes, ...Object.fromEntries(mergedMembers) });
         });
