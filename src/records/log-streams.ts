@@ -69,11 +69,18 @@ export function isSentType(type: unknown): boolean {
   return typeof type === 'string' && Object.hasOwn(SINKS, type);
 }
 
+interface StreamFault {
+  path: string;
+  message: string;
+  /** The keys of the object at `path` that are not known, if that is the fault. */
+  unknownKeys: readonly string[];
+}
+
 /**
  * Returns what is wrong with a stream that is to be sent, with the path of each member. Streams that are only stored
  * have no faults.
  */
-export function streamFaults(stream: Readonly<Record<string, unknown>>): { path: string; message: string }[] {
+export function streamFaults(stream: Readonly<Record<string, unknown>>): StreamFault[] {
   if (!isSentType(stream.type)) return [];
   const parts: [string, z.ZodType, unknown][] = [
     ['sink', SINKS[String(stream.type)] ?? z.never(), stream.sink],
@@ -81,9 +88,10 @@ export function streamFaults(stream: Readonly<Record<string, unknown>>): { path:
   if (stream.pii_config != null && Object.keys(stream.pii_config).length > 0)
     parts.push(['pii_config', piiConfigSchema, stream.pii_config]);
   return parts.flatMap(([name, schema, value]) =>
-    (schema.safeParse(value).error?.issues ?? []).map(({ path, message }) => ({
-      path: [name, ...path].join('.'),
-      message,
+    (schema.safeParse(value).error?.issues ?? []).map((issue) => ({
+      path: [name, ...issue.path].join('.'),
+      message: issue.message,
+      unknownKeys: issue.code === 'unrecognized_keys' ? issue.keys : [],
     })),
   );
 }

@@ -216,6 +216,9 @@ function profileFaults({ tokenExchangeProfiles = [], actions }: TenantFile): str
 /** Returns faults of log streams that could not be sent. */
 function logStreamFaults({ logStreams = [] }: TenantFile): string[] {
   return logStreams.flatMap((stream, index) =>
-    streamFaults(stream).map(({ path, message }) => `logStreams[${index}].${path}: ${message}`),
+    streamFaults(stream)
+      // The file is warned of unknown keys.
+      .filter(({ unknownKeys }) => unknownKeys.length === 0)
+      .map(({ path, message }) => `logStreams[${index}].${path}: ${message}`),
   );
 }

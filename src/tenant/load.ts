@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { classWarnings } from '../records/authentication-classes.ts';
 import { strategyRecord } from '../records/connections.ts';
 import { MAX_RESET_SECONDS } from '../records/delivery.ts';
-import { isSentType } from '../records/log-streams.ts';
+import { isSentType, streamFaults } from '../records/log-streams.ts';
 import { networkAclWarnings } from '../records/network-acls.ts';
 import { type TenantFile, tenantFileSchema } from '../records/tenant.ts';
 import { crossFaults } from './cross-checks.ts';
@@ -15,7 +15,7 @@ import { readHtmlFiles } from './html-files.ts';
 import { identifierWarnings } from './identifier-warnings.ts';
 import { pageWarnings } from './pages.ts';
 import { samlWarnings } from './saml-warnings.ts';
-import { unknownKeys } from './unknown-keys.ts';
+import { parseWithoutUnknown, unknownKeys, unknownKeyWarning } from './unknown-keys.ts';
 import { userFaults } from './user-faults.ts';
 import { fillIn } from './variables.ts';
 
@@ -95,7 +95,7 @@ type CheckedTenant = { tenant: TenantFile; warnings: string[] } | { faults: stri
 
 /** Returns the faults, or the tenant with its warnings. */
 function checkTenant(document: unknown): CheckedTenant {
-  const result = tenantFileSchema.safeParse(document);
+  const { result, warnings: removed } = parseWithoutUnknown(document, tenantFileSchema);
   if (!result.success) {
     return { faults: result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) };
   }
@@ -103,6 +103,7 @@ function checkTenant(document: unknown): CheckedTenant {
   const faults = [...crossFaults(tenant), ...userFaults(tenant)];
   if (faults.length > 0) return { faults };
   const warnings = [
+    ...removed,
     ...unknownKeys(tenant, tenantFileSchema),
     ...providerWarnings(tenant),
     ...lifetimeWarnings(tenant),
@@ -159,15 +160,17 @@ function lifetimeWarnings({ emailTemplates = [] }: TenantFile): string[] {
   );
 }
 
-/** Returns warnings about log streams of unsupported types, which are kept but not sent. */
+/** Returns warnings about log streams of unsupported types, which are kept but not sent, and of unknown keys of others. */
 function logStreamWarnings({ logStreams = [] }: TenantFile): string[] {
-  return logStreams.flatMap(({ type, name }, index) =>
-    isSentType(type)
-      ? []
-      : [
-          `logStreams[${index}].type: ${String(type)} is not built in: nothing is sent to ${String(name ?? type)}`,
-        ],
-  );
+  return logStreams.flatMap((stream, index) => {
+    const { type, name } = stream;
+    const at = `logStreams[${index}]`;
+    if (!isSentType(type))
+      return [`${at}.type: ${String(type)} is not built in: nothing is sent to ${String(name ?? type)}`];
+    return streamFaults(stream).flatMap(({ path, unknownKeys: keys }) =>
+      keys.map((key) => unknownKeyWarning(`${at}.${path}.${key}`)),
+    );
+  });
 }
 
 /** Returns warnings about active network ACLs that apply to no request. */

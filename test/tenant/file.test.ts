@@ -214,6 +214,33 @@ describe('the tenant file', () => {
     ]);
   });
 
+  it('leaves out unknown keys of sections that the Management API refuses them in, with a warning for each', () => {
+    const { tenant: read, warnings } = readTenant({
+      tenant: { account_page: { enabled: false, colour: 'red' } },
+      customClaims: [
+        { claim: 'https://a.test/plan', value: 'user.app_metadata.plan', to: ['id_token'], moon: 'full' },
+        { claim: 'https://a.test/age', value: 'user.app_metadata.age', to: ['id_token'], tides: 1, sun: 2 },
+      ],
+      logStreams: [
+        { id: 'lst_1', name: 's', type: 'http', sink: { httpEndpoint: 'https://a.test/', retries: 3 } },
+      ],
+    });
+    expect(warnings.map((warning) => warning.split(' ')[0])).to.have.members([
+      'tenant.account_page.colour',
+      'customClaims[0].moon',
+      'customClaims[1].tides',
+      'customClaims[1].sun',
+      'logStreams[0].sink.retries',
+    ]);
+    expect(read.customClaims?.map(Object.keys)).to.deep.equal(Array(2).fill(['claim', 'value', 'to']));
+    expect(read.tenant.account_page).to.include({ enabled: false });
+  });
+
+  it('reports the faults that are left beside unknown keys', () => {
+    const claim = { claim: 'sub', value: 'user.app_metadata.plan', to: ['id_token'], moon: 'full' };
+    expect(faultsOf(() => readTenant({ customClaims: [claim] })).join()).to.contain('customClaims.0.claim');
+  });
+
   it('warns of unknown keys at any depth', () => {
     const { tenant: read, warnings } = readTenant({
       branding: { colors: { primry: '#000000' } },

@@ -231,6 +231,7 @@ describe('password policies', () => {
         code: 'invalid_password',
         message: 'Password is too common',
         description: 'Password is too common',
+        error_description: 'Password is too common',
         statusCode: 400,
       });
     }
@@ -255,6 +256,7 @@ describe('password policies', () => {
         code: 'invalid_password',
         message: 'Password contains user information',
         description: 'Password contains user information',
+        error_description: 'Password contains user information',
         statusCode: 400,
       });
     }

@@ -36,7 +36,9 @@ export const legacyShape: ErrorShape = (ctx: Context, error: AuthError): void =>
   const failure = error instanceof RegistrationRefused ? extensibilityError(error) : error;
   const { status, body } = failure instanceof LegacyError ? failure : legacyOf(failure);
   ctx.status = status;
-  ctx.body = body;
+  const sentence = body.description ?? body.error;
+  // Clients that do not know this API's shapes read the member of RFC 6749 §5.2. A weak password has rules, no sentence.
+  ctx.body = typeof sentence === 'string' ? { ...body, error_description: sentence } : body;
 };
 
 legacyShape.schema = {
@@ -49,6 +51,7 @@ legacyShape.schema = {
     description: z
       .unknown()
       .describe('A sentence; for a weak password the rules, and which of them it meets.'),
+    error_description: z.string().optional().describe('The same sentence.'),
     policy: z.string().optional(),
     friendly_message: z
       .string()

@@ -273,9 +273,11 @@ describe('a database connection with codes', () => {
         (await signUp('alone', { email: 'api-2@example.test', password: PASSWORD })).json(),
       ).to.deep.equal({
         error: 'public signup is disabled',
+        error_description: 'public signup is disabled',
       });
       expect((await signUp('beside', { email: 'api-3@example.test' })).json()).to.deep.equal({
         error: 'password is required',
+        error_description: 'password is required',
       });
       const create = async (connection: Name) =>
         (await callApi(server, 'POST', '/users', { connection, email: 'api-4@example.test' })).status;

@@ -180,7 +180,13 @@ describe('changes of users in a custom database', () => {
       const answer = await signUp(fresh(), { connection: 'picky' });
       expect([answer.status, answer.json()]).to.deep.equal([
         400,
-        { error: 'email-too-long', code: 'email-too-long', description: 'Not with ***.', statusCode: 400 },
+        {
+          error: 'email-too-long',
+          code: 'email-too-long',
+          description: 'Not with ***.',
+          error_description: 'Not with ***.',
+          statusCode: 400,
+        },
       ]);
     });
 
@@ -496,6 +502,7 @@ describe('changes of users in a custom database', () => {
     const email = fresh();
     expect((await signUp(email, { connection: 'login-only' })).json()).to.deep.equal({
       error: 'public signup is disabled',
+      error_description: 'public signup is disabled',
     });
     const created = await call('POST', '/users', { connection: 'login-only', email, password: NEW });
     expect(created.json().message).to.equal('Users of this connection are made elsewhere.');

@@ -166,6 +166,7 @@ describe('POST /dbconnections/signup', () => {
       name: 'BadRequestError',
       code: 'invalid_signup',
       description: 'Invalid sign up',
+      error_description: 'Invalid sign up',
       statusCode: 400,
     });
   });
@@ -349,7 +350,10 @@ describe('POST /dbconnections/signup', () => {
   it('rejects a sign-up if the connection has disabled it', async () => {
     const answer = await signUp({ connection: 'closed' });
     expect(answer.status).to.equal(400);
-    expect(answer.json()).to.deep.equal({ error: 'public signup is disabled' });
+    expect(answer.json()).to.deep.equal({
+      error: 'public signup is disabled',
+      error_description: 'public signup is disabled',
+    });
   });
 
   for (const [what, body, type] of [
