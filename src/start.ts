@@ -25,6 +25,7 @@ import type { Store } from './store/contract.ts';
 import { tracedStore } from './store/instrumented.ts';
 import { openStore } from './store/open.ts';
 import { applyTenant } from './tenant/apply.ts';
+import { storedDomainWarnings } from './tenant/custom-domain-warnings.ts';
 import type { LoadedTenant } from './tenant/load.ts';
 import { RemovalPending } from './tenant/pending-removals.ts';
 import { storedFaults } from './tenant/stored.ts';
@@ -164,6 +165,7 @@ async function serve({
       'cannot be served; correct the tenant file and run gatehouse apply',
       await storedFaults(store),
     );
+    for (const warning of await storedDomainWarnings(store, settings.baseUrl)) deps.log.warn(warning);
     const tenant = await createTenant({ ...deps, settings });
     if (pending !== undefined) {
       deps.log.warn(`the start waits for a removal: ${pending.message}`);

@@ -9,6 +9,7 @@ import { type CommandProcess, print } from './runtime/command-process.ts';
 import { readSettings, type Settings } from './settings.ts';
 import { TENANT_FILE } from './settings-schema.ts';
 import { writeOutput } from './store/write-whole.ts';
+import { customDomainWarnings } from './tenant/custom-domain-warnings.ts';
 import { EXAMPLE_FILE, isFirstStart, productionFaults } from './tenant/examples.ts';
 import { NOT_HELD } from './tenant/export.ts';
 import { type LoadedTenant, loadTenantFile, TenantFault } from './tenant/load.ts';
@@ -56,6 +57,8 @@ async function check(host: CommandProcess): Promise<void> {
     for (const warning of tls?.warnings ?? []) print(host, `warning: ${warning}`);
   }
   if (faults.length > 0 || loaded === undefined) throw new Error(faults.join('\n'));
+  const domains = settings === undefined ? [] : customDomainWarnings(loaded.tenant, settings.baseUrl);
+  for (const warning of domains.map(loaded.withPlace)) print(host, `warning: ${warning}`);
   const { clients, resourceServers } = loaded.tenant;
   if (isFirst) print(host, `${tenantFile} is not there: the first start writes the example`);
   const counts = [counted(clients.length, 'application'), counted(resourceServers.length, 'API')];

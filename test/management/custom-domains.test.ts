@@ -2,6 +2,7 @@
 import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
 import { parse } from 'yaml';
+import { customDomainWarning } from '../../src/tenant/custom-domain-warnings.ts';
 import { exportTenant } from '../../src/tenant/export.ts';
 import { readTenant, TenantFault } from '../../src/tenant/load.ts';
 import { startDns, type TestDns } from '../support/dns.ts';
@@ -56,6 +57,21 @@ describe('/custom-domains', () => {
   };
   const hashes = async () =>
     JSON.stringify((await server.store.collection('documents').findBy('kind', 'custom-domain')) ?? []);
+
+  it('says at start and in the answers of writing calls that issuers do not follow a domain', async () => {
+    const logged = (domain: string) =>
+      server.logged().includes(`a login that begins at ${domain} loses its cookie on the way`);
+    expect(logged('file.example.test')).to.equal(true);
+    const created = (await newDomain()) as Shown & { domain: string; warning?: string };
+    expect(created.warning).to.contain(`discovery, iss and redirects name ${server.url}`);
+    expect(logged(created.domain)).to.equal(true);
+    prove(created);
+    expect(await verify(created)).to.include({ warning: created.warning });
+    expect(await management.customDomains.get(created.custom_domain_id)).not.to.have.property('warning');
+    const { host, hostname } = new URL(server.url);
+    for (const domain of [host, hostname])
+      expect(customDomainWarning(domain, server.url)).to.equal(undefined);
+  });
 
   it('returns the host of the server as default domain until a verified one is set', async () => {
     const canonical = { domain: new URL(server.url).host };

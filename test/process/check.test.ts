@@ -31,6 +31,20 @@ describe('gatehouse check', () => {
       .and.match(/- clients\.0\.name: .+ \(tenant\.yaml:1\)\n/);
   });
 
+  it('says that issuers do not follow a custom domain, unless it is the host of BASE_URL', async () => {
+    writeFileSync(
+      join(cwd, 'tenant.yaml'),
+      'customDomains:\n  - { domain: login.example.com, api_key: the-api-key-of-the-edge-of-login }\n',
+    );
+    const env = { TENANT_FILE: 'tenant.yaml', BASE_URL: 'https://id.example.com' };
+    const { code, stdout } = await check(env);
+    expect(code).to.equal(0);
+    expect(stdout)
+      .to.contain('warning: customDomains[0].domain: requests to login.example.com are answered')
+      .and.contain('name https://id.example.com');
+    expect((await check({ ...env, BASE_URL: 'https://login.example.com' })).stdout).not.to.contain('warning');
+  });
+
   it('names every fault of a file with its line and cause', async () => {
     writeFileSync(
       join(cwd, 'tenant.yaml'),

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Dns } from '../../http/dns.ts';
 import { apiKeyHash } from '../../records/custom-domains.ts';
 import { type DocumentRecord, usualMembers } from '../../records/documents.ts';
+import { customDomainWarning } from '../../tenant/custom-domain-warnings.ts';
 import { type Answer, type Call, callsWith, ok } from '../call.ts';
 import { documentResourceCalls } from '../document-calls.ts';
 import {
@@ -239,11 +240,27 @@ const setDefault = call({
   },
 });
 
+/** The member of an answer that says what the domain is not good for. Answers to GET lack it: tools write them back. */
+const WARNING = 'warning';
+
+/** Returns a call whose answer, if it writes a domain, has a warning about it. */
+function warning(one: Call<CustomDomainDependencies>): Call<CustomDomainDependencies> {
+  if (one.method !== 'POST' && one.method !== 'PATCH') return one;
+  return {
+    ...one,
+    handle: async (deps, request) => {
+      const answer = await one.handle(deps, request);
+      const body = answer.body as Body;
+      const text = customDomainWarning(body.domain, deps.baseUrl);
+      if (text === undefined) return answer;
+      return { ...answer, body: { ...body, [WARNING]: text }, warnings: [text] };
+    },
+  };
+}
+
 /** The calls for custom domains. */
 export const customDomainCalls: Call<CustomDomainDependencies>[] = [
   readDefault,
   setDefault,
-  ...documentResourceCalls(resource),
-  verify,
-  rotate,
+  ...[...documentResourceCalls(resource), verify, rotate].map(warning),
 ];

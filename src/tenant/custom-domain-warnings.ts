@@ -1,0 +1,29 @@
+// Warnings about custom domains. They are answered, but issuers do not follow the domain of the request.
+import type { DocumentRecord } from '../records/documents.ts';
+import type { Frozen } from '../records/record.ts';
+import type { Store } from '../store/contract.ts';
+
+/** Returns what a custom domain is not good for; undefined for the server's own host. */
+export function customDomainWarning(domain: unknown, baseUrl: string): string | undefined {
+  const { host, hostname, origin } = new URL(baseUrl);
+  const name = String(domain).toLowerCase();
+  if (name === host || name === hostname) return undefined;
+  return `requests to ${name} are answered, but discovery, iss and redirects name ${origin}, and a login that begins at ${name} loses its cookie on the way: begin logins at ${origin}, or set BASE_URL to https://${name}`;
+}
+
+/** Returns the warnings about the custom domains of a tenant file, each with its path. */
+export function customDomainWarnings(
+  { customDomains = [] }: { customDomains?: readonly Readonly<Record<string, unknown>>[] | undefined },
+  baseUrl: string,
+): string[] {
+  return customDomains.flatMap(({ domain }, index) => {
+    const warning = customDomainWarning(domain, baseUrl);
+    return warning === undefined ? [] : [`customDomains[${index}].domain: ${warning}`];
+  });
+}
+
+/** Returns the warnings about the custom domains in a store. */
+export async function storedDomainWarnings(store: Store, baseUrl: string): Promise<string[]> {
+  const found: Frozen<DocumentRecord>[] = await store.collection('documents').findBy('kind', 'custom-domain');
+  return found.flatMap(({ body }) => customDomainWarning(body.domain, baseUrl) ?? []);
+}
