@@ -5,6 +5,7 @@ import { consoleFeature } from './console/feature.ts';
 import { LIMITS } from './features.ts';
 import { PROBE_PATHS } from './health.ts';
 import { bodyReader } from './http/body.ts';
+import { limitLongBodies } from './http/long-bodies.ts';
 import { createRouter } from './http/router.ts';
 import { parseRouteKey, type Route } from './http/routes.ts';
 import { managementArea } from './management/feature.ts';
@@ -16,6 +17,9 @@ import { connectingAddressOf } from './tls/edge.ts';
 
 /** Largest request body, bytes. Bodies of the endpoints are small; the engine itself accepts at most 56 KiB. */
 export const MAX_BODY_BYTES = 56 * 1024;
+
+/** How many requests of authenticated programs may have a longer one at once. The longest is a few MiB. */
+const MAX_LONG_BODIES = 16;
 
 /** How many requests are worked on at once. It is above the number that may wait for a password hash, which takes longest. */
 const MAX_CONCURRENT = 1_000;
@@ -37,6 +41,7 @@ export function routing(
 ) {
   const { config, events, rateLimits } = capabilities;
   const askLists = networkGuard({ config, events, connectingAddress: connectingAddressOf });
+  const limited = limitLongBodies(MAX_LONG_BODIES, MAX_BODY_BYTES);
   const router = (some: readonly Route[]) =>
     createRouter(some, {
       log: deps.log,
@@ -47,7 +52,10 @@ export function routing(
       guard: (ctx, path) => (isForOperators(path) ? undefined : askLists(ctx)),
       // The router has checked at the start that the limit exists.
       takeLimit: (ctx, name) => rateLimits.takeFrom(ctx, name as LimitName),
-      readBody: (rules) => bodyReader({ maxBytes: MAX_BODY_BYTES, ...rules }),
+      readBody: (rules) => {
+        const read = bodyReader({ maxBytes: MAX_BODY_BYTES, ...rules });
+        return rules.isShared === true ? limited(read) : read;
+      },
       areas: [managementArea, accountArea],
       maxConcurrent: MAX_CONCURRENT,
     });

@@ -25,6 +25,11 @@ const MEMBER = /^([^[\]]+)\[([^[\]]+)\]$/;
 export interface BodyRules {
   /** The maximum length, bytes. */
   maxBytes?: number;
+  /**
+   * Whether only some of the bodies that are longer than usual are in memory at once ({@link limitLongBodies}). Not for
+   * routes that strangers can send them to: they would take the places of others.
+   */
+  isShared?: boolean;
   /** Further media types. Their bodies are passed on as strings, unparsed. */
   textTypes?: readonly string[];
   /** Whether the JSON `null` counts as no body: published clients (go-auth0) send it to calls that take none. */

@@ -77,8 +77,6 @@ export interface CallRules {
   body?: z.ZodType;
   /** Whether the whole body is a secret, so that the log omits it. */
   isBodySecret?: boolean;
-  /** The largest body, in bytes. Default: the limit of all requests. */
-  largestBody?: number;
   /** For a multipart form with a file: the file's text becomes the body's member `field`, and is not logged. */
   file?: MultipartRules & { field: string };
   /** Media types, besides JSON and forms, whose bodies are passed to the schema as text. */

@@ -13,7 +13,7 @@ import {
 } from './document-resource.ts';
 import { fieldsQuery, selectFields } from './fields.ts';
 import { arraySource, cursorQuery, listAnswer, mapped, pageQuery } from './list.ts';
-import { conflict, largestBodyOf, merged, pluralOf, withArticle } from './resource.ts';
+import { conflict, merged, pluralOf, withArticle } from './resource.ts';
 import { sortedBy } from './search/sort.ts';
 
 const call = callsWith<DocumentDependencies>();
@@ -108,7 +108,6 @@ function collectionCalls(resource: DocumentResource): Call<DocumentDependencies>
       scopes: [`create:${noun}`],
       summary: `Create ${withArticle(name)}`,
       body: resource.createBody,
-      ...largestBodyOf(resource),
       handle: async (deps, { body }) => {
         const timestamp = deps.now();
         const completeBody = {
@@ -151,7 +150,6 @@ function documentCalls(resource: DocumentResource): Call<DocumentDependencies>[]
       scopes: [`update:${noun}`],
       summary: `Update ${withArticle(name)}`,
       body: resource.patchBody,
-      ...largestBodyOf(resource),
       handle: (deps, { params, body }) =>
         changeOf(deps, resource, params.id, (before) =>
           (resource.change ?? merged)(before, structuredClone(body), deps.now()),
@@ -166,7 +164,6 @@ function documentCalls(resource: DocumentResource): Call<DocumentDependencies>[]
             scopes: [`update:${noun}`],
             summary: `Replace a ${name}`,
             body: resource.createBody,
-            ...largestBodyOf(resource),
             handle: (deps, { params, body }) =>
               changeOf(deps, resource, params.id, () => ({ ...resource.defaults, ...structuredClone(body) })),
           }),

@@ -19,9 +19,6 @@ export interface DocumentDependencies {
   liquid: Pick<TenantLiquid, 'render'>;
 }
 
-/** The largest body with code, bytes: the code may have 100,000 characters, some of which JSON escapes. */
-export const MAX_CODE_BODY_BYTES = 400_000;
-
 export interface DocumentResource {
   kind: string;
   path: string;
@@ -33,8 +30,6 @@ export interface DocumentResource {
   newId(random: Random): string;
   createBody: z.ZodType<Record<string, unknown>>;
   patchBody: z.ZodType<Record<string, unknown>>;
-  /** @see Call.largestBody */
-  largestBody?: number;
   /** Members of every response that are not stored. */
   constantMembers?: Record<string, unknown>;
   /**

@@ -56,8 +56,6 @@ export interface Resource<N extends ConfigurationName, D extends ResourceDepende
   orderOf?(record: Stored<N>): string;
   createBody: z.ZodType<Record<string, unknown>>;
   patchBody: z.ZodType<Record<string, unknown>>;
-  /** @see Call.largestBody */
-  largestBody?: number;
   /**
    * Transforms a body before the record is made or changed, if that needs a request to another server.
    * A body that needs none is returned itself.

@@ -63,7 +63,6 @@ function collectionCalls<N extends ConfigurationName, D extends ResourceDependen
       scopes: [`create:${noun}`],
       summary: `Create ${withArticle(name)}`,
       body: resource.createBody,
-      ...largestBodyOf(resource),
       handle: async (deps, { body, caller, admitAgain }) => {
         const completedBody = await completed(deps, resource, { body, admitAgain }, undefined);
         const record = await resource.make(deps, completedBody);
@@ -99,10 +98,6 @@ async function refuseWhilePending<N extends ConfigurationName, D extends Resourc
   throw apiError(409, `A ${name} with the same ${member} is being deleted, try again later`);
 }
 
-/** Returns the largest body of a call that writes, where it is not that of all requests. */
-export const largestBodyOf = ({ largestBody }: Pick<Call<never>, 'largestBody'>) =>
-  largestBody === undefined ? {} : { largestBody };
-
 /** Returns a noun with its article: "an action", "a user". */
 export const withArticle = (noun: string): string => `${/^[aeio]/.test(noun) ? 'an' : 'a'} ${noun}`;
 
@@ -131,7 +126,6 @@ function recordCalls<N extends ConfigurationName, D extends ResourceDependencies
       scopes: [`update:${noun}`, ...updateScopes],
       summary: `Update ${withArticle(name)}`,
       body: resource.patchBody,
-      ...largestBodyOf(resource),
       handle: async (deps, { params, body, caller, admitAgain }) => {
         const before = await require(deps, resource, params.id);
         const completedBody = await completed(deps, resource, { body, admitAgain }, before);

@@ -5,6 +5,7 @@ import { AuthError } from '../http/errors.ts';
 import { isMultipart } from '../http/multipart.ts';
 import type { RouteDeclarations } from '../http/routes.ts';
 import { type AnswerDependencies, allow, execute, queryFor, recordFailure } from './answer.ts';
+import { largestBodyOf } from './body-size.ts';
 import type { Call, Caller, CallRequest } from './call.ts';
 import { authorize, type CallerDependencies, callerOf } from './caller.ts';
 import { managementShape } from './errors.ts';
@@ -23,7 +24,7 @@ export function routesOfCalls<D>(
         cors: 'applications',
         errors: managementShape,
         bodies: {
-          ...(call.largestBody !== undefined && { maxBytes: call.largestBody }),
+          ...(call.body && { maxBytes: largestBodyOf(call.body), isShared: true }),
           ...(call.textTypes && { textTypes: call.textTypes }),
           ...(call.body === undefined && { ignoresNull: true }),
           ...(call.file && { file: call.file }),

@@ -126,9 +126,9 @@ describe('HTTP below /api/v2', () => {
     it('may be as large as the call allows, and are answered 413 beyond', async () => {
       expect((await send('POST', '/email-templates', template(1_000_000))).status).to.equal(200);
       for (const [method, path, body, type] of [
-        ['POST', '/email-templates', template(1_300_000), 'application/json'],
-        ['POST', '/clients', JSON.stringify({ name: html(60_000) }), 'application/json'],
-        ['PUT', '/branding/templates/universal-login', page(300_000), 'text/html'],
+        ['POST', '/email-templates', template(4_200_000), 'application/json'],
+        ['POST', '/organizations', JSON.stringify({ name: html(400_000) }), 'application/json'],
+        ['PUT', '/branding/templates/universal-login', page(620_000), 'text/html'],
       ] as const) {
         const response = await send(method, path, body, type);
         expect(response.status, path).to.equal(413);

@@ -13,7 +13,6 @@ import {
   documentOf,
   documentsOf,
   documentView,
-  MAX_CODE_BODY_BYTES,
 } from '../document-resource.ts';
 import { idOf } from '../ids.ts';
 import { pageQuery } from '../list.ts';
@@ -73,7 +72,6 @@ const resource: DocumentResource = {
     publish: z.boolean().optional(),
   }),
   patchBody: z.strictObject(members),
-  largestBody: MAX_CODE_BODY_BYTES,
   defaults: usualMembers[ACTION_MODULE],
   generated: ({ random, now }, { publish, secrets, ...rest }) => {
     const withSecrets = secrets === undefined ? {} : { secrets: withSecretValues([], secrets, now()) };

@@ -11,7 +11,6 @@ import {
   type DocumentResource,
   documentsOf,
   documentView,
-  MAX_CODE_BODY_BYTES,
 } from '../document-resource.ts';
 import { flag } from '../fields.ts';
 import { pageQuery } from '../list.ts';
@@ -112,7 +111,6 @@ export const ACTION: DocumentResource = {
     ...z.strictObject(members).partial().shape,
     supported_triggers: supported.optional(),
   }),
-  largestBody: MAX_CODE_BODY_BYTES,
   defaults: usualMembers.action,
   generated: ({ now }, { secrets }) =>
     secrets === undefined ? {} : { secrets: withSecretValues([], secrets, now()) },

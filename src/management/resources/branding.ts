@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { templateFault } from '../../pages/page-template.ts';
 import type { DocumentRecord } from '../../records/documents.ts';
 import { UniqueKeyError } from '../../store/contract.ts';
+import { withJsonLength } from '../body-size.ts';
 import { bodyText, type Call, callsWith, created, noContent, ok } from '../call.ts';
 import { type DocumentDependencies, documentOf, documentsOf } from '../document-resource.ts';
 import { apiError } from '../errors.ts';
@@ -157,10 +158,12 @@ const templateCalls: Call<DocumentDependencies>[] = [
     path,
     scopes: ['update:branding'],
     summary: 'Set the page template',
-    largestBody: 2 * MAX_TEMPLATE_BYTES,
     textTypes: ['text/html'],
     // The template as HTML, or as a member of an object.
-    body: z.union([bodyText, z.strictObject({ template: z.string() }).transform(({ template }) => template)]),
+    body: withJsonLength(
+      z.union([bodyText, z.strictObject({ template: z.string() }).transform(({ template }) => template)]),
+      MAX_TEMPLATE_BYTES,
+    ),
     handle: async (deps, { body: template }) => {
       const isTooLong = Buffer.byteLength(template) > MAX_TEMPLATE_BYTES;
       const fault = isTooLong

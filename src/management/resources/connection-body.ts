@@ -9,6 +9,8 @@ import {
   writtenDatabaseSchema,
 } from '../../records/connections.ts';
 import { wayInFault } from '../../records/database-options.ts';
+import { MAX_SCRIPT_LENGTH } from '../../records/script-length.ts';
+import { withJsonLength } from '../body-size.ts';
 import { apiError } from '../errors.ts';
 import { checkedBy, merged } from '../resource.ts';
 import { isObject } from '../section.ts';
@@ -16,9 +18,12 @@ import { refuseContradictions } from './database-attributes.ts';
 
 const object = z.record(z.string(), z.unknown());
 
+/** The most characters of options as JSON: the provider's metadata or a few scripts, each of which has a limit of its own. */
+const MAX_OPTIONS_LENGTH = 8 * MAX_SCRIPT_LENGTH;
+
 export const connectionMembers = {
   display_name: z.string().max(128).nullish(),
-  options: object.nullish(),
+  options: withJsonLength(object, MAX_OPTIONS_LENGTH).nullish(),
   enabled_clients: z.array(z.string().max(255)).nullish(),
   is_domain_connection: z.boolean().nullish(),
   show_as_button: z.boolean().nullish(),

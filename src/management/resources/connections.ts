@@ -52,12 +52,6 @@ export interface ConnectionsDependencies extends RemovalDependencies, Connection
 
 const missing = notFound('The connection does not exist', 'inexistent_connection');
 
-/**
- * The largest body. Metadata and each script may have 102,400 characters, and JSON escapes some of them; a custom
- * database has up to seven scripts.
- */
-const MAX_CONNECTION_BYTES = 1_200_000;
-
 const resource: Resource<'connections', ConnectionsDependencies> = {
   collection: 'connections',
   path: '/connections',
@@ -76,7 +70,6 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
     (strategy === undefined || textsOf(strategy).includes(connection.strategy)),
   createBody,
   patchBody: z.strictObject(connectionMembers),
-  largestBody: MAX_CONNECTION_BYTES,
   complete: async ({ importMetadata }, body, before) => {
     const strategy = String(before?.strategy ?? body.strategy);
     const { options } = body as { options?: Record<string, unknown> | null };

@@ -53,7 +53,6 @@ const change = (method: 'PUT' | 'PATCH') =>
     scopes: ['update:email_templates'],
     summary: `${method === 'PUT' ? 'Replace' : 'Update'} an e-mail template`,
     body: templateBody.partial(),
-    largestBody: 1_200_000,
     handle: async (deps, { params, body }) => {
       const template = known(params.templateName);
       const { before, after } = await part.change(deps, (current = []) => {
@@ -77,7 +76,6 @@ export const emailTemplateCalls: Call<SectionDependencies>[] = [
     scopes: ['create:email_templates'],
     summary: 'Create an e-mail template',
     body: templateBody,
-    largestBody: 1_200_000,
     handle: async (deps, { body }) => {
       const { template } = body;
       const { after } = await part.change(deps, (current = []) => {

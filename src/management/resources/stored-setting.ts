@@ -22,7 +22,6 @@ export interface StoredSetting
     | 'defaults'
     | 'filters'
     | 'change'
-    | 'largestBody'
     | 'validate'
     | 'warnings'
   > {

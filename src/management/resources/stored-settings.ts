@@ -10,7 +10,7 @@ import {
   networkAclShape,
   networkAclWarnings,
 } from '../../records/network-acls.ts';
-import { type DocumentDependencies, documentsOf, MAX_CODE_BODY_BYTES } from '../document-resource.ts';
+import { type DocumentDependencies, documentsOf } from '../document-resource.ts';
 import { apiError } from '../errors.ts';
 import { flag, repeatable } from '../fields.ts';
 import type { StoredSetting } from './stored-setting.ts';
@@ -51,7 +51,6 @@ export const STORED_SETTINGS: readonly StoredSetting[] = [
     key: 'rules',
     hasDates: false,
     required: { name, script },
-    largestBody: MAX_CODE_BODY_BYTES,
     optional: { order: z.number(), enabled: z.boolean() },
     fixed: { stage: z.enum(['login_success', 'login_failure', 'user_registration', 'pre_authorize']) },
     defaults: usualMembers.rules,
@@ -67,7 +66,6 @@ export const STORED_SETTINGS: readonly StoredSetting[] = [
     key: 'hooks',
     hasDates: false,
     required: { name, script },
-    largestBody: MAX_CODE_BODY_BYTES,
     optional: { enabled: z.boolean(), dependencies: object },
     fixed: { triggerId: text },
     afterRemoval: async ({ store }, id) => {

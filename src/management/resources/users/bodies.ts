@@ -2,6 +2,8 @@
 
 import { z } from 'zod';
 import { emailSchema } from '../../../records/email.ts';
+import { MAX_METADATA_LENGTH } from '../../../users/metadata-bounds.ts';
+import { withJsonLength } from '../../body-size.ts';
 
 const metadata = z.record(z.string(), z.unknown());
 const text = (longest: number) => z.string().min(1).max(longest);
@@ -28,8 +30,8 @@ const profile = {
   name: text(300).nullish(),
   nickname: text(300).nullish(),
   picture: z.url().max(2048).nullish(),
-  user_metadata: metadata.nullish(),
-  app_metadata: metadata.nullish(),
+  user_metadata: withJsonLength(metadata, MAX_METADATA_LENGTH.user_metadata).nullish(),
+  app_metadata: withJsonLength(metadata, MAX_METADATA_LENGTH.app_metadata).nullish(),
   blocked: z.boolean().nullish(),
   email_verified: z.boolean().nullish(),
   phone_verified: z.boolean().nullish(),
