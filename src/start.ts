@@ -138,6 +138,17 @@ async function withMetrics(
   return isMeasured ? switchMetricsOn({ store, ...of, version: VERSION }) : { store, metrics: undefined };
 }
 
+/** Logs the warnings about the configuration in a store. @throws Error if it has faults. */
+async function checkStored({
+  settings,
+  store,
+  log,
+}: Pick<TenantDependencies, 'settings' | 'store' | 'log'>): Promise<void> {
+  const faults = await storedFaults(store);
+  refuseStore(settings, 'cannot be served; correct the tenant file and run gatehouse apply', faults);
+  for (const warning of await storedDomainWarnings(store, settings.baseUrl)) log.warn(warning);
+}
+
 /** Listens, applies the tenant file to an open store, and builds the tenant. */
 async function serve({
   file,
@@ -160,12 +171,7 @@ async function serve({
   const settings = await listenAll(servers, initial, deps.log);
   try {
     const pending = await createMissing({ ...deps, settings }, file);
-    refuseStore(
-      settings,
-      'cannot be served; correct the tenant file and run gatehouse apply',
-      await storedFaults(store),
-    );
-    for (const warning of await storedDomainWarnings(store, settings.baseUrl)) deps.log.warn(warning);
+    await checkStored({ settings, store, log: deps.log });
     const tenant = await createTenant({ ...deps, settings });
     if (pending !== undefined) {
       deps.log.warn(`the start waits for a removal: ${pending.message}`);
