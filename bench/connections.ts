@@ -23,7 +23,13 @@ const url = `http://127.0.0.1:${(provider.address() as AddressInfo).port}/userin
 const outbound = createOutbound({ rules: outboundRules(LOOPBACK_RANGES) });
 const scripts = createScripts({ outbound, clock: Date.now, keepsLog: false });
 const run = async (source: string, of = 'bench') => {
-  const { failure } = await scripts.run({ of, source, entry: 'fetchUserProfile', args: ['token', {}] });
+  const { failure } = await scripts.run({
+    of,
+    askedBy: 'web',
+    source,
+    entry: 'fetchUserProfile',
+    args: ['token', {}],
+  });
   if (failure !== undefined) throw new Error(`${failure.kind}: ${failure.message}`);
 };
 

@@ -7,6 +7,7 @@ import { activeAuthenticators } from '../factors/policy.ts';
 import { type Languages, languagesOf } from '../http/languages.ts';
 import { MFA_POLICY } from '../records/authentication-classes.ts';
 import { epochSeconds } from '../runtime/clock.ts';
+import { raiseStanding } from '../runtime/requester.ts';
 import type { Login } from '../users/login.ts';
 import type { User } from '../users/user.ts';
 import { FRESH_SECONDS, lackFor, type UserAct } from '../users/user-acts.ts';
@@ -38,8 +39,9 @@ export interface Actor {
   login: ActingLogin;
 }
 
-/** Returns the actor of a request. */
+/** Returns the actor of a request, which goes before those of strangers from now on. */
 export function actorFrom(ctx: Context, authenticated: Pick<Actor, 'user' | 'clientId' | 'login'>): Actor {
+  raiseStanding('known');
   const request = { ip: ctx.ip, userAgent: ctx.get('User-Agent'), languages: languagesOf(ctx) };
   return { ...authenticated, ...request, origin: customOrigin(ctx) };
 }

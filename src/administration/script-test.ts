@@ -73,6 +73,7 @@ export async function tryScript(
     const files = script === 'fetchUserProfile' ? undefined : await packages.filesFor(source);
     const outcome = await scripts.run({
       of: connection,
+      askedBy: undefined,
       source,
       entry: script,
       args: hasContext ? [...args, {}] : args,

@@ -21,6 +21,8 @@ import type { SamlMetadata } from './samlp/metadata-import.ts';
 /** One run of a script of a connection. */
 export interface ConnectionScript {
   connection: Connection;
+  /** The application that the user logs in to, if there is one. */
+  clientId: string | undefined;
   /** The option that holds the script; used in messages. */
   name: 'fetchUserProfile' | 'getLogoutUrl';
   source: string;
@@ -80,6 +82,8 @@ export type UpstreamRedirect = { url: string } | { action: string; fields: Reado
 /** The answer that the browser brought back. It is in the browser that began the login, and no other answer was taken. */
 export interface UpstreamResponse
   extends Pick<UpstreamRequest, 'connection' | 'redirectUri' | 'state' | 'nonce' | 'codeVerifier'> {
+  /** The application that the user logs in to, if there is one. */
+  clientId: string | undefined;
   /** The parameters of the query, or of the posted form. */
   parameters: Readonly<Record<string, string>>;
 }

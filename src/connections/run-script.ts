@@ -11,6 +11,7 @@ export function scriptRunner(scripts: Pick<Scripts, 'run'>): UpstreamDependencie
     const { configuration } = connection.options;
     const { result, failure } = await scripts.run({
       of: connection.name,
+      askedBy: script.clientId,
       source,
       entry: name,
       args: script.arguments,

@@ -55,7 +55,8 @@ interface WatchOptions {
 }
 
 /**
- * Watches a thread for work that uses too much processor time, which the thread itself cannot interrupt everywhere.
+ * Watches a thread for work that uses too much processor time, which the thread itself cannot interrupt everywhere. One that
+ * computes in a function of Node.js does not tell its time: only a limit of elapsed time ends it.
  * @returns a function that ends the watch.
  */
 export function watchOver({ worker, used, most, tooMuch }: WatchOptions): () => void {

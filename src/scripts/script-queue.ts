@@ -7,7 +7,7 @@ import { countByKey } from './counts.ts';
 export interface Asker {
   /** What the scripts belong to. */
   key: string;
-  /** Whose request it is; empty where that is not known. */
+  /** Whose request it is; empty for the server's own work. */
   askedBy: string;
 }
 

@@ -2,6 +2,7 @@
 // has no access to this process, within limits.
 import type { Worker } from 'node:worker_threads';
 import type { Outbound } from '../http/outbound.ts';
+import { requester } from '../runtime/requester.ts';
 import type { SpareThreads } from '../runtime/spare-threads.ts';
 import {
   SCRIPT_LIMITS,
@@ -26,8 +27,11 @@ export interface ScriptRun {
    * threads.
    */
   of: string;
-  /** Whose request it is, such as an application: they get threads for scripts of one object in turn. */
-  askedBy?: string | undefined;
+  /**
+   * The application whose request it is: applications get threads for scripts of one object in turn. Undefined where
+   * there is none, or it is not known: then the network that asks counts.
+   */
+  askedBy: string | undefined;
   /** The source of the script; empty where `around` is all that runs. */
   source: string;
   around?: Wrapper | undefined;
@@ -123,7 +127,7 @@ export function createScripts({
     const tooLong = runs.findIndex(({ source }) => source.length > limits.sourceLength);
     if (tooLong === 0) return [failed('source', `it is longer than ${limits.sourceLength} characters`)];
     const accepted = runs.slice(0, tooLong < 0 ? runs.length : tooLong);
-    const { of: key = '', askedBy = '' } = runs[0] ?? {};
+    const { of: key = '', askedBy = requester().origin.network } = runs[0] ?? {};
     const sequence = { jobs: accepted.map(jobOf), passing };
     const script = scriptKey(accepted);
     const { outcomes, spentMs } =

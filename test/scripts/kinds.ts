@@ -63,6 +63,7 @@ const connectionKind = (name: 'fetchUserProfile' | 'getLogoutUrl', parameters: s
     watched(() =>
       scriptRunner(scripts)({
         connection: connection({ configuration: CONFIGURATION }),
+        clientId: 'web',
         name,
         source,
         arguments: name === 'getLogoutUrl' ? [{}] : ['token', {}],

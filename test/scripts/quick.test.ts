@@ -143,6 +143,7 @@ describe('quick scripts', () => {
         passing: { methods: ['tell'], most: 20 },
         runs: [0, 1, 2].map((index) => ({
           of: 'turn',
+          askedBy: undefined,
           source: `async (index) => { const before = typeof left; left = index; return [{ method: 'tell', args: [index, before] }]; }`,
           entry: 'run',
           args: [index],

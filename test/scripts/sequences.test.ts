@@ -27,6 +27,7 @@ describe('scripts that run in turn', () => {
       passing: { methods: passing, most: 20 },
       runs: bodies.map((body, index) => ({
         of,
+        askedBy: undefined,
         source: `function (index, cb) { ${body} }`,
         entry: 'run',
         args: [index],
@@ -167,7 +168,7 @@ describe('scripts that run in turn', () => {
   it('end with one that has to be terminated, while other scripts run', async () => {
     const hasty = startSandbox({ limits: { ...LIMITS, cpuMs: 400 }, threads: 4 });
     try {
-      const run = (source: string) => ({ of: 'turn', source, entry: 'run', args: [] });
+      const run = (source: string) => ({ of: 'turn', askedBy: undefined, source, entry: 'run', args: [] });
       const outcomes = await hasty.scripts.runAll({
         passing: { methods: ['tell'], most: 20 },
         runs: [

@@ -209,7 +209,13 @@ describe('scripts that share a thread', () => {
     const inTurn = (round: string, method: string) =>
       sandbox.scripts.runAll({
         passing: { methods: ['tell'], most: 20 },
-        runs: [0, 1, 2].map((index) => ({ of: 'away', source, entry: 'run', args: [index, round, method] })),
+        runs: [0, 1, 2].map((index) => ({
+          of: 'away',
+          askedBy: undefined,
+          source,
+          entry: 'run',
+          args: [index, round, method],
+        })),
       });
     for (let n = 0; n < 4; n++) await inTurn('before', 'GET');
     const rounds = Array.from({ length: 5 }, (_, n) => `-${n}`);
@@ -276,7 +282,13 @@ describe('scripts that share a thread', () => {
     const inTurn = () =>
       sandbox.scripts.runAll({
         passing: { methods: ['tell'], most: 20 },
-        runs: [0, 1, 2].map((index) => ({ of: 'turn', source, entry: 'run', args: [index] })),
+        runs: [0, 1, 2].map((index) => ({
+          of: 'turn',
+          askedBy: undefined,
+          source,
+          entry: 'run',
+          args: [index],
+        })),
       });
     for (let n = 0; n < 4; n++) await inTurn();
     for (const outcomes of await Promise.all(Array.from({ length: 10 }, inTurn))) {

@@ -80,7 +80,14 @@ export function startSandbox({ limits, allow = LOOPBACK_RANGES, lookup, threads 
     ...(threads !== undefined && { threads }),
   });
   const run = (source: string, more: Partial<ScriptRun> = {}): Promise<ScriptOutcome> =>
-    scripts.run({ of: 'connection', source, entry: 'fetchUserProfile', args: ['token', {}], ...more });
+    scripts.run({
+      of: 'connection',
+      askedBy: undefined,
+      source,
+      entry: 'fetchUserProfile',
+      args: ['token', {}],
+      ...more,
+    });
   return {
     scripts,
     run,

@@ -17,6 +17,8 @@ export async function logoutUrl(
   if (source === '') return undefined;
   const result = await runScript({
     connection,
+    // A session has logins to several applications.
+    clientId: undefined,
     name: 'getLogoutUrl',
     source,
     arguments: [{ returnTo }],

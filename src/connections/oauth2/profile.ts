@@ -1,8 +1,12 @@
 // The user's profile: the connection's script reads it with the access token (docs/connections.md).
-import type { Connection } from '../../records/collections.ts';
 import type { OAuth2Options } from '../../records/oauth2.ts';
 import { isJsonObject } from '../../runtime/json.ts';
-import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
+import {
+  type UpstreamDependencies,
+  type UpstreamIdentity,
+  type UpstreamResponse,
+  upstreamFault,
+} from '../redirect.ts';
 import type { TokenAnswer } from './token.ts';
 
 /**
@@ -12,7 +16,7 @@ import type { TokenAnswer } from './token.ts';
  */
 export async function identityOf(
   { baseUrl, runScript }: Pick<UpstreamDependencies, 'baseUrl' | 'runScript'>,
-  connection: Connection,
+  { connection, clientId }: Pick<UpstreamResponse, 'connection' | 'clientId'>,
   { client_secret, scripts, fieldsMap }: OAuth2Options,
   answer: TokenAnswer,
 ): Promise<UpstreamIdentity> {
@@ -21,6 +25,7 @@ export async function identityOf(
   const tenant = new URL(baseUrl).hostname;
   const script = {
     connection,
+    clientId,
     name: 'fetchUserProfile',
     source,
     // The provider's own members take precedence, because published scripts read them.

@@ -19,11 +19,10 @@ export const oauth2: RedirectStrategy = {
   idsWithin: 'connection',
   redirect: async (_deps, request) => ({ url: authorizationUrl(optionsOf(request.connection), request) }),
   identify: async (deps, response) => {
-    const { connection } = response;
-    const options = optionsOf(connection);
+    const options = optionsOf(response.connection);
     const answer = await exchangeAnswer(deps, options, response);
     return {
-      ...(await identityOf(deps, connection, options, answer)),
+      ...(await identityOf(deps, response, options, answer)),
       grant: grantOf(answer, deps.wallClock),
     };
   },

@@ -78,9 +78,10 @@ export async function identify(
   if (callback.connection !== undefined && callback.connection !== connection.name) {
     throw upstreamFault('access_denied', 'The answer came to the address of another connection.');
   }
-  const { nonce, codeVerifier } = callback.pending;
+  const { nonce, codeVerifier, clientId } = callback.pending;
   return strategy.identify(deps, {
     connection,
+    clientId,
     redirectUri: `${deps.baseUrl}${CALLBACK}`,
     state: callback.state,
     nonce,

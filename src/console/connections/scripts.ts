@@ -123,6 +123,7 @@ export async function testRun(
     return { failure: { kind: 'script', message: files.message }, printed: [], used: [] };
   const { result, failure, printed, used } = await scripts.run({
     of: connection.name,
+    askedBy: undefined,
     source,
     files,
     entry: kind.name,

@@ -87,6 +87,7 @@ export async function finishTry(
       throw new AuthError(400, 'invalid_request', 'The answer came to the address of another connection.');
     const identity = await method.strategy.identify(tracedUpstream({ ...deps.upstream, ...deps }, trace), {
       connection,
+      clientId: undefined,
       redirectUri: callbackOf(deps),
       state,
       nonce,

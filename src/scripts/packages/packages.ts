@@ -86,7 +86,8 @@ export function createPackages({ directory, scripts }: PackagesDependencies): Pa
         const names = [...(files.get('')?.links.keys() ?? [])];
         if (names.length === 0) return undefined;
         const of = `packages of ${action.name}`;
-        const { failure } = await scripts.run({ of, source: LOAD, entry: 'load', args: [names], files });
+        const run = { of, askedBy: undefined, source: LOAD, entry: 'load', args: [names], files };
+        const { failure } = await scripts.run(run);
         return failure && `the packages ${names.join(', ')} cannot be loaded: ${failure.message}`;
       } catch (thrown) {
         if (thrown instanceof PackageFault) return thrown.message;
