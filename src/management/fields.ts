@@ -6,6 +6,12 @@ export const flag = z
   .enum(['true', 'false', '1', '0', ''])
   .transform((text) => text === 'true' || text === '1');
 
+/** Metadata of a record other than a user: texts by names. @param most how many, of the record as it is stored. */
+export const metadataTexts = (most: number) =>
+  z
+    .record(z.string().max(255), z.string().max(255).nullable())
+    .refine((all) => Object.keys(all).length <= most, `At most ${most} keys`);
+
 /** A query parameter that may be repeated, or indexed (`strategy[0]`): a text or an array of texts. */
 export const repeatable = z.union([z.string(), z.array(z.string())]);
 

@@ -17,6 +17,7 @@ import {
   WEB_CALLBACK,
 } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { until } from '../support/wait-until.ts';
 
 const NOT_PART = 'user is not part of the org_acme organization';
 const secret = { client_secret: 'org-secret' };
@@ -626,6 +627,18 @@ describe('logging in to an organization', () => {
       const form = { ...fields, email, password: USER.password };
       return follow(browser, await browser.request(action, { form }), server.url);
     };
+
+    it('stores no more metadata of a user than there may be, and makes the user a member all the same', async () => {
+      const email = 'full@example.test';
+      const params = await invite(email, { user_metadata: { long: 'x'.repeat(262_144) } });
+      const claims = await claimsOf(await signUp(agent, params, email));
+      expect(claims).to.include({ org_id: 'org_acme', email });
+      expect((await server.users.get(claims.sub))?.user_metadata).to.deep.equal({});
+      await until(async () => {
+        const { records } = await server.store.collection('logs').list({ limit: 1000 });
+        return records.some(({ type, user_id }) => type === 'metadata_refused' && user_id === claims.sub);
+      });
+    });
 
     it('accepts only the invited e-mail address for signing up, and gives the roles of the invitation', async () => {
       const email = 'invited@example.test';

@@ -227,6 +227,21 @@ describe('/jobs and /tickets', () => {
     expect(server.logged()).not.to.contain('"value":"ff"');
   });
 
+  it('stores no more metadata of a user than there may be, whether at once or in addition', async () => {
+    const email = 'full@example.test';
+    const user = (member: string, length: number) => ({
+      email,
+      user_metadata: { [member]: 'x'.repeat(length) },
+    });
+    const summaryOf = async (users: unknown, upsert: boolean) =>
+      (await finished((await importing(users, upsert ? { upsert: 'true' } : {})).body as JobView)).summary;
+    expect(await summaryOf([user('a', 262_144)], false)).to.include({ inserted: 0, failed: 1 });
+    expect(await summaryOf([user('a', 200_000)], false)).to.include({ inserted: 1, failed: 0 });
+    await summaryOf([user('b', 200_000)], true);
+    const [stored] = await server.users.withEmail(email);
+    expect(JSON.stringify(stored?.user_metadata).length).to.be.within(200_000, 262_144);
+  });
+
   it('updates existing users with upsert, and keeps their passwords', async () => {
     const user = { email: 'Import-0@example.test', app_metadata: { plan: 'gold' }, given_name: 'Ada' };
     const password_hash = await bcrypt.hash('Somebody-Elses-1', 4);

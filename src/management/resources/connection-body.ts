@@ -12,6 +12,7 @@ import { wayInFault } from '../../records/database-options.ts';
 import { MAX_SCRIPT_LENGTH } from '../../records/script-length.ts';
 import { withJsonLength } from '../body-size.ts';
 import { apiError } from '../errors.ts';
+import { metadataTexts } from '../fields.ts';
 import { checkedBy, merged } from '../resource.ts';
 import { isObject } from '../section.ts';
 import { refuseContradictions } from './database-attributes.ts';
@@ -28,7 +29,7 @@ export const connectionMembers = {
   is_domain_connection: z.boolean().nullish(),
   show_as_button: z.boolean().nullish(),
   realms: z.array(z.string().max(128)).nullish(),
-  metadata: z.record(z.string().max(255), z.string().max(255).nullable()).nullish(),
+  metadata: metadataTexts(10).nullish(),
   authentication: object.nullish(),
   connected_accounts: object.nullish(),
   cross_app_access_requesting_app: object.nullish(),

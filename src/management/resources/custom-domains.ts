@@ -15,9 +15,9 @@ import {
   documentView,
 } from '../document-resource.ts';
 import { apiError } from '../errors.ts';
-import { searchQuery } from '../fields.ts';
+import { metadataTexts, searchQuery } from '../fields.ts';
 import { idOf } from '../ids.ts';
-import { notFound } from '../resource.ts';
+import { checkedBy, notFound } from '../resource.ts';
 import { recordFilter } from '../search/records.ts';
 import { deeplyMerged } from '../section.ts';
 
@@ -30,7 +30,7 @@ export interface CustomDomainDependencies extends DocumentDependencies {
 const members = {
   custom_client_ip_header: z.string().max(64).nullable(),
   tls_policy: z.enum(['recommended']),
-  domain_metadata: z.record(z.string().max(255), z.string().max(255).nullable()),
+  domain_metadata: metadataTexts(10),
   relying_party_identifier: z.string().max(255).nullable(),
 };
 const settableMembers = z.strictObject(members).partial();
@@ -71,6 +71,9 @@ const resource: DocumentResource = {
   }),
   // Members of the metadata that the body leaves out are kept.
   change: (before, changes) => deeplyMerged(before, changes) as Record<string, unknown>,
+  validate: ({ domain_metadata }) => {
+    checkedBy(members.domain_metadata.optional(), domain_metadata);
+  },
   uniqueMember: 'domain',
   list: { key: 'custom_domains' },
   filters: { ...searchQuery(1024), sort: z.string().max(255).optional() },

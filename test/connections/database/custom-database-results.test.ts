@@ -54,6 +54,7 @@ const PEOPLE: Readonly<Record<string, string>> = {
   none: profile('mfa_factors: []'),
   late: profile(TOTP),
   seen: profile(TOTP),
+  growing: profile("mfa_factors: [], user_metadata: { ['at' + Date.now()]: 'x'.repeat(90_000) }"),
   own: profile(`constructor: 'c', prototype: 'p', toString: 't', blocked: true, roles: ['admin'], logins_count: 99,
     created_at: '2001-01-01', identities: [{ user_id: 'x' }], multifactor: ['guardian'], sub: 'auth0|other',
     app_metadata: JSON.parse('{"__proto__":{"isAdmin":true},"constructor":{"prototype":{"x":1}},"plan":"gold"}'),
@@ -253,6 +254,16 @@ describe('results of the scripts of a custom database', () => {
       expect(await server.store.collection('users').findBy('email', addressOf(name))).to.deep.equal([]);
     });
   }
+
+  it('cannot fill the metadata of a user login by login', async () => {
+    for (let left = 4; left > 0; left--) {
+      expect((await grant('growing', 'stays')).status).to.be.below(500);
+      server.tick(1_000);
+    }
+    const [stored] = await server.users.withEmail(addressOf('growing'));
+    expect(JSON.stringify(stored?.user_metadata).length).to.be.within(90_000, 262_144);
+    expect((await eventOf('growing'))[1]).to.contain('user_metadata would have more than 262144 characters');
+  });
 
   it('cannot set members of the record that only the server may set', async () => {
     for (const realm of ['users', 'stays']) {

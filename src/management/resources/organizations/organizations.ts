@@ -7,6 +7,7 @@ import type { Store } from '../../../store/contract.ts';
 import { listAll } from '../../../store/list-all.ts';
 import { type Call, callsWith, ok } from '../../call.ts';
 import { apiError } from '../../errors.ts';
+import { metadataTexts } from '../../fields.ts';
 import { idOf } from '../../ids.ts';
 import { checkedBy, conflict, merged, notFound, resourceCalls } from '../../resource.ts';
 import type { Resource } from '../../resource-declaration.ts';
@@ -31,10 +32,7 @@ export const enabledConnection = z.strictObject({
 const members = {
   display_name: z.string().max(255).nullish(),
   branding: object.nullish(),
-  metadata: z
-    .record(z.string().max(255), z.string().max(255).nullable())
-    .refine((all) => Object.keys(all).length <= 25, 'At most 25 keys')
-    .nullish(),
+  metadata: metadataTexts(25).nullish(),
   token_quota: object.nullish(),
   third_party_client_access: z.string().max(64).nullish(),
   is_app_entitlement_active: z.boolean().nullish(),
