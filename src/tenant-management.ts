@@ -58,8 +58,7 @@ function managementDependencies(
     ...own,
     baseUrl,
     providers: capabilities.providers,
-    importMetadata: (strategy, options) =>
-      importMetadata({ ...capabilities.outbound, xml: capabilities.xml }, strategy, options),
+    ...atOtherServers(capabilities),
     issueEnrollment: (enrollment) => issueEnrollment(factorDependencies, enrollment),
     issueTicket: (kind, ticket) => issueTicketLink({ baseUrl, challenges, random, users }, kind, ticket),
     jobs: resumedJobs(deps, { ...own, background, leases, now, endSessions: own.endBlocked }),
@@ -99,6 +98,13 @@ function managementDependencies(
     users,
   };
 }
+
+/** Returns what asks other servers for documents. */
+const atOtherServers = ({ outbound, xml }: Capabilities) => ({
+  outbound,
+  importMetadata: (strategy: string, options: Record<string, unknown>) =>
+    importMetadata({ ...outbound, xml }, strategy, options),
+});
 
 /** Returns our own APIs, what decides whom an access token for the Management API stands for, and its log. */
 const ownApis = (

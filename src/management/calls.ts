@@ -8,6 +8,7 @@ import { type ActionVersionDependencies, actionVersionCalls } from './resources/
 import { attackProtectionCalls } from './resources/attack-protection.ts';
 import { brandingCalls } from './resources/branding.ts';
 import { type ClientCredentialsDependencies, clientCredentialCalls } from './resources/client-credentials.ts';
+import { type ClientDocumentsDependencies, clientDocumentCalls } from './resources/client-documents.ts';
 import { type ClientGrantsDependencies, clientGrantCalls } from './resources/client-grants.ts';
 import { type ClientsDependencies, clientCalls } from './resources/clients.ts';
 import { connectionClientCalls } from './resources/connection-clients.ts';
@@ -62,6 +63,7 @@ import { userRecordCalls } from './resources/users/users.ts';
 
 /** The dependencies of all calls together. */
 export type ManagementDependencies = ClientsDependencies &
+  ClientDocumentsDependencies &
   CustomDomainDependencies &
   ClientCredentialsDependencies &
   ResourceServersDependencies &
@@ -90,6 +92,7 @@ export type ManagementDependencies = ClientsDependencies &
 
 /** All calls of the Management API. */
 export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
+  ...clientDocumentCalls,
   ...clientCalls,
   ...clientCredentialCalls,
   ...resourceServerCalls,

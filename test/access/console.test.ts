@@ -25,9 +25,12 @@ const isForOwners = (key: string) => / \/console\/administrators(\/|$)/.test(key
 /** Forms that are generated for calls of the Management API. */
 const isGenerated = (key: string) => / \/console\/(create|change|replace|remove)\//.test(key);
 
-/** Forms, which change something or start it. A form that shows what its record has reads, and so does a preview. */
+/**
+ * Forms, which change something or start it. A form that shows what its record has reads, and so does a preview, except
+ * that of an application's document, which is fetched.
+ */
 const isRead = (key: string) =>
-  key.startsWith('GET ') ? !isGenerated(key) : / \/console\/reveal\/|\/preview$/.test(key);
+  key.startsWith('GET ') ? !isGenerated(key) : / \/console\/reveal\/|(?<!cimd)\/preview$/.test(key);
 
 /** Pages that a viewer may not open: they show secrets or masked data, or are the form of a change. */
 const HIDDEN_FROM_VIEWERS: readonly string[] = [

@@ -230,7 +230,7 @@ describe('/keys/signing and other settings of deploy tools', () => {
       );
       const { data } = await management.connections.list({ strategy: ['auth0'] });
       const database = `/connections/${data[0]?.id}/scim-configuration`;
-      expect((await callApi(server, 'POST', database, {})).status).to.equal(400);
+      expect((await callApi(server, 'POST', database, {})).status).to.equal(404);
       expect(
         (await callApi(server, 'GET', '/connections/con_0000000000000000/scim-configuration')).status,
       ).to.equal(404);

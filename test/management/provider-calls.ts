@@ -922,6 +922,13 @@ const SETTINGS: readonly ToolRun[] = [
     ],
     read: '/email-templates/welcome_email',
   },
+  {
+    name: 'auth0_encryption_key_manager',
+    calls: [{ method: 'POST', path: '/keys/encryption/rekey' }],
+    read: '/keys/encryption?include_totals=true&page=0&per_page=5',
+    expects: { total: 0 },
+    warns: 'no encryption key was renewed',
+  },
   settings('auth0_guardian: policy', '/guardian/policies', [['all-applications'], []], 'PUT', {
     isWhole: true,
   }),

@@ -35,7 +35,7 @@ export interface ClientsDependencies {
 const newSecret = (random: Random): string => random(48).toString('base64url');
 
 /** Returns the record to store: the client with its id, grant types, authentication method and secret. */
-function withDefaults(client: ClientRecord, secret: () => string): Records['clients'] {
+export function withDefaults(client: ClientRecord, secret: () => string): Records['clients'] {
   const method = authenticationMethod(client);
   const record: Records['clients'] = {
     ...client,
@@ -103,7 +103,8 @@ const resource: Resource<'clients', ClientsDependencies> = {
     (query.is_global === undefined || (client.id === GLOBAL_CLIENT) === query.is_global) &&
     (query.is_first_party === undefined || client.is_first_party === query.is_first_party) &&
     (typeof query.app_type !== 'string' || query.app_type.split(',').includes(client.app_type ?? '')) &&
-    query.external_client_id === undefined,
+    (query.external_client_id === undefined ||
+      (client as { external_client_id?: unknown }).external_client_id === query.external_client_id),
   relatedFilter: ({ store }, { q }) => grantedBy(store, q as string | undefined),
   builtIn: async (deps) => [await globalClient(deps)],
   find: async (deps, id) =>

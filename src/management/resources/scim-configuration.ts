@@ -7,10 +7,9 @@ import type { Frozen } from '../../records/record.ts';
 import { UniqueKeyError } from '../../store/contract.ts';
 import { type Call, callsWith, created, noContent, ok } from '../call.ts';
 import { documentsOf } from '../document-resource.ts';
-import { apiError } from '../errors.ts';
 import { fieldsQuery } from '../fields.ts';
 import { arrayAnswer, cursorQuery, pageQuery } from '../list.ts';
-import { conflict } from '../resource.ts';
+import { conflict, notFound } from '../resource.ts';
 import {
   connectionOf,
   find,
@@ -65,11 +64,10 @@ function view(
   };
 }
 
-/** Returns the defaults for a connection. @throws AuthError 400 if its strategy has no SCIM */
+/** Returns the defaults for a connection. @throws AuthError 404, as the hosted service, if its strategy has no SCIM */
 function defaultsOf({ strategy }: Connection) {
   const attribute = STRATEGIES[strategy];
-  if (attribute === undefined)
-    throw apiError(400, `SCIM is not for connections of the strategy ${strategy}`, 'invalid_body');
+  if (attribute === undefined) throw notFound(`SCIM is not for connections of the strategy ${strategy}`)();
   return { user_id_attribute: attribute, mapping: MAPPING };
 }
 

@@ -1,6 +1,7 @@
 // Responses for resources that Gatehouse does not have. Deploy tools read all lists, and fail if one is missing.
 import { z } from 'zod';
-import { type Call, callsWith, ok } from '../call.ts';
+import { type Call, callsWith, noContent, ok } from '../call.ts';
+import { apiError } from '../errors.ts';
 import { fieldsQuery } from '../fields.ts';
 import { arraySource, cursorQuery, listAnswer, pageQuery } from '../list.ts';
 import { notFound } from '../resource.ts';
@@ -51,4 +52,28 @@ export const unusedCalls: Call<unknown>[] = [
       },
     }),
   ),
+  call({
+    method: 'POST',
+    path: '/keys/encryption/rekey',
+    scopes: ['create:encryption_keys', 'update:encryption_keys'],
+    summary: 'Renew the encryption keys (there are none)',
+    handle: async () => ({ ...noContent(), isUnchanged: false, warnings: [REKEY] }),
+  }),
+  call({
+    method: 'POST',
+    path: '/keys/encryption',
+    scopes: ['create:encryption_keys'],
+    summary: 'Create an encryption key (always refused)',
+    body: z.looseObject({ type: z.string().max(64) }),
+    handle: async () => {
+      throw apiError(400, OWN_ROOT_KEY, 'invalid_body');
+    },
+  }),
 ];
+
+const REKEY =
+  'no encryption key was renewed: the one key that seals secrets is SECRETS_KEY, or in the data directory';
+
+/** Whoever destroys their own root key relies on it that nothing can be read any more. */
+const OWN_ROOT_KEY =
+  'The key that seals secrets is SECRETS_KEY or in the data directory of the server, and cannot be imported';
