@@ -13,9 +13,10 @@ import { type ActionOutcome, applyCommand, type Command, TRIGGER_METHODS } from 
 import { type ActionEvent, currentEvent, ruleEvent } from './current-event.ts';
 import type { Execution, Executions } from './executions.ts';
 import type { RequiredFactors } from './factor-methods.ts';
+import { commonFacts } from './facts.ts';
 import { type ActionRun, createRun, type Progress } from './progress.ts';
 import { runRules } from './rules.ts';
-import type { ActionCall, UserRole } from './run-action.ts';
+import type { ActionCall, RunActionDependencies, UserRole } from './run-action.ts';
 import { type RunInTurnOptions, runInTurn } from './run-in-turn.ts';
 
 /** The user and the client of a run, for the log. */
@@ -70,7 +71,7 @@ export interface Actions {
 }
 
 interface ActionsDependencies {
-  config: Pick<Config, 'actions' | 'rules' | 'settings'>;
+  config: Pick<Config, 'actions' | 'rules' | 'settings' | 'customDomains'>;
   scripts: Pick<Scripts, 'run' | 'runAll'>;
   packages: Pick<Packages, 'filesOf' | 'filesFor'>;
   events: Pick<Events, 'record'>;
@@ -83,7 +84,8 @@ interface ActionsDependencies {
 
 /** Makes the actions of a tenant. */
 export function createActions(deps: ActionsDependencies): Actions {
-  const { config, events, executions, wallClock } = deps;
+  const { config, events, executions, wallClock, hostname } = deps;
+  const factsOf = commonFacts(config, hostname);
   const cache = createActionCache(wallClock);
   const recordFailure = (description: string, { execution, ...about }: ActionLogFields) => {
     const setFields = Object.entries(about).filter(([, value]) => value !== undefined);
@@ -116,7 +118,10 @@ export function createActions(deps: ActionsDependencies): Actions {
     recordRefusal: (trigger, what, about) =>
       recordFailure(`An action of ${trigger} was refused ${what}.`, about),
     run: (trigger, event, about, options = {}) =>
-      runBound({ ...deps, cache, recordFailure, applyCommands }, { trigger, event, about, ...options }),
+      runBound(
+        { ...deps, factsOf, cache, recordFailure, applyCommands },
+        { trigger, event, about, ...options },
+      ),
   };
 }
 
@@ -128,7 +133,7 @@ function rulesAt(config: Pick<Config, 'rules'>, trigger: Trigger): Rules | undef
 /** How many actions one call of the sandbox gets: preparing those that do not run is wasted work. */
 const MAX_IN_BATCH = 4;
 
-interface RunDependencies extends ActionsDependencies {
+interface RunDependencies extends ActionsDependencies, Pick<RunActionDependencies, 'factsOf'> {
   cache: ActionCache;
   recordFailure(description: string, about: ActionLogFields): void;
   applyCommands: ApplyCommands;

@@ -1,5 +1,6 @@
 // The objects that events of all triggers have in common: user, client, connection, organization.
 import type { Client, Connection, Organization } from '../records/collections.ts';
+import type { Config } from '../tenant/config.ts';
 import type { Identity } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
 
@@ -45,3 +46,35 @@ export const identityOf = ({ connection, provider, upstream_id, isSocial, profil
   isSocial,
   ...(profile && { profileData: profile }),
 });
+
+/**
+ * Makes the function that returns what events of all triggers have in common: the tenant, with what messages show of
+ * it, and the custom domain that the request was sent to.
+ */
+export function commonFacts(
+  config: Pick<Config, 'customDomains' | 'settings'>,
+  hostname: string,
+): (event: object) => Promise<Record<string, unknown>> {
+  return async (event) => {
+    const { request, notification } = event as { request?: { hostname?: unknown }; notification?: object };
+    const domains = await config.customDomains();
+    const found = domains.find(({ domain }) => domain === request?.hostname);
+    return {
+      ...(found && { custom_domain: { domain: found.domain, domain_metadata: found.metadata } }),
+      tenant: { id: hostname.split('.')[0], ...(notification !== undefined && shownOf(config)) },
+    };
+  };
+}
+
+/** Returns what messages show of a tenant. */
+function shownOf(config: Pick<Config, 'settings'>): Record<string, unknown> {
+  const { friendly_name, picture_url, support_email, support_url, default_redirection_uri } =
+    config.settings().tenant;
+  return {
+    friendly_name,
+    logo_url: picture_url,
+    support_email,
+    support_url,
+    home_url: default_redirection_uri,
+  };
+}

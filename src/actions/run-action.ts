@@ -21,6 +21,8 @@ export interface RunActionDependencies {
   wallClock: Clock;
   /** The tenant's host name. */
   hostname: string;
+  /** Returns what is added to each event (facts.ts); absent for a test, whose event is given. */
+  factsOf?(event: object): Promise<Record<string, unknown>>;
 }
 
 /** A role of the user. */
@@ -93,11 +95,12 @@ const hiddenTextsOf = ({ action, input }: ActionCall): string[] =>
   secretsOf(action).concat(input.hidden ?? []);
 
 async function runOf(
-  { packages, wallClock, hostname }: RunActionDependencies,
+  { packages, wallClock, hostname, factsOf }: RunActionDependencies,
   call: ActionCall,
 ): Promise<ScriptRun | { fault: string }> {
   const { action, input } = call;
   const { event, options, cacheEntries } = input;
+  const facts = (await factsOf?.(event)) ?? { tenant: { id: hostname.split('.')[0] } };
   const missing = action.modules.find(({ found }) => found === undefined);
   if (missing !== undefined) return { fault: `the module ${missing.name} is not there any more` };
   const modules = action.modules.flatMap(({ found }) => found ?? []);
@@ -110,7 +113,7 @@ async function runOf(
     around: 'action',
     entry: options.entry,
     args: [
-      { ...event, secrets: action.secrets, configuration: {}, tenant: { id: hostname.split('.')[0] } },
+      { ...event, ...facts, secrets: action.secrets, configuration: {} },
       action.code,
       options.entry,
       options.methods.join(' '),

@@ -2,7 +2,7 @@
 // only a share of it.
 import { requester } from '../runtime/requester.ts';
 import { createShares } from '../runtime/shares.ts';
-import { AuthError } from './errors.ts';
+import { serverBusy } from './errors.ts';
 
 /**
  * Limits how many pieces of work run at once.
@@ -13,7 +13,7 @@ export function atMost(max: number): <T>(work: () => Promise<T> | T) => Promise<
   return async (work) => {
     const { origin } = requester();
     if (!running.mayHold(origin, max)) {
-      throw new AuthError(503, 'temporarily_unavailable', 'The server is busy. Try again in a moment.');
+      throw serverBusy();
     }
     const one = {};
     running.add(one, origin);

@@ -12,12 +12,14 @@ export class AuthError extends Error {
   readonly error: string;
   readonly error_description: string;
   readonly extra: Readonly<Record<string, unknown>>;
+  /** How the log gets its reason, where that is not the line of the request that failed. @see Reported */
+  readonly reported: Reported | undefined;
 
   constructor(
     status: number,
     error: string,
     error_description: string,
-    options: { extra?: Record<string, unknown>; cause?: unknown } = {},
+    options: { extra?: Record<string, unknown>; cause?: unknown; reported?: Reported } = {},
   ) {
     super(error_description, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'AuthError';
@@ -25,7 +27,22 @@ export class AuthError extends Error {
     this.error = error;
     this.error_description = error_description;
     this.extra = options.extra ?? {};
+    this.reported = options.reported;
   }
+}
+
+/**
+ * `overload`: the server has more to do than it can, which one line says for many requests. `logged`: whoever made the error
+ * has logged its reason.
+ */
+type Reported = 'overload' | 'logged';
+
+/** Returns the error for a request that is refused because too many others are being answered. */
+export function serverBusy(
+  description = 'The server is busy. Try again in a moment.',
+  cause?: unknown,
+): AuthError {
+  return new AuthError(503, 'temporarily_unavailable', description, { cause, reported: 'overload' });
 }
 
 /** Returns the error for a mailed link that has expired, was used, or never existed. It is the same for all three. */
@@ -79,8 +96,8 @@ oauthShape.schema = {
  */
 export function toAuthError(thrown: unknown, log: Logger): AuthError {
   if (thrown instanceof AuthError) {
-    const isFault = (thrown.status >= 500 && !isBusy(thrown)) || thrown.cause !== undefined;
-    if (isFault) log.warn({ err: thrown }, 'request failed');
+    const isFault = thrown.status >= 500 || thrown.cause !== undefined;
+    if (isFault && thrown.reported === undefined) log.warn({ err: thrown }, 'request failed');
     return thrown;
   }
   const status = statusOf(thrown);
@@ -91,7 +108,7 @@ export function toAuthError(thrown: unknown, log: Logger): AuthError {
   return new AuthError(500, 'server_error', 'An unexpected error occurred.');
 }
 
-/** Reports whether a request was refused because the server is busy. */
+/** Reports whether a request may succeed if it is sent again: the server, or what it depends on, is busy or down. */
 export function isBusy({ status, error }: AuthError): boolean {
   return status === 503 && error === 'temporarily_unavailable';
 }

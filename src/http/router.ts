@@ -124,10 +124,8 @@ async function respond(
     await (limit === 'unlimited' ? route.handle(ctx) : deps.work(() => route.handle(ctx)));
   } catch (thrown) {
     const error = toAuthError(thrown, deps.log.child({ requestId: ctx.state.requestId }));
-    if (isBusy(error)) {
-      ctx.set('Retry-After', '1');
-      deps.logOverload();
-    }
+    if (isBusy(error)) ctx.set('Retry-After', '1');
+    if (error.reported === 'overload') deps.logOverload();
     const shape = (route ?? first ?? area)?.errors ?? (isBrowser(ctx) ? 'page' : oauthShape);
     await (shape === 'page' ? deps.errorPage : shape)(ctx, error);
   }

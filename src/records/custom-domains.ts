@@ -11,6 +11,8 @@ export interface CustomDomain {
   keyHashes: readonly string[];
   /** The header in which the edge sends the client's address, in lower case. */
   clientIpHeader?: string;
+  /** What the tenant has stored with it for its own code. */
+  metadata: Readonly<Record<string, unknown>>;
 }
 
 /** Returns the stored hash of an API key; a key is long and random, so a plain hash is enough. */
@@ -72,6 +74,7 @@ export function customDomainsOf(documents: readonly Document[]): CustomDomain[] 
     if (!isInForce || typeof domain !== 'string') return [];
     const ipHeader =
       typeof header === 'string' && header !== '' ? { clientIpHeader: header.toLowerCase() } : {};
-    return [{ domain: domain.toLowerCase(), keyHashes: hashes.map(String), ...ipHeader }];
+    const metadata = { ...(body.domain_metadata as object | undefined) };
+    return [{ domain: domain.toLowerCase(), keyHashes: hashes.map(String), metadata, ...ipHeader }];
   });
 }

@@ -1,5 +1,5 @@
 // The thread that reads large messages, as seen from the main thread. It gets no private key.
-import { AuthError } from '../http/errors.ts';
+import { serverBusy } from '../http/errors.ts';
 import { createTaskThread, type TaskThread } from '../runtime/task-thread.ts';
 import { moduleBeside } from '../runtime/worker-thread.ts';
 import type { Verifier } from './signature.ts';
@@ -38,10 +38,8 @@ export function createXmlThread(): XmlThread {
     ...thread,
     run: async (task) => {
       const outcome = await run(task);
-      if (outcome.failure === 'busy') {
-        const description = 'Too many large SAML messages are being read. Try again in a moment.';
-        throw new AuthError(503, 'temporarily_unavailable', description);
-      }
+      if (outcome.failure === 'busy')
+        throw serverBusy('Too many large SAML messages are being read. Try again in a moment.');
       if (outcome.failure !== undefined) {
         const cause = outcome.cause ?? `its thread ended: ${outcome.failure}`;
         throw badMessage('The SAML message cannot be read.', cause);

@@ -88,7 +88,7 @@ function keyHolder(
     } catch (cause) {
       lastSuccessAt = undefined;
       log.error({ err: cause, kid: request.kid, alg: request.alg }, 'the keys outside did not sign');
-      throw new AuthError(503, 'temporarily_unavailable', UNAVAILABLE, { cause });
+      throw new AuthError(503, 'temporarily_unavailable', UNAVAILABLE, { cause, reported: 'logged' });
     }
   };
   return {

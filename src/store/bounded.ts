@@ -5,7 +5,7 @@
 // start, is counted once a minute, where this one holds much itself, and leaves less room; a tenth of each bound stays for
 // every process.
 import type { Logger } from 'pino';
-import { AuthError } from '../http/errors.ts';
+import { AuthError, serverBusy } from '../http/errors.ts';
 import { boundOf } from '../records/bounds.ts';
 import type { Bound } from '../records/collection-spec.ts';
 import type { CollectionName } from '../records/collections.ts';
@@ -126,9 +126,7 @@ function createGuard(inner: Collection<Stored>, options: GuardOptions): Guard {
       throw new AuthError(400, 'invalid_request', 'The request is too long.');
     const evicted = holdings.add(record, requester(), isBegun);
     if (evicted === 'refused')
-      throw new AuthError(503, 'temporarily_unavailable', 'The server is busy. Try again in a moment.', {
-        cause: new Error(`${name}: too many of the kind ${kind} from this network`),
-      });
+      throw serverBusy(undefined, new Error(`${name}: too many of the kind ${kind} from this network`));
     if (evicted.length === 0) return NOTHING_TO_DO;
     return async () => void (await Promise.all(evicted.map((id) => inner.delete(id))));
   };

@@ -3,7 +3,7 @@
 import { availableParallelism } from 'node:os';
 import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2';
 import bcrypt from 'bcryptjs';
-import { AuthError } from '../http/errors.ts';
+import { serverBusy } from '../http/errors.ts';
 import { MAX_PASSWORD_LENGTH, normalizePassword } from '../records/passwords.ts';
 import { createFairWork } from '../runtime/fair-work.ts';
 import type { Measures } from '../runtime/measures.ts';
@@ -92,8 +92,7 @@ function boundedQueue(concurrency: number, maxWaiting: number) {
   const hashes = createFairWork({
     concurrency,
     maxWaiting,
-    refusal: () =>
-      new AuthError(503, 'temporarily_unavailable', 'The server is busy. Try again in a moment.'),
+    refusal: () => serverBusy(),
   });
   let measures: Pick<Measures, 'hashed'> | undefined;
   const measured = async <T>(work: () => Promise<T>, { hashed }: Pick<Measures, 'hashed'>): Promise<T> => {

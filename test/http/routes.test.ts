@@ -18,6 +18,11 @@ const common = { limit: 'other', cors: 'none', errors: oauthShape } as const;
 
 describe('the router', () => {
   const servers: http.Server[] = [];
+  /** The lines that were logged. */
+  let lines: string[] = [];
+  beforeEach(() => {
+    lines = [];
+  });
   afterEach(() => {
     for (const server of servers.splice(0)) server.close().closeAllConnections();
   });
@@ -27,7 +32,7 @@ describe('the router', () => {
     const app = new Koa();
     app.use(
       createRouter(routes, {
-        log: createLog('silent'),
+        log: createLog('info', { write: (line) => void lines.push(line) }),
         isApplicationOrigin: async (origin) => origin === 'https://app.example',
         errorPage: (ctx, error) => {
           ctx.status = error.status;
@@ -244,6 +249,24 @@ describe('the router', () => {
     expect([answer.status, admitted]).to.deep.equal([200, 1]);
   });
 
+  it('logs the cause of a 503 of what the server depends on, and not that the server is busy', async () => {
+    const cause = new Error('the directory is down');
+    const ask = await served([
+      {
+        ...common,
+        methods: ['GET'],
+        path: '/down',
+        handle: () => {
+          throw new AuthError(503, 'temporarily_unavailable', 'Not now.', { cause });
+        },
+      },
+    ]);
+    const answer = await ask('/down');
+    expect([answer.status, answer.headers.get('retry-after')]).to.deep.equal([503, '1']);
+    expect(lines).to.have.length(1);
+    expect(lines[0]).to.contain('the directory is down').and.not.to.contain('the server is busy');
+  });
+
   it('limits the requests handled at once, and answers others with 503 and Retry-After', async () => {
     const gate = Promise.withResolvers<void>();
     let running = 0;
@@ -281,6 +304,9 @@ describe('the router', () => {
     const page = await ask('/page');
     expect([page.status, page.headers.get('content-type')]).to.deep.equal([503, 'text/html; charset=utf-8']);
     expect((await ask('/probe')).status).to.equal(200);
+    // Many refusals are one line, and none of the requests has one of its own.
+    expect(lines.filter((line) => line.includes('the server is busy'))).to.have.length(1);
+    expect(lines).to.have.length(1);
     gate.resolve();
     expect((await Promise.all(slow)).map(({ status }) => status)).to.deep.equal([200, 200]);
     expect((await ask('/page')).status).to.equal(200);

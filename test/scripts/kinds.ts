@@ -170,6 +170,7 @@ function runActions(
       actions: () => (isRule ? [] : [{ ...actionOf(source), isOptional: false }]),
       rules: () => (isRule ? { enabled: [rule], configuration: { KEY: SECRET } } : NO_RULES),
       settings: () => ({}) as never,
+      customDomains: async () => [],
     },
     scripts,
     packages: { filesOf: async () => undefined, filesFor: async () => undefined },

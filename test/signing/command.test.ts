@@ -123,6 +123,7 @@ describe('keys that a program keeps', () => {
           client_secret: 'leeway-secret',
           refresh_token,
         });
+      const before = server.logged().length;
       outside.be(mode);
       // After a recent signature the holder counts as working; after the failure it is asked first.
       server.tick(6_000);
@@ -133,6 +134,10 @@ describe('keys that a program keeps', () => {
       expect((await login(agent, 'leeway')).status).to.equal(503);
       if (mode === 'fails') expect(server.logged()).to.contain('the vault is sealed');
       expect(refused.text).not.to.contain('vault');
+      const lines = server.logged().slice(before).split('\n');
+      expect(lines.filter((line) => line.includes('did not sign'))).to.have.length(2);
+      // One cause, one sentence: the server has no more to do than it can.
+      expect(lines.filter((line) => /server is busy|request failed/.test(line))).to.deep.equal([]);
       outside.be('signs');
       expect((await refresh()).status).to.equal(200);
     });

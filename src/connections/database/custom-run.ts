@@ -96,6 +96,8 @@ export function databaseFailed(): AuthError {
     503,
     'temporarily_unavailable',
     'The user database cannot be asked at present. Try again later.',
+    // Its script's failure is an event of the tenant's log.
+    { reported: 'logged' },
   );
 }
 

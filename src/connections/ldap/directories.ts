@@ -1,7 +1,7 @@
 // Verifies passwords by a directory: finds the entry that a name stands for, and binds as it with the password.
 import { randomUUID } from 'node:crypto';
 import { type Client, ResultCodeError, type SearchOptions, SizeLimitExceededError } from 'ldapts';
-import { AuthError } from '../../http/errors.ts';
+import { AuthError, serverBusy } from '../../http/errors.ts';
 import type { Outbound } from '../../http/outbound.ts';
 import type { Connection } from '../../records/collections.ts';
 import { type LdapOptions, ldapOptions } from '../../records/ldap.ts';
@@ -137,13 +137,17 @@ export function createDirectories(deps: DirectoriesDependencies): Directories {
 
 function newPool(optionsKey: string): Pool {
   const bounds = { concurrency: MAX_CONCURRENT, maxWaiting: MAX_WAITING };
-  return { optionsKey, queue: createFairWork({ ...bounds, refusal: () => unavailable() }), idle: [] };
+  return {
+    optionsKey,
+    queue: createFairWork({ ...bounds, refusal: () => serverBusy(UNAVAILABLE) }),
+    idle: [],
+  };
 }
 
-function unavailable(cause?: unknown): AuthError {
-  const description = 'The directory cannot be asked at the moment.';
-  return new AuthError(503, 'temporarily_unavailable', description, cause === undefined ? {} : { cause });
-}
+const UNAVAILABLE = 'The directory cannot be asked at the moment.';
+
+const unavailable = (cause?: unknown) =>
+  new AuthError(503, 'temporarily_unavailable', UNAVAILABLE, { cause });
 
 function closeIdle(pool: Pool): void {
   for (const { client } of pool.idle.splice(0)) closeClient(client);
