@@ -7,6 +7,7 @@ import type { KnownCallers } from './protection/callers.ts';
 import type { Challenges } from './protection/challenges.ts';
 import { type Store, UniqueKeyError } from './store/contract.ts';
 import { type Identity, isLinked } from './users/identities.ts';
+import type { User } from './users/user.ts';
 import type { Users } from './users/users.ts';
 
 interface AccountEndingsDependencies {
@@ -96,11 +97,14 @@ export function accountEndings({
      * log in the user who is left.
      */
     endLinked: (userId: string) => removeRecords(userId, { requestsStay: true }),
-    /** Removes a user and every record that belongs to them. The tenant's log keeps their events. */
-    removeUser: async (userId: string): Promise<void> => {
+    /**
+     * Removes a user and every record that belongs to them. The tenant's log keeps their events.
+     * @param by the user as they were judged, if they remove themselves.
+     */
+    removeUser: async (userId: string, by?: User): Promise<void> => {
       // The user's record goes first, so that what a concurrent login stores afterwards belongs to no user and is of no
       // use.
-      await users.remove(userId);
+      await users.remove(userId, by && [users.stillWrite(by)]);
       await removeRecords(userId);
     },
   };

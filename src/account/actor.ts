@@ -9,6 +9,7 @@ import { MFA_POLICY } from '../records/authentication-classes.ts';
 import { epochSeconds } from '../runtime/clock.ts';
 import { raiseStanding } from '../runtime/requester.ts';
 import type { Login } from '../users/login.ts';
+import { isStill } from '../users/still.ts';
 import type { User } from '../users/user.ts';
 import { FRESH_SECONDS, lackFor, type UserAct } from '../users/user-acts.ts';
 import { customOrigin } from '../webauthn/relying-party.ts';
@@ -81,7 +82,7 @@ export async function isStillValid(
 ): Promise<boolean> {
   const now = await users.get(user.id);
   const isSame = (await users.credentialVersion(user.id)) === login.credentialVersion;
-  return isSame && now !== undefined && now.blocked !== true;
+  return isSame && now !== undefined && isStill(user)(now);
 }
 
 /** Returns the login in the form of a token, as `Elevation` takes it. */

@@ -202,6 +202,7 @@ async function replaceRecoveryCode(
   codeHash: string,
 ): Promise<string> {
   if ((await deps.challenges.spendTicket(PURPOSE, authSession)) === undefined) throw unknownSession();
-  await deps.factorChanges.apply(user.id, login.id, () => saveRecoveryCode(deps, user.id, codeHash));
+  const still = [deps.users.stillWrite(user)];
+  await deps.factorChanges.apply(user.id, login.id, () => saveRecoveryCode(deps, user.id, codeHash, still));
   return recoveryCodeId(user.id);
 }

@@ -7,6 +7,7 @@ import { DATABASE } from '../records/connections.ts';
 import type { PasskeyRecord } from '../records/passkeys.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Store } from '../store/contract.ts';
+import { deleteWith } from '../store/delete-with.ts';
 import { type Identity, originalUserId } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
 import { ownRelyingParty } from '../webauthn/relying-party.ts';
@@ -132,7 +133,7 @@ async function methodOf(deps: MethodDependencies, actor: Actor, id: string): Pro
       const renamed = await deps.authenticators.update(id, (current) => ({ ...current, name }));
       return renamed && authenticatorView(renamed);
     },
-    remove: () => deps.authenticators.remove(id, actor.login.id),
+    remove: () => deps.authenticators.remove(id, actor.login.id, [deps.users.stillWrite(user)]),
   };
 }
 
@@ -147,6 +148,9 @@ async function passkeyOf(deps: MethodDependencies, { user, login }: Actor, id: s
       const renamed = await passkeys.update(id, (current) => ({ ...current, name }));
       return renamed && passkeyView(renamed, party);
     },
-    remove: async () => deps.factorChanges.apply(user.id, login.id, () => passkeys.delete(id)),
+    remove: () =>
+      deps.factorChanges.apply(user.id, login.id, () =>
+        deleteWith(deps.store, 'passkeys', id, [deps.users.stillWrite(user)]),
+      ),
   };
 }

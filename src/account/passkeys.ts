@@ -121,7 +121,9 @@ export async function verifyPasskey(
   await connectionFor(deps, user.id, { connection });
   const name = authenticatorName(credential.aaguid);
   const isStored = await deps.factorChanges.apply(user.id, login.id, () =>
-    storePasskey(deps, credential, { user_id: user.id, connection, userAgent, registration, party, name }),
+    storePasskey(deps, credential, { user_id: user.id, connection, userAgent, registration, party, name }, [
+      deps.users.stillWrite(user),
+    ]),
   );
   if (!isStored) throw invalidPasskey();
   // What ended the login in the meantime did not find this passkey.

@@ -114,8 +114,9 @@ export async function verifyPassword(
   if (open === undefined || change === undefined || open.user.id !== user.id) throw unknownSession();
   if (change.login !== login.id || change.clientId !== clientId || passwordId(change.identityId) !== id)
     throw unknownSession();
-  const by = { caller: { ip: ctx.ip }, languages, asker: requestContextOf(ctx, clientId) };
-  const refusal = await resetPassword(deps, open, { ticket: authSession, purpose: PURPOSE, password, ...by });
+  const facts = { caller: { ip: ctx.ip }, languages, asker: requestContextOf(ctx, clientId) };
+  const reset = { ticket: authSession, purpose: PURPOSE, password, by: user, ...facts };
+  const refusal = await resetPassword(deps, open, reset);
   if (refusal !== undefined) throw refusalError(refusal);
   const [now, identities] = await Promise.all([deps.users.get(user.id), deps.users.identitiesOf(user.id)]);
   const identity = identities.find((one) => one.id === change.identityId);

@@ -6,6 +6,7 @@ import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import type { Collection, Store, Write } from '../store/contract.ts';
+import { deleteWith } from '../store/delete-with.ts';
 import { writeInTurn } from '../store/write-in-turn.ts';
 import { type ConfirmOptions, confirm, isUnconfirmed, removeIf } from './confirm.ts';
 import type { FactorChanges } from './factor-changes.ts';
@@ -51,8 +52,11 @@ export interface Authenticators {
     factor: { kind: string; prefix: string },
     fields?: (id: string) => Promise<FactorFields> | FactorFields,
   ): Promise<Authenticator>;
-  /** Stores an active authenticator, in place of any with the same id. */
-  put(authenticator: Omit<AuthenticatorRecord, 'active' | 'created_at'>): Promise<void>;
+  /** Stores an active authenticator, in place of any with the same id. @param also written in the same batch, before. */
+  put(
+    authenticator: Omit<AuthenticatorRecord, 'active' | 'created_at'>,
+    also?: readonly Write[],
+  ): Promise<void>;
   /**
    * Gives a user active authenticators, for an administrator.
    * @param options.replaces whether to delete all others of the user, in the same write.
@@ -74,9 +78,10 @@ export interface Authenticators {
   /**
    * Removes an authenticator, and the recovery code with the last active one.
    * @param by the id of the access token or session that does it, if any.
+   * @param also written in the same batch, before.
    * @returns false when there was none with that id.
    */
-  remove(id: string, by?: string): Promise<boolean>;
+  remove(id: string, by?: string, also?: readonly Write[]): Promise<boolean>;
   /** Removes an authenticator that is not confirmed. @returns false when it is confirmed or absent. */
   removeUnconfirmed(id: string): Promise<boolean>;
   /** Removes all unconfirmed authenticators of a user. */
@@ -99,14 +104,15 @@ export function createAuthenticators(deps: AuthenticatorsDependencies): Authenti
     of: (userId) => records.findBy('user', userId),
     get: (id) => records.get(id),
     startEnrollment: (by, factor, fields) => startEnrollment(deps, records, by, factor, fields),
-    put: async (authenticator) => {
-      await records.put({ ...authenticator, active: true, created_at: new Date(clock()).toISOString() });
+    put: async (authenticator, also = []) => {
+      const put = { ...authenticator, active: true, created_at: new Date(clock()).toISOString() };
+      await store.batch([...also, { collection: 'authenticators', put }]);
     },
     addConfirmed: (userId, added, options) => addConfirmed(deps, userId, added, options),
     update: (id, change) => records.update(id, change),
     confirm: (authenticator, options, by) =>
       factorChanges.apply(authenticator.user_id, by, () => confirm(store, authenticator, options)),
-    ...removals(records, factorChanges),
+    ...removals(store, factorChanges),
   };
 }
 
@@ -169,15 +175,16 @@ type Removals = Pick<
   'remove' | 'removeUnconfirmed' | 'removeAllUnconfirmedOf' | 'removeAllOf'
 >;
 
-function removals(records: Collection<AuthenticatorRecord>, factorChanges: FactorChanges): Removals {
+function removals(store: Store, factorChanges: FactorChanges): Removals {
+  const records = store.collection('authenticators');
   return {
-    remove: async (id, by) => {
+    remove: async (id, by, also = []) => {
       const { user_id: userId } = (await records.get(id)) ?? {};
       // Removing an unconfirmed authenticator does not change the user's factors, so it ends no tokens or sessions.
       if (userId === undefined) return false;
       if (await removeIf(records, id, isUnconfirmed)) return true;
       return factorChanges.apply(userId, by, async () => {
-        const isRemoved = await records.delete(id);
+        const isRemoved = await deleteWith(store, 'authenticators', id, also);
         await removeLoneRecoveryCode(records, userId);
         return isRemoved;
       });

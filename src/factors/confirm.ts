@@ -2,7 +2,7 @@
 // factor; the unique mark `first` lets one of them become the user's first.
 import { type AuthenticatorRecord, factorsTurn } from '../records/authenticators.ts';
 import type { Frozen } from '../records/record.ts';
-import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';
+import { type Collection, type Store, UniqueKeyError, type Write } from '../store/contract.ts';
 import { updateWithResult } from '../store/update-with-result.ts';
 import { writeInTurn } from '../store/write-in-turn.ts';
 
@@ -17,6 +17,8 @@ export interface ConfirmOptions {
    * authenticators of a factor that is switched off.
    */
   isSecondFactor(one: Frozen<AuthenticatorRecord>): boolean;
+  /** Written in the same batch, before. */
+  also: readonly Write[];
   /** Stores the recovery code that was made with the user's first authenticator. */
   saveRecoveryCode(userId: string, codeHash: string): Promise<void>;
 }
@@ -29,7 +31,7 @@ export interface ConfirmOptions {
 export async function confirm(
   store: Store,
   { id, user_id: userId }: Frozen<AuthenticatorRecord>,
-  { first, isSecondFactor, saveRecoveryCode }: ConfirmOptions,
+  { first, isSecondFactor, also, saveRecoveryCode }: ConfirmOptions,
 ): Promise<boolean> {
   const records = store.collection('authenticators');
   let codeHash: string | undefined;
@@ -49,7 +51,7 @@ export async function confirm(
         isDone = true;
         return { ...next, active: true, ...(isFirst && mayMark && { first: true }) } as AuthenticatorRecord;
       };
-      return [{ collection: 'authenticators', update: id, change }];
+      return [...also, { collection: 'authenticators', update: id, change }];
     });
   try {
     await activate(true);

@@ -210,7 +210,7 @@ async function handleRemove(deps: MfaRoutesDependencies, ctx: Context): Promise<
 async function remove(deps: MfaRoutesDependencies, user: User, token: ApiToken, id: string): Promise<void> {
   const right = await requirePermission(deps, user, token);
   if (right.hasSecondFactor) {
-    await deps.authenticators.remove(id, token.id);
+    await deps.authenticators.remove(id, token.id, [deps.users.stillWrite(user)]);
     return;
   }
   // Without a second factor only unconfirmed ones can be removed, even if this one was confirmed meanwhile.

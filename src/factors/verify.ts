@@ -87,15 +87,14 @@ export async function confirmFirstUse(
   const factors = enrollable(deps, user);
   const options = {
     first,
+    also: [deps.users.stillWrite(user)],
     isSecondFactor: (one: Authenticator) => factors.some(({ kind }) => kind === one.kind),
     saveRecoveryCode: (userId: string, hash: string) => saveRecoveryCode(deps, userId, hash),
   };
   if (!(await deps.authenticators.confirm(authenticator, options, token?.id))) return false;
-  // A password that was set meanwhile has only removed unconfirmed authenticators, and this one was confirmed by then.
-  // A blocked user enrols nothing: the authenticator would outlive the block.
-  const current = await deps.users.get(user.id);
-  const isBlocked = current === undefined || current.blocked === true;
-  if (isBlocked || (await deps.users.credentialVersion(user.id)) !== credentialVersion) {
+  // The login may have been that of a password which was set anew before its user was read. A deleted user has no use for it.
+  const isThere = (await deps.users.get(user.id)) !== undefined;
+  if (!isThere || (await deps.users.credentialVersion(user.id)) !== credentialVersion) {
     await deps.authenticators.remove(authenticator.id);
     return false;
   }

@@ -54,13 +54,15 @@ export function withAdministrators(users: Users, administrators: Users): Users {
     setPassword: (id, ...set) => byId(id).setPassword(id, ...set),
     recordNewPassword: (id, ...set) => byId(id).recordNewPassword(id, ...set),
     link: (id, ...other) => byId(id).link(id, ...other),
-    unlink: (id, identity) => byId(id).unlink(id, identity),
+    unlink: (id, ...identity) => byId(id).unlink(id, ...identity),
+    stillWrite: (judged) =>
+      isAdministratorId(judged.id) ? ofAdministrator(users.stillWrite(judged)) : users.stillWrite(judged),
     declineLink: (login, other) => byId(login.userId).declineLink(login, other),
     loginWrite: (id, ip) =>
       isAdministratorId(id) ? ofAdministrator(administrators.loginWrite(id, ip)) : users.loginWrite(id, ip),
     proveEmail: (id, email) => byId(id).proveEmail(id, email),
     confirmEmail: (id, email) => byId(id).confirmEmail(id, email),
-    remove: (id) => byId(id).remove(id),
+    remove: (id, also) => byId(id).remove(id, also),
     update: (id, ...change) => byId(id).update(id, ...change),
   };
 }

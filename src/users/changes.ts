@@ -166,9 +166,14 @@ export async function proveEmail(deps: UsersDependencies, userId: string, email:
 }
 
 /** Removes a user with their identities and credentials, in one batch. */
-export async function removeUser({ store }: UsersDependencies, userId: string): Promise<void> {
+export async function removeUser(
+  { store }: UsersDependencies,
+  userId: string,
+  also: readonly Write[] = [],
+): Promise<void> {
   const identities = await store.collection('identities').findBy('user', userId);
   await store.batch([
+    ...also,
     { collection: 'users', delete: userId },
     { collection: 'credentials', delete: userId },
     ...identities.flatMap((one): Write[] => [

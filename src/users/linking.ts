@@ -196,13 +196,17 @@ export async function updateLinked(
 /**
  * Makes a linked identity a user of its own again, with the profile that it kept. Logins of the user that are under way end,
  * as they may be by that identity.
+ * @param also written in the same batch.
  * @returns false if it is not a linked identity of the user. @throws UniqueKeyError if a user with its id exists.
  */
 export async function unlinkIdentity(
   deps: UsersDependencies,
   credentials: Pick<Credentials, 'raiseVersion'>,
-  userId: string,
-  identityId: string,
+  {
+    userId,
+    identityId,
+    also = [],
+  }: { userId: string; identityId: string; also?: readonly Write[] | undefined },
 ): Promise<boolean> {
   const { store, clock } = deps;
   const identity = await store.collection('identities').get(identityId);
@@ -220,6 +224,7 @@ export async function unlinkIdentity(
     logins_count: 0,
   };
   const isDone = await batchIfUserExists(deps, userId, updatedAt(at), (isThere) => [
+    ...also,
     moveWrite(identity, { to: home, isThere }, undefined),
     { collection: 'users', insert: user },
   ]);

@@ -25,6 +25,7 @@ import { type MovedUser, moveUser } from './moved.ts';
 import { permissionsAt } from './permissions.ts';
 import { type ProvedAddress, userWhoProved } from './proved.ts';
 import { idOfStable, type StableAccount } from './stable-id.ts';
+import { stillWrite } from './still.ts';
 import { accountFromUpstream, renewGrant } from './upstream.ts';
 import type { UpstreamUser } from './upstream-user.ts';
 import type { User, UsersDependencies } from './user.ts';
@@ -105,9 +106,11 @@ export interface Users {
   /** Makes another user's identities those of a user, and removes the other user; see {@link linkUser}. */
   link(userId: string, other: string, judge?: LinkJudge): Promise<boolean>;
   /** Makes a linked identity a user of its own again; see {@link unlinkIdentity}. */
-  unlink(userId: string, identityId: string): Promise<boolean>;
+  unlink(userId: string, identityId: string, also?: readonly Write[]): Promise<boolean>;
   /** Records that the user of a login declined to be linked to another user; see {@link declineLink}. */
   declineLink(login: Pick<Login, 'userId' | 'connection'>, other: string): Promise<void>;
+  /** Returns the write that belongs to each act that a login of a user allows; see {@link stillWrite}. @param judged by. */
+  stillWrite(judged: User): Write;
   /** Returns the write that records a login: its time, IP address and count. */
   loginWrite(userId: string, ip: string): Write;
   /**
@@ -126,8 +129,8 @@ export interface Users {
     identityId: string,
     patch: Parameters<typeof updateLinked>[3],
   ): Promise<boolean>;
-  /** Removes a user with their identities and credentials. */
-  remove(userId: string): Promise<void>;
+  /** Removes a user with their identities and credentials. @param also written in the same batch, before. */
+  remove(userId: string, also?: readonly Write[]): Promise<void>;
   /**
    * Changes a user's record, and the identities that have a changed address. The previous e-mail address is kept in
    * `email_history`, for tokens that were issued before.
@@ -152,6 +155,8 @@ interface PasswordChange {
   also?: readonly Write[];
   /** The version that the credential must still have, because the change was allowed for that version. */
   version?: number | undefined;
+  /** The user as they were judged, if it is set by their login; see {@link stillWrite}. */
+  by?: User | undefined;
 }
 
 /** Returns the users in a store. */
@@ -194,20 +199,31 @@ export function createUsers(deps: UsersDependencies): Users {
     withEmail: (email) => usersWithEmail(store, email),
     declineLink: (login, other) => declineLink(deps, login, other),
     link: (userId, other, judge) => linkUser(deps, credentials, userId, other, judge),
-    unlink: (userId, identityId) => unlinkIdentity(deps, credentials, userId, identityId),
+    unlink: (userId, identityId, also) => unlinkIdentity(deps, credentials, { userId, identityId, also }),
     credentialVersion: credentials.version,
     isUsedBefore: credentials.isUsedBefore,
-    setPassword: (userId, password, { home = userId, also = [], version } = {}) =>
-      credentials.set(userId, password, { home, also: [resetWrite(userId, now), ...also], version }),
+    setPassword: (userId, password, how = {}) =>
+      credentials.set(userId, password, replacementOf(userId, how, now)),
     recordNewPassword: (userId, home, also = []) =>
       credentials.clear(userId, home, [resetWrite(userId, now), ...also]),
+    stillWrite,
     loginWrite: (userId, ip) => loginWrite(userId, ip, now),
     confirmEmail: (userId, email) => confirmEmail(deps, userId, email),
     updateLinked: (userId, identityId, patch) => updateLinked(deps, userId, identityId, patch),
-    remove: (userId) => removeUser(deps, userId),
+    remove: (userId, also) => removeUser(deps, userId, also),
     proveEmail: (userId, email) => proveEmail(deps, userId, email),
     update: (userId, patch, merge, applies) => updateUser(deps, userId, patch, merge, applies),
   };
+}
+
+/** Returns how a password replaces another. What `by` requires of the user is required before the change. */
+function replacementOf(
+  userId: string,
+  { home = userId, also = [], version, by }: PasswordChange,
+  now: () => string,
+) {
+  const still = by === undefined ? [] : [stillWrite(by)];
+  return { home, also: [...still, resetWrite(userId, now), ...also], version };
 }
 
 function resetWrite(userId: string, now: () => string): Write {

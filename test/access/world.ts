@@ -9,7 +9,7 @@ import { databaseUser } from '../support/database-user.ts';
 import { authorize, tenant as base, follow, responseOf, submitLogin, token } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { type OpenIdProvider, signingKey, startOpenIdProvider } from '../support/openid-provider.ts';
-import type { TestServer } from '../support/server.ts';
+import type { TestServer, TestServerOptions } from '../support/server.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
 
 export const CALLBACK = 'https://site.example.test/callback';
@@ -203,9 +203,12 @@ const tenantOf = (provider: OpenIdProvider, account_linking: string) => ({
 });
 
 /** Starts the server of the tests. @param linking `suggest` if users may link accounts. */
-export async function startWorld(linking = 'never'): Promise<World & { stop(): Promise<void> }> {
+export async function startWorld(
+  linking = 'never',
+  more: Partial<TestServerOptions> = {},
+): Promise<World & { stop(): Promise<void> }> {
   const provider = await startOpenIdProvider(await signingKey('k1'));
-  const server = await startManaged(tenantOf(provider, linking));
+  const server = await startManaged(tenantOf(provider, linking), undefined, {}, more);
   return {
     ...worldOf(server, provider),
     stop: async () => {

@@ -36,7 +36,12 @@ describe('the number of authentication methods of a user', () => {
     const deps = { store: server.store, clock: Date.now, random };
     return createAuthenticators({ ...deps, factorChanges: createFactorChanges(deps) });
   };
-  const options = { first: false, isSecondFactor: () => true, saveRecoveryCode: async () => undefined };
+  const options = {
+    first: false,
+    isSecondFactor: () => true,
+    also: [],
+    saveRecoveryCode: async () => undefined,
+  };
 
   it('is at most 20 when an administrator creates 50 at once', async () => {
     const { id, path } = await someone();

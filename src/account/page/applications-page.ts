@@ -146,7 +146,8 @@ async function unlink(
   const found = identities.find(({ id }) => id === identity);
   // The identity that the user was created with cannot be unlinked.
   if (found === undefined || found.id === primaryIdentity(identities)?.id) return back(ctx, SECTION);
-  if (!(await deps.users.unlink(actor.user.id, found.id))) return back(ctx, SECTION);
+  const still = [deps.users.stillWrite(actor.user)];
+  if (!(await deps.users.unlink(actor.user.id, found.id, still))) return back(ctx, SECTION);
   await deps.endUnlinked(actor.user.id, found);
   recordChange(deps, ctx, actor, { type: 'account_changed', description: 'identity unlinked' });
   const owners = [actor.user, { ...found.profile }];

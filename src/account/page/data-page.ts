@@ -5,6 +5,7 @@ import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { lookupEmail } from '../../records/email.ts';
 import { isSameSecret } from '../../runtime/secrets.ts';
+import type { User } from '../../users/user.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { type CopyDependencies, copyOfData } from './copy.ts';
 import { type NoticeDependencies, notifyUser, recordChange } from './notices.ts';
@@ -20,7 +21,7 @@ import { endAccountSession, type PageActor } from './session.ts';
 
 export interface DataDependencies extends AccountPageDependencies, NoticeDependencies, CopyDependencies {
   /** Deletes a user and everything that belongs to them. */
-  removeUser(userId: string): Promise<void>;
+  removeUser(userId: string, by: User): Promise<void>;
 }
 
 const SECTION = '/data';
@@ -57,7 +58,7 @@ async function deleteAccount(deps: DataDependencies, ctx: Context, actor: PageAc
   const { confirm } = formFields(ctx, 'confirm');
   const isMeant = isSameSecret(plainName(confirm), plainName(identifierOf(actor)));
   if (!isMeant) return showData(deps, ctx, actor, 'own.delete.differs');
-  await deps.removeUser(actor.user.id);
+  await deps.removeUser(actor.user.id, actor.user);
   recordChange(deps, ctx, actor, { type: 'sdu', description: 'deleted by its user' });
   await notifyUser(deps, ctx, actor.user, 'deleted');
   await endAccountSession(deps, ctx);

@@ -8,6 +8,7 @@ import type { Challenges, VerifiedChallenge } from '../../protection/challenges.
 import { normalizeEmail } from '../../records/email.ts';
 import { UniqueKeyError } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
+import { isStill } from '../../users/still.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { ACCOUNT } from './callbacks.ts';
@@ -166,8 +167,7 @@ export async function useChange(
   // A password set from here on ends the change, because the account may have been recovered from an attacker.
   const { credentialVersion, from } = stored;
   if (!(await isCredentialCurrent(deps.users, { userId: user.id, credentialVersion }))) return 'expired';
-  const isUnchanged = (current: User) =>
-    current.email === from && current.last_password_reset === user.last_password_reset;
+  const isUnchanged = (current: User) => current.email === from && isStill(user)(current);
   const change = { email: stored.email, email_verified: true };
   try {
     const after = await deps.users.update(user.id, change, undefined, isUnchanged);

@@ -7,7 +7,8 @@ import { enabledFactors } from '../../factors/policy.ts';
 import { DATABASE } from '../../records/connections.ts';
 import { codeKinds } from '../../records/database-options.ts';
 import { UniqueKeyError } from '../../store/contract.ts';
-import { type Actor, isStillValid } from '../actor.ts';
+import { isStill } from '../../users/still.ts';
+import type { Actor } from '../actor.ts';
 import { sendCode, useCode } from './code.ts';
 import { editableOf } from './editable.ts';
 
@@ -62,13 +63,10 @@ export async function provePhone(
   const phone = await useCode(deps, actor, PURPOSE, code);
   if (phone === undefined) return 'wrong';
   try {
-    const after = await deps.users.update(actor.user.id, { phone_number: phone, phone_verified: true });
-    if (after === undefined) return 'wrong';
-    if (await isStillValid(deps, actor)) return 'set';
-    // A new password was set meanwhile, perhaps by the owner of the address. Login codes must not go to this
-    // number.
-    await deps.users.update(actor.user.id, { phone_verified: false });
-    return 'wrong';
+    const change = { phone_number: phone, phone_verified: true };
+    // Login codes must not go to this number if the owner of the account has ended the login meanwhile.
+    const after = await deps.users.update(actor.user.id, change, undefined, isStill(actor.user));
+    return after === undefined ? 'wrong' : 'set';
   } catch (thrown) {
     // The user has proved to own the number, so they may know that another account has it.
     if (thrown instanceof UniqueKeyError) return 'taken';

@@ -10,6 +10,7 @@ import type { Asker } from '../../users/asker.ts';
 import { connectionDeleted } from '../../users/connection-check.ts';
 import type { Profile } from '../../users/create.ts';
 import { type Identity, originalUserId } from '../../users/identities.ts';
+import { requireStill } from '../../users/still.ts';
 import type { Users } from '../../users/users.ts';
 import type { CustomDatabases } from './custom.ts';
 import { changeInDatabase } from './custom-addresses.ts';
@@ -61,7 +62,7 @@ export function withCustomDatabases(users: Users, deps: CustomUsersDependencies)
       );
     },
     setPassword: async (userId, password, options = {}) => {
-      const { home = userId, asker, also, version } = options;
+      const { home = userId, asker, also, version, by } = options;
       const identities = await users.identitiesOf(userId);
       const identity = identities.find((one) => originalUserId(one) === home);
       const connection = await externalDatabaseOf(deps, identity);
@@ -76,6 +77,7 @@ export function withCustomDatabases(users: Users, deps: CustomUsersDependencies)
       await deps.leases.afterOthers(`password ${userId}`, async () => {
         isSame = version === undefined || (await users.credentialVersion(userId)) === version;
         if (!isSame) return;
+        await requireStill(users, by);
         await deps.customDatabases.changePassword(request, password);
         await users.recordNewPassword(userId, home, also);
       });
@@ -86,17 +88,15 @@ export function withCustomDatabases(users: Users, deps: CustomUsersDependencies)
         await changeInDatabase(users, deps, userId, patch);
       return users.update(userId, patch, ...rest);
     },
-    remove: async (userId) => {
+    remove: async (userId, also) => {
       for (const identity of await users.identitiesOf(userId)) {
         const connection = await externalDatabaseOf(deps, identity);
         if (connection === undefined) continue;
-        const request = {
-          connection,
-          identifier: identity.email ?? identity.username ?? identity.upstream_id,
-        };
-        await deps.customDatabases.change(request, 'delete', [identity.upstream_id]);
+        const { email, username, upstream_id } = identity;
+        const request = { connection, identifier: email ?? username ?? upstream_id };
+        await deps.customDatabases.change(request, 'delete', [upstream_id]);
       }
-      await users.remove(userId);
+      await users.remove(userId, also);
     },
   };
 }

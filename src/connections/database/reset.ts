@@ -123,6 +123,8 @@ interface NewPassword {
   caller: Caller;
   languages: Languages;
   asker: Asker;
+  /** The user as they were judged, if it is set by their login; see {@link stillWrite}. */
+  by?: User;
 }
 
 /** Why a new password is refused. */
@@ -141,7 +143,7 @@ export type ResetRefusal =
 export async function resetPassword(
   deps: ResetDependencies,
   { user, home, connection, options, verifiedChallenge }: OpenReset,
-  { ticket, purpose = PASSWORD_RESET.purpose, password, caller, languages, asker }: NewPassword,
+  { ticket, purpose = PASSWORD_RESET.purpose, password, caller, languages, asker, by }: NewPassword,
 ): Promise<ResetRefusal | undefined> {
   const refusal = await newPasswordRefusal(deps.users, options, password, { user, home });
   if (refusal !== undefined) return refusal;
@@ -153,7 +155,13 @@ export async function resetPassword(
   const isTakenOver = isByLink && mayTakeOver(user, verifiedChallenge);
   const also = [unlessAddressChanged(user), ...(isTakenOver ? [unverifyNumber(user.id)] : [])];
   // Of several links used at the same time only the first sets a password; for the others the version has changed.
-  const passwordChange = { home, asker: { ...asker, clientId }, version: versionOf(verifiedChallenge), also };
+  const passwordChange = {
+    home,
+    asker: { ...asker, clientId },
+    version: versionOf(verifiedChallenge),
+    also,
+    by,
+  };
   const outcome = await deps.users.setPassword(user.id, password, passwordChange).catch((thrown: unknown) => {
     if (thrown === ADDRESS_CHANGED) return false;
     if (thrown instanceof AuthError && thrown.error === 'temporarily_unavailable') return 'failed';

@@ -87,18 +87,23 @@ export function isRegistered(thrown: unknown): boolean {
   return thrown instanceof UniqueKeyError && thrown.collection === 'passkeys';
 }
 
-/** Stores a verified passkey for a user. @returns false if the credential is already registered, or the user has too many. */
+/**
+ * Stores a verified passkey for a user.
+ * @param also written in the same batch, before.
+ * @returns false if the credential is already registered, or the user has too many.
+ */
 export async function storePasskey(
   deps: Pick<PasskeyDependencies, 'store' | 'wallClock'>,
   credential: WebAuthnCredential,
   owner: PasskeyOwner,
+  also: readonly Write[] = [],
 ): Promise<boolean> {
   const { user_id } = owner;
   const write = passkeyWrite(deps, credential, owner);
   try {
     return await writeInTurn(deps.store, `passkeys of ${user_id}`, async () => {
       const owned = await deps.store.collection('passkeys').findBy('user', user_id);
-      return owned.length >= MAX_PASSKEYS ? undefined : [write];
+      return owned.length >= MAX_PASSKEYS ? undefined : [...also, write];
     });
   } catch (thrown) {
     if (isRegistered(thrown)) return false;

@@ -3,6 +3,7 @@
 import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import type { Random } from '../../runtime/random.ts';
 import { hashSecret, isSameSecret } from '../../runtime/secrets.ts';
+import type { Write } from '../../store/contract.ts';
 import { updateWithResult } from '../../store/update-with-result.ts';
 import { type Authenticator, type Authenticators, singleId } from '../authenticators.ts';
 
@@ -40,13 +41,15 @@ export function prepareRecoveryCode(random: Random): { code: string; codeHash: s
   return { code, codeHash: hashSecret(code) };
 }
 
-/** Stores a user's recovery code, in place of any other. */
+/** Stores a user's recovery code, in place of any other. @param also written in the same batch, before. */
 export function saveRecoveryCode(
   { authenticators }: Pick<CodeDependencies, 'authenticators'>,
   userId: string,
   codeHash: string,
+  also: readonly Write[] = [],
 ): Promise<void> {
-  return authenticators.put({ id: recoveryCodeId(userId), user_id: userId, kind: RECOVERY_KIND, codeHash });
+  const code = { id: recoveryCodeId(userId), user_id: userId, kind: RECOVERY_KIND, codeHash };
+  return authenticators.put(code, also);
 }
 
 /** Replaces the user's recovery code. @returns the new one. */

@@ -115,12 +115,13 @@ export const deviceCredentialCalls: Call<SessionsDependencies>[] = [
       device_id: z.string().min(1).max(255),
       client_id: z.string().max(255).optional(),
     }),
-    handle: async ({ store }, { body, caller }) => {
+    handle: async ({ store }, { body, caller, admitAgain }) => {
       const { type: _, client_id = caller.clientId, ...device } = body;
       const id = idFor(caller.subject, client_id, device.device_id);
       // `accountId` makes it one of the user's artifacts, which are deleted when all access of the user ends.
       const payload = { ...device, accountId: caller.subject, clientId: client_id };
       await writeInTurn(store, `device keys of ${caller.subject}`, async () => {
+        await admitAgain();
         if ((await publicKeysOf(store, caller.subject)).length >= MAX_CREDENTIALS.keys)
           throw apiError(403, 'You reached the limit of entities of this type for this tenant.');
         return [{ collection: 'artifacts', insert: { id: keyOf(id), model: MODEL, payload } }];

@@ -172,9 +172,10 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
     ownScopes: ['update:current_user_identities'],
     ownAct: 'identity',
     summary: 'Unlink an identity of a user',
-    handle: async (deps, { params, caller, ip }) => {
+    handle: async (deps, { params, caller, ip, admitAgain }) => {
       await requireFirstParty(deps, caller);
       const user = await userOf(deps, params.id);
+      await admitAgain();
       const { provider = '', identity_id: identityId = '' } = params;
       const upstreamId = identityId.startsWith(`${provider}|`)
         ? identityId.slice(provider.length + 1)
@@ -185,7 +186,8 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
         throw apiError(400, 'Main identity cannot be unlinked', 'invalid_uri');
       }
       if (identity !== undefined) {
-        const isUnlinked = await deps.users.unlink(user.id, identity.id).catch(refuseTaken);
+        const still = caller.isUser ? [deps.users.stillWrite(user)] : [];
+        const isUnlinked = await deps.users.unlink(user.id, identity.id, still).catch(refuseTaken);
         if (isUnlinked) await deps.endUnlinked(user.id, identity);
         const owners = [user, { ...identity.profile }];
         if (isUnlinked && caller.isUser) await mailOwners(deps, owners, 'unlinked', { ip, languages: [] });

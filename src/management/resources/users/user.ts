@@ -21,7 +21,7 @@ export interface UsersDependencies {
   users: Users;
   config: Pick<Config, 'connection' | 'connections' | 'settings'>;
   /** Removes a user and everything that belongs to the user. */
-  removeUser(userId: string): Promise<void>;
+  removeUser(userId: string, by?: User): Promise<void>;
   /** Renews expired tokens of a user's upstream providers. */
   renewProviderTokens(userId: string): Promise<void>;
   /** Ends a user's sessions and refresh tokens. */

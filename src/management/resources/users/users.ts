@@ -83,11 +83,12 @@ export const userRecordCalls: Call<UsersDependencies>[] = [
     ownScopes: ['delete:current_user'],
     ownAct: 'deletion',
     summary: 'Delete a user',
-    handle: async (deps, { params, caller }) => {
+    handle: async (deps, { params, caller, admitAgain }) => {
       if (caller.isUser && !deps.config.settings().tenant.account_page.allow_deletion)
         throw apiError(403, 'Users may not delete their accounts.', 'operation_not_supported');
       const before = await deps.users.get(params.id ?? '');
-      if (before !== undefined) await deps.removeUser(before.id);
+      await admitAgain();
+      if (before !== undefined) await deps.removeUser(before.id, caller.isUser ? before : undefined);
       return noContent(before === undefined ? {} : { before: shortView(before) });
     },
   }),
