@@ -86,6 +86,7 @@ export interface UpstreamResponse
   clientId: string | undefined;
   /** The parameters of the query, or of the posted form. */
   parameters: Readonly<Record<string, string>>;
+  isPosted: boolean;
 }
 
 /** An account by the provider's identifier that is never given to another. */

@@ -28,8 +28,7 @@ export function behindProxy(ranges: readonly string[], except: readonly string[]
   return (ctx, next) => {
     if (except.includes(ctx.path)) return next();
     const { address: peer, isProxy } = peerOf(ctx.req.socket);
-    const protocol = isProxy ? ctx.get('X-Forwarded-Proto').split(',')[0]?.trim() : undefined;
-    if (protocol !== 'https') {
+    if (!isProxy || clientProtocol(ctx, isTrusted) !== 'https') {
       return oauthShape(ctx, new AuthError(403, 'invalid_request', 'This server is served over HTTPS only.'));
     }
     ctx.request.ip = clientAddress(ctx, peer, isTrusted);
@@ -44,14 +43,37 @@ export function behindProxy(ranges: readonly string[], except: readonly string[]
   };
 }
 
+/**
+ * Returns how the outermost trusted proxy was reached. Each proxy that writes a list adds what it saw at the end, as in
+ * `X-Forwarded-For`, so the value is as far from the end as that proxy is: what is before it, a client may have written. A
+ * shorter list has been passed on, or replaced, by the proxies that are nearer.
+ */
+function clientProtocol(ctx: Context, isTrusted: (address: string) => boolean): string | undefined {
+  const seen = ctx
+    .get('X-Forwarded-Proto')
+    .split(',')
+    .map((one) => one.trim().toLowerCase());
+  if (seen.length === 1) return seen[0];
+  const proxies = hopsOf(ctx, isTrusted).filter((hop) => isTrusted(hop)).length;
+  return seen[Math.max(0, seen.length - proxies)];
+}
+
 function clientAddress(ctx: Context, peer: string, isTrusted: (address: string) => boolean): string {
   const forwarded = ctx.get('X-Forwarded-For');
   if (!forwarded.includes(',')) return forwardedAddress(forwarded) ?? peer;
+  return hopsOf(ctx, isTrusted).findLast((hop) => isIP(hop) !== 0) ?? peer;
+}
+
+/** Returns the addresses that a request came through, the nearest first, to the first that is no trusted proxy. */
+function hopsOf(ctx: Context, isTrusted: (address: string) => boolean): string[] {
   // A hop that is no address becomes a name that no list trusts. proxy-addr would skip an empty one, and the hops before
   // it may be the client's invention.
-  const hops = forwarded.split(',').map((hop) => forwardedAddress(hop) ?? 'unknown');
+  const hops = ctx
+    .get('X-Forwarded-For')
+    .split(',')
+    .map((hop) => forwardedAddress(hop) ?? 'unknown');
   const { socket } = ctx.req;
   // proxy-addr reads nothing else of a request.
   const request = { socket, headers: { 'x-forwarded-for': hops.join(',') } } as unknown as IncomingMessage;
-  return proxyaddr.all(request, isTrusted).findLast((hop) => isIP(hop) !== 0) ?? peer;
+  return proxyaddr.all(request, isTrusted);
 }

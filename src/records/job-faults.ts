@@ -4,7 +4,7 @@
 export const JOB_FAULTS = [
   ...(['empty', 'place', 'line', 'refused', 'connection', 'long', 'unexpected'] as const),
   ...(['there', 'twice', 'same', 'factors', 'username', 'missing', 'noAddress', 'type', 'minimum'] as const),
-  ...(['maximum', 'format', 'choice', 'unknown', 'reserved', 'twoHashes', 'hash'] as const),
+  ...(['maximum', 'format', 'choice', 'unknown', 'reserved', 'twoHashes', 'hash', 'deceptive'] as const),
 ] as const;
 
 /** A reason with the values for its message: a member of the user, a line of the file. */

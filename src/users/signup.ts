@@ -13,6 +13,7 @@ import { ADDRESS_KINDS, type AddressKind } from '../records/identities.ts';
 import { identityOfNew } from '../records/new-identity.ts';
 import { normalizePhone } from '../records/phone.ts';
 import type { DatabaseOptions } from '../records/tenant.ts';
+import { isUsername } from '../records/usernames.ts';
 import type { Asker } from './asker.ts';
 import type { Profile } from './create.ts';
 import type { Identity } from './identities.ts';
@@ -55,8 +56,6 @@ type WeakPassword =
   | { reason: 'weak-password'; verdict: PolicyVerdict }
   | { reason: 'common-password' }
   | { reason: 'personal-password' };
-
-const USERNAME = /^[\p{L}\p{Nd}_+\-.!#$^`~@']+$/u;
 
 /**
  * Signs a user up. A taken address takes as long as a free one.
@@ -133,7 +132,7 @@ export function usernameRefusal(
   const valid =
     length >= min &&
     length <= max &&
-    USERNAME.test(username.trim()) &&
+    isUsername(username.trim()) &&
     !readsAsAddress(options, username.trim());
   return valid ? undefined : { reason: 'invalid-username', min, max };
 }

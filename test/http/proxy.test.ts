@@ -74,6 +74,32 @@ describe('behind a TLS proxy', () => {
     });
   }
 
+  for (const [protocols, forwardedFor, status, what] of [
+    ['https, http', '203.0.113.7', 403, 'a list to which the one proxy added what it saw: HTTP'],
+    ['http, https', '203.0.113.7', 200, 'a list to which the one proxy added what it saw: HTTPS'],
+    ['https, http', '203.0.113.7, 10.1.2.3', 200, 'the value of the outer of two proxies'],
+    [
+      'https, http, http',
+      '203.0.113.7, 10.1.2.3',
+      403,
+      'the value of the outer of two proxies, not of the client',
+    ],
+    ['https, http', '10.9.9.9, 203.0.113.7', 403, 'no more than one proxy where the next hop is not trusted'],
+    ['https', '203.0.113.7, 10.1.2.3', 200, 'one value of two proxies'],
+    ['HTTPS', '203.0.113.7', 200, 'a scheme in capitals (RFC 3986 §3.1)'],
+    ['https,', '203.0.113.7', 403, 'no empty value'],
+  ] as const) {
+    it(`takes ${what} (X-Forwarded-Proto: ${protocols})`, async () => {
+      const server = await start('127.0.0.1,10.0.0.0/8');
+      try {
+        const headers = { 'x-forwarded-proto': protocols, 'x-forwarded-for': forwardedFor };
+        expect((await ask(server, '/.well-known/openid-configuration', headers)).status).to.equal(status);
+      } finally {
+        await server.stop();
+      }
+    });
+  }
+
   it('uses no forged Host header in discovery, redirects or pages', async () => {
     const server = await start('127.0.0.1');
     const forged = {

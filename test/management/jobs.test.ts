@@ -153,17 +153,18 @@ describe('/jobs and /tickets', () => {
     expect(passwordHash).to.match(/^\$argon2id\$/);
   });
 
-  it("does not import a user without a required identifier, or with another user's number as username, and reports why", async () => {
+  it("does not import a user without a required identifier, with another user's number as username, or with invisible letters in it, and reports why", async () => {
     const { body: found } = await api('GET', '/connections?name=numbered');
     const connection_id = (found as { id: string }[])[0]?.id ?? '';
     const users = [
       { email: 'numberless@example.test' },
       { phone_number: '+14155550171' },
       { phone_number: '+14155550172', username: '+14155550171' },
+      { phone_number: '+14155550173', username: 'numbered\u3164' },
     ];
     const begun = await importing(users, { connection_id });
     const job = await finished(begun.body as JobView);
-    expect(job.summary).to.deep.equal({ total: 3, inserted: 1, updated: 0, failed: 2 });
+    expect(job.summary).to.deep.equal({ total: 4, inserted: 1, updated: 0, failed: 3 });
     const { body } = await api('GET', `/jobs/${job.id}/errors`);
     expect(body).to.deep.equal([
       {
@@ -184,6 +185,12 @@ describe('/jobs and /tickets', () => {
             message: 'A username must be no e-mail address or phone number that others log in with',
             path: 'username',
           },
+        ],
+      },
+      {
+        user: users[3],
+        errors: [
+          { code: 'NOT_PASSED', message: 'A username must have no invisible letters', path: 'username' },
         ],
       },
     ]);

@@ -37,6 +37,11 @@ export function openIdStrategy<Options extends OpenIdOptions>(preset: Preset<Opt
       const connection = await openConnection(deps, preset, response.connection);
       checkIssuer(connection, response.parameters);
       refuseProviderError(response.parameters);
+      if (connection.preset.responseMode === 'form_post' && !response.isPosted)
+        throw upstreamFault(
+          'invalid_request',
+          'The identity provider did not post its answer, as it was asked to.',
+        );
       return connection.isFrontChannel
         ? fromFrontChannel(deps, connection, response)
         : fromBackChannel(deps, connection, response);

@@ -30,6 +30,8 @@ export interface ProviderCallback {
   pending: PendingLogin;
   state: string;
   parameters: Readonly<Record<string, string>>;
+  /** Whether the browser posted the parameters. Otherwise they were in the query. */
+  isPosted: boolean;
   /** The name of the connection in the callback URL, if that has one (SAML). */
   connection: string | undefined;
 }
@@ -87,6 +89,7 @@ export async function identify(
     nonce,
     codeVerifier,
     parameters: callback.parameters,
+    isPosted: callback.isPosted,
   });
 }
 

@@ -69,16 +69,17 @@ async function handleCallback(
   refuseMisplaced(ctx);
   const pending = state === '' ? undefined : await deps.pendingLogins.take(ctx, state);
   const connection = connectionOfAddress(ctx);
+  const isPosted = ctx.method === 'POST';
   ctx.status = 303;
   if (pending === undefined) {
-    const testTicket = await deps.testLogins.receive(state, parameters, connection);
+    const testTicket = await deps.testLogins.receive(state, { parameters, isPosted, connection });
     if (testTicket !== undefined) return ctx.redirect(`${deps.testUrl}?ticket=${testTicket}`);
     const unsolicitedUrl = await handleUnsolicited(deps, ctx, connection, parameters);
     if (unsolicitedUrl !== undefined) return ctx.redirect(unsolicitedUrl);
     deps.events.record({ type: 'f', ip: ctx.ip, description: NOT_WAITING });
     throw requestExpired();
   }
-  const callback = { pending, state, parameters, connection };
+  const callback = { pending, state, parameters, isPosted, connection };
   if (pending.connecting !== undefined) return finishAtProvider(deps, ctx, pending.connecting, callback);
   const outcome = await complete(deps, ctx, callback);
   // The cookies of the waiting request are sent below /u/<uid> only, so the result is handed over by a ticket.

@@ -20,6 +20,8 @@ interface TestLogin {
 export interface TestLoginAnswer extends TestLogin {
   state: string;
   parameters: Readonly<Record<string, string>>;
+  /** Whether the browser posted them. */
+  isPosted: boolean;
   /** The name of the connection in the callback URL, if that has one (SAML). */
   connection?: string;
   /** The value of {@link TestLogins.storeRedirect}. */
@@ -35,13 +37,11 @@ export interface TestLogins {
   storeRedirect(state: string, redirect: unknown): Promise<void>;
   /**
    * Stores the answer of a provider, and uses the state up.
-   * @param connection as {@link TestLoginAnswer.connection}.
    * @returns a ticket for the answer; undefined if the state is not that of a test login.
    */
   receive(
     state: string,
-    parameters: Readonly<Record<string, string>>,
-    connection: string | undefined,
+    answer: Pick<TestLoginAnswer, 'parameters' | 'isPosted'> & { connection: string | undefined },
   ): Promise<string | undefined>;
   /**
    * Returns an answer and uses its ticket up: of several concurrent calls, exactly one gets it.
@@ -76,11 +76,17 @@ export function testLogins({ challenges, random }: { challenges: Challenges; ran
     },
     storeRedirect: (state, redirect) =>
       challenges.storeWithTicket(STATE_PURPOSE, state, 'redirect', redirect),
-    receive: async (state, parameters, connection) => {
+    receive: async (state, { parameters, isPosted, connection }) => {
       if (!isTicket(state)) return undefined;
       const stored = (await challenges.spendTicket<TestLogin>(STATE_PURPOSE, state))?.data;
       if (stored === undefined) return undefined;
-      const data = { ...stored, state, parameters, ...(connection !== undefined && { connection }) };
+      const data = {
+        ...stored,
+        state,
+        parameters,
+        isPosted,
+        ...(connection !== undefined && { connection }),
+      };
       const { userId, session: subject } = stored;
       const answer = { purpose: ANSWER_PURPOSE, subject, ttlSeconds: ANSWER_TTL, data, userId };
       return (await challenges.issueTicket(answer)).secret;

@@ -74,7 +74,7 @@ export async function finishTry(
   answer: TestLoginAnswer,
   connection: Connection,
 ): Promise<Step[]> {
-  const { parameters, state, nonce, codeVerifier } = answer;
+  const { parameters, isPosted, state, nonce, codeVerifier } = answer;
   const trace = traceOf(connection, [state, nonce, codeVerifier]);
   trace.secrets.collect(parameters);
   const before = (answer.redirect ?? []) as Step[];
@@ -93,6 +93,7 @@ export async function finishTry(
       nonce,
       codeVerifier,
       parameters,
+      isPosted,
     });
     trace.secrets.collect(identity.grant);
     trace.steps.push(profileStep(identity, trace.secrets));

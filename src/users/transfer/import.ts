@@ -1,6 +1,7 @@
 // Imports users of a file into the store, some at a time, each time in one batch.
 import { DATABASE } from '../../records/connections.ts';
 import { type AddressKind, addressKey } from '../../records/identities.ts';
+import { isDeceptive } from '../../records/usernames.ts';
 import { UniqueKeyError, type Write } from '../../store/contract.ts';
 import { confirmEmail, updateUser } from '../changes.ts';
 import { type ExpectedConnection, writeNewUsers } from '../connection-check.ts';
@@ -109,8 +110,10 @@ async function planOf(
   const found = await sameAs(deps, connection, entry);
   const { username } = entry.addresses;
   // A user who has such a username already keeps it.
-  if (username !== undefined && found.username === undefined && options.readsAsAddress(username))
+  const newName = found.username === undefined ? username : undefined;
+  if (newName !== undefined && options.readsAsAddress(newName))
     return { failed: failure(entry, READS_AS_ADDRESS) };
+  if (newName !== undefined && isDeceptive(newName)) return { failed: failure(entry, DECEPTIVE) };
   const other = Object.entries(found).find(([kind, id]) => id !== undefined && !(upsert && kind === 'email'));
   const match = found.email === undefined ? undefined : await deps.store.collection('users').get(found.email);
   if (upsert && match !== undefined) {
@@ -179,6 +182,13 @@ const READS_AS_ADDRESS: EntryError = {
   message: 'A username must be no e-mail address or phone number that others log in with',
   path: 'username',
   fault: { name: 'username' },
+};
+
+const DECEPTIVE: EntryError = {
+  code: 'NOT_PASSED',
+  message: 'A username must have no invisible letters',
+  path: 'username',
+  fault: { name: 'deceptive' },
 };
 
 const missingAddress = (path: AddressKind): EntryError => ({

@@ -391,6 +391,21 @@ describe('the strategies of OpenID providers', () => {
       expect(payload).to.include({ iss: 'TEAM', sub: 'gatehouse', aud: provider.url });
     });
 
+    it('does not take the answer from a query, because it asked for a posted one', async () => {
+      provider.claims = { sub: '003.apple' };
+      provider.userInfo = { sub: '003.apple' };
+      const seen = provider.seen.length;
+      const agent = createAgent(server);
+      const away = await authorize(agent, webRequest({ connection: 'apple' }));
+      const answer = new URL(
+        (await fetch(away.location, { redirect: 'manual' })).headers.get('location') ?? '',
+      );
+      const end = await follow(agent, await agent.get(`/login/callback${answer.search}`), server.url);
+      expect(responseOf(end)).to.include({ error: 'invalid_request' });
+      expect(provider.seen.slice(seen).map(({ path }) => path)).not.to.include('/token');
+      expect(await user('apple|003.apple')).to.equal(undefined);
+    });
+
     it('accepts the team’s key in SEC 1 form, too', async () => {
       provider.claims = { sub: '002.apple' };
       provider.userInfo = { sub: '002.apple' };
