@@ -27,6 +27,7 @@ import type { Leases } from './store/leases.ts';
 import type { Config } from './tenant/config.ts';
 import type { Events } from './tenant/events.ts';
 import { retentionDays } from './tenant/log-retention.ts';
+import { withIdentifierNotices } from './users/identifier-notices.ts';
 import { withRegistration } from './users/registration.ts';
 import type { Users } from './users/users.ts';
 
@@ -100,7 +101,8 @@ export function ownCode(
     clock,
     pause,
   });
-  const withDatabases = withCustomDatabases(users, { config, customDatabases: databases, leases, random });
+  const noticed = withIdentifierNotices(users, events);
+  const withDatabases = withCustomDatabases(noticed, { config, customDatabases: databases, leases, random });
   return {
     scripts,
     packages,

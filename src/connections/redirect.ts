@@ -99,6 +99,8 @@ export interface StableIdentity extends Pick<StableId, 'id' | 'isSame' | 'descri
 export interface UpstreamIdentity {
   /** The provider's identifier of the user, from which a new user's id here is made. */
   id: string;
+  /** What `id` is, in English, if the provider says that it is a name or address. */
+  idIs?: string | undefined;
   /**
    * The provider's identifier that it never gives to another account, if `id` is a name that it may, or if `id` was one in an
    * earlier release.

@@ -15,6 +15,11 @@ export interface UserIdentifier {
   instead?: string;
 }
 
+/** Returns what the operator is told of an identifier that may be given to another person; one sentence. */
+export function reassignedText({ name, is, instead }: { name: string; is: string; instead: string }): string {
+  return `the users of ${name} are identified by ${is}, and whoever is given that of an earlier user gets the account: ${instead}`;
+}
+
 /** Returns the declaration of an identifier that is never reassigned. */
 export function permanent(is: string): () => UserIdentifier {
   return () => ({ is, isReassigned: 'never' });

@@ -1,6 +1,7 @@
 // Warnings about connections whose users are identified by something that their provider may give to somebody else.
 import { strategyRecord } from '../records/connections.ts';
 import type { TenantFile } from '../records/tenant.ts';
+import { reassignedText } from '../records/user-identifiers.ts';
 
 /** Returns a connection's identifier if it may be reassigned, and what to choose instead; one sentence. */
 export function identifierWarning({
@@ -15,7 +16,7 @@ export function identifierWarning({
   const identifier = strategyRecord(strategy)?.identifier(options);
   if (identifier?.isReassigned !== 'possible') return undefined;
   const { is, instead = 'use an identifier that is never reassigned' } = identifier;
-  return `the users of ${name} are identified by ${is}, and whoever is given that of an earlier user gets the account: ${instead}`;
+  return reassignedText({ name, is, instead });
 }
 
 /** Returns the warnings about a tenant file. */

@@ -5,6 +5,8 @@ const events = {
   fp: 'A password or code was wrong.',
   ss: 'Somebody signed up.',
   fs: 'A sign-up was refused; the description says why.',
+  identifier_reassignable:
+    'The users of a connection are identified by a name, which somebody else may get later; recorded once after each start.',
   metadata_refused: 'Metadata of a user was not stored, because it would be larger than it may be.',
 };
 

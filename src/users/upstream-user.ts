@@ -29,6 +29,8 @@ export interface UpstreamUser extends ExpectedConnection {
   upstreamId: string;
   /** The provider's id that it never gives to another account, where `upstreamId` is, or once was, a name. */
   stable?: StableId | undefined;
+  /** What the id is, in English, if the provider says that it is a name or address. */
+  idIs?: string | undefined;
   /** The profile that the provider returned. */
   profile: Readonly<Record<string, unknown>>;
   /** Metadata of a new user, from the operator's own script; never from a provider's claims. */

@@ -17,6 +17,12 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   family_name: [`${CLAIMS}surname`, 'family_name', 'surname', 'sn', 'lastName', 'urn:oid:2.5.4.4'],
 };
 
+/** The formats of a NameID that may be given to somebody else later (Core §8.3.1, §8.3.2). */
+const REASSIGNED: Readonly<Record<string, string>> = {
+  [NAME_ID.unspecified]: 'a NameID of the format unspecified',
+  [NAME_ID.email]: 'a NameID of the format emailAddress',
+};
+
 /**
  * Returns the user that an assertion names. The id is that of the option `user_id_attribute`, of the mapping of `user_id`, or of
  * the NameID or an attribute that takes its place.
@@ -51,8 +57,11 @@ export function identityOf(
     return values === undefined ? [] : [[field, single(values)] as const];
   });
   const unmapped = [...available].map(([name, values]) => [name, single(values)] as const);
+  const isNameId = isLasting && ids.find((name) => available.has(name)) === NAME_IDENTIFIER;
+  const idIs = isNameId ? REASSIGNED[nameId.format] : undefined;
   return {
     id,
+    ...(idIs !== undefined && { idIs }),
     profile: Object.fromEntries([...unmapped, ...fields]),
     ...(authenticatedAt !== undefined && { authenticatedAt }),
     ...(nameId && { grant: { logout: logoutOf(nameId, sessionIndex) } }),

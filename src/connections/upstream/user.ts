@@ -35,7 +35,7 @@ interface IdentitySource {
 export async function userOf(
   { users, events }: { users: Users; events: Events },
   { clientId, connection, strategy, ip }: IdentitySource,
-  { id, stable, profile, metadata, grant }: UpstreamIdentity,
+  { id, idIs, stable, profile, metadata, grant }: UpstreamIdentity,
 ): Promise<User> {
   refuseUnusable({ id });
   if (stable !== undefined) refuseUnusable(stable);
@@ -49,6 +49,7 @@ export async function userOf(
     isSocial: strategy.isSocial,
     upstreamId: upstreamIdOf({ connection, strategy }, id),
     stable: stable && stableIdOf({ connection, strategy }, stable),
+    idIs,
     profile,
     metadata,
     grant,
