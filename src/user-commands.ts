@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs';
 import type { Command } from 'commander';
 import type { Logger } from 'pino';
 import { type AccountState, accountReport } from './administration/account.ts';
+import { endAccessIn } from './administration/end-access.ts';
 import type { SendOrder } from './administration/orders.ts';
 import { sendTransfer } from './administration/send.ts';
 import { type Transfer, type TransferProgress, transferUsers } from './administration/transfer.ts';
@@ -60,7 +61,10 @@ export function addUserCommands(
       'whose a user is, after a login was refused because the account at the provider may be another person’s',
     )
     .option('--join <id>', 'the account with this id at the provider is the user’s')
-    .option('--keep', 'the account is somebody else’s, and gets a user of its own at its next login')
+    .option(
+      '--keep',
+      'the account is somebody else’s, and gets a user of its own at its next login; the sessions of this user end',
+    )
     .action(async (user: string, options: { join?: string; keep?: boolean }) => {
       const order = { command: 'account', user, ...options } as const;
       const state = (await sendOrder(readSettings(host.env), order)) as AccountState;
@@ -87,9 +91,7 @@ async function* transferOf(
     mustBeThere: true,
   });
   try {
-    const endSessions = async (userId: string) => {
-      await store.collection('artifacts').deleteBy('account', userId);
-    };
+    const endSessions = endAccessIn(store, systemClock);
     const deps = { store, clock: systemClock, random: systemRandom, endSessions, between: withoutPauses };
     yield* transferUsers(deps, transfer, textOf(file));
   } finally {

@@ -23,17 +23,24 @@ export interface AccountState {
 }
 
 /**
- * Carries out the order, and returns what is known then.
+ * Carries out the order, and returns what is known then. To keep the user apart ends the sessions and tokens of whoever was the
+ * user: the provider has given the name to somebody else.
  * @throws Error if there is no such user, no account was refused, or it is not the one that was named.
  */
 export async function decideAccount(
-  { store, events }: { store: Store; events: Pick<Events, 'record'> },
+  {
+    store,
+    events,
+    endSessions,
+  }: { store: Store; events: Pick<Events, 'record'>; endSessions(userId: string): Promise<void> },
   order: AccountOrder,
 ): Promise<AccountState> {
   const { user: id, join, keep = false } = order;
   if (join !== undefined && keep) throw new Error('--join and --keep exclude each other');
   if ((await store.collection('users').get(id)) === undefined) throw new Error(`there is no user ${id}`);
   if (join !== undefined || keep) await decide(store, id, join);
+  // The provider has no account of the earlier person any more, who is not to stay logged in by what they got before.
+  if (keep) await endSessions(id);
   const state = await stateOf(store, id);
   if (join !== undefined || keep) {
     const effect = keep ? 'Keep a user apart from the account of its name' : 'Join a user with an account';

@@ -38,7 +38,7 @@ interface OrderListener {
  */
 export async function listenForOrders(
   dataDir: string,
-  deps: Omit<OrderDependencies, 'log'> & Pick<TransferDependencies, 'endSessions'> & { log: Logger },
+  deps: Omit<OrderDependencies, 'log'> & { log: Logger },
 ): Promise<OrderListener> {
   const { log } = deps;
   let isEnding = false;

@@ -9,6 +9,7 @@ import { createEvents, RETENTION_DAYS } from '../tenant/events.ts';
 import { administratorStore } from '../users/administrators.ts';
 import { createHasher } from '../users/hashing.ts';
 import { createUsers } from '../users/users.ts';
+import { endAccessIn } from './end-access.ts';
 import { type Order, runOrder } from './orders.ts';
 import { sendOrder } from './send.ts';
 
@@ -39,10 +40,11 @@ export async function sendOrRunOrder(settings: Settings, order: Order, log: Logg
   const events = createLocalEvents(capabilities, days ?? RETENTION_DAYS);
   // The next start continues recorded removals and checks the providers of connections.
   const nextStart = { resumeRemovals: () => undefined, checkConnections: async () => undefined };
+  const endSessions = endAccessIn(store, systemClock);
   const silentLog = { info: () => undefined, error: () => undefined };
   try {
     return await runOrder(
-      { ...capabilities, settings, users, administrators, log: silentLog, events, ...nextStart },
+      { ...capabilities, settings, users, administrators, endSessions, log: silentLog, events, ...nextStart },
       order,
     );
   } finally {

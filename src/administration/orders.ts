@@ -70,6 +70,8 @@ export interface OrderDependencies {
   waits?: Waits;
   log: Pick<Logger, 'info' | 'error'>;
   events: Pick<Events, 'record'>;
+  /** Ends a user's sessions and tokens. */
+  endSessions(userId: string): Promise<void>;
   /** Continues recorded removals. Without a server, the next start does. */
   resumeRemovals(): void;
   /** Checks in the background whether the providers of connections answer. Without a server, the next start does. */

@@ -11,6 +11,9 @@ const USER_BY_NAME_FILTER = '(|(sAMAccountName={0})(userPrincipalName={0})(mail=
 
 const distinguishedName = z.string().max(1024);
 
+/** Attributes with an id that a directory gives to one entry alone: of AD, RFC 4530, 389 DS and eDirectory. */
+export const ENTRY_IDS = ['objectGUID', 'entryUUID', 'nsUniqueId', 'GUID'] as const;
+
 const filter = z
   .string()
   .max(1024)
@@ -57,6 +60,11 @@ export const ldapOptionsSchema = z.preprocess(
       LDAP_STARTTLS: flag.default(true),
       /** Certificates in PEM of issuers that are trusted in addition to the system's. */
       LDAP_CA: z.string().max(65_536).refine(isPem, 'must be certificates in PEM').optional(),
+      /**
+       * The attribute that tells an entry from all others that the directory ever had. By default `objectGUID` or
+       * `entryUUID`, whichever it has.
+       */
+      LDAP_UNIQUE_ID: z.enum(ENTRY_IDS).optional(),
       /** The attributes for each member of the profile. */
       fieldsMap: z.record(z.string(), z.union([z.string(), z.array(z.string())])).default({}),
       should_trust_email_verified_connection: z

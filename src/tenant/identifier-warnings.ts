@@ -1,5 +1,6 @@
 // Warnings about connections whose users are identified by something that their provider may give to somebody else.
 import { strategyRecord } from '../records/connections.ts';
+import { isForAll } from '../records/openid.ts';
 import type { TenantFile } from '../records/tenant.ts';
 import { reassignedText } from '../records/user-identifiers.ts';
 
@@ -19,10 +20,21 @@ export function identifierWarning({
   return reassignedText({ name, is, instead });
 }
 
+/**
+ * Returns the warning about addresses that count as verified although administrators of any organization write them: those
+ * of the connection's common endpoint.
+ */
+function trustWarning({ name, strategy, options }: TenantFile['connections'][number]): string | undefined {
+  const trusts = options.should_trust_email_verified_connection === 'always_set_emails_as_verified';
+  if (strategy !== 'waad' || !trusts || !isForAll(options)) return undefined;
+  return `${name} takes every address as verified, and logs in users of every organization, whose administrators write any address: remove should_trust_email_verified_connection, or switch the common endpoint off`;
+}
+
 /** Returns the warnings about a tenant file. */
 export function identifierWarnings({ connections }: Pick<TenantFile, 'connections'>): string[] {
-  return connections.flatMap((connection, index) => {
-    const warning = identifierWarning(connection);
-    return warning === undefined ? [] : [`connections[${index}].options: ${warning}`];
-  });
+  return connections.flatMap((connection, index) =>
+    [identifierWarning(connection), trustWarning(connection)].flatMap((warning) =>
+      warning === undefined ? [] : [`connections[${index}].options: ${warning}`],
+    ),
+  );
 }

@@ -41,6 +41,22 @@ describe('identifiers that somebody else may get', () => {
     });
   }
 
+  it('are joined by a warning of addresses that administrators of any organization write and that count as verified', () => {
+    const trust = { should_trust_email_verified_connection: 'always_set_emails_as_verified' };
+    const waad = { client_id: 'x', client_secret: 'y' };
+    const all = (options: object) =>
+      readTenant({
+        ...base,
+        connections: [{ name: 'corp', strategy: 'waad', options: { ...waad, ...options } }],
+      }).warnings.filter((one) => one.includes('takes every address as verified'));
+    for (const common of ['useCommonEndpoint', 'waad_common_endpoint'])
+      expect(all({ ...trust, [common]: true })[0], common).to.match(
+        /^connections\[0\]\.options: corp takes /,
+      );
+    expect(all({ ...trust, tenant_domain: 'corp.example' })).to.deep.equal([]);
+    expect(all({ useCommonEndpoint: true })).to.deep.equal([]);
+  });
+
   it('are documented for every strategy', () => {
     const text = readFileSync(new URL('../../docs/connections.md', import.meta.url), 'utf8');
     const rows = text.split('\n').filter((line) => line.startsWith('| '));

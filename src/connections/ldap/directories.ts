@@ -126,7 +126,7 @@ export function createDirectories(deps: DirectoriesDependencies): Directories {
             explicitBufferAttributes: BINARY,
           } as const;
           const { searchEntries } = await client.search(options.LDAP_BASE, search);
-          return searchEntries.some((entry) => ownIdOf(entry) !== undefined);
+          return searchEntries.some((entry) => ownIdOf(entry, options) !== undefined);
         }),
       ),
     close: async () => {
@@ -192,7 +192,7 @@ async function findEntry(
   };
   try {
     const [entry, another] = (await client.search(options.LDAP_BASE, search)).searchEntries;
-    return entry !== undefined && another === undefined ? entryOf(entry) : undefined;
+    return entry !== undefined && another === undefined ? entryOf(entry, options) : undefined;
   } catch (thrown) {
     if (thrown instanceof SizeLimitExceededError) return undefined;
     throw thrown;

@@ -1,6 +1,6 @@
 // Maps an entry of a directory to the profile of a user.
 import type { Entry } from 'ldapts';
-import type { LdapOptions } from '../../records/ldap.ts';
+import { ENTRY_IDS, type LdapOptions } from '../../records/ldap.ts';
 import { type StableIdentity, upstreamFault } from '../redirect.ts';
 
 /** For each member of the profile, the attributes it is read from: the first one that the entry has. */
@@ -18,13 +18,13 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Attributes with binary values. */
-export const BINARY = ['objectGUID'];
+export const BINARY = ['objectGUID', 'GUID'];
 
 /**
  * The attributes that tell an entry from all others that the directory ever had, and when it was created. Most are
  * operational: a directory returns them only if they are requested by name (RFC 4512 §3.4, RFC 4530 §2).
  */
-export const IDENTIFYING = ['objectGUID', 'entryUUID', 'createTimestamp', 'whenCreated'];
+export const IDENTIFYING = [...ENTRY_IDS, 'createTimestamp', 'whenCreated'];
 
 /** An entry of a directory. */
 export interface DirectoryEntry {
@@ -37,29 +37,49 @@ export interface DirectoryEntry {
 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** The id of 389 Directory Server. */
+const NS_UNIQUE_ID = /^[0-9a-f]{8}(-[0-9a-f]{8}){3}$/i;
 
 /**
- * Returns an entry with its identifiers: the `objectGUID` of Active Directory or the `entryUUID` (RFC 4530), which no other entry
- * ever gets. Without either, users are identified by the `uid`, or else the DN. Two entries may have the same cn.
+ * Returns an entry with its identifiers: the `objectGUID` of Active Directory or the `entryUUID` (RFC 4530), or the one of
+ * the option `LDAP_UNIQUE_ID`, which no other entry ever gets. Without one, users are identified by the `uid`, or else the DN. Two entries may have the same cn.
  * @throws AuthError by `upstreamFault` for a `uid` in the form of such an id, which could be another entry's.
  */
-export function entryOf(attributes: Entry): DirectoryEntry {
+export function entryOf(attributes: Entry, options: Pick<LdapOptions, 'LDAP_UNIQUE_ID'>): DirectoryEntry {
   const { dn } = attributes;
-  const id = ownIdOf(attributes);
+  const id = ownIdOf(attributes, options);
   const name = firstValue(attributes, 'uid') ?? dn;
   if (id !== undefined) return { dn, id, stable: stableOf(attributes, { id, name }), attributes };
-  if (UUID.test(name))
+  if (UUID.test(name) || NS_UNIQUE_ID.test(name))
     throw upstreamFault('access_denied', 'The directory gave no user id that can be used.');
   return { dn, id: name, attributes };
 }
 
 /** Returns the id that a directory gave to an entry, and gives to no other. */
-export function ownIdOf(attributes: Entry): string | undefined {
-  const guid = attributes.objectGUID;
-  if (Buffer.isBuffer(guid) && guid.length === 16) return guidOf(guid);
-  const uuid = firstValue(attributes, 'entryUUID');
-  return uuid !== undefined && UUID.test(uuid) ? uuid.toLowerCase() : undefined;
+export function ownIdOf(
+  attributes: Entry,
+  { LDAP_UNIQUE_ID: chosen }: Pick<LdapOptions, 'LDAP_UNIQUE_ID'>,
+): string | undefined {
+  const names = chosen === undefined ? (['objectGUID', 'entryUUID'] as const) : [chosen];
+  return names.map((name) => readId[name](attributes)).find((id) => id !== undefined);
 }
+
+const binaryId = (name: string) => (attributes: Entry) => {
+  const value = attributes[name];
+  return Buffer.isBuffer(value) && value.length === 16 ? guidOf(value) : undefined;
+};
+const textId = (name: string, form: RegExp) => (attributes: Entry) => {
+  const value = firstValue(attributes, name);
+  return value !== undefined && form.test(value) ? value.toLowerCase() : undefined;
+};
+
+/** Reads each kind of id from an entry. */
+const readId: Readonly<Record<(typeof ENTRY_IDS)[number], (attributes: Entry) => string | undefined>> = {
+  objectGUID: binaryId('objectGUID'),
+  entryUUID: textId('entryUUID', UUID),
+  nsUniqueId: textId('nsUniqueId', NS_UNIQUE_ID),
+  GUID: binaryId('GUID'),
+};
 
 /** Returns an entry by its own id. Earlier releases identified users by the name: the `uid`, or else the DN. */
 function stableOf(attributes: Entry, { id, name }: { id: string; name: string }): StableIdentity {

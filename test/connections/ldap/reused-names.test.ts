@@ -51,12 +51,10 @@ describe('a name of a directory', () => {
           rateLimits: { ...base.attackProtection.rateLimits, login: generous, token: generous },
           suspiciousIpThrottling: { enabled: false },
         },
-        connections: ['corp', 'guesses', 'many', 'known'].map((name) => ({
-          name,
-          strategy: 'ad',
-          enabled_clients: ['web'],
-          options,
-        })),
+        connections: [
+          ...['corp', 'guesses', 'many', 'known'].map((name) => ({ name, options })),
+          ...['nsUniqueId', 'GUID'].map((id) => ({ name: id, options: { ...options, LDAP_UNIQUE_ID: id } })),
+        ].map((one) => ({ ...one, strategy: 'ad', enabled_clients: ['web'] })),
       },
     });
   });
@@ -68,7 +66,7 @@ describe('a name of a directory', () => {
   const isNow = (...entries: DirectoryEntry[]) => {
     directory.entries.splice(0, directory.entries.length, ...entries);
   };
-  const ask = (realm: string, username: string, password = PASSWORD) =>
+  const ask = (realm: string, username: string, password = PASSWORD, scope = 'openid profile email') =>
     token(createAgent(server), {
       grant_type: REALM_GRANT,
       client_id: 'web',
@@ -76,7 +74,7 @@ describe('a name of a directory', () => {
       realm,
       username,
       password,
-      scope: 'openid profile email',
+      scope,
     });
   const subOf = async (username: string) => {
     const answer = await ask('corp', username);
@@ -178,6 +176,42 @@ describe('a name of a directory', () => {
       expect((await account(`ad|corp|${uid}`, '--keep')).stderr).to.include('no account was refused');
     });
   }
+
+  it('is no longer entered by whoever had it, once the operator says that the account is somebody else’s', async () => {
+    const uid = 'kept';
+    const { entryUUID: _, ...attributes } = person(uid).attributes;
+    isNow({ ...person(uid), attributes });
+    const before = (await ask('corp', uid, PASSWORD, 'openid offline_access')).json();
+    expect(payload(before.id_token).sub).to.equal(`ad|corp|${uid}`);
+    const web = { client_id: 'web', client_secret: 'web-secret', grant_type: 'refresh_token' };
+    const refresh = (refresh_token: string) => token(createAgent(server), { ...web, refresh_token });
+    const rotated = (await refresh(before.refresh_token)).json().refresh_token ?? before.refresh_token;
+    isNow(person(uid, { entryUUID: '55555555-0000-4000-8000-000000000001', createTimestamp: LATER }));
+    expect(await subOf(uid)).to.equal('403 access_denied');
+    expect((await account(`ad|corp|${uid}`, '--keep')).code).to.equal(0);
+    expect((await refresh(rotated)).json().error).to.equal('invalid_grant');
+    expect((await server.users.get(`ad|corp|${uid}`))?.access_ended_at).to.be.a('string');
+  });
+
+  it('is not the id where the option names the id of another kind of directory', async () => {
+    const [first, second] = ['1a2b3c4d-11111111-22222222-33333333', '1a2b3c4d-11111111-22222222-44444444'];
+    const guid = (last: number) => Buffer.from([...Array<number>(15).fill(7), last]);
+    const sub = async (realm: string, uid: string) =>
+      String(payload((await ask(realm, uid)).json().id_token).sub);
+    isNow(person('ns', { nsUniqueId: first.toUpperCase() }));
+    expect(await sub('nsUniqueId', 'ns')).to.equal(`ad|nsUniqueId|${first}`);
+    isNow(person('ns', { nsUniqueId: second }));
+    expect(await sub('nsUniqueId', 'ns')).to.equal(`ad|nsUniqueId|${second}`);
+    isNow(person('ed', { GUID: guid(1) }));
+    const one = await sub('GUID', 'ed');
+    isNow(person('ed', { GUID: guid(2) }));
+    expect(await sub('GUID', 'ed'))
+      .to.not.equal(one)
+      .and.match(/^ad\|GUID\|07070707-/);
+    // Without the option, an entry with the form of such an id as its name is refused.
+    isNow({ ...person(first), attributes: { uid: first, cn: first } });
+    expect(await subOf(first)).to.equal('403 access_denied');
+  });
 
   it('is warned of at the start if the directory shows no id of its entries', async () => {
     // It had no entries when the server started.
