@@ -3,10 +3,12 @@ import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import type { SendOrder } from './administration/orders.ts';
 import { faultText } from './fault.ts';
+import { createOutbound } from './http/outbound.ts';
+import { outboundRules } from './http/outbound-rules.ts';
 import { unknownLimits } from './protection/settings.ts';
 import { systemClock } from './runtime/clock.ts';
 import { type CommandProcess, print } from './runtime/command-process.ts';
-import { readSettings, type Settings } from './settings.ts';
+import { outboundAllow, readSettings, type Settings } from './settings.ts';
 import { TENANT_FILE } from './settings-schema.ts';
 import { writeOutput } from './store/write-whole.ts';
 import { customDomainWarnings } from './tenant/custom-domain-warnings.ts';
@@ -59,10 +61,25 @@ async function check(host: CommandProcess): Promise<void> {
   if (faults.length > 0 || loaded === undefined) throw new Error(faults.join('\n'));
   const domains = settings === undefined ? [] : customDomainWarnings(loaded.tenant, settings.baseUrl);
   for (const warning of domains.map(loaded.withPlace)) print(host, `warning: ${warning}`);
-  const { clients, resourceServers } = loaded.tenant;
+  const { clients, resourceServers, connections } = loaded.tenant;
+  if (settings !== undefined) await printDirectoryWarnings(settings, connections, host);
   if (isFirst) print(host, `${tenantFile} is not there: the first start writes the example`);
   const counts = [counted(clients.length, 'application'), counted(resourceServers.length, 'API')];
   print(host, `${file}: ${counts.join(', ')}, no faults`);
+}
+
+/** Prints what is unsafe about directories. Whether they answer is for the doctor: a file is checked elsewhere, too. */
+async function printDirectoryWarnings(
+  settings: Settings,
+  connections: LoadedTenant['tenant']['connections'],
+  host: CommandProcess,
+): Promise<void> {
+  const { isDirectory } = await import('./connections/ldap/nameless.ts');
+  if (!connections.some(isDirectory)) return;
+  const { checkDirectories } = await import('./doctor/directories.ts');
+  const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
+  for (const { verdict, text } of await checkDirectories(connections, { outbound, clock: systemClock }))
+    if (verdict === 'warning') print(host, `warning: ${text}`);
 }
 
 const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;

@@ -10,7 +10,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { XmlReader } from '../saml-messages/reader.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Directories } from './ldap/directories.ts';
-import { directoryStrategies } from './ldap/strategy.ts';
+import { isDirectory, namesWarning } from './ldap/nameless.ts';
 import { openIdProviders } from './oidc/providers.ts';
 import type { UpstreamDependencies } from './redirect.ts';
 import { samlMetadata } from './samlp/metadata-fetch.ts';
@@ -38,6 +38,8 @@ export interface ProviderChecks {
   checkAll(): Promise<void>;
   /** Checks the provider of one connection now. @returns why nobody can log in with it; undefined when no fault was found. */
   faultOf(connection: Connection): Promise<ProviderFault | undefined>;
+  /** Returns whether the connection is that of a directory whose users are identified by a name; false if it cannot be asked. */
+  usesNames(connection: Connection): Promise<boolean>;
 }
 
 /** Why nobody can log in with a connection. */
@@ -72,11 +74,8 @@ export function providerChecks({
   /** Warns of a directory without ids of its own. @returns why it cannot be asked. */
   const warnOfNames = async (connection: CheckedConnection): Promise<Error | undefined> => {
     try {
-      if (await directories.hasOwnIds(connection)) return undefined;
-      log.warn(
-        { connection: connection.name },
-        `the directory of ${connection.name} shows neither objectGUID nor entryUUID: its users are identified by uid, and whoever is given the uid of an earlier user gets the account`,
-      );
+      const warning = await namesWarning(directories, connection);
+      if (warning !== undefined) log.warn({ connection: connection.name }, warning);
       return undefined;
     } catch (thrown) {
       return directoryFault(thrown);
@@ -108,6 +107,9 @@ export function providerChecks({
             enabled_clients.length > 0 || is_domain_connection === true,
         ),
       ),
+    usesNames: async (connection) =>
+      isDirectory(connection) &&
+      (await namesWarning(directories, connection).catch(() => undefined)) !== undefined,
     faultOf: async (connection) => {
       const fault = isDirectory(connection)
         ? await directories.check(connection).catch(directoryFault)
@@ -117,10 +119,6 @@ export function providerChecks({
       return { message: fault.message, ...(failure && { failure }) };
     },
   };
-}
-
-function isDirectory({ strategy }: Pick<Connection, 'strategy'>): boolean {
-  return directoryStrategies.some(({ name }) => name === strategy);
 }
 
 /** Returns an error whose message includes what the directory, or the connection to it, reported. */

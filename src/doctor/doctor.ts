@@ -6,11 +6,13 @@ import { LIMITS } from '../features.ts';
 import { createOutbound } from '../http/outbound.ts';
 import { outboundRules } from '../http/outbound-rules.ts';
 import { unknownLimits } from '../protection/settings.ts';
+import type { TenantFile } from '../records/tenant.ts';
 import { type Clock, systemClock } from '../runtime/clock.ts';
 import { outboundAllow, readSettings, type Settings, SettingsFault } from '../settings.ts';
 import { isFirstStart, productionFaults } from '../tenant/examples.ts';
 import { loadTenantFile, TenantFault } from '../tenant/load.ts';
 import { checkCertificateFiles, checkServedCertificate } from './certificates.ts';
+import { checkDirectories } from './directories.ts';
 import { checkExternalHosts } from './external-hosts.ts';
 import { type Finding, findings, messageOf } from './finding.ts';
 import { checkDisk, checkPermissions } from './machine.ts';
@@ -37,7 +39,8 @@ export async function* examine(
     return;
   }
   yield settingsFindings.ok(`for ${settings.baseUrl}${settings.production ? '' : ', not for production'}`);
-  yield* await checkTenantFile(settings, env);
+  const { tenant, findings: fileFindings } = await checkTenantFile(settings, env);
+  yield* fileFindings;
   yield* await checkCertificateFiles(settings, clock);
   yield* await checkServedCertificate(settings, clock);
   yield await checkDisk(settings);
@@ -48,6 +51,7 @@ export async function* examine(
   yield await checkMail(settings);
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
   yield await checkSms(settings, outbound);
+  yield* await checkDirectories(tenant?.connections ?? [], { outbound, clock });
   yield* await checkExternalHosts({ settings, outbound }, inspection?.addresses ?? [], clock);
 }
 
@@ -59,23 +63,27 @@ function settingsOf(env: Environment): Settings | { faults: readonly string[] } 
   }
 }
 
-async function checkTenantFile(settings: Settings, env: Environment): Promise<Finding[]> {
+async function checkTenantFile(
+  settings: Settings,
+  env: Environment,
+): Promise<{ tenant?: TenantFile; findings: Finding[] }> {
   const { tenantFile } = settings;
   if (isFirstStart(settings, env))
-    return [tenantFindings.ok(`${tenantFile} is not there: the first start writes the example`)];
+    return {
+      findings: [tenantFindings.ok(`${tenantFile} is not there: the first start writes the example`)],
+    };
   try {
     const { tenant, warnings, withPlace } = await loadTenantFile(tenantFile, env);
     const faults = [
       ...metadataFaults(tenant),
       ...(settings.production ? productionFaults(tenant, settings) : []),
     ];
-    if (faults.length > 0) return faults.map((one) => tenantFindings.fault(withPlace(one)));
+    if (faults.length > 0) return { findings: faults.map((one) => tenantFindings.fault(withPlace(one))) };
     const texts = [...warnings, ...unknownLimits(tenant, LIMITS).map(withPlace)];
-    return texts.length > 0
-      ? texts.map((one) => tenantFindings.warning(one))
-      : [tenantFindings.ok(`${tenantFile} has no faults`)];
+    const none = [tenantFindings.ok(`${tenantFile} has no faults`)];
+    return { tenant, findings: texts.length > 0 ? texts.map((one) => tenantFindings.warning(one)) : none };
   } catch (thrown) {
-    if (thrown instanceof TenantFault) return thrown.faults.map((one) => tenantFindings.fault(one));
-    return [tenantFindings.fault(faultText(thrown))];
+    const faults = thrown instanceof TenantFault ? thrown.faults : [faultText(thrown)];
+    return { findings: faults.map((one) => tenantFindings.fault(one)) };
   }
 }

@@ -172,18 +172,17 @@ const administrators: Check = async (deps, _ctx, session) => {
 };
 
 /** Finds connections whose users are identified by something that may be given to somebody else. */
-const identifiers: Check = async ({ config }, _ctx, session) =>
-  session.can('read:connections')
-    ? (await config.connections())
-        .filter((one) => identifierWarning(one) !== undefined)
-        .slice(0, MAX_PER_KIND)
-        .map(({ name }) => ({
-          isBad: false,
-          text: 'console.attention.identifier',
-          name,
-          path: `${CONSOLE}/connections`,
-        }))
-    : [];
+const identifiers: Check = async ({ config, connectionChecks }, _ctx, session) => {
+  if (!session.can('read:connections')) return [];
+  const chosen = (await config.connections()).filter((one) => identifierWarning(one) !== undefined);
+  const names = [...chosen.map(({ name }) => name), ...(await connectionChecks.named())];
+  return names.slice(0, MAX_PER_KIND).map((name) => ({
+    isBad: false,
+    text: 'console.attention.identifier',
+    name,
+    path: `${CONSOLE}/connections`,
+  }));
+};
 
 const CHECKS: readonly Check[] = [
   failures,

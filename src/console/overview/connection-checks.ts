@@ -18,6 +18,8 @@ export interface ConnectionChecks {
    * when findings are missing or old.
    */
   broken(): Promise<readonly BrokenConnection[]>;
+  /** As {@link broken}: the names of connections with a directory whose users are identified by a name. */
+  named(): Promise<readonly string[]>;
 }
 
 interface ConnectionChecksDependencies {
@@ -25,6 +27,7 @@ interface ConnectionChecksDependencies {
   background: Background;
   clock: Clock;
   faultOf(connection: Connection): Promise<ProviderFault | undefined>;
+  usesNames(connection: Connection): Promise<boolean>;
   /** Aborted when the server stops. */
   ending: AbortSignal;
 }
@@ -39,11 +42,12 @@ interface Finding {
   connection: Connection;
   checkedAt: number;
   fault: ProviderFault | undefined;
+  usesNames: boolean;
 }
 
 /** Creates the checks of a tenant. */
 export function connectionChecks(deps: ConnectionChecksDependencies): ConnectionChecks {
-  const { config, background, clock, faultOf, ending } = deps;
+  const { config, background, clock, faultOf, usesNames, ending } = deps;
   const findings = new Map<string, Finding>();
   let isChecking = false;
   /**
@@ -57,35 +61,38 @@ export function connectionChecks(deps: ConnectionChecksDependencies): Connection
   const checkAll = async (due: Connection[]) => {
     const work = async () => {
       for (let one = due.shift(); one !== undefined && !ending.aborted; one = due.shift()) {
-        const fault = await faultOf(one);
-        findings.set(one.id, { connection: one, checkedAt: clock(), fault });
+        const [fault, names] = await Promise.all([faultOf(one), usesNames(one)]);
+        findings.set(one.id, { connection: one, checkedAt: clock(), fault, usesNames: names });
       }
     };
     await Promise.all(Array.from({ length: MAX_CONCURRENT }, work));
   };
+  /** Returns the latest findings, and starts another check where they are missing or old. */
+  const current = async (): Promise<Finding[]> => {
+    const checked = (await config.connections()).filter(isInUse).slice(0, MAX_CONNECTIONS);
+    const ids = new Set(checked.map(({ id }) => id));
+    for (const id of findings.keys()) if (!ids.has(id)) findings.delete(id);
+    const due = checked.filter(
+      (one) => clock() - (findingOf(one)?.checkedAt ?? Number.NEGATIVE_INFINITY) >= VALID_MS,
+    );
+    if (due.length > 0 && !isChecking && !ending.aborted) {
+      isChecking = true;
+      const check = () =>
+        checkAll(due).finally(() => {
+          isChecking = false;
+        });
+      background.run('asking whether connections work', check);
+    }
+    return checked
+      .flatMap((one) => findingOf(one) ?? [])
+      .sort((a, b) => (a.connection.name < b.connection.name ? -1 : 1));
+  };
   return {
-    broken: async () => {
-      const checked = (await config.connections()).filter(isInUse).slice(0, MAX_CONNECTIONS);
-      const ids = new Set(checked.map(({ id }) => id));
-      for (const id of findings.keys()) if (!ids.has(id)) findings.delete(id);
-      const due = checked.filter(
-        (one) => clock() - (findingOf(one)?.checkedAt ?? Number.NEGATIVE_INFINITY) >= VALID_MS,
-      );
-      if (due.length > 0 && !isChecking && !ending.aborted) {
-        isChecking = true;
-        const check = () =>
-          checkAll(due).finally(() => {
-            isChecking = false;
-          });
-        background.run('asking whether connections work', check);
-      }
-      return checked
-        .flatMap((one) => {
-          const fault = findingOf(one)?.fault;
-          return fault === undefined ? [] : [{ name: one.name, fault }];
-        })
-        .sort((a, b) => (a.name < b.name ? -1 : 1));
-    },
+    broken: async () =>
+      (await current()).flatMap(({ connection: { name }, fault }) =>
+        fault === undefined ? [] : [{ name, fault }],
+      ),
+    named: async () => (await current()).flatMap((one) => (one.usesNames ? [one.connection.name] : [])),
   };
 }
 
