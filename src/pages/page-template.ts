@@ -25,7 +25,7 @@ export async function templateFault(
   liquid: Pick<TenantLiquid, 'render'>,
   source: string,
 ): Promise<string | undefined> {
-  const places = [HEAD, WIDGET].map((place) => source.match(new RegExp(place, 'g'))?.length ?? 0);
+  const places = [HEAD, WIDGET].map((place) => source.split(place).length - 1);
   if (places.some((count) => count !== 1))
     return 'The template must hold {%- auth0:head -%} and {%- auth0:widget -%}, each once.';
   try {

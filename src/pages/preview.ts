@@ -21,18 +21,27 @@ export function asPreview(html: string, { scheme, assets }: { scheme: Scheme; as
   const sheets = new Map(assets.names('.css').map((name) => [assets.path(name), name]));
   return (
     html
-      .replace(
-        /<link rel="stylesheet" href="([^"]+)" nonce="([^"]+)">/g,
-        (link, path: string, nonce: string) => {
-          const name = sheets.get(path);
-          return name === undefined ? link : `<style nonce="${nonce}">${assets.content(name)}</style>`;
-        },
-      )
+      .replace(/<link rel="stylesheet" [^<>]*>/g, (link) => {
+        const [, , , path = '', , nonce = ''] = link.split('"');
+        const name = sheets.get(path);
+        return name === undefined ? link : `<style nonce="${nonce}">${assets.content(name)}</style>`;
+      })
       // Links are disabled: their targets are not previews and may not be framed.
-      .replace(/(<a\b[^<>]*?\shref=)"[^"<>]*"/g, '$1"#"')
-      .replace(/<style\b[\s\S]*?<\/style>/g, (style) => inScheme(style, scheme))
+      .replace(/<a\s[^<>]*>/g, (tag) => tag.replace(/ href="[^"]*"/, ' href="#"'))
+      // The pieces that end in a style sheet.
+      .split(STYLE_END)
+      .map((piece, at, all) => (at < all.length - 1 ? withLastStyle(piece, scheme) : piece))
+      .join(STYLE_END)
       .replace('content="light dark"', `content="${scheme}"`)
   );
+}
+
+const STYLE_END = '</style>';
+
+/** Returns a piece of a page that ends in a style sheet, with that as {@link inScheme} returns it. */
+function withLastStyle(piece: string, scheme: Scheme): string {
+  const at = Math.max(0, piece.lastIndexOf('<style'));
+  return `${piece.slice(0, at)}${inScheme(piece.slice(at), scheme)}`;
 }
 
 /**

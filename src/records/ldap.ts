@@ -1,6 +1,7 @@
 // The options of directory connections (`ad`, `auth0-adldap`), with the names of the hosted service's own connector.
 import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
+import { pemBlocks } from '../runtime/pem-blocks.ts';
 import { upstreamOptions, withoutNull } from './upstream.ts';
 
 /** In a filter, stands for the name that was typed, or for the DN of the user whose groups are searched. */
@@ -98,7 +99,9 @@ export function ldapOptions({ options }: { options: unknown }): LdapOptions | un
 
 /** Returns the certificates in a text of PEM blocks. */
 export function certificatesOf(pem: string): string[] {
-  return pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  return pemBlocks(pem)
+    .filter(({ label }) => label === 'CERTIFICATE')
+    .map(({ text }) => text);
 }
 
 function isPem(text: string): boolean {

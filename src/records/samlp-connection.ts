@@ -2,6 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { isHttpAddress } from '../http/outbound-rules.ts';
+import { pemBlocks } from '../runtime/pem-blocks.ts';
 import { pemKey } from '../runtime/pem-keys.ts';
 import { rsaPublicKey } from './samlp.ts';
 import { upstreamOptions, withoutNull } from './upstream.ts';
@@ -119,8 +120,8 @@ export function certificateTexts(given: string | readonly string[]): string[] {
   return [given].flat().flatMap((text) => {
     // Deploy tools write line ends as the two characters `\n`.
     const plain = String(text).replaceAll('\\n', '\n').trim();
-    const pem = plain.match(/-----BEGIN [A-Z ]{1,48}-----[^-]+-----END [A-Z ]{1,48}-----/g);
-    if (pem !== null) return [...pem];
+    const pem = pemBlocks(plain);
+    if (pem.length > 0) return pem.map((block) => block.text);
     const decoded = Buffer.from(plain, 'base64').toString('latin1');
     return decoded.startsWith('-----BEGIN ') ? certificateTexts(decoded) : [plain];
   });

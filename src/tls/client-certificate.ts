@@ -1,5 +1,6 @@
 // Reads client certificates (RFC 8705 §2) from the header of a TLS edge.
 import { X509Certificate } from 'node:crypto';
+import { pemBlocks } from '../runtime/pem-blocks.ts';
 
 /** The extended key usages that a client certificate may have (RFC 5280 §4.2.1.12): clientAuth, or any. */
 const CLIENT_USAGES = ['1.3.6.1.5.5.7.3.2', '2.5.29.37.0'];
@@ -58,8 +59,6 @@ function forwardedParts(value: string): [string, string][] | 'several' {
   return [];
 }
 
-const PEM = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----/g;
-
 function readPem(value: string): X509Certificate | CertificateFault {
   let text = value;
   if (value.includes('%')) {
@@ -69,10 +68,13 @@ function readPem(value: string): X509Certificate | CertificateFault {
       return MALFORMED;
     }
   }
-  const blocks = [...text.matchAll(PEM)];
+  const blocks = pemBlocks(text);
   const [first] = blocks;
-  if (first === undefined || text.replaceAll(PEM, '').trim() !== '') return MALFORMED;
-  return blocks.length > 1 ? SEVERAL : parse(Buffer.from(first[1] ?? '', 'base64'));
+  const isPlain = ({ label, content }: (typeof blocks)[number]) =>
+    label === 'CERTIFICATE' && /^[A-Za-z0-9+/=\s]+$/.test(content);
+  const rest = blocks.reduce((left, block) => left.replace(block.text, ''), text);
+  if (first === undefined || !blocks.every(isPlain) || rest.trim() !== '') return MALFORMED;
+  return blocks.length > 1 ? SEVERAL : parse(Buffer.from(first.content, 'base64'));
 }
 
 function parse(der: Buffer): X509Certificate | CertificateFault {

@@ -12,32 +12,6 @@ const raw = String.raw;
 
 export const EXCEPTIONS: readonly Exception[] = [
   {
-    regex: raw`/-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----/g`,
-    maxLength: 16_384,
-    reason:
-      'Linear, but too long to be judged: what is repeated has no hyphen. The text is a header of a trusted proxy.',
-  },
-  {
-    regex: raw`/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g`,
-    maxLength: 65_536,
-    reason: 'Linear, but too long to be judged: what is repeated has no hyphen.',
-  },
-  {
-    regex: raw`/-----BEGIN [A-Z ]{1,48}-----[^-]+-----END [A-Z ]{1,48}-----/g`,
-    maxLength: 65_536,
-    reason: 'Linear, but too long to be judged: what is repeated has no hyphen.',
-  },
-  {
-    regex: raw`/<link rel="stylesheet" href="([^"]+)" nonce="([^"]+)">/g`,
-    maxLength: 262_144,
-    reason: 'A page of ours, for the preview of an administrator. Texts of others in it are escaped.',
-  },
-  {
-    regex: raw`/<style\b[\s\S]*?<\/style>/g`,
-    maxLength: 262_144,
-    reason: 'A page of ours, for the preview of an administrator. Its only styles are ours, and they end.',
-  },
-  {
     regex: 'new RegExp(value)',
     maxLength: 0,
     reason: "A copy of a script's own expression, in the sandbox, whose time is limited.",
@@ -58,26 +32,10 @@ export const EXCEPTIONS: readonly Exception[] = [
     reason: 'One character at a time.',
   },
   {
-    regex: "new RegExp(place, 'g')",
-    maxLength: 102_400,
-    reason: 'A copy of two expressions of the same file, which are judged.',
-  },
-  {
     regex: raw`/\s*([A-Za-z][A-Za-z0-9-]*|\d+(?:\.\d+)+)\s*=\s*((?!\s)(?:\\[0-9A-Fa-f]{2}|\\[ "#+,;<=>\\]|[^\\",+;<>\0])*)([,+]|$)/gy`,
     maxLength: 16_384,
     reason:
       'The checker does not know that a sticky expression is tried at one place only. There it is linear.',
-  },
-  {
-    regex: raw`/\$\{context\.(tokenset|userinfo)\.([^{}]+)\}/g`,
-    maxLength: 65_536,
-    reason:
-      'Linear, but too long to be judged: what is repeated has no brace. The text is of the configuration.',
-  },
-  {
-    regex: raw`/(<a\b[^<>]*?\shref=)"[^"<>]*"/g`,
-    maxLength: 262_144,
-    reason: 'A page of ours, for the preview of an administrator. What is repeated does not leave the tag.',
   },
   {
     regex: raw`/\sencoding\s{0,9}=\s{0,9}["']([\w.-]{1,40})["']/`,

@@ -10,7 +10,7 @@ const PROTOCOL = new Set([
 ]);
 
 /** A placeholder in a value of the map. */
-const PLACEHOLDER = /\$\{context\.(tokenset|userinfo)\.([^{}]+)\}/g;
+const PLACEHOLDER = /\$\{([^{}]+)\}/g;
 
 /** Returns the profile that a connection's `attribute_map` makes of a provider's claims. */
 export function profileOf(
@@ -43,17 +43,25 @@ function mapClaims(
  * a text, claims are inserted as texts.
  */
 function fillTemplate(template: string, response: ProviderResponse): unknown {
-  const [placeholder] = template.matchAll(PLACEHOLDER);
-  if (placeholder !== undefined && placeholder[0] === template) return claimAt(response, placeholder);
-  return template.replaceAll(PLACEHOLDER, (...match) => {
-    const found = claimAt(response, match);
+  const [[placeholder, claim = ''] = []] = template.matchAll(PLACEHOLDER);
+  if (placeholder === template && isClaim(claim)) return claimAt(response, claim);
+  return template.replaceAll(PLACEHOLDER, (all, name: string) => {
+    if (!isClaim(name)) return all;
+    const found = claimAt(response, name);
     return typeof found === 'string' || typeof found === 'number' ? String(found) : '';
   });
 }
 
-function claimAt({ claims, userInfo }: ProviderResponse, [, sourceName, path]: readonly unknown[]): unknown {
-  const source: Readonly<Record<string, unknown>> = sourceName === 'tokenset' ? claims : userInfo;
-  const name = String(path);
+const [FROM_TOKEN, FROM_USERINFO] = ['context.tokenset.', 'context.userinfo.'];
+
+const isClaim = (text: string): boolean =>
+  [FROM_TOKEN, FROM_USERINFO].some((source) => text.startsWith(source) && text.length > source.length);
+
+/** @param claim the content of a placeholder. */
+function claimAt({ claims, userInfo }: ProviderResponse, claim: string): unknown {
+  const isOfToken = claim.startsWith(FROM_TOKEN);
+  const source: Readonly<Record<string, unknown>> = isOfToken ? claims : userInfo;
+  const name = claim.slice((isOfToken ? FROM_TOKEN : FROM_USERINFO).length);
   // Namespaced claims have URLs as their names, with dots in them.
   if (Object.hasOwn(source, name)) return source[name];
   let found: unknown = source;
