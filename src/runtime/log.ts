@@ -30,6 +30,8 @@ const WARN = 40;
 /** Characters. Messages of libraries quote what was sent. */
 const MAX_MESSAGE_LENGTH = 500;
 const MAX_STACK_LENGTH = 4_000;
+/** Of any other text: paths, headers and names are as long as whoever sends them likes. */
+const MAX_TEXT_LENGTH = 1_000;
 const MAX_CAUSES = 4;
 
 /**
@@ -64,7 +66,7 @@ export function createLog(
 }
 
 /**
- * Returns an entry without the values of secrets; copied if it has any. pino's own `redact` takes longer than all
+ * Returns an entry without the values of secrets, and with no text that is too long; copied if it has any. pino's own `redact` takes longer than all
  * the rest of a line.
  */
 function withoutSecrets<T extends object>(entry: T, depth = DEPTH): T {
@@ -72,7 +74,9 @@ function withoutSecrets<T extends object>(entry: T, depth = DEPTH): T {
   for (const [name, value] of Object.entries(entry)) {
     // The serializer decides what is logged of an error.
     const isOpen = depth > 1 && typeof value === 'object' && value !== null && !(value instanceof Error);
-    const censored = SECRETS.has(name) ? '[secret]' : isOpen ? withoutSecrets(value, depth - 1) : value;
+    const isLong = typeof value === 'string' && value.length > MAX_TEXT_LENGTH;
+    const shown = isLong ? `${value.slice(0, MAX_TEXT_LENGTH)}…` : value;
+    const censored = SECRETS.has(name) ? '[secret]' : isOpen ? withoutSecrets(value, depth - 1) : shown;
     if (censored === value) continue;
     copy ??= (Array.isArray(entry) ? [...entry] : { ...entry }) as Record<string, unknown>;
     copy[name] = censored;

@@ -36,3 +36,38 @@ describe('the log of a server to which strangers send bad SAML messages', () => 
     }
   });
 });
+
+describe('the log of a server to which strangers send long texts', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startSamlServer([samlClient('open')], UNLIMITED);
+  });
+  after(() => server.stop());
+
+  it('has short lines, whatever the path and the headers', async () => {
+    const agent = createAgent(server);
+    const long = 'q'.repeat(6_000);
+    for (const path of [
+      `/${long}`,
+      `/logout?${long}`,
+      `/authorize?client_id=${long}`,
+      `/samlp/${long}`,
+      `/api/v2/${long}`,
+    ]) {
+      for (const name of [
+        'user-agent',
+        'x-request-id',
+        'x-forwarded-for',
+        'origin',
+        'auth0-client',
+        'authorization',
+      ]) {
+        const answer = await agent.request(path, { headers: { [name]: long } });
+        expect(answer.status, `${path.slice(0, 20)} ${name}`).to.be.below(500);
+      }
+    }
+    const lines = server.logged().split('\n');
+    expect(lines.length).to.be.above(30);
+    for (const line of lines) expect(line.length, line).to.be.below(3_000);
+  });
+});
