@@ -92,10 +92,9 @@ function collectionCalls(resource: DocumentResource): Call<DocumentDependencies>
         if (resource.unpaged === 'bare' || (resource.unpaged === 'bare unless taken' && isByNumber))
           return ok(all);
         const source = arraySource(all, (item) => String(item[resource.idMember ?? 'id']));
-        const paging = resource.isCursorOnly === true ? { take: 50, ...query } : query;
         return ok(
           await listAnswer(
-            paging,
+            query,
             mapped(source, (item) => selectFields(item, query)),
             resource.list,
           ),

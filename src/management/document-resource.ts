@@ -54,8 +54,6 @@ export interface DocumentResource {
    * asks for a cursor.
    */
   unpaged?: 'bare' | 'wrapped' | 'bare unless taken';
-  /** Whether a list is always paged by cursor and wrapped. */
-  isCursorOnly?: boolean;
   /** Whether PUT replaces a document. */
   hasPut?: boolean;
   /**

@@ -25,6 +25,8 @@ export interface ListShape {
   perPage?: number;
   /** Whether the list can be read by cursor. Default: true. */
   isByCursor?: boolean;
+  /** Whether the list is read by cursor alone: its answer is then always wrapped. */
+  isCursorOnly?: boolean;
   /** Whether a wrapped page has `total`. Default: true. */
   hasTotal?: boolean;
   /** Whether a wrapped page has `length`. */
@@ -45,8 +47,12 @@ export const pageQuery = {
   include_totals: flag.optional(),
 };
 
-/** The query parameters of a list that can be read by cursor. */
+/**
+ * The query parameters of a list that can be read by cursor. Published clients send `include_totals` with every list, also
+ * with those that are always wrapped.
+ */
 export const cursorQuery = {
+  include_totals: flag.optional(),
   from: z.string().max(1024).optional(),
   take: integer.refine((count) => count >= 1 && count <= 1000, 'Value must be between 1 and 1000').optional(),
 };
@@ -69,11 +75,12 @@ export async function listAnswer(query: PageQuery, source: ListSource, shape: Li
     key,
     perPage: defaultPerPage = 50,
     isByCursor = true,
+    isCursorOnly = false,
     hasLength = false,
     hasTotal = true,
     reach,
   } = shape;
-  if (isByCursor && (query.take !== undefined || query.from !== undefined)) {
+  if (isCursorOnly || (isByCursor && (query.take !== undefined || query.from !== undefined))) {
     const { items, next } = await source.after({ cursor: query.from, take: query.take ?? 50 });
     return { [key]: items, ...(next === undefined ? {} : { next }) };
   }

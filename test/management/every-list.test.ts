@@ -11,11 +11,15 @@ type Item = Record<string, unknown>;
 
 /** Lists that are always paged by cursor and wrapped. */
 const BY_CURSOR_ALONE =
-  /\/(sessions|refresh-tokens|event-streams|user-attribute-profiles|connection-profiles)$/;
+  /\/(sessions|refresh-tokens|event-streams|user-attribute-profiles|connection-profiles|discovery-domains|token-exchange-profiles|rate-limit-policies|connections-scim-configurations|connected-accounts)$|\/organizations\/:id\/clients$|\/clients\/:id\/connections$|\/connections\/:id\/clients$/;
 
 const LISTS = (MANAGEMENT_CALLS as readonly CallRules[]).filter(
   ({ method, path, query }) =>
     method === 'GET' && query !== undefined && 'per_page' in query.shape && !BY_CURSOR_ALONE.test(path),
+);
+
+const LISTS_BY_CURSOR = (MANAGEMENT_CALLS as readonly CallRules[]).filter(
+  ({ method, path }) => method === 'GET' && BY_CURSOR_ALONE.test(path),
 );
 
 /** All lists that are read in parts. The published library for Go pages through them, as Terraform does. */
@@ -162,6 +166,18 @@ describe('every list of the Management API', () => {
   };
 
   const keysOf = (items: readonly Item[]) => items.map((item) => JSON.stringify(item));
+
+  for (const call of LISTS_BY_CURSOR) {
+    it(`GET ${call.path} is wrapped, whatever is asked for`, async () => {
+      const at = pathOf(call);
+      const user = call.path === '/refresh-tokens' ? `user_id=${encodeURIComponent(ids.users ?? '')}&` : '';
+      for (const query of ['', 'include_totals=true', 'take=1', 'take=1&include_totals=true']) {
+        const answer = await get(`${at}?${user}${query}`);
+        expect(answer, query).to.be.an('object').and.not.have.any.keys('start', 'limit', 'total');
+        expect(itemsOf(answer, call.path)).to.be.an('array');
+      }
+    });
+  }
 
   for (const call of LISTS) {
     const { path, query } = call;

@@ -48,7 +48,7 @@ describe('methods of the published management client without a test of their res
   it('updates roles, and the connections and clients of an organization', async () => {
     const { id: role = '' } = await client.roles.create({ name: 'Further' });
     expect(await client.roles.update(role, { description: 'x' })).to.deep.include({ description: 'x' });
-    expect(await client.roles.get(role)).to.deep.equal({ id: role, name: 'Further', description: 'x' });
+    expect(await client.roles.get(role)).to.deep.include({ id: role, name: 'Further', description: 'x' });
     await client.roles.delete(role);
     await isGone(client.roles.get(role));
     const { id = '' } = await client.organizations.create({ name: 'further' });

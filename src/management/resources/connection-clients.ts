@@ -23,7 +23,7 @@ export const connectionClientCalls: Call<{ store: Store }>[] = [
       const { enabled_clients } = await connectionOf(deps, params.id);
       const clients = enabled_clients.map((client_id) => ({ client_id }));
       const idOf = (client: { client_id: string }) => client.client_id;
-      return ok(await arrayAnswer({ take: 50, ...query }, clients, idOf, { key: 'clients' }));
+      return ok(await arrayAnswer(query, clients, idOf, { key: 'clients', isCursorOnly: true }));
     },
   }),
   call({
@@ -67,7 +67,7 @@ export const connectionClientCalls: Call<{ store: Store }>[] = [
         .filter((one) => one.enabled_clients.includes(clientId))
         .filter((one) => query.strategy === undefined || textsOf(query.strategy).includes(one.strategy));
       const views = enabled.map((one) => connectionView(one) as Connection);
-      return ok(await arrayAnswer({ take: 50, ...query }, views, ({ id }) => id, { key: 'connections' }));
+      return ok(await arrayAnswer(query, views, ({ id }) => id, { key: 'connections', isCursorOnly: true }));
     },
   }),
 ];

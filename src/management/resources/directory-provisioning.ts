@@ -111,7 +111,7 @@ export const directoryProvisioningCalls: Call<DocumentDependencies>[] = [
         }),
       );
       const source = arraySource(all.flat(), ({ connection_id }) => connection_id);
-      return ok(await listAnswer({ take: 50, ...query }, source, { key: 'directory_provisionings' }));
+      return ok(await listAnswer(query, source, { key: 'directory_provisionings', isCursorOnly: true }));
     },
   }),
   call({
@@ -187,7 +187,7 @@ export const directoryProvisioningCalls: Call<DocumentDependencies>[] = [
     handle: async (deps, { params, query: { q, search_engine: _, ...page } }) => {
       const { groups = [] } = (await provisioningOf(deps, params.id)).found.body as Provisioning;
       const source = arraySource(groups.filter(matching(q)), ({ id }) => id);
-      return ok(await listAnswer({ take: 50, ...page }, source, { key: 'groups' }));
+      return ok(await listAnswer(page, source, { key: 'groups', isCursorOnly: true }));
     },
   }),
   call({

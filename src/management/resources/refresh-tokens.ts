@@ -9,7 +9,7 @@ import { metadataBody, metadataToStore, requireUser, type SessionsDependencies }
 
 const noToken = notFound('The refresh token does not exist', 'inexistent_refresh_token');
 
-const LIST = { key: 'tokens' };
+const LIST = { key: 'tokens', isCursorOnly: true };
 
 const call = callsWith<SessionsDependencies>();
 
@@ -99,7 +99,7 @@ const manyCalls: Call<SessionsDependencies>[] = [
       );
       const view = (token: object) => selectFields(token, query);
       const shape = { ...LIST, key: 'refresh_tokens' };
-      return ok(await listAnswer({ take: 50, ...paging }, mapped(source, view), shape));
+      return ok(await listAnswer(paging, mapped(source, view), shape));
     },
   }),
   call({
@@ -125,7 +125,7 @@ const manyCalls: Call<SessionsDependencies>[] = [
     query: z.strictObject({ ...cursorQuery, ...pageQuery }),
     handle: async ({ store, refreshTokens }, { params, query }) => {
       const all = await refreshTokens.of(await requireUser(store, params.id));
-      return ok(await arrayAnswer({ take: 50, ...query }, all, ({ id }) => id, LIST));
+      return ok(await arrayAnswer(query, all, ({ id }) => id, LIST));
     },
   }),
   call({

@@ -90,7 +90,7 @@ export const scimConfigurationCalls: Call<ScimConfigurationDependencies>[] = [
           return connection === undefined ? [] : [view(deps, connection, record)];
         }),
       );
-      const shape = { key: 'scim_configurations' };
+      const shape = { key: 'scim_configurations', isCursorOnly: true };
       return ok(await arrayAnswer(query, all.flat(), (one) => one.connection_id, shape));
     },
   }),

@@ -115,8 +115,9 @@ function userCalls(): Call<SessionsDependencies>[] {
       handle: async ({ store, sessionDirectory }, { params, query }) => {
         const all = await sessionDirectory.of(await requireUser(store, params.id));
         return ok(
-          await arrayAnswer({ take: 50, ...query }, all, ({ id }) => id, {
+          await arrayAnswer(query, all, ({ id }) => id, {
             key: 'sessions',
+            isCursorOnly: true,
           }),
         );
       },

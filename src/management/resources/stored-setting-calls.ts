@@ -9,7 +9,16 @@ import type { StoredSetting } from './stored-setting.ts';
 import { STORED_SETTINGS } from './stored-settings.ts';
 
 /** Returns the calls of one kind. Query parameters that are members of the record filter the list. */
-function callsOf({ prefix, key, required, optional = {}, fixed = {}, missing, ...kept }: StoredSetting) {
+function callsOf({
+  prefix,
+  key,
+  isCursorOnly = false,
+  required,
+  optional = {},
+  fixed = {},
+  missing,
+  ...kept
+}: StoredSetting) {
   const { path, name: called, filters = {} } = kept;
   const named = z.strictObject(required);
   const rest = z.strictObject(optional).partial();
@@ -20,7 +29,7 @@ function callsOf({ prefix, key, required, optional = {}, fixed = {}, missing, ..
       prefix === 'ap' || prefix === 'af' ? `${prefix}_${letters(22, random)}` : idOf(prefix, random),
     createBody: z.strictObject({ ...rest.shape, ...z.strictObject(fixed).partial().shape, ...named.shape }),
     patchBody: z.strictObject({ ...nullable(optional), ...named.partial().shape }),
-    list: { key },
+    list: { key, isCursorOnly },
     matches: (item, query) =>
       Object.keys(filters).every(
         (filter) => query[filter] === undefined || !(filter in item) || item[filter] === query[filter],

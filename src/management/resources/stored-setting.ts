@@ -11,7 +11,6 @@ export interface StoredSetting
     | 'noun'
     | 'unpaged'
     | 'omittedFromList'
-    | 'isCursorOnly'
     | 'hasDates'
     | 'hasPut'
     | 'omitsEmpty'
@@ -27,6 +26,8 @@ export interface StoredSetting
   > {
   prefix: string;
   key: string;
+  /** Whether the list is read by cursor alone. */
+  isCursorOnly?: boolean;
   required: z.ZodRawShape;
   optional?: z.ZodRawShape;
   /** Members that are set at creation and cannot be changed. */

@@ -39,6 +39,7 @@ export const STORED_SETTINGS: readonly StoredSetting[] = [
     noun: 'rate_limit_policies',
     prefix: 'rlp',
     key: 'rate_limit_policies',
+    isCursorOnly: true,
     required: { configuration: object },
     fixed: { resource: text, consumer: text, consumer_selector: text },
     filters: { resource: text.optional(), consumer: text.optional(), consumer_selector: text.optional() },
@@ -156,6 +157,7 @@ export const STORED_SETTINGS: readonly StoredSetting[] = [
     noun: 'token_exchange_profiles',
     prefix: 'tep',
     key: 'token_exchange_profiles',
+    isCursorOnly: true,
     required: { name, subject_token_type: subjectTokenType },
     fixed: { action_id: text, type: z.enum(['custom_authentication', 'on_behalf_of_token_exchange']) },
     generated: async ({ store }, { action_id: id }) => {

@@ -63,7 +63,12 @@ export const organizationClientCalls: Call<{ store: Store }>[] = [
     query: z.strictObject({ ...pageQuery, ...cursorQuery }),
     handle: async ({ store }, { params, query }) => {
       const all = await views(store, clientsOf(await organizationOf(store, params.id)));
-      return ok(await arrayAnswer(query, all, ({ client_id }) => client_id, { key: 'clients' }));
+      return ok(
+        await arrayAnswer(query, all, ({ client_id }) => client_id, {
+          key: 'clients',
+          isCursorOnly: true,
+        }),
+      );
     },
   }),
   call({

@@ -68,7 +68,7 @@ export const organizationDomainCalls: Call<{ store: Store }>[] = [
     handle: async ({ store }, { params, query }) => {
       const organization = await organizationOf(store, params.id);
       const all = discoveryDomainsOf(organization).map((one) => view(organization, one));
-      return ok(await arrayAnswer(query, all, ({ id }) => id, { key: 'domains' }));
+      return ok(await arrayAnswer(query, all, ({ id }) => id, { key: 'domains', isCursorOnly: true }));
     },
   }),
   call({

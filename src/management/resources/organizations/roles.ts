@@ -39,7 +39,7 @@ export const organizationRoleCalls: Call<{ store: Store }>[] = [
         arraySource(views, (one) => one.user_id),
         (one) => selectFields(one, query),
       );
-      return ok(await listAnswer({ take: 50, ...query }, source, { key: 'members' }));
+      return ok(await listAnswer(query, source, { key: 'members', isCursorOnly: true }));
     },
   }),
   call({
@@ -50,7 +50,7 @@ export const organizationRoleCalls: Call<{ store: Store }>[] = [
     query: z.strictObject(cursorQuery),
     handle: async ({ store }, { params, query }) => {
       await found(store, params);
-      return ok(await listAnswer({ take: 50, ...query }, arraySource([], String), { key: 'groups' }));
+      return ok(await listAnswer(query, arraySource([], String), { key: 'groups', isCursorOnly: true }));
     },
   }),
 ];

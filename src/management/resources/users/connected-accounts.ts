@@ -22,7 +22,7 @@ export const connectedAccountCalls: Call<Pick<UsersDependencies, 'store' | 'user
         strategy: one.strategy,
       }));
       return ok(
-        await arrayAnswer({ take: 50, ...query }, items, ({ id }) => id, { key: 'connected_accounts' }),
+        await arrayAnswer(query, items, ({ id }) => id, { key: 'connected_accounts', isCursorOnly: true }),
       );
     },
   }),
