@@ -134,7 +134,8 @@ function routesOf(
   const { attempts, outbox, messages, tickets, views, csrf, signing, streams } = capabilities;
   const { actionRedirects, engine, finish, secondFactor, credentialGrants, readApiToken, idp } = tenantEngine;
   const { delegatedLogins, deviceLogins, factorDependencies } = tenantEngine;
-  const { interactions, organizations, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
+  const { interactions, organizations, sessions, authenticateClient, tokens } = engine;
+  const { readIdTokenHint, clientOfForgottenToken } = engine;
   const page = { actionRedirects, baseUrl, config, csrf, finish, interactions, secondFactor, views };
   const managementDependencies = managementOf(deps, capabilities, tenantEngine, { ...endings, ending });
   const signedOutPage = `${baseUrl}${SIGNED_OUT_PATH}`;
@@ -222,6 +223,7 @@ function routesOf(
       events,
       issuer,
       readIdTokenHint,
+      clientOfForgottenToken,
       sessions,
       users,
       views,

@@ -17,7 +17,7 @@ import type { Tracing } from './runtime/tracing.ts';
 import { VERSION } from './runtime/version.ts';
 import { wrapError } from './runtime/wrap-error.ts';
 import { createTenant, type Tenant } from './server.ts';
-import { readSettings, type Settings } from './settings.ts';
+import { isForThisMachine, readSettings, type Settings } from './settings.ts';
 import { checkFile, exampleLeft, refuseStore } from './start-checks.ts';
 import { STOP_BUDGET, stopWithin, trackConnections } from './stop.ts';
 import { boundedStore } from './store/bounded.ts';
@@ -30,7 +30,7 @@ import type { LoadedTenant } from './tenant/load.ts';
 import { RemovalPending } from './tenant/pending-removals.ts';
 import { storedFaults } from './tenant/stored.ts';
 import { tlsOptions } from './tls/options.ts';
-import { createServers } from './tls/servers.ts';
+import { createServers, MAX_HEAD_BYTES } from './tls/servers.ts';
 import { administratorStore } from './users/administrators.ts';
 import { createHasher, type Hasher } from './users/hashing.ts';
 import { createUsers, type Users } from './users/users.ts';
@@ -162,6 +162,7 @@ async function serve({
     secure: tls.secure,
     port: initial.port,
     mtls: initial.mtls && { ...initial.mtls, ca: tls.clientCa },
+    maxHeaderSize: isForThisMachine(initial) ? MAX_HEAD_BYTES.onThisMachine : MAX_HEAD_BYTES.elsewhere,
   });
   const connections = trackConnections(servers);
   // Requests that arrive before the tenant is built wait for it.

@@ -93,6 +93,9 @@ describe('the server', () => {
           'access-control-allow-credentials': 'true',
         });
         expect(answer.headers['access-control-allow-headers']).to.contain('auth0-client');
+        // Of tracing libraries, which add them to every request of a page.
+        for (const name of ['traceparent', 'tracestate', 'baggage', 'sentry-trace'])
+          expect(String(answer.headers['access-control-allow-headers']).split(',')).to.include(name);
       });
 
       it(`may not call ${path} if they belong to no application`, async () => {

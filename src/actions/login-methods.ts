@@ -78,9 +78,10 @@ const setPageAddress =
     const parsed = z.tuple([address, redirectOptions.optional()]).rest(z.unknown()).safeParse(args);
     const url = parsed.success ? pageAddress(parsed.data[0]) : undefined;
     if (url === undefined || !parsed.success) return false;
-    for (const [key, value] of Object.entries(parsed.data[1]?.query ?? {})) {
-      if (value !== null) url.searchParams.append(key, String(value));
-    }
+    const given = Object.entries(parsed.data[1]?.query ?? {}).filter(([, value]) => value !== null);
+    const added = new URLSearchParams(Object.fromEntries(given.map(([key, value]) => [key, String(value)])));
+    // What the address has already keeps its spelling: it may be signed.
+    url.search = [url.search.slice(1), String(added)].filter((one) => one !== '').join('&');
     if (url.href.length > MAX_ADDRESS_LENGTH) return false;
     set(outcome.login, url.href);
     return true;

@@ -14,7 +14,13 @@ import { presenceOf } from './browser-login.ts';
 import { adaptClients, type ClientClass } from './client-class.ts';
 import type { CustomClaims } from './custom-claims.ts';
 import { adaptIdToken, type IdTokenClass } from './id-token.ts';
-import { acceptAllAlgorithms, grantParameters, isProofOf, replaceNonces } from './internals.ts';
+import {
+  acceptAllAlgorithms,
+  grantParameters,
+  isProofOf,
+  keepCallbackQueries,
+  replaceNonces,
+} from './internals.ts';
 import type { LoginActions } from './login-actions.ts';
 import { loginRequirements } from './login-requirements.ts';
 import { useParsedBody } from './parsed-body.ts';
@@ -72,6 +78,7 @@ export function adaptEngine(
 ): void {
   const { Client, IdToken, OIDCContext, ReplayDetection } = classesOf(provider);
   acceptAllAlgorithms(provider);
+  keepCallbackQueries(provider);
   adaptClients(Client);
   adaptAddresses(OIDCContext, provider, config);
   useParsedBody(OIDCContext);

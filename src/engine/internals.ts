@@ -9,6 +9,7 @@ import Router from 'oidc-provider/lib/helpers/router.js';
 import { getDpopJwt } from 'oidc-provider/lib/helpers/validate_dpop.js';
 import instance from 'oidc-provider/lib/helpers/weak_cache.js';
 import clientAuthentication from 'oidc-provider/lib/shared/client_auth.js';
+import { withParameters } from '../http/query.ts';
 import type { DetailTypes } from './authorization-details.ts';
 import { withPlainContexts } from './request-context.ts';
 import type { Nonces } from './used-proofs.ts';
@@ -71,6 +72,29 @@ export function acceptAllAlgorithms(provider: Provider): void {
   const { configuration } = instance(provider);
   configuration.idTokenSigningAlgValues = [...configuration.enabledJWA.idTokenSigningAlgValues];
   configuration.authorizationSigningAlgValues = [...configuration.enabledJWA.authorizationSigningAlgValues];
+}
+
+/**
+ * Keeps the query of a callback to the letter when a response is added to it. Imported because the engine writes the whole
+ * query anew, and takes no other handler for its own response modes.
+ */
+export function keepCallbackQueries(provider: Provider): void {
+  const { responseModes } = instance(provider);
+  responseModes.set('query', (ctx, redirectUri, payload) => {
+    ctx.status = 303;
+    ctx.redirect(withParameters(redirectUri, payload));
+  });
+  for (const name of ['jwt', 'query.jwt']) {
+    const respond = responseModes.get(name);
+    if (respond === undefined) continue;
+    responseModes.set(name, async (ctx, redirectUri, payload) => {
+      await respond(ctx, redirectUri, payload);
+      const location = URL.parse(ctx.response.get('Location'));
+      const response = location?.searchParams.get('response');
+      // `jwt` is in the fragment for some response types.
+      if (location?.hash === '' && response) ctx.redirect(withParameters(redirectUri, { response }));
+    });
+  }
 }
 
 /**

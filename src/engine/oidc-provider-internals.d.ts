@@ -27,6 +27,10 @@ declare module 'oidc-provider/lib/helpers/weak_cache.js' {
     configuration: Algorithms & { enabledJWA: Algorithms };
     features: { richAuthorizationRequests: { types: object } };
     DPoPNonces: { nextChallenge(): string; checkChallenge(nonce: string): boolean };
+    responseModes: Map<
+      string,
+      (ctx: KoaContextWithOIDC, redirectUri: string, payload: Record<string, string>) => Promise<void> | void
+    >;
     grantTypeHandlers: Map<string, (ctx: KoaContextWithOIDC) => Promise<void>>;
     grantTypeParams: Map<string | undefined, Set<string>>;
   };

@@ -58,6 +58,11 @@ export interface IdTokenProof {
 /** The readers. Each returns undefined for a token that is not valid for its use. */
 export interface IdTokenReaders {
   readIdTokenHint(token: string): Promise<IdTokenHint | undefined>;
+  /**
+   * Returns the application that an ID token names, if the key that signed it is one that this server has no more. Anybody can
+   * write such a token, so it says no more than a `client_id`.
+   */
+  clientOfForgottenToken(token: string): Promise<Client | undefined>;
   readIdTokenSubject(token: string): Promise<IdTokenSubject | undefined>;
   readIdTokenProof(token: string): Promise<IdTokenProof | undefined>;
 }
@@ -82,6 +87,7 @@ export function idTokenReaders(deps: ReaderDependencies): IdTokenReaders {
       const { client, claims, sid } = verified;
       return { usedAs: 'hint', client, userId: claims.sub, sid };
     },
+    clientOfForgottenToken: (token) => clientOfForgottenToken(deps, token),
     readIdTokenSubject: async (token) => {
       const valid = await validToken(deps, token);
       if (valid === undefined) return undefined;
@@ -124,6 +130,24 @@ async function verifiedToken(
       isSignedWithSecret: jwtHeader(token, ID_TOKEN_TYPES).alg === 'HS256',
     };
   } catch (thrown) {
+    if (thrown instanceof joseErrors.JOSEError || thrown instanceof TypeError) return undefined;
+    throw thrown;
+  }
+}
+
+async function clientOfForgottenToken(
+  { config, issuer, keys }: Pick<ReaderDependencies, 'config' | 'issuer' | 'keys'>,
+  token: string,
+): Promise<Client | undefined> {
+  let client: Client | undefined;
+  try {
+    const claims = unverifiedClaims(token);
+    if (!isIdToken(claims, issuer)) return undefined;
+    client = await audience(config, claims);
+    if (client !== undefined) await verify(token, client, keys);
+    return undefined;
+  } catch (thrown) {
+    if (thrown instanceof joseErrors.JWKSNoMatchingKey) return client;
     if (thrown instanceof joseErrors.JOSEError || thrown instanceof TypeError) return undefined;
     throw thrown;
   }

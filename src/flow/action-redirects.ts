@@ -1,12 +1,14 @@
 // An action redirects the user of a waiting request to another site, and the user returns to /continue. The `state`
 // of the redirect is used once, and only in the browser that got it: nobody can make another browser use their
 // state.
+
 import type { Context } from 'koa';
 import { interactionPath, requestExpired } from '../engine/pending-interaction.ts';
 import type { ReturnRequest, ReturnResult } from '../engine/waiting-actions.ts';
 import { bodyTexts, textsOf } from '../http/body-fields.ts';
 import { browserCookie } from '../http/browser-cookie.ts';
 import { AuthError } from '../http/errors.ts';
+import { withParameters } from '../http/query.ts';
 import { PAGE, type RouteDeclarations } from '../http/routes.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -148,10 +150,9 @@ export async function redirectForAction(
   ctx: Context,
   { pending: { uid, redirect = '' } }: RequestPage,
 ): Promise<void> {
-  const url = new URL(redirect);
-  url.searchParams.set('state', await actionRedirects.start(ctx, { uid }));
+  const state = await actionRedirects.start(ctx, { uid });
   ctx.set('Cache-Control', 'no-store');
-  ctx.redirect(url.href);
+  ctx.redirect(withParameters(redirect, { state }));
 }
 
 /** The routes by which users return. */

@@ -3,6 +3,7 @@
 import type { Context } from 'koa';
 import { begunBy } from '../http/begun-requests.ts';
 import type { AuthError } from '../http/errors.ts';
+import { withParameters } from '../http/query.ts';
 import type { Config } from '../tenant/config.ts';
 
 interface LoginRouteDependencies {
@@ -21,10 +22,10 @@ const REQUEST_PATH = /^\/(?:u|authorize)\/([\w-]{43})(?:\/|$)/;
 export async function loginRouteFor(
   { config, issuer }: LoginRouteDependencies,
   ctx: Context,
-  { extra }: AuthError,
+  { error, extra }: AuthError,
 ): Promise<string | undefined> {
   const uid = extra.reason === 'request_expired' ? REQUEST_PATH.exec(ctx.path)?.[1] : undefined;
-  const clientId = uid === undefined ? undefined : begunBy(ctx, uid);
+  const clientId = uid === undefined ? ofUsedPushedRequest(ctx, error) : begunBy(ctx, uid);
   if (clientId === undefined) return undefined;
   const client = clientId === '' ? undefined : await config.client(clientId);
   // An application that is not the tenant's, such as the console, does not begin at the tenant's address.
@@ -33,6 +34,16 @@ export async function loginRouteFor(
     client?.initiate_login_uri ?? (byTenant ? config.settings().tenant.default_redirection_uri : undefined);
   const url = URL.parse(address ?? '');
   if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) return undefined;
-  url.searchParams.set('iss', issuer);
-  return url.href;
+  return withParameters(url.href, { iss: issuer });
+}
+
+/**
+ * Returns the application of a pushed request that was used already (RFC 9126 §7.3): Back leads to its `request_uri` again, and
+ * nothing of the request is left but the `client_id` beside it.
+ */
+function ofUsedPushedRequest(ctx: Context, error: string): string | undefined {
+  const { request_uri: uri, client_id: clientId } = ctx.query;
+  const isPushed = typeof uri === 'string' && uri.startsWith('urn:ietf:params:oauth:request_uri:');
+  const isUsed = ctx.path === '/authorize' && error === 'invalid_request_uri' && isPushed;
+  return isUsed && typeof clientId === 'string' && clientId !== '' ? clientId : undefined;
 }

@@ -2,7 +2,20 @@
 import cors from '@koa/cors';
 import type { Context, Middleware } from 'koa';
 
-const ALLOWED_HEADERS = ['content-type', 'authorization', 'auth0-client', 'x-request-language', 'dpop'];
+/**
+ * What tracing libraries add to every request of a page: W3C Trace Context and Baggage, and the headers of vendors that are
+ * older. They say nothing here; without them in the list the browser does not send the request at all.
+ */
+const TRACING_HEADERS = [
+  ...['traceparent', 'tracestate', 'baggage', 'sentry-trace', 'b3', 'newrelic', 'elastic-apm-traceparent'],
+  ...['x-b3-traceid', 'x-b3-spanid', 'x-b3-parentspanid', 'x-b3-sampled', 'x-b3-flags'],
+  ...['x-datadog-trace-id', 'x-datadog-parent-id', 'x-datadog-origin', 'x-datadog-sampling-priority'],
+];
+
+const ALLOWED_HEADERS = [
+  ...['content-type', 'authorization', 'auth0-client', 'x-request-language', 'dpop'],
+  ...TRACING_HEADERS,
+];
 const EXPOSED_HEADERS = [
   'x-ratelimit-limit',
   'x-ratelimit-remaining',

@@ -116,6 +116,7 @@ async function respond(
       ctx.set('Allow', allowed(found.value));
       throw new AuthError(405, 'invalid_request', 'The method is not allowed here.');
     }
+    if (found.value.byMethod.has('HEAD') === false && isPrefetch(ctx)) return refusePrefetch(ctx);
     if (route.cors === 'applications') await refuseForeignPages(deps, ctx);
     ctx.params = found.params;
     if ((await receive(route, ctx)) === 'answered') return;
@@ -160,6 +161,27 @@ function overloadWarning(log: Logger): () => void {
 async function refuseForeignPages({ isApplicationOrigin }: RouterDependencies, ctx: Context): Promise<void> {
   if (!isSentByAnotherSite(ctx) || (await isApplicationOrigin(ctx.get('Origin')))) return;
   throw new AuthError(403, 'access_denied', 'Pages of this origin are not allowed to send this request.');
+}
+
+/**
+ * Reports whether a browser loads a page before its user has asked for it (Fetch `Sec-Purpose`, also with `prerender`; `Purpose`
+ * and `X-Moz` of older browsers).
+ */
+function isPrefetch(ctx: Context): boolean {
+  if (ctx.method !== 'GET') return false;
+  const purpose = ctx.get('Sec-Purpose') || ctx.get('Purpose') || ctx.get('X-Moz');
+  return /^prefetch\b/i.test(purpose.trim());
+}
+
+/**
+ * Answers a prefetch of what takes effect by GET, such as a logout: those are the routes without HEAD. The browser drops an
+ * answer that is no success, and asks again when the user follows the link.
+ */
+function refusePrefetch(ctx: Context): void {
+  ctx.set('Cache-Control', 'no-store');
+  ctx.body = null;
+  // Assigning an empty body makes Koa set 204.
+  ctx.status = 503;
 }
 
 /** Reports whether the client prefers HTML to JSON. */

@@ -25,8 +25,15 @@ const UNSAFE_CHARACTERS = /[\p{Cc}\p{Cf}\p{Z}\\]/u;
  * case; a leading `*.` of an entry stands for exactly one host label, with https only. A URL with a private-use
  * scheme (`com.example.app://out`) must equal an entry exactly (RFC 8252 §7.1).
  * @param matching `whole`: query and fragment must equal the entry's; `without-query`: they are ignored.
+ * @param options `anyLoopbackPort`: for a native application, which listens on a port that the system gives it (RFC 8252
+ * §7.3); as for its callbacks, the port of a loopback address with plain http is not compared then.
  */
-export function isAllowed(address: string, list: readonly string[], matching: Matching): boolean {
+export function isAllowed(
+  address: string,
+  list: readonly string[],
+  matching: Matching,
+  { anyLoopbackPort = false }: { anyLoopbackPort?: boolean } = {},
+): boolean {
   if (UNSAFE_CHARACTERS.test(address)) return false;
   const parsed = URL.parse(address);
   if (parsed === null || hasForbiddenScheme(parsed)) return false;
@@ -36,7 +43,12 @@ export function isAllowed(address: string, list: readonly string[], matching: Ma
   }
   // The browser must see the same host that was compared.
   if (parsed.hostname !== web.host || web.host.startsWith('*')) return false;
-  return list.some((entry) => matches(web, parseWebUrl(entry), matching));
+  return list.some((entry) => matches(web, parseWebUrl(entry), { matching, anyLoopbackPort }));
+}
+
+/** Returns how the ports of an application's addresses are compared. */
+export function portsOf({ app_type }: { app_type?: string | undefined }): { anyLoopbackPort: boolean } {
+  return { anyLoopbackPort: app_type === 'native' };
 }
 
 /** Returns the first entry of an allow-list that is a URL and no pattern. */
@@ -58,12 +70,20 @@ function parseWebUrl(address: string): UrlParts | undefined {
   };
 }
 
-function matches(address: UrlParts, entry: UrlParts | undefined, matching: Matching): boolean {
+/** The loopback addresses that RFC 8252 §7.3 names; `localhost` is none, because it may resolve to another host. */
+const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]'];
+
+function matches(
+  address: UrlParts,
+  entry: UrlParts | undefined,
+  { matching, anyLoopbackPort }: { matching: Matching; anyLoopbackPort: boolean },
+): boolean {
   if (entry === undefined) return false;
   return (
     address.scheme === entry.scheme &&
     hostMatches(address, entry) &&
-    address.port === entry.port &&
+    (address.port === entry.port ||
+      (anyLoopbackPort && address.scheme === 'http' && LOOPBACK_HOSTS.includes(address.host))) &&
     address.path === entry.path &&
     (matching === 'without-query' || (address.query === entry.query && address.fragment === entry.fragment))
   );

@@ -6,7 +6,7 @@ import { matchLanguage } from '../http/languages.ts';
 import type { Client } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
 import type { ValidLogout } from './end-session.ts';
-import { firstUsable, isAllowed } from './redirects.ts';
+import { firstUsable, isAllowed, portsOf } from './redirects.ts';
 import { badRequest, notAllowed, unknownClient } from './request.ts';
 import { isFlag } from './v2.ts';
 
@@ -25,6 +25,7 @@ export type RpRequest = Partial<Record<(typeof RP_PARAMETERS)[number], string>>;
 export interface RpDependencies {
   config: Config;
   readIdTokenHint: IdTokenReaders['readIdTokenHint'];
+  clientOfForgottenToken: IdTokenReaders['clientOfForgottenToken'];
 }
 
 /** A valid request. */
@@ -45,15 +46,17 @@ export async function validateRpLogout(
   request: RpRequest,
   method: 'GET' | 'POST',
 ): Promise<RpLogout> {
-  const { logout_hint: logoutHint = '', client_id: clientId = '', ui_locales: locales = '' } = request;
+  const { logout_hint: logoutHint = '', ui_locales: locales = '' } = request;
   checkLocales(locales, deps.config.settings().tenant.enabled_locales);
   const federated = readFederated(request.federated, method);
-  const hint = await readHint(deps, request.id_token_hint);
+  const { hint, forgotten } = await readHint(deps, request.id_token_hint);
+  const clientId = request.client_id || forgotten?.client_id || '';
+  if (forgotten !== undefined && clientId !== forgotten.client_id) throw otherAudience();
   if (hint !== undefined && logoutHint !== '' && hint.sid !== logoutHint) {
     throw badRequest('logout_hint does not match the sid of the id_token_hint.');
   }
   if (hint !== undefined && clientId !== '' && hint.client.client_id !== clientId) {
-    throw badRequest('client_id does not match the aud of the id_token_hint.');
+    throw otherAudience();
   }
   const namedClient = clientId === '' ? undefined : await deps.config.client(clientId);
   if (clientId !== '' && namedClient === undefined) throw unknownClient(clientId);
@@ -71,14 +74,22 @@ function belongsTo({ userId, sid }: IdTokenHint, session: UserSession): boolean 
   return userId === session.userId && (sid === undefined || sid === session.sid);
 }
 
+const otherAudience = () => badRequest('client_id does not match the aud of the id_token_hint.');
+
+/**
+ * Reads an `id_token_hint`. Applications keep ID tokens for as long as their own sessions last, so the key may be gone after
+ * rotations: such a token names its application only, and the user is asked.
+ */
 async function readHint(
-  { readIdTokenHint }: RpDependencies,
+  { readIdTokenHint, clientOfForgottenToken }: RpDependencies,
   token: string | undefined,
-): Promise<IdTokenHint | undefined> {
-  if (token === undefined || token === '') return undefined;
+): Promise<{ hint?: IdTokenHint; forgotten?: Client }> {
+  if (token === undefined || token === '') return {};
   const hint = await readIdTokenHint(token);
-  if (hint === undefined) throw badRequest('The id_token_hint is not an ID token of this server.');
-  return hint;
+  if (hint !== undefined) return { hint };
+  const forgotten = await clientOfForgottenToken(token);
+  if (forgotten === undefined) throw badRequest('The id_token_hint is not an ID token of this server.');
+  return { forgotten };
 }
 
 /**
@@ -93,11 +104,13 @@ function redirectTarget(
   hint: IdTokenHint | undefined,
 ): string | undefined {
   if (uri === '') return namedClient === undefined ? undefined : firstUsable(namedClient.allowed_logout_urls);
-  const list = namedClient?.allowed_logout_urls ?? [
-    ...config.settings().tenant.allowed_logout_urls,
-    ...(hint?.client.allowed_logout_urls ?? []),
-  ];
-  if (!isAllowed(uri, list, 'whole')) throw notAllowed('post_logout_redirect_uri', uri);
+  const isOf = (client: Client | undefined) =>
+    client !== undefined && isAllowed(uri, client.allowed_logout_urls, 'whole', portsOf(client));
+  const isAllowedUri =
+    namedClient === undefined
+      ? isAllowed(uri, config.settings().tenant.allowed_logout_urls, 'whole') || isOf(hint?.client)
+      : isOf(namedClient);
+  if (!isAllowedUri) throw notAllowed('post_logout_redirect_uri', uri);
   return state === undefined ? uri : withParameter(uri, 'state', state);
 }
 

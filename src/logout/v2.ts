@@ -1,7 +1,7 @@
 // GET /v2/logout (docs/wire/logout.md).
 import type { Config } from '../tenant/config.ts';
 import type { ValidLogout } from './end-session.ts';
-import { firstUsable, isAllowed } from './redirects.ts';
+import { firstUsable, isAllowed, portsOf } from './redirects.ts';
 import { notAllowed, unknownClient } from './request.ts';
 
 export const V2_PARAMETERS = ['returnTo', 'client_id', 'federated'] as const;
@@ -18,7 +18,8 @@ export async function validateV2Logout(config: Config, request: V2Request): Prom
   const client = clientId === '' ? undefined : await config.client(clientId);
   if (clientId !== '' && client === undefined) throw unknownClient(clientId);
   const list = (client ?? config.settings().tenant).allowed_logout_urls;
-  if (returnTo !== '' && !isAllowed(returnTo, list, 'without-query')) throw notAllowed('returnTo', returnTo);
+  if (returnTo !== '' && !isAllowed(returnTo, list, 'without-query', portsOf(client ?? {})))
+    throw notAllowed('returnTo', returnTo);
   return {
     clientId: client?.client_id,
     returnTo: returnTo === '' ? firstUsable(list) : returnTo,

@@ -1,9 +1,16 @@
 // The servers that listen: over TLS or behind a proxy, and where clients are asked for certificates (RFC 8705 §2).
 import http from 'node:http';
 import https from 'node:https';
+import { answerClientErrors } from '../http/client-errors.ts';
 
 /** Time limits for a request's head and for the whole request, and how often they are checked, milliseconds. */
 const TIMEOUTS = { headersTimeout: 20_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000 };
+
+/**
+ * The longest head of a request, bytes. On a developer's machine all applications share the cookies of localhost, and browsers
+ * keep several hundred KiB of a host; elsewhere it is the limit of Node.js.
+ */
+export const MAX_HEAD_BYTES = { onThisMachine: 128 * 1024, elsewhere: 16 * 1024 };
 
 /**
  * How long an idle connection of a proxy stays open, milliseconds: longer than proxies keep theirs (mostly 60 s, some
@@ -42,22 +49,33 @@ interface ServerOptions {
   secure: { cert: string; key: string } | undefined;
   port: number;
   mtls: MtlsSettings | undefined;
+  /** The longest head of a request, bytes. */
+  maxHeaderSize: number;
 }
 
 /**
  * Makes the servers, which do not listen yet. The second one asks for certificates, where that has a port of its own.
  */
-export function createServers({
+function makeServers({
   secure,
   port,
   mtls,
+  maxHeaderSize,
 }: ServerOptions): [http.Server] | [http.Server, https.Server] {
-  if (secure === undefined) return [http.createServer({ ...TIMEOUTS, keepAliveTimeout: PROXY_KEEP_ALIVE })];
-  const options = { ...secure, ...TIMEOUTS, ...PROTOCOL, handshakeTimeout: 20_000 };
+  if (secure === undefined)
+    return [http.createServer({ ...TIMEOUTS, maxHeaderSize, keepAliveTimeout: PROXY_KEEP_ALIVE })];
+  const options = { ...secure, ...TIMEOUTS, ...PROTOCOL, maxHeaderSize, handshakeTimeout: 20_000 };
   if (mtls === undefined) return [https.createServer(options)];
   const mtlsOptions = { ...options, ...certificateRequest(mtls) };
   if (isSamePort(port, mtls)) return [https.createServer(mtlsOptions)];
   return [https.createServer(options), https.createServer(mtlsOptions)];
+}
+
+/** As {@link makeServers}; requests that cannot be read are answered with a text. */
+export function createServers(options: ServerOptions): ReturnType<typeof makeServers> {
+  const servers = makeServers(options);
+  for (const server of servers) answerClientErrors(server, options.maxHeaderSize);
+  return servers;
 }
 
 /** Reports whether all clients are asked for a certificate, at the only port. */

@@ -55,6 +55,32 @@ describe('the page of a login request that is over', () => {
     expect([sent.status, sent.location]).to.deep.equal([303, expected]);
   });
 
+  it('leads there from the page of a second tab, after a logout in the first', async () => {
+    await start({});
+    const agent = createAgent(server);
+    const request = spaRequest(pkce().challenge);
+    const first = await follow(agent, await authorize(agent, request), server.url);
+    await submitLogin(agent, server, first, USER);
+    const second = await authorize(agent, { ...request, prompt: 'login' });
+    const { pathname } = new URL(second.location);
+    expect((await agent.get(pathname)).status).to.equal(200);
+    await agent.get('/v2/logout');
+    expect((await agent.get(pathname)).location).to.equal(route('https://app.test/login?from=us&'));
+  });
+
+  it('leads there from a pushed request that was used, to which Back leads', async () => {
+    await start({ default_redirection_uri: 'https://tenant.test/start' });
+    const agent = createAgent(server);
+    const form = { ...webRequest(), client_secret: 'web-secret' };
+    const { request_uri } = (await agent.request('/oauth/par', { form })).json();
+    const begin = await authorize(agent, { client_id: 'web', request_uri });
+    await submitLogin(agent, server, await follow(agent, begin, server.url), USER);
+    const back = await authorize(agent, { client_id: 'web', request_uri });
+    expect([back.status, back.location]).to.deep.equal([302, route('https://tenant.test/start?')]);
+    const other = await authorize(agent, { client_id: 'web', request_uri: 'https://evil.example/request' });
+    expect(other.location).not.to.contain('tenant.test');
+  });
+
   it('leads to the address of the tenant for an application without one, and for a request that is forgotten', async () => {
     await start({ default_redirection_uri: 'https://tenant.test/start' });
     const { agent, pathname } = await begun(webRequest());

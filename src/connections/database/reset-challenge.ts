@@ -1,6 +1,7 @@
 // The actions of the trigger `password-reset-post-challenge`. They run when the link of a reset is opened, before a new
 // password can be set. The form they allow carries a proof; a form without a valid proof is sent back to the link, which runs
 // them again.
+
 import type { Context } from 'koa';
 import type { Actions } from '../../actions/actions.ts';
 import { clientOf, connectionOf, identityOf, userOf } from '../../actions/facts.ts';
@@ -14,6 +15,7 @@ import type { ReturnResult } from '../../engine/waiting-actions.ts';
 import type { ActionRedirects } from '../../flow/action-redirects.ts';
 import { browserCookie } from '../../http/browser-cookie.ts';
 import { AuthError } from '../../http/errors.ts';
+import { withParameters } from '../../http/query.ts';
 import type { Challenges } from '../../protection/challenges.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
@@ -122,9 +124,8 @@ export async function challengeReset(
     TICKET_COOKIE.set(ctx, ticket);
   }
   if (redirect !== undefined) {
-    const url = new URL(redirect);
-    url.searchParams.set('state', await deps.actionRedirects.start(ctx, { ...back, userId: user.id }));
-    ctx.redirect(url.href);
+    const started = await deps.actionRedirects.start(ctx, { ...back, userId: user.id });
+    ctx.redirect(withParameters(redirect, { state: started }));
     return undefined;
   }
   if (factors !== undefined) {

@@ -1,5 +1,7 @@
 // The URL to which the browser goes after the link of a mail or a ticket was used.
+
 import type { Messages } from '../../delivery/messages.ts';
+import { withParameters } from '../../http/query.ts';
 import type { Organization } from '../../records/collections.ts';
 
 /**
@@ -24,12 +26,10 @@ export function resultUrl(
   const url = configured === undefined ? null : URL.parse(configured);
   if (url === null) return undefined;
   const { success, message, email, organization } = outcome;
-  if (email !== undefined && includeEmailInRedirect) url.searchParams.set('email', email);
-  url.searchParams.set('success', String(success));
-  url.searchParams.set('message', message);
-  if (organization !== undefined) {
-    url.searchParams.set('organization_id', organization.id);
-    url.searchParams.set('organization_name', organization.name);
-  }
-  return url.href;
+  return withParameters(url.href, {
+    ...(email !== undefined && includeEmailInRedirect && { email }),
+    success: String(success),
+    message,
+    ...(organization && { organization_id: organization.id, organization_name: organization.name }),
+  });
 }

@@ -1,6 +1,7 @@
 // `/organizations/{id}/invitations`: invitations to become a member, with roles.
 import { z } from 'zod';
 import type { Messages } from '../../../delivery/messages.ts';
+import { withParameters } from '../../../http/query.ts';
 import type { Client, Organization } from '../../../records/collections.ts';
 import { normalizeEmail } from '../../../records/email.ts';
 import type { InvitationRecord } from '../../../records/organizations.ts';
@@ -105,11 +106,11 @@ async function clientAndAddress(store: Store, organization: Organization, reques
 }
 
 function invitationUrl(address: string, organization: Organization, ticket: string): string {
-  const url = new URL(address);
-  url.searchParams.set('invitation', ticket);
-  url.searchParams.set('organization', organization.id);
-  url.searchParams.set('organization_name', organization.name);
-  return url.href;
+  return withParameters(address, {
+    invitation: ticket,
+    organization: organization.id,
+    organization_name: organization.name,
+  });
 }
 
 /** Stores a new invitation and sends its e-mail. @returns the invitation, its ticket and link. */
