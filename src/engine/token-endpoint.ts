@@ -135,13 +135,13 @@ export function tokenEndpoint({
 
 /**
  * Adds an empty `scope` to tokens of a request none of whose scopes was granted. The member has to say what differs from
- * the request (RFC 6749 §5.1), and the engine leaves it out.
+ * the request (RFC 6749 §5.1), and the engine leaves it out. A token that is no access token (RFC 8693 §2.2.1) has no scopes.
  */
 function sayNothingGranted(ctx: Context, { scope }: Record<string, string>): void {
   const { entities } = (ctx as { oidc?: Partial<KoaContextWithOIDC['oidc']> }).oidc ?? {};
   const requested = scope || entities?.AuthorizationCode?.scope;
-  const body = ctx.body as { access_token?: string; scope?: string } | undefined;
-  if (requested && body?.access_token !== undefined) body.scope ??= '';
+  const body = ctx.body as { token_type?: string; scope?: string } | undefined;
+  if (requested && body?.token_type !== undefined && body.token_type !== 'N_A') body.scope ??= '';
 }
 
 /** Parameters that are JSON: in a JSON body SDKs send them as objects. */
