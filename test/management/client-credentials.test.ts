@@ -72,6 +72,20 @@ describe('the credentials of a client', () => {
     expect((await tokenBy(client, two.privateKey)).status).to.equal(401);
   });
 
+  it('authenticate nothing that are for a token vault', async () => {
+    const client = await robot();
+    const [own] = await management.clients.credentials.list(client);
+    const { id } = await management.clients.credentials.create(client, key(two.publicKey));
+    const vault = (one: unknown) => ({ token_vault_privileged_access: { credentials: [{ id: one }] } });
+    const patched = await callApi(server, 'PATCH', `/clients/${client}`, vault(id));
+    expect(await patched.json()).to.deep.include({
+      client_authentication_methods: { private_key_jwt: { credentials: [{ id: own?.id }] } },
+    });
+    expect((await tokenBy(client, two.privateKey)).status).to.equal(401);
+    expect((await tokenBy(client, one.privateKey)).status).to.equal(200);
+    expect((await callApi(server, 'PATCH', `/clients/${client}`, vault(own?.id))).status).to.equal(400);
+  });
+
   it('authenticate the client with the next request once added, and no more once deleted', async () => {
     const client = await robot();
     const { id = '' } = await management.clients.credentials.create(client, key(two.publicKey));

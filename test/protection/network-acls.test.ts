@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { expect } from 'chai';
+import { readTenant } from '../../src/tenant/load.ts';
 import { authorizeAs, managementToken, startManaged } from '../management/support.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -154,8 +155,10 @@ describe('network ACLs', () => {
     });
   });
 
-  it('with signals that are not known here apply to nobody', async () => {
+  it('with signals that are not known here apply to nobody, and the tenant file warns of that', async () => {
     const match = { asns: [64496], ipv4_cidrs: ['203.0.113.1'] };
+    const { warnings } = readTenant({ networkACLs: [acl({ match })] });
+    expect(warnings.join()).to.include('networkACLs[0]: the network ACL "list 1" applies to no request');
     await served([acl({ match })], async (from) => {
       expect((await from('203.0.113.1')).status).to.equal(200);
     });

@@ -147,3 +147,27 @@ export function applyRequestKeys<T extends object>(
     signed_request_object: { ...part, credentials },
   };
 }
+
+/**
+ * Returns a client in which the credentials of its privileged access to a token vault authenticate nothing: they are for
+ * another purpose, and a new credential authenticates at once.
+ * @throws AuthError 400 if the client would authenticate by another method, or not at all.
+ */
+export function withoutVaultKeys<T extends object>(client: T): T {
+  const { token_vault_privileged_access: vault } = client as { token_vault_privileged_access?: unknown };
+  const named = vaultCredentials.safeParse(vault).data?.credentials ?? [];
+  const isForVault = ({ id }: ClientKey) => named.some((one) => one.id === id);
+  const used = authenticationKeys(client as T & Client);
+  if (!used.some(isForVault)) return client;
+  if (used.every(isForVault))
+    throw apiError(
+      400,
+      'The only credential of an application cannot be for its token vault: change client_authentication_methods first.',
+      'invalid_body',
+    );
+  const others = keysOf(client as T & Client).slice(used.length);
+  const kept = used.filter((key) => !isForVault(key));
+  return withKeys(client, kept, [...used.filter(isForVault), ...others]);
+}
+
+const vaultCredentials = z.object({ credentials: z.array(z.object({ id: z.string() })).optional() });

@@ -15,7 +15,12 @@ import { letters } from '../ids.ts';
 import { checkedBy, conflict, merged, notFound, resourceCalls } from '../resource.ts';
 import type { Resource } from '../resource-declaration.ts';
 import { isObject } from '../section.ts';
-import { applyKeys, applyRequestKeys, refuseUnrequestedPublic } from './client-authentication.ts';
+import {
+  applyKeys,
+  applyRequestKeys,
+  refuseUnrequestedPublic,
+  withoutVaultKeys,
+} from './client-authentication.ts';
 import { clientMetadata, createClientBody, patchClientBody } from './client-bodies.ts';
 import { requireProfiles } from './client-profiles.ts';
 import { grantedBy } from './client-search.ts';
@@ -134,7 +139,7 @@ const resource: Resource<'clients', ClientsDependencies> = {
       'client_authentication_methods' in body ? applyKeys(client, changed, { random, now }) : changed;
     const withRequestKeys =
       'signed_request_object' in body ? applyRequestKeys(client, withKeys, { random, now }) : withKeys;
-    const after = checkedBy(clientSchema, withRequestKeys);
+    const after = checkedBy(clientSchema, withoutVaultKeys(withRequestKeys));
     refuseUnrequestedPublic(client, after, body);
     return withDefaults(after, () => newSecret(random));
   },
