@@ -273,7 +273,9 @@ describe('a start with keys outside', () => {
     const agent = createAgent(outer);
     expect(header((await login(agent, 'web')).json().id_token).kid).to.equal(first);
     const { sendOrder } = await import('../../src/administration/send.ts');
-    expect((await sendOrder(dataDir, { command: 'rotate' }))?.result).to.equal('RS256-1');
+    expect((await sendOrder(dataDir, { command: 'rotate' }))?.result).to.deep.equal([
+      { alg: 'RS256', kid: 'RS256-1' },
+    ]);
     expect(await kids(outer)).to.deep.equal(['RS256-1', 'RS256-2', first]);
     expect(header((await login(agent, 'web')).json().id_token).kid).to.equal('RS256-1');
     await outer.stop();
