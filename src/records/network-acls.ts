@@ -109,10 +109,16 @@ export const networkAclShape = {
   rule: ruleSchema,
 };
 
-/** A list as it is stored; `priority` may be missing and then counts as the last. */
+const storedSignals = signalsSchema.loose().optional();
+
+/**
+ * A list as it is stored; `priority` may be missing and then counts as the last. Of a tenant file it keeps what is not
+ * known in the rule, such as a misspelt signal: without it, the rule would apply to more requests than it says.
+ */
 export const networkAclSchema = z.strictObject({
   ...networkAclShape,
   priority: networkAclShape.priority.optional(),
+  rule: ruleSchema.extend({ match: storedSignals, not_match: storedSignals }).loose(),
 });
 
 type Members = z.output<typeof networkAclSchema>;
@@ -122,9 +128,19 @@ export interface NetworkAcl extends Members {
   id: string;
 }
 
-/** Returns the names of the signals of a condition that are not known here. */
-const unknownIn = (signals: Signals = {}): string[] =>
-  Object.keys(unknownSignals.shape).filter((name) => signals[name as keyof Signals] !== undefined);
+/** Returns the names of what a rule has that is not known here. */
+function unknownIn({ match = {}, not_match = {}, ...others }: Partial<Members['rule']> = {}): string[] {
+  const beyond = (object: object, shape: object) =>
+    Object.keys(object).filter(
+      (name) => !Object.hasOwn(shape, name) && (object as Record<string, unknown>)[name] !== undefined,
+    );
+  const names = [
+    ...beyond(match, knownSignals.shape),
+    ...beyond(not_match, knownSignals.shape),
+    ...beyond(others, ruleSchema.shape),
+  ];
+  return [...new Set(names)];
+}
 
 const isWithoutSignals = (signals: Signals = {}): boolean => Object.keys(signals).length === 0;
 
@@ -136,11 +152,13 @@ export function networkAclFault({ active, rule }: Partial<Members>): string | un
 }
 
 /** Returns why an active list applies to no request; nothing if it may. */
-export function networkAclWarnings({ active, description, rule }: Partial<Members>): string[] {
-  const unknown = [...new Set([...unknownIn(rule?.match), ...unknownIn(rule?.not_match)])];
-  if (active !== true || unknown.length === 0) return [];
-  const signals = unknown.join(', ');
-  return [`the network ACL "${description}" applies to no request: this server does not know ${signals}`];
+export function networkAclWarnings(acl: Partial<Members>): string[] {
+  const { active, description, rule } = acl;
+  const unknown = unknownIn(rule);
+  const isForAll = networkAclFault(acl) !== undefined;
+  if (active !== true || (unknown.length === 0 && !isForAll)) return [];
+  const why = isForAll ? 'it has no signals' : `this server does not know ${unknown.join(', ')}`;
+  return [`the network ACL "${description}" applies to no request: ${why}`];
 }
 
 interface Document {

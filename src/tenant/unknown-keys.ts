@@ -28,8 +28,15 @@ function unwrapped(schema: unknown): unknown {
 }
 
 /**
+ * The sections where an unknown key stays a fault. The members of a custom claim say to whom it is given, and without
+ * a misspelt one everybody would get it; no other tool writes them.
+ */
+const STRICT_SECTIONS: readonly PropertyKey[] = ['customClaims'];
+
+/**
  * Parses a document. Where its schema is one that the Management API has, too, which refuses unknown keys, they are left out
- * with a warning: in a file no unknown key is a fault, because files come from other versions and other tools.
+ * with a warning: in a file no unknown key is a fault, because files come from other versions and other tools, except in
+ * {@link STRICT_SECTIONS}.
  */
 export function parseWithoutUnknown<T>(
   document: unknown,
@@ -39,7 +46,9 @@ export function parseWithoutUnknown<T>(
   for (let read = document; ; ) {
     const result = schema.safeParse(read);
     const refused = (result.error?.issues ?? []).flatMap((issue) =>
-      issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path, key]) : [],
+      issue.code === 'unrecognized_keys' && !STRICT_SECTIONS.includes(issue.path[0] ?? '')
+        ? issue.keys.map((key) => [...issue.path, key])
+        : [],
     );
     const known = refused.length === 0 ? read : structuredClone(read);
     const removed = refused.filter((path) => remove(known, path));

@@ -163,6 +163,29 @@ describe('network ACLs', () => {
       expect((await from('203.0.113.1')).status).to.equal(200);
     });
   });
+
+  it('with a misspelt signal in the tenant file apply to nobody: without it they would apply to more', async () => {
+    const match = { user_agents: ['monitor'], ipv4_cidr: ['192.0.2.1'] };
+    const lists = [
+      acl({ action: { allow: true }, match }, 1),
+      acl({ not_match: { ipv4_cidrs: ['192.0.2.0/24'] } }, 2),
+      acl({ match: { user_agents: ['robot'] }, excluding: { ipv4_cidrs: ['192.0.2.7'] } } as object, 3),
+    ];
+    await served(lists, async (from, server) => {
+      expect((await from('203.0.113.9', JWKS, { 'user-agent': 'monitor' })).status).to.equal(403);
+      expect((await from('192.0.2.7', JWKS, { 'user-agent': 'robot' })).status).to.equal(200);
+      for (const [list, name] of ['1 ipv4_cidr', '3 excluding'].map((one) => one.split(' ')))
+        expect(server.logged()).to.include(
+          `the network ACL \\"list ${list}\\" applies to no request: this server does not know ${name}`,
+        );
+    });
+  });
+
+  it('without signals in the tenant file apply to nobody', async () => {
+    await served([acl({ match: { ipv4_cidr: ['192.0.2.1'] } }), acl({ match: {} }, 2)], async (from) => {
+      expect((await from('203.0.113.9')).status).to.equal(200);
+    });
+  });
 });
 
 describe('the Management API’s network ACLs', () => {

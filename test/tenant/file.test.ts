@@ -215,11 +215,12 @@ describe('the tenant file', () => {
   });
 
   it('leaves out unknown keys of sections that the Management API refuses them in, with a warning for each', () => {
+    const rule = { action: { block: true }, scope: 'tenant' };
     const { tenant: read, warnings } = readTenant({
       tenant: { account_page: { enabled: false, colour: 'red' } },
-      customClaims: [
-        { claim: 'https://a.test/plan', value: 'user.app_metadata.plan', to: ['id_token'], moon: 'full' },
-        { claim: 'https://a.test/age', value: 'user.app_metadata.age', to: ['id_token'], tides: 1, sun: 2 },
+      networkACLs: [
+        { description: 'a', active: false, rule, moon: 'full' },
+        { description: 'b', active: false, rule, tides: 1, sun: 2 },
       ],
       logStreams: [
         { id: 'lst_1', name: 's', type: 'http', sink: { httpEndpoint: 'https://a.test/', retries: 3 } },
@@ -227,18 +228,31 @@ describe('the tenant file', () => {
     });
     expect(warnings.map((warning) => warning.split(' ')[0])).to.have.members([
       'tenant.account_page.colour',
-      'customClaims[0].moon',
-      'customClaims[1].tides',
-      'customClaims[1].sun',
+      'networkACLs[0].moon',
+      'networkACLs[1].tides',
+      'networkACLs[1].sun',
       'logStreams[0].sink.retries',
     ]);
-    expect(read.customClaims?.map(Object.keys)).to.deep.equal(Array(2).fill(['claim', 'value', 'to']));
+    expect(read.networkACLs?.map(Object.keys)).to.deep.equal(
+      Array(2).fill(['description', 'active', 'rule']),
+    );
     expect(read.tenant.account_page).to.include({ enabled: false });
   });
 
   it('reports the faults that are left beside unknown keys', () => {
-    const claim = { claim: 'sub', value: 'user.app_metadata.plan', to: ['id_token'], moon: 'full' };
-    expect(faultsOf(() => readTenant({ customClaims: [claim] })).join()).to.contain('customClaims.0.claim');
+    const acl = {
+      description: 'a',
+      active: 'no',
+      rule: { action: { block: true }, scope: 'tenant' },
+      moon: 1,
+    };
+    expect(faultsOf(() => readTenant({ networkACLs: [acl] })).join()).to.contain('networkACLs.0.active');
+  });
+
+  it('refuses an unknown key of a custom claim, without which the claim could be for everybody', () => {
+    const plan = { claim: 'https://a.test/plan', value: 'user.app_metadata.plan', to: ['id_token'] };
+    const claim = { ...plan, client: ['billing'] };
+    expect(faultsOf(() => readTenant({ customClaims: [claim] })).join()).to.match(/customClaims\.0.*client/);
   });
 
   it('warns of unknown keys at any depth', () => {
