@@ -13,6 +13,8 @@ export interface Caller {
   scopes: ReadonlySet<string>;
   /** Whether the token was issued to a user. Its scopes then reach that user alone. */
   isUser: boolean;
+  /** Whether the token was issued to an application of somebody else. */
+  isThirdParty?: boolean;
   /** Whether the login of a user's token is enough for an act. */
   mayDo?(act: UserAct): boolean;
   /** The administrator's name, for a call from the console. `subject` is the administrator's id. */

@@ -8,7 +8,7 @@ import { isAdministratorId } from '../records/administrators.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { raiseStanding } from '../runtime/requester.ts';
 import type { Config } from '../tenant/config.ts';
-import { lackFor } from '../users/user-acts.ts';
+import { FIRST_PARTY_ACTS, lackFor } from '../users/user-acts.ts';
 import type { Caller, CallRules } from './call.ts';
 import { apiError } from './errors.ts';
 
@@ -37,7 +37,8 @@ export async function callerOf(deps: CallerDependencies, ctx: Context): Promise<
   if ('fault' in result) throw refusal(result.fault);
   const { subject, clientId, scopes, ofUser } = result;
   // A token ends with the client that it was issued to.
-  if ((await deps.config.client(clientId)) === undefined) throw refusal('invalid');
+  const client = await deps.config.client(clientId);
+  if (client === undefined) throw refusal('invalid');
   const caller = { subject, clientId, scopes: new Set(scopes), isUser: ofUser !== undefined };
   if (ofUser === undefined) {
     raiseStanding('trusted');
@@ -48,7 +49,11 @@ export async function callerOf(deps: CallerDependencies, ctx: Context): Promise<
   const login = loginOfToken(ofUser);
   if (!(await deps.isSufficient(login, ofUser.user))) throw insufficientLogin();
   raiseStanding('known');
-  return { ...caller, mayDo: (act) => lackFor(act, login, epochSeconds(deps.wallClock)) === undefined };
+  return {
+    ...caller,
+    isThirdParty: client.is_first_party === false,
+    mayDo: (act) => lackFor(act, login, epochSeconds(deps.wallClock)) === undefined,
+  };
 }
 
 /** The error for a login that is too old or lacks the second factor (RFC 9470 §3), as for the My Account API. */
@@ -58,11 +63,13 @@ function insufficientLogin(): AuthError {
 }
 
 /**
- * Checks that the login of a user's token is enough for what a call does.
- * @throws AuthError 401 `insufficient_user_authentication`
+ * Checks that a user's token is enough for what a call does: its application, and its login.
+ * @throws AuthError 403; 401 `insufficient_user_authentication`
  */
-function requireLogin({ ownAct, method }: CallRules, { mayDo }: Caller): void {
+function requireLogin({ ownAct, method }: CallRules, { isThirdParty, mayDo }: Caller): void {
   if (ownAct === undefined && method === 'GET') return;
+  if (isThirdParty === true && ownAct !== undefined && FIRST_PARTY_ACTS.has(ownAct))
+    throw apiError(403, 'Third-party applications cannot do this.', 'operation_not_supported');
   if (ownAct === undefined || mayDo?.(ownAct) !== true) throw insufficientLogin();
 }
 

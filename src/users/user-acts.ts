@@ -55,6 +55,21 @@ export const USER_ACTS = {
 
 export type UserAct = keyof typeof USER_ACTS;
 
+/**
+ * Acts that a user's token for the Management API allows to applications of the tenant's own alone, whatever the user
+ * has consented to: who can log in to an account, and whether it exists, is not for others to change.
+ */
+export const FIRST_PARTY_ACTS: ReadonlySet<UserAct> = new Set([
+  'password',
+  'factor',
+  'passkey',
+  'email',
+  'phone',
+  'identity',
+  'deletion',
+  'device_credential',
+]);
+
 /** What a login says of its user. */
 export interface Attendance {
   presence: unknown;

@@ -413,6 +413,8 @@ export const KINDS: Record<string, Kind> = {
       // Who can log in to an account is not for others to change.
       'POST /users/:id/identities': 'refused',
       'DELETE /users/:id/identities/:provider/:identity_id': 'refused',
+      'DELETE /users/:id': 'refused',
+      'POST /device-credentials': 'refused',
     },
     grants: ['authorization_code'],
     make: async (at) => {

@@ -96,6 +96,16 @@ describe('applications with a document (/clients/cimd)', () => {
     expect((await ask('preview', url)).body.client_id).to.equal(url);
   });
 
+  it('keep the way to authenticate that an administrator has set', async () => {
+    const url = document('/confidential.json');
+    expect((await ask('register', url)).status).to.equal(200);
+    const path = `/clients/${encodeURIComponent(url)}`;
+    const set = { token_endpoint_auth_method: 'client_secret_post', app_type: 'regular_web' };
+    expect((await call('PATCH', path, set)).status).to.equal(200);
+    expect((await ask('register', url)).status).to.equal(200);
+    expect((await call('GET', path)).json()).to.include(set);
+  });
+
   it('are not registered by a document of another client, with a secret, or without callbacks', async () => {
     const faults: [object, RegExp][] = [
       [{ client_id: `${origin}/other.json` }, /client_id: must be the URL/],

@@ -112,6 +112,24 @@ describe('a user’s token for the Management API', () => {
     expect(await isThere(other)).to.equal(false);
   });
 
+  it('of a third-party application does not delete its user, whatever the user has consented to', async () => {
+    const one = await someone();
+    await setDeletion(true);
+    const bearer = await ownToken(one);
+    expect((await call('PATCH', '/clients/web', { is_first_party: false })).status).to.equal(200);
+    try {
+      const refused = await remove(one, bearer);
+      expect([refused.status, refused.json().errorCode]).to.deep.equal([403, 'operation_not_supported']);
+      const key = { type: 'public_key', device_name: 'd', device_id: 'd', value: 'key' };
+      const device = await call('POST', '/device-credentials', key, bearer);
+      expect(device.status, device.text).to.equal(403);
+      expect((await note(one, bearer)).status).to.equal(200);
+      expect(await isThere(one)).to.equal(true);
+    } finally {
+      await call('PATCH', '/clients/web', { is_first_party: true });
+    }
+  });
+
   it('shares with JWTs for other APIs what ends them: a new password, and the end of all access', async () => {
     const userinfo = async (bearer: string) =>
       (await createAgent(server).get('/userinfo', { authorization: `Bearer ${bearer}` })).status;

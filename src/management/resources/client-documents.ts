@@ -79,8 +79,7 @@ async function describe({ outbound }: ClientDocumentsDependencies, url: string):
         callbacks: data.redirect_uris,
         ...(data.logo_uri !== undefined && { logo_uri: data.logo_uri }),
         grant_types: data.grant_types,
-        app_type: 'native',
-        token_endpoint_auth_method: 'none',
+        ...PUBLIC,
       }),
     },
     validation: {
@@ -115,6 +114,9 @@ async function fetchDocument(
   return data;
 }
 
+/** How such an application authenticates. */
+const PUBLIC = { app_type: 'native', token_endpoint_auth_method: 'none' };
+
 /** Members of such an application, which is a third party's and authenticates its tokens by rotating them. */
 const THIRD_PARTY = {
   is_first_party: false,
@@ -134,8 +136,8 @@ async function register(
 ): Promise<Client> {
   const clients = deps.store.collection('clients');
   const client_id = fields.external_client_id;
-  const parsed = (before: object) => {
-    const client = checkedBy(clientSchema, { ...THIRD_PARTY, ...before, ...fields, client_id });
+  const parsed = (before: object, kept: object = {}) => {
+    const client = checkedBy(clientSchema, { ...THIRD_PARTY, ...before, ...fields, ...kept, client_id });
     return withDefaults(client, () => deps.random(48).toString('base64url'));
   };
   return clients.upsert(client_id, (current) => {
@@ -143,9 +145,10 @@ async function register(
     const { id: _, ...before } = current;
     if ((before as { external_metadata_type?: unknown }).external_metadata_type !== 'cimd')
       throw apiError(409, 'A client with this client_id exists that has no document');
-    // What an administrator allowed beyond the document stays.
+    // What an administrator allowed beyond the document stays, and so does how it must authenticate.
     const grant_types = [...new Set([...(before.grant_types ?? []), ...(fields.grant_types as string[])])];
-    return { ...parsed(before), grant_types };
+    const { app_type, token_endpoint_auth_method } = { ...PUBLIC, ...before };
+    return { ...parsed(before, { app_type, token_endpoint_auth_method }), grant_types };
   });
 }
 

@@ -5,7 +5,6 @@ import type { Messages } from '../../../delivery/messages.ts';
 import type { IdTokenReaders } from '../../../engine/sent-id-tokens.ts';
 import { identityId } from '../../../records/identities.ts';
 import { type Store, UniqueKeyError } from '../../../store/contract.ts';
-import type { Config } from '../../../tenant/config.ts';
 import type { Events } from '../../../tenant/events.ts';
 import { type Identity, originalUserId, primaryIdentity } from '../../../users/identities.ts';
 import { type LinkedUsers, mayBelongToAnother } from '../../../users/linking.ts';
@@ -20,7 +19,6 @@ import { identityViews } from './view.ts';
 export interface UserIdentitiesDependencies {
   store: Store;
   users: Users;
-  config: Pick<Config, 'client'>;
   events: Events;
   messages: Messages;
   readIdTokenProof: IdTokenReaders['readIdTokenProof'];
@@ -119,16 +117,6 @@ async function provedUser(
   return other;
 }
 
-/**
- * Checks that a user's token is of a first-party application: who can log in to an account is not for others to change,
- * whatever the user has consented to.
- * @throws AuthError 403
- */
-async function requireFirstParty({ config }: UserIdentitiesDependencies, caller: Caller): Promise<void> {
-  if (!caller.isUser || (await config.client(caller.clientId))?.is_first_party !== false) return;
-  throw apiError(403, 'Third-party applications cannot change identities.', 'operation_not_supported');
-}
-
 const call = callsWith<UserIdentitiesDependencies>();
 
 /** The calls for linking and unlinking. */
@@ -142,7 +130,6 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
     summary: 'Link a user account to another',
     body: z.union([byToken, byName]),
     handle: async (deps, { params, body, caller, ip, admitAgain }) => {
-      await requireFirstParty(deps, caller);
       const user = await userOf(deps, params.id);
       const before = identityViews(await deps.users.identitiesOf(user.id));
       const other = await userToLink(deps, user, body, caller);
@@ -173,7 +160,6 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
     ownAct: 'identity',
     summary: 'Unlink an identity of a user',
     handle: async (deps, { params, caller, ip, admitAgain }) => {
-      await requireFirstParty(deps, caller);
       const user = await userOf(deps, params.id);
       await admitAgain();
       const { provider = '', identity_id: identityId = '' } = params;
