@@ -60,14 +60,15 @@ export async function bearerOf(
   if (!apiToken.scopes.includes(scope)) {
     throw new AuthError(403, 'insufficient_scope', `Insufficient scope, expected: ${scope}`);
   }
-  // It could not confirm what it begins: the MFA grants are refused to it.
-  if (scope === 'enroll' && (await deps.config.client(apiToken.clientId))?.is_first_party === false)
-    throw new AuthError(403, 'unauthorized_client', 'Third-party applications enrol no authenticators.');
+  // It could not confirm what it begins: the MFA grants are refused to it. What protects an account is not for others to remove.
+  const isChange = scope !== 'read:authenticators';
+  if (isChange && (await deps.config.client(apiToken.clientId))?.is_first_party === false)
+    throw new AuthError(403, 'unauthorized_client', 'Third-party applications change no authenticators.');
   const { user } = apiToken;
   const permission = await requirePermission(deps, user, apiToken);
   const login = loginOfToken(apiToken);
   // An MFA token is that of a login under way; an access token may be old, or in other hands.
-  if (scope !== 'read:authenticators') requireUser(deps, login, 'factor');
+  if (isChange) requireUser(deps, login, 'factor');
   return {
     user,
     clientId: apiToken.clientId,

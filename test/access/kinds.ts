@@ -408,8 +408,9 @@ export const KINDS: Record<string, Kind> = {
   'a login at a third-party application': {
     has: 'fresh',
     but: {
-      // It could not confirm what it begins.
+      // It could not confirm what it begins, and what protects an account is not for others to remove.
       'POST /mfa/associate': 'refused',
+      'DELETE /mfa/authenticators/:id': 'refused',
       // Who can log in to an account is not for others to change.
       'POST /users/:id/identities': 'refused',
       'DELETE /users/:id/identities/:provider/:identity_id': 'refused',
