@@ -5,7 +5,7 @@ import type { ToolCall, ToolRun } from './tool-calls.ts';
 type Body = Readonly<Record<string, unknown>>;
 
 /** A resource that is created by a POST to a path, read and changed at its id, and deleted there. */
-const plan = (
+export const plan = (
   name: string,
   path: string,
   bodies: { create: Body; changes?: readonly Body[] },
@@ -27,7 +27,7 @@ const plan = (
 };
 
 /** Settings that are changed where they are read. */
-const settings = (
+export const settings = (
   name: string,
   path: string,
   bodies: readonly unknown[],
@@ -53,18 +53,18 @@ const members = (
   ...more,
 });
 
-const make = (path: string, body: Body, keep: Readonly<Record<string, string>>): ToolCall => ({
+export const make = (path: string, body: Body, keep: Readonly<Record<string, string>>): ToolCall => ({
   method: 'POST',
   path,
   body,
   keep,
 });
-const client = (name: string) =>
+export const client = (name: string) =>
   make('/clients', { name, app_type: 'non_interactive' }, { client: 'client_id' });
-const organization = (name: string) =>
+export const organization = (name: string) =>
   make('/organizations', { name, display_name: name }, { organization: 'id' });
-const role = (name: string) => make('/roles', { name }, { role: 'id' });
-const user = (name: string) =>
+export const role = (name: string) => make('/roles', { name }, { role: 'id' });
+export const user = (name: string) =>
   make(
     '/users',
     {
@@ -74,11 +74,11 @@ const user = (name: string) =>
     },
     { user: 'user_id' },
   );
-const api = (identifier: string) =>
+export const api = (identifier: string) =>
   make('/resource-servers', { name: identifier, identifier, scopes: [{ value: 'read' }] }, { api: 'id' });
-const connection = (name: string, strategy = 'oidc') =>
+export const connection = (name: string, strategy = 'oidc') =>
   make('/connections', { name, strategy, options: { client_id: 'id' } }, { connection: 'id' });
-const action = (name: string, trigger: string) =>
+export const action = (name: string, trigger: string) =>
   make(
     '/actions/actions',
     {
@@ -91,7 +91,7 @@ const action = (name: string, trigger: string) =>
 const TRIGGERS = [{ id: 'post-login', version: 'v3' }];
 const CODE = 'exports.onExecutePostLogin = async (event, api) => {};';
 
-const permission = (identifier: string) => [
+export const permission = (identifier: string) => [
   { resource_server_identifier: identifier, permission_name: 'read' },
 ];
 

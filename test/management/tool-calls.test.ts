@@ -1,9 +1,14 @@
 // The command-line tools of the hosted service: after each of their calls, what they read back is what they sent.
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { parse } from 'yaml';
+import { startDns, type TestDns } from '../support/dns.ts';
 import type { TestServer } from '../support/server.ts';
 import { EXAMPLE } from './example.ts';
 import { PROVIDER_RUNS } from './provider-calls.ts';
+import { PROVIDER_FACTORS, PROVIDER_READINGS } from './provider-readings.ts';
 import { authorizeAs, managementToken, startManaged } from './support.ts';
 import { TOOL_RUNS, type ToolCall, type ToolRun } from './tool-calls.ts';
 
@@ -36,36 +41,82 @@ function readsBack({ unread = [] }: ToolRun, seen: unknown, sent: unknown): void
 describe('the calls of published command-line tools', () => {
   let server: TestServer;
   let token: string;
+  let dns: TestDns;
+  let documents: Server;
+  let document: string;
   before(async () => {
-    server = await startManaged({
-      ...(parse(EXAMPLE) as object),
-      attackProtection: { rateLimits: { management: { capacity: 1e6, perMinute: 1e6 } } },
-    });
+    dns = await startDns();
+    documents = createServer((_, response) =>
+      response.setHeader('content-type', 'application/json').end(
+        JSON.stringify({
+          client_id: document,
+          client_name: 'Agent',
+          redirect_uris: ['https://agent.example.test/callback'],
+        }),
+      ),
+    ).listen(0, '127.0.0.1');
+    await once(documents, 'listening');
+    document = `http://127.0.0.1:${(documents.address() as AddressInfo).port}/client.json`;
+    server = await startManaged(
+      {
+        ...(parse(EXAMPLE) as object),
+        attackProtection: { rateLimits: { management: { capacity: 1e6, perMinute: 1e6 } } },
+      },
+      undefined,
+      { DNS_SERVERS: dns.address },
+    );
     token = await managementToken(server);
   });
-  after(() => server.stop());
+  after(async () => {
+    await server?.stop();
+    documents?.close();
+    dns?.stop();
+  });
 
-  for (const run of [...TOOL_RUNS, ...PROVIDER_RUNS]) {
+  /** Publishes the record that an answer asks for to prove a domain. */
+  const prove = ({ verification }: Json) => {
+    const { methods: [method] = [] } = (verification ?? {}) as { methods?: Record<string, string>[] };
+    if (method?.domain !== undefined) dns.records.set(method.domain, [String(method.record)]);
+  };
+
+  for (const run of [...TOOL_RUNS, ...PROVIDER_RUNS, ...PROVIDER_FACTORS, ...PROVIDER_READINGS]) {
     it(`leave an empty plan: ${run.name}`, async () => {
-      const known = new Map([['management', `${server.issuer}api/v2/`]]);
-      const fill = (text: string) =>
-        text.replaceAll(/\{(\w+)\}/g, (all, name: string) => known.get(name) ?? all);
+      const known = new Map([
+        ['management', `${server.issuer}api/v2/`],
+        ['document', document],
+      ]);
+      const fill = (text: string, written = (value: string) => value) =>
+        text.replaceAll(/\{(\w+)\}/g, (all, name: string) => {
+          const value = known.get(name);
+          return value === undefined ? all : written(value);
+        });
       const filled = <T>(value: T): T => JSON.parse(fill(JSON.stringify(value))) as T;
       const send = async ({ method, path, body, keep = {} }: ToolCall) => {
-        const response = await authorizeAs(server, token, method, fill(path), body && filled(body));
+        const response = await authorizeAs(
+          server,
+          token,
+          method,
+          fill(path, encodeURIComponent),
+          body && filled(body),
+        );
         const text = await response.text();
         expect(response.status, `${method} ${path} ${text}`).to.be.within(200, 299);
         const answer = text === '' ? {} : (JSON.parse(text) as Json);
+        prove(answer);
         for (const [name, member] of Object.entries(keep)) known.set(name, String(at(answer, member)));
         return answer;
       };
-      for (const call of run.before ?? []) await send(call);
-      for (const call of run.calls) {
-        const answer = await send(call);
-        for (const [path, value] of Object.entries(call.expects ?? {}))
+      const check = (call: ToolCall, answer: Json) => {
+        for (const [path, value] of Object.entries(filled(call.expects ?? {})))
           expect(at(answer, path), `${call.path} ${path}`).to.deep.equal(value);
         for (const path of call.lacks ?? [])
           expect(at(answer, path), `${call.path} ${path}`).to.equal(undefined);
+        for (const text of call.holds ?? []) expect(JSON.stringify(answer), call.path).to.include(fill(text));
+      };
+      for (const call of run.before ?? []) await send(call);
+      for (const call of run.calls) {
+        check(call, await send(call));
+        if (run.read === undefined) continue;
         const seen = await send({ method: 'GET', path: run.read });
         if (run.isWhole === true) expect(seen).to.deep.equal(call.body);
         else readsBack(run, seen, filled(call.body ?? {}));
@@ -77,8 +128,8 @@ describe('the calls of published command-line tools', () => {
       }
       if (run.warns !== undefined) expect(server.logged()).to.include(run.warns);
       for (const call of run.after ?? []) await send(call);
-      if (run.after !== undefined) {
-        const response = await authorizeAs(server, token, 'GET', fill(run.read));
+      if (run.after !== undefined && run.read !== undefined) {
+        const response = await authorizeAs(server, token, 'GET', fill(run.read, encodeURIComponent));
         if (run.holds === undefined) expect(response.status, `GET ${run.read} once removed`).to.equal(404);
         else expect(await response.text()).not.to.include(fill(run.holds));
       }

@@ -13,6 +13,8 @@ export interface ToolCall {
   expects?: Readonly<Record<string, unknown>>;
   /** Paths that the answer must not have. */
   lacks?: readonly string[];
+  /** Texts that the answer contains, for what is a list. */
+  holds?: readonly string[];
 }
 
 /** What a tool does with one resource. */
@@ -21,8 +23,8 @@ export interface ToolRun {
   /** Calls that are needed before. */
   before?: readonly ToolCall[];
   calls: readonly ToolCall[];
-  /** The path where the tool reads the resource after each call. */
-  read: string;
+  /** The path where the tool reads the resource after each call. Without it, readings are among the calls. */
+  read?: string;
   /** What each reading must and must not have, beside everything that was sent. */
   expects?: Readonly<Record<string, unknown>>;
   lacks?: readonly string[];

@@ -36,7 +36,7 @@ function view(key: Key) {
     pkcs: shown.cert,
     algorithm: key.jwk.alg,
     key_use: 'signing',
-    subject_dn: new X509Certificate(shown.cert).subject,
+    subject_dn: `/${new X509Certificate(shown.cert).subject.replaceAll('\n', '/')}`,
   };
 }
 

@@ -7,7 +7,7 @@ import { deeplyMerged, type SectionDependencies, section } from '../section.ts';
 
 const call = callsWith<SectionDependencies>();
 
-/** A setting, which is stored as it is sent. `defaults` is the response if it was never set. */
+/** A setting, which is stored as it is sent. `defaults` are the members that it has if they were never set. */
 interface Setting {
   path: string;
   name: string;
@@ -96,6 +96,7 @@ const SETTINGS: readonly Setting[] = [
     body: sns,
     defaults: {},
     methods: ['PUT', 'PATCH'],
+    hidden: ['aws_secret_access_key'],
   },
   {
     path: '/guardian/factors/push-notification/providers/apns',
@@ -172,7 +173,10 @@ function callsOf(setting: Setting): Call<SectionDependencies>[] {
   } = setting;
   const key = path.replace('/guardian/factors/', '');
   const view = (value: Readonly<Record<string, unknown>> | undefined) =>
-    value && Object.fromEntries(Object.entries(value).filter(([member]) => !hidden.includes(member)));
+    value && {
+      ...defaults,
+      ...Object.fromEntries(Object.entries(value).filter(([member]) => !hidden.includes(member))),
+    };
   return [
     call({
       method: 'GET',
