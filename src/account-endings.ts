@@ -104,7 +104,7 @@ export function accountEndings({
     removeUser: async (userId: string, by?: User): Promise<void> => {
       // The user's record goes first, so that what a concurrent login stores afterwards belongs to no user and is of no
       // use.
-      await users.remove(userId, by && [users.stillWrite(by)]);
+      await users.remove(userId, by);
       await removeRecords(userId);
     },
   };

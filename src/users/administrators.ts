@@ -62,7 +62,7 @@ export function withAdministrators(users: Users, administrators: Users): Users {
       isAdministratorId(id) ? ofAdministrator(administrators.loginWrite(id, ip)) : users.loginWrite(id, ip),
     proveEmail: (id, email) => byId(id).proveEmail(id, email),
     confirmEmail: (id, email) => byId(id).confirmEmail(id, email),
-    remove: (id, also) => byId(id).remove(id, also),
+    remove: (id, by) => byId(id).remove(id, by),
     update: (id, ...change) => byId(id).update(id, ...change),
   };
 }

@@ -129,8 +129,11 @@ export interface Users {
     identityId: string,
     patch: Parameters<typeof updateLinked>[3],
   ): Promise<boolean>;
-  /** Removes a user with their identities and credentials. @param also written in the same batch, before. */
-  remove(userId: string, also?: readonly Write[]): Promise<void>;
+  /**
+   * Removes a user with their identities and credentials.
+   * @param by the user as they were judged, if they remove themselves; see {@link stillWrite}.
+   */
+  remove(userId: string, by?: User): Promise<void>;
   /**
    * Changes a user's record, and the identities that have a changed address. The previous e-mail address is kept in
    * `email_history`, for tokens that were issued before.
@@ -210,7 +213,7 @@ export function createUsers(deps: UsersDependencies): Users {
     loginWrite: (userId, ip) => loginWrite(userId, ip, now),
     confirmEmail: (userId, email) => confirmEmail(deps, userId, email),
     updateLinked: (userId, identityId, patch) => updateLinked(deps, userId, identityId, patch),
-    remove: (userId, also) => removeUser(deps, userId, also),
+    remove: (userId, by) => removeUser(deps, userId, by && [stillWrite(by)]),
     proveEmail: (userId, email) => proveEmail(deps, userId, email),
     update: (userId, patch, merge, applies) => updateUser(deps, userId, patch, merge, applies),
   };

@@ -16,6 +16,8 @@ interface CustomAddressesDependencies {
 
 /**
  * Changes the addresses of a user in the custom database, before they are changed here.
+ * @param applies whether they are changed here; asked right before they are changed there, as the database cannot take
+ *   part in the write.
  * @throws UniqueKeyError if another user has one of them, here or there. @throws AuthError 503 if it was not changed there.
  */
 export async function changeInDatabase(
@@ -23,6 +25,7 @@ export async function changeInDatabase(
   deps: CustomAddressesDependencies,
   userId: string,
   patch: Partial<UserRecord>,
+  applies: (current: User) => boolean = () => true,
 ): Promise<void> {
   const [before, identities] = await Promise.all([users.get(userId), users.identitiesOf(userId)]);
   const identity = identities.find((one) => !isLinked(one));
@@ -45,7 +48,10 @@ export async function changeInDatabase(
     // The database has the new address already, such as when it was changed there first.
     else if (kind === 'email') change.email_verified = before.email_verified;
   }
-  if (found.mode === 'elsewhere') await changeAddresses(deps, found.connection, before, change);
+  if (found.mode !== 'elsewhere') return;
+  const current = await users.get(userId);
+  if (current !== undefined && applies(current))
+    await changeAddresses(deps, found.connection, before, change);
 }
 
 /** What to change in the custom database; `email_verified` is that of the new or the present address. */

@@ -83,20 +83,21 @@ export function withCustomDatabases(users: Users, deps: CustomUsersDependencies)
       });
       return isSame;
     },
-    update: async (userId, patch, ...rest) => {
+    update: async (userId, patch, merge, applies) => {
       if ('email' in patch || 'username' in patch || 'email_verified' in patch)
-        await changeInDatabase(users, deps, userId, patch);
-      return users.update(userId, patch, ...rest);
+        await changeInDatabase(users, deps, userId, patch, applies);
+      return users.update(userId, patch, merge, applies);
     },
-    remove: async (userId, also) => {
+    remove: async (userId, by) => {
       for (const identity of await users.identitiesOf(userId)) {
         const connection = await externalDatabaseOf(deps, identity);
         if (connection === undefined) continue;
         const { email, username, upstream_id } = identity;
         const request = { connection, identifier: email ?? username ?? upstream_id };
+        await requireStill(users, by);
         await deps.customDatabases.change(request, 'delete', [upstream_id]);
       }
-      await users.remove(userId, also);
+      await users.remove(userId, by);
     },
   };
 }

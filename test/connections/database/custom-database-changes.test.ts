@@ -1,5 +1,11 @@
 // Changes of users who stay in a custom database are made there: sign-up, password, address, removal.
 import { expect } from 'chai';
+import { withCustomDatabases } from '../../../src/connections/database/custom-users.ts';
+import type { AuthError } from '../../../src/http/errors.ts';
+import { systemRandom } from '../../../src/runtime/random.ts';
+import { isStill } from '../../../src/users/still.ts';
+import type { User } from '../../../src/users/user.ts';
+import type { Users } from '../../../src/users/users.ts';
 import { callsWith, type ManagementCall, managementToken, startManaged } from '../../management/support.ts';
 import { createAgent, readForm } from '../../support/agent.ts';
 import {
@@ -24,6 +30,47 @@ import { aMoment, PATIENCE } from '../../support/wait-until.ts';
 import { REALM, realmLogin } from './support.ts';
 
 const OLD = 'old';
+
+describe('what a login allows no more', () => {
+  it('is not done in a custom database, either', async () => {
+    const judged = { id: 'auth0|1', email: 'ada@example.test', email_verified: true };
+    const user = { ...judged, last_password_reset: '2026-01-01T00:00:00.000Z' };
+    const identity = { ...judged, id: 'users|1', user_id: user.id, provider: 'auth0', upstream_id: '1' };
+    const scripts: string[] = [];
+    const users = withCustomDatabases(
+      {
+        get: async () => user,
+        identitiesOf: async () => [{ ...identity, connection: 'users' }],
+        identityInConnection: async () => undefined,
+        update: async () => undefined,
+        remove: async () => undefined,
+      } as unknown as Users,
+      {
+        config: {
+          connection: async () =>
+            ({
+              name: 'users',
+              strategy: 'auth0',
+              options: elsewhereOptions({ url: '' } as LegacyDatabase),
+            }) as never,
+        },
+        customDatabases: {
+          find: async () => undefined,
+          change: async (_request: unknown, script: string) => void scripts.push(script),
+        } as never,
+        leases: { afterOthers: async () => undefined } as never,
+        random: systemRandom,
+      },
+    );
+    await users.update(user.id, { email: 'thief@example.test' }, undefined, isStill(judged as User));
+    const removal = await users.remove(user.id, judged as User).catch((thrown: AuthError) => thrown.status);
+    expect([removal, scripts]).to.deep.equal([401, []]);
+    await users.update(user.id, { email: 'lovelace@example.test' }, undefined, isStill(user as User));
+    await users.remove(user.id, user as User);
+    expect(scripts).to.deep.equal(['change_email', 'delete']);
+  });
+});
+
 const NEW = 'A-New-Password-1';
 const generous = { capacity: 10_000, perMinute: 10_000 };
 
