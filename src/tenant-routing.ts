@@ -1,4 +1,5 @@
 // How a request reaches the route that answers it: limits, bodies, shapes of errors, and the console's own host.
+import type { Context } from 'koa';
 import { accountArea } from './account/feature.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { consoleFeature } from './console/feature.ts';
@@ -10,6 +11,7 @@ import { createRouter } from './http/router.ts';
 import { parseRouteKey, type Route } from './http/routes.ts';
 import { managementArea } from './management/feature.ts';
 import { networkGuard } from './protection/network-acls.ts';
+import { CONSOLE_CLIENT } from './records/administrators.ts';
 import type { LimitName } from './records/limits.ts';
 import { consoleAtItsHost, errorPageOf } from './tenant-console.ts';
 import type { TenantEngine } from './tenant-engine.ts';
@@ -32,6 +34,23 @@ const FOR_OPERATORS: ReadonlySet<string> = new Set([
 
 const isForOperators = (path = ''): boolean => FOR_OPERATORS.has(path) || path.startsWith('/assets/');
 
+/** The pages of a waiting authorization request, and where it goes on. */
+const WAITING = /^\/(?:u|authorize)\/([^/]+)/;
+
+/**
+ * Returns the function that tells whether a request belongs to a login to the console, which begins at the tenant's own
+ * authorization endpoint: an administrator who has locked out themselves has to log in to correct that.
+ */
+function consoleLogin({ engine }: Pick<TenantEngine, 'engine'>) {
+  return async (ctx: Context): Promise<boolean> => {
+    if (ctx.path === '/authorize') return ctx.method === 'GET' && ctx.query.client_id === CONSOLE_CLIENT;
+    const [, uid] = WAITING.exec(ctx.path) ?? [];
+    if (uid === undefined) return false;
+    const waiting = await engine.interactions.find(ctx, uid).catch(() => undefined);
+    return waiting?.clientId === CONSOLE_CLIENT;
+  };
+}
+
 /** Makes the middleware that answers the requests of a tenant's routes. */
 export function routing(
   routes: readonly Route[],
@@ -40,7 +59,12 @@ export function routing(
   tenantEngine: TenantEngine,
 ) {
   const { config, events, rateLimits } = capabilities;
-  const askLists = networkGuard({ config, events, connectingAddress: connectingAddressOf });
+  const askLists = networkGuard({
+    config,
+    events,
+    connectingAddress: connectingAddressOf,
+    isConsoleLogin: consoleLogin(tenantEngine),
+  });
   const limited = limitLongBodies(MAX_LONG_BODIES, MAX_BODY_BYTES);
   const router = (some: readonly Route[]) =>
     createRouter(some, {
@@ -48,7 +72,7 @@ export function routing(
       isApplicationOrigin: config.isApplicationOrigin,
       errorPage: errorPageOf(deps, capabilities, tenantEngine),
       isLimit: (name) => Object.hasOwn(LIMITS, name),
-      // An administrator who has locked out themselves by a list can still reach the console to correct it.
+      // An administrator who has locked out themselves by a list can still log in to the console to correct it.
       guard: (ctx, path) => (isForOperators(path) ? undefined : askLists(ctx)),
       // The router has checked at the start that the limit exists.
       takeLimit: (ctx, name) => rateLimits.takeFrom(ctx, name as LimitName),

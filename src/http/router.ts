@@ -19,7 +19,7 @@ interface RouterDependencies {
   /** Reports whether a limit with this name exists. */
   isLimit(name: string): boolean;
   /** Runs before anything else is done for a request. @throws AuthError when the request is refused. */
-  guard(ctx: Context, path: string | undefined): Admission;
+  guard(ctx: Context, path: string | undefined): Admission | Promise<Admission>;
   /** Counts the request against a limit. @throws AuthError 429 */
   takeLimit(ctx: Context, name: string): Promise<void>;
   /** Returns the middleware that leaves the parsed body at `ctx.request.body`. */
@@ -108,7 +108,8 @@ async function respond(
       ctx.set('Allow', allowed(found?.value));
       return;
     }
-    if (deps.guard(ctx, first?.path) === 'answered') return;
+    const guarded = deps.guard(ctx, first?.path);
+    if (guarded !== undefined && (await guarded) === 'answered') return;
     const { limit } = route ?? first ?? area ?? { limit: 'other' };
     if (limit !== 'unlimited') await deps.takeLimit(ctx, limit);
     if (found === undefined) throw new AuthError(404, 'not_found', 'There is nothing here.');

@@ -13,6 +13,8 @@ interface NetworkAclDependencies {
   events: Pick<Events, 'record'>;
   /** Returns the address that connected to this server, or to the edge in front of it. */
   connectingAddress(ctx: Context): string;
+  /** Whether a request belongs to a login to the console. It is asked only of requests that a list refuses. */
+  isConsoleLogin(ctx: Context): Promise<boolean>;
 }
 
 /** A request, as conditions see it. */
@@ -33,10 +35,15 @@ interface Compiled {
  * Returns the function that each request passes first. The first list that applies decides, and one that only logs
  * lets the next ones be asked, as at the hosted service.
  */
-export function networkGuard({ config, events, connectingAddress }: NetworkAclDependencies) {
+export function networkGuard({ config, events, connectingAddress, isConsoleLogin }: NetworkAclDependencies) {
   const lists = derived(config.networkAcls, (acls) => acls.map(compiled));
+  const refuse = async (ctx: Context, acl: NetworkAcl): Promise<Admission> => {
+    if (await isConsoleLogin(ctx)) return undefined;
+    recordMatch(events, acl, ctx.ip);
+    return decided(ctx, acl.rule.action);
+  };
   /** @throws AuthError 403 `access_denied` when a list blocks the request. */
-  return (ctx: Context): Admission => {
+  return (ctx: Context): Admission | Promise<Admission> => {
     const asked = lists();
     if (asked.length === 0) return undefined;
     const sender = {
@@ -48,17 +55,18 @@ export function networkGuard({ config, events, connectingAddress }: NetworkAclDe
     for (const { acl, applies } of asked) {
       if (!isInScope(acl.rule.scope, ctx.path) || !applies(sender)) continue;
       const { action } = acl.rule;
-      if (action.allow !== true || action.log === true) recordMatch(events, acl, ctx.ip);
-      if (action.log !== true) return decided(ctx, action);
+      if (action.log === true) recordMatch(events, acl, ctx.ip);
+      else if (action.allow === true && action.block !== true) return undefined;
+      else return refuse(ctx, acl);
     }
     return undefined;
   };
 }
 
-function decided(ctx: Context, { allow, block, redirect_uri: uri }: NetworkAcl['rule']['action']): Admission {
+function decided(ctx: Context, { block, redirect_uri: uri }: NetworkAcl['rule']['action']): Admission {
   if (block === true)
     throw new AuthError(403, 'access_denied', 'Requests from your network are not allowed here.');
-  if (allow === true || uri === undefined) return undefined;
+  if (uri === undefined) return undefined;
   ctx.redirect(uri);
   return 'answered';
 }

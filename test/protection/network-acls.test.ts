@@ -4,6 +4,9 @@ import { get, type IncomingMessage } from 'node:http';
 import { expect } from 'chai';
 import { readTenant } from '../../src/tenant/load.ts';
 import { authorizeAs, managementToken, startManaged } from '../management/support.ts';
+import { createAgent, readForm } from '../support/agent.ts';
+import { openConsole, startConsole } from '../support/console.ts';
+import { follow, tenant, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const BASE_URL = 'https://login.example.test';
@@ -185,6 +188,30 @@ describe('network ACLs', () => {
     await served([acl({ match: { ipv4_cidr: ['192.0.2.1'] } }), acl({ match: {} }, 2)], async (from) => {
       expect((await from('203.0.113.9')).status).to.equal(200);
     });
+  });
+});
+
+describe('network ACLs that refuse everybody', () => {
+  it('let administrators log in to the console, and nobody log in elsewhere', async () => {
+    const everybody = { ipv4_cidrs: ['0.0.0.0/0'], ipv6_cidrs: ['::/0'] };
+    const server = await startConsole({ tenant: { ...tenant, networkACLs: [acl({ match: everybody })] } });
+    try {
+      const browser = createAgent(server);
+      const page = await follow(browser, await browser.get('/console'), server.url);
+      const { action } = readForm(page, 'password');
+      expect((await browser.get(action)).status).to.equal(200);
+      expect((await openConsole(server)).agent).to.be.an('object');
+      // Not an application, and not without the browser of the login.
+      for (const [agent, path] of [
+        [browser, `/authorize?${new URLSearchParams(webRequest())}`],
+        [browser, '/userinfo'],
+        [createAgent(server), action],
+        [createAgent(server), '/u/unknown/login'],
+      ] as const)
+        expect((await agent.get(path)).status, path).to.equal(403);
+    } finally {
+      await server.stop();
+    }
   });
 });
 

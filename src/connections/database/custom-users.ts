@@ -92,15 +92,16 @@ export function withCustomDatabases(users: Users, deps: CustomUsersDependencies)
       for (const identity of await users.identitiesOf(userId)) {
         const connection = await externalDatabaseOf(deps, identity);
         if (connection === undefined) continue;
-        const { email, username, upstream_id } = identity;
-        const request = { connection, identifier: email ?? username ?? upstream_id };
+        const request = { connection, identifier: nameOf(identity) };
         await requireStill(users, by);
-        await deps.customDatabases.change(request, 'delete', [upstream_id]);
+        await deps.customDatabases.change(request, 'delete', [identity.upstream_id]);
       }
       await users.remove(userId, by);
     },
   };
 }
+
+const nameOf = ({ email, username, upstream_id }: Identity) => email ?? username ?? upstream_id;
 
 /** Returns the connection of an identity if its users stay in the custom database. */
 async function externalDatabaseOf(
