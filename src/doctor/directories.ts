@@ -1,6 +1,7 @@
 // Checks whether directories tell their users from all earlier ones.
 import { createDirectories } from '../connections/ldap/directories.ts';
 import { isDirectory, namesWarning } from '../connections/ldap/nameless.ts';
+import { AuthError } from '../http/errors.ts';
 import type { Outbound } from '../http/outbound.ts';
 import type { Connection } from '../records/collections.ts';
 import type { TenantFile } from '../records/tenant.ts';
@@ -24,7 +25,7 @@ export async function checkDirectories(
           text === undefined
             ? directoryFindings.ok(`that of ${one.name} has ids of its own`)
             : directoryFindings.warning(text),
-        (thrown) => directoryFindings.fault(`nobody can log in with ${one.name} now: ${messageOf(thrown)}`),
+        (thrown) => directoryFindings.fault(`nobody can log in with ${one.name} now: ${reasonOf(thrown)}`),
       );
       found.push(finding);
     }
@@ -32,4 +33,10 @@ export async function checkDirectories(
   } finally {
     await directories.close();
   }
+}
+
+/** Returns what the directory or the network answered, which a login does not tell. */
+function reasonOf(thrown: unknown): string {
+  const cause = thrown instanceof AuthError ? thrown.cause : undefined;
+  return messageOf(cause ?? thrown);
 }

@@ -54,6 +54,13 @@ export interface Resource<N extends ConfigurationName, D extends ResourceDepende
   sortable?: readonly string[];
   /** Returns the text that a list is sorted by. Default: the id. */
   orderOf?(record: Stored<N>): string;
+  /**
+   * The tenant file's schema of a record. Other members than its own, those of the bodies and `builtInMembers` are not
+   * shown. Default: `view` selects the members.
+   */
+  schema?: z.ZodObject;
+  /** Members that only records of the server itself have. */
+  builtInMembers?: readonly string[];
   createBody: z.ZodType<Record<string, unknown>>;
   patchBody: z.ZodType<Record<string, unknown>>;
   /**

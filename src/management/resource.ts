@@ -131,7 +131,7 @@ function recordCalls<N extends ConfigurationName, D extends ResourceDependencies
         const completedBody = await completed(deps, resource, { body, admitAgain }, before);
         const builtIn = await resource.changeBuiltIn?.(deps, before, completedBody);
         const after = builtIn ?? (await patch(deps, resource, before, completedBody));
-        const view = (record: Stored<N>) => resource.view(deps, record, caller);
+        const view = (record: Stored<N>) => shown(deps, resource, record, caller);
         const responseBody = await viewOf(deps, resource, after, caller);
         const log = { before: view(before), after: view(after), warnings: resource.warnings?.(after) ?? [] };
         return ok(responseBody, builtIn === before ? { ...log, isUnchanged: true } : log);
@@ -155,7 +155,7 @@ function recordCalls<N extends ConfigurationName, D extends ResourceDependencies
         const isDeleted = await deps.store.collection(resource.collection).delete(record.id);
         await endReferences();
         if (isDeleted) await resource.afterRemoval?.(deps, record);
-        const log = { before: resource.view(deps, record, caller) };
+        const log = { before: shown(deps, resource, record, caller) };
         return { ...noContent(log), status: statuses.remove ?? 204, body: resource.removedBody?.(deps) };
       },
     }),
@@ -195,7 +195,7 @@ async function list<N extends ConfigurationName, D extends ResourceDependencies>
     .sort((a, b) => (order(a) < order(b) ? -1 : 1));
   const source = arraySource(sortedBy(matching, query.sort, resource.sortable), ({ id }) => id);
   const view = (record: Stored<N>) => {
-    const item = { ...resource.view(deps, record, caller), ...resource.listMembers?.(record, query) };
+    const item = { ...shown(deps, resource, record, caller), ...resource.listMembers?.(record, query) };
     return selectFields(item, query, resource.always);
   };
   return listAnswer(query, mapped(source, view as (record: object) => object), resource.list);
@@ -208,8 +208,30 @@ async function viewOf<N extends ConfigurationName, D extends ResourceDependencie
   record: Stored<N>,
   caller: Caller,
 ): Promise<object> {
-  return { ...resource.view(deps, record, caller), ...(await resource.related?.(deps, record)) };
+  return { ...shown(deps, resource, record, caller), ...(await resource.related?.(deps, record)) };
 }
+
+/**
+ * Returns the members of a record that are shown. A tenant file may have brought members that nothing here knows. They are
+ * kept for its export, but the calls refuse them, so a tool that sends back what it reads must not get them.
+ */
+export function shown<N extends ConfigurationName, D extends ResourceDependencies>(
+  deps: D,
+  resource: Resource<N, D>,
+  record: Stored<N>,
+  caller: Caller,
+): object {
+  const { schema, builtInMembers = [], createBody, patchBody } = resource;
+  if (schema === undefined) return resource.view(deps, record, caller);
+  const isKnown = (member: string) =>
+    ['id', ...builtInMembers].includes(member) ||
+    [schema, createBody, patchBody].some((one) => hasMember(one, member));
+  const known = Object.fromEntries(Object.entries(record).filter(([member]) => isKnown(member)));
+  return resource.view(deps, known as Stored<N>, caller);
+}
+
+const hasMember = (schema: z.ZodType, member: string): boolean =>
+  schema instanceof z.ZodObject && Object.hasOwn(schema.shape, member);
 
 /**
  * Changes a record. The change is applied to the stored record, so that concurrent changes of other members are kept.

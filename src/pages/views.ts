@@ -179,6 +179,7 @@ function errorKind(status: number, error: string, reason: unknown): string {
   // A pushed request can be used once and expires soon (RFC 9126 §2.2); people return to it through their history.
   if (error === 'invalid_request_uri') return 'expired';
   if (reason === 'link_expired') return 'link';
+  if (reason === 'network_acl') return 'network';
   if (status === 404) return 'missing';
   if (status === 429) return 'busy';
   return status >= 500 ? 'server' : 'application';

@@ -65,7 +65,9 @@ export function networkGuard({ config, events, connectingAddress, isConsoleLogin
 
 function decided(ctx: Context, { block, redirect_uri: uri }: NetworkAcl['rule']['action']): Admission {
   if (block === true)
-    throw new AuthError(403, 'access_denied', 'Requests from your network are not allowed here.');
+    throw new AuthError(403, 'access_denied', 'A network access control list does not allow this request.', {
+      extra: { reason: 'network_acl' },
+    });
   if (uri === undefined) return undefined;
   ctx.redirect(uri);
   return 'answered';

@@ -52,6 +52,10 @@ const clientFields = z.looseObject({
   description: z.string().optional(),
   logo_uri: z.string().optional(),
   client_secret: printable.min(MIN_SECRET_LENGTH).optional(),
+  /** Of an application with a document: its URL, the kind of the document, and who registered it. */
+  external_client_id: z.string().optional(),
+  external_metadata_type: z.string().optional(),
+  external_metadata_created_by: z.string().optional(),
   app_type: z
     .enum([
       'spa',

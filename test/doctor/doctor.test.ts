@@ -103,6 +103,17 @@ describe('gatehouse doctor', () => {
     expect(gone.stdout).not.to.contain('hunter2');
   });
 
+  it('says why a directory cannot be asked', async () => {
+    const port = await freePort();
+    const options = { LDAP_URL: `ldap://127.0.0.1:${port}`, LDAP_STARTTLS: false, LDAP_BASE: 'dc=example' };
+    const tenant = { clients: [], connections: [{ name: 'corp', strategy: 'ad', options }] };
+    writeFileSync(join(cwd, 'tenant.yaml'), JSON.stringify(tenant));
+    const { findings } = await found({ TENANT_FILE: 'tenant.yaml' });
+    const [finding] = of(findings, 'directories');
+    expect(finding?.verdict).to.equal('fault');
+    expect(finding?.text).to.contain('nobody can log in with corp now').and.contain('ECONNREFUSED');
+  });
+
   it('reports a damaged local CA, and goes on with the other checks', async () => {
     await (await serveFolder(cwd)).stop();
     writeFileSync(join(cwd, 'data/tls/ca.pem'), 'no certificate');

@@ -136,3 +136,43 @@ describe('the calls of published command-line tools', () => {
     });
   }
 });
+
+describe('unknown members of a tenant file', () => {
+  it('are not in answers of the Management API, whose calls refuse them: a tool sends back what it reads', async () => {
+    const server = await startManaged({
+      clients: [{ client_id: 'app', name: 'App', sparkle: true }],
+      databases: [{ name: 'users', sparkle: true }],
+      connections: [{ name: 'mail', strategy: 'email', sparkle: true }],
+      resourceServers: [{ name: 'API', identifier: 'https://api.test/', sparkle: true }],
+      clientGrants: [{ client_id: 'app', audience: 'https://api.test/', sparkle: true }],
+      organizations: [{ id: 'org_one', name: 'one', sparkle: true }],
+      roles: [{ name: 'reader', sparkle: true }],
+    });
+    try {
+      const token = await managementToken(server);
+      const read = async (path: string) => (await authorizeAs(server, token, 'GET', path)).json();
+      const sections = [
+        'clients',
+        'connections',
+        'resource-servers',
+        'client-grants',
+        'organizations',
+        'roles',
+      ];
+      for (const section of sections) {
+        const records = (await read(`/${section}`)) as { id?: string; client_id?: string }[];
+        expect(records, section).not.to.have.lengthOf(0);
+        for (const record of records) {
+          const one = await read(`/${section}/${encodeURIComponent(record.id ?? record.client_id ?? '')}`);
+          for (const shown of [record, one]) expect(shown, section).not.to.have.property('sparkle');
+        }
+      }
+      const rotated = await authorizeAs(server, token, 'POST', '/clients/app/rotate-secret');
+      expect(await rotated.json())
+        .to.include({ name: 'App' })
+        .and.not.have.property('sparkle');
+    } finally {
+      await server.stop();
+    }
+  });
+});

@@ -70,6 +70,16 @@ describe('network ACLs', () => {
     });
   });
 
+  it('show a person who is blocked that they are, and do not blame an application', async () => {
+    await served([acl({ match: { user_agents: ['badbot'] } })], async (from) => {
+      const refused = await from('192.0.2.1', '/authorize', { accept: 'text/html', 'user-agent': 'badbot' });
+      expect(refused.status).to.equal(403);
+      expect(await refused.text())
+        .to.contain('<h1>You cannot get in from here</h1>')
+        .and.contain('A network access control list does not allow this request.');
+    });
+  });
+
   it('block whoever they do not match with not_match', async () => {
     const rule = { not_match: { ipv4_cidrs: ['203.0.113.0/24'], ipv6_cidrs: ['2001:db8::/32'] } };
     await served([acl(rule)], async (from) => {

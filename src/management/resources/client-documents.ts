@@ -143,7 +143,7 @@ async function register(
   return clients.upsert(client_id, (current) => {
     if (current === undefined) return parsed({});
     const { id: _, ...before } = current;
-    if ((before as { external_metadata_type?: unknown }).external_metadata_type !== 'cimd')
+    if (before.external_metadata_type !== 'cimd')
       throw apiError(409, 'A client with this client_id exists that has no document');
     // What an administrator allowed beyond the document stays, and so does how it must authenticate.
     const grant_types = [...new Set([...(before.grant_types ?? []), ...(fields.grant_types as string[])])];

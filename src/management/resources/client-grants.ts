@@ -56,6 +56,7 @@ const resource: Resource<'clientGrants', ClientGrantsDependencies> = {
     (query.default_for === undefined || grant.default_for === query.default_for) &&
     (query.allow_any_organization === undefined ||
       (grant.allow_any_organization ?? false) === query.allow_any_organization),
+  schema: clientGrantSchema,
   createBody,
   patchBody: z.strictObject(settable),
   make: async ({ random }, body) => ({

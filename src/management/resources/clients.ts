@@ -12,7 +12,7 @@ import { type Call, callsWith, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
 import { flag, searchQuery } from '../fields.ts';
 import { letters } from '../ids.ts';
-import { checkedBy, conflict, merged, notFound, resourceCalls } from '../resource.ts';
+import { checkedBy, conflict, merged, notFound, resourceCalls, shown } from '../resource.ts';
 import type { Resource } from '../resource-declaration.ts';
 import { isObject } from '../section.ts';
 import {
@@ -108,8 +108,7 @@ const resource: Resource<'clients', ClientsDependencies> = {
     (query.is_global === undefined || (client.id === GLOBAL_CLIENT) === query.is_global) &&
     (query.is_first_party === undefined || client.is_first_party === query.is_first_party) &&
     (typeof query.app_type !== 'string' || query.app_type.split(',').includes(client.app_type ?? '')) &&
-    (query.external_client_id === undefined ||
-      (client as { external_client_id?: unknown }).external_client_id === query.external_client_id),
+    (query.external_client_id === undefined || client.external_client_id === query.external_client_id),
   relatedFilter: ({ store }, { q }) => grantedBy(store, q as string | undefined),
   builtIn: async (deps) => [await globalClient(deps)],
   find: async (deps, id) =>
@@ -117,6 +116,8 @@ const resource: Resource<'clients', ClientsDependencies> = {
   changeBuiltIn: async (deps, { id }, body) =>
     id === GLOBAL_CLIENT ? changeGlobalClient(deps, body) : undefined,
   orderOf: (client) => `${client.name}\n${client.id}`,
+  schema: clientSchema,
+  builtInMembers: ['global'],
   createBody: createClientBody,
   patchBody: patchClientBody,
   complete: async ({ store }, body) => {
@@ -171,13 +172,14 @@ export const clientCalls: Call<ClientsDependencies>[] = [
     path: '/clients/:id/rotate-secret',
     scopes: ['update:client_keys'],
     summary: 'Rotate a client secret',
-    handle: async ({ store, random, tenantName }, { params, caller }) => {
+    handle: async (deps, { params, caller }) => {
+      const { store, random } = deps;
       const client = await store
         .collection('clients')
         .update(params.id ?? '', (current) => ({ ...current, client_secret: newSecret(random) }));
       if (client === undefined) throw resource.missing();
       const scopes = new Set([...caller.scopes, 'read:client_keys']);
-      return ok(clientView(client, { scopes }, tenantName));
+      return ok(shown(deps, resource, client, { ...caller, scopes }));
     },
   }),
 ];

@@ -1,7 +1,7 @@
 // `/connections`: the connections.
 import { z } from 'zod';
 import type { Connection } from '../../records/collections.ts';
-import { DATABASE } from '../../records/connections.ts';
+import { connectionSchema, DATABASE } from '../../records/connections.ts';
 import type { Background } from '../../runtime/background.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
@@ -68,6 +68,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
     (name === undefined || connection.name === name) &&
     (domain === undefined || textsOf(connection.options.domain_aliases).includes(String(domain))) &&
     (strategy === undefined || textsOf(strategy).includes(connection.strategy)),
+  schema: connectionSchema,
   createBody,
   patchBody: z.strictObject(connectionMembers),
   complete: async ({ importMetadata }, body, before) => {

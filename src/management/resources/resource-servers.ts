@@ -107,6 +107,8 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
     return merged(api, after);
   },
   orderOf: (api) => `${api.name}\n${api.id}`,
+  schema: resourceServerSchema,
+  builtInMembers: ['is_system'],
   createBody,
   patchBody: settableMembers,
   make: async ({ random, systemApis }, body) => {

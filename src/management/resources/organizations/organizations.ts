@@ -70,6 +70,7 @@ const resource: Resource<'organizations', OrganizationsDependencies> = {
     return found === undefined ? {} : { client: { use_for_member_access: found.use_for_member_access } };
   },
   orderOf: (organization) => `${organization.name}\n${organization.id}`,
+  schema: organizationSchema,
   createBody: z.strictObject({
     ...members,
     name,
