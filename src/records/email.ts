@@ -8,7 +8,10 @@ const MAX_LENGTH = 254;
 /** One @, something before it, a domain with a dot or a single label, no spaces or control characters. */
 const ADDRESS = /^[^\s@<>()[\],;:\\"\p{Cc}]+@[^\s@<>()[\],;:\\"\p{Cc}.]+(\.[^\s@<>()[\],;:\\"\p{Cc}.]+)*$/u;
 
-/** An ASCII character that is in no domain. Node's functions would stop at some, and decode after others. */
+/**
+ * An ASCII character that is in no domain. Node's functions would stop at some, decode after others, and turn further
+ * letters into some, such as a comma, which would separate two addresses of a mail.
+ */
 const NO_DOMAIN = /[^a-z\d._\-\u0080-\u{10ffff}]/u;
 
 /**
@@ -29,7 +32,7 @@ export function canonicalDomain(domain: string): string | undefined {
   if (!isInternational(lower)) return lower;
   const ascii = NO_DOMAIN.test(lower) ? '' : domainToASCII(lower);
   // The function reads a domain as that of a URL, where figures of any script are an IPv4 address.
-  const isDomain = !ascii.split('.').includes('') && !/(?:^|\.)\d+$/.test(ascii);
+  const isDomain = !NO_DOMAIN.test(ascii) && !ascii.split('.').includes('') && !/(?:^|\.)\d+$/.test(ascii);
   if (isDomain) return ascii;
   return /^[\0-\x7f]*$/.test(lower) ? lower : undefined;
 }

@@ -73,6 +73,11 @@ describe('the stored form of an e-mail address', () => {
     ['ada@ü.', undefined],
     ['ada@ü。', undefined],
     ['ada@℀.example', undefined],
+    // What Node's function turns into letters that an address cannot have: a comment, a second address.
+    ['ada@victim.example⁽thief.example', undefined],
+    ['ada@victim.example，thief.example', undefined],
+    ['ada@victim.example；thief', undefined],
+    ['ada@victim.example！', undefined],
     [`${'a'.repeat(230)}@${LETTERS}`, `${'a'.repeat(230)}@${LABELS}`],
     [`${'a'.repeat(236)}@${LETTERS}`, undefined],
     ['a\u200bda@example.test', undefined],
@@ -131,6 +136,18 @@ describe('an address with an international domain', () => {
     const id = await logIn(agent, `ada@${LETTERS}`);
     expect(id).to.match(/^auth0\|/);
     expect(await logIn(agent, `Ada@${LABELS}`)).to.equal(id);
+  });
+
+  it('is none where a letter stands for one that no domain has: mails would go to another address', async () => {
+    for (const [email, to] of [
+      ['thief@own.example，corp.example', 'thief@own.example,corp.example'],
+      ['thief@own.example⁽corp.example', 'thief@own.example(corp.example'],
+    ] as const) {
+      expect((await signUp(email)).status, email).to.equal(400);
+      const json = { ...application, connection: 'email', email, send: 'code' };
+      expect((await agent.request('/passwordless/start', { json })).status, email).to.equal(400);
+      expect(await found(`/users-by-email?email=${encodeURIComponent(to)}`)).to.deep.equal([]);
+    }
   });
 
   it('is one account for codes', async () => {
