@@ -16,6 +16,7 @@ import {
   oidcOptionsSchema,
   oktaOptionsSchema,
   waadOptionsSchema,
+  waadTrustsAnybody,
 } from './openid.ts';
 import { passwordOptionsSchema } from './password-options.ts';
 import { domainAliases, emailOptionsSchema, smsOptionsSchema } from './passwordless.ts';
@@ -163,6 +164,8 @@ export interface StrategyRecord {
    * (docs/connections.md has a row for each strategy).
    */
   identifier(options: Readonly<Record<string, unknown>>): UserIdentifier;
+  /** Whether addresses count as verified that the administrators of any organization write. Default: no. */
+  trustsAnybody?(options: Readonly<Record<string, unknown>>): boolean;
   /** Whether its connections belong in the tenant file's `databases`. */
   isDatabase: boolean;
   /** The kinds of addresses that identify one user of a connection. */
@@ -233,6 +236,7 @@ export const STRATEGIES = {
     ...upstream,
     options: waadOptionsSchema,
     missingOptions: missingWaadOptions,
+    trustsAnybody: waadTrustsAnybody,
     identifier: permanent('sub or oid'),
   },
   adfs: {

@@ -115,6 +115,12 @@ export function isForAll({ useCommonEndpoint, waad_common_endpoint }: StoredOpti
   return useCommonEndpoint === true || waad_common_endpoint === true;
 }
 
+/** Whether a `waad` connection for all organizations takes the addresses that they write as verified. */
+export function waadTrustsAnybody(options: StoredOptions): boolean {
+  const trust = options.should_trust_email_verified_connection;
+  return trust === 'always_set_emails_as_verified' && isForAll(options);
+}
+
 /** {@link missingOpenIdOptions} for `waad`. A connection for all organizations, or with WS-Federation, needs no domain. */
 export function missingWaadOptions(options: StoredOptions): string[] {
   const { use_wsfed, waad_protocol } = options;

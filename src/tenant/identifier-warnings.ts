@@ -1,6 +1,5 @@
 // Warnings about connections whose users are identified by something that their provider may give to somebody else.
 import { strategyRecord } from '../records/connections.ts';
-import { isForAll } from '../records/openid.ts';
 import type { TenantFile } from '../records/tenant.ts';
 import { reassignedText } from '../records/user-identifiers.ts';
 
@@ -25,8 +24,7 @@ export function identifierWarning({
  * of the connection's common endpoint.
  */
 function trustWarning({ name, strategy, options }: TenantFile['connections'][number]): string | undefined {
-  const trusts = options.should_trust_email_verified_connection === 'always_set_emails_as_verified';
-  if (strategy !== 'waad' || !trusts || !isForAll(options)) return undefined;
+  if (strategyRecord(strategy)?.trustsAnybody?.(options) !== true) return undefined;
   return `${name} takes every address as verified, and logs in users of every organization, whose administrators write any address: remove should_trust_email_verified_connection, or switch the common endpoint off`;
 }
 

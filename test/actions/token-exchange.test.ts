@@ -569,6 +569,6 @@ describe('actions of custom-token-exchange', () => {
     });
     expect((await exchange(`good:${await ada()}`)).status).to.equal(200);
     const { body } = await managed(server, 'GET', '/token-exchange-profiles');
-    expect(body[0]).to.include({ name: 'Legacy', subject_token_type: TYPE });
+    expect(body.token_exchange_profiles[0]).to.include({ name: 'Legacy', subject_token_type: TYPE });
   });
 });

@@ -70,7 +70,7 @@ describe('versions of actions', () => {
         deploy: true,
         ...more,
       });
-    const refused = await make({ dependencies: [{ name: 'no-such-package', version: '1.0.0' }] });
+    const refused = await make({ modules: [{ module_name: 'no-such-module', module_version_number: 1 }] });
     expect(refused.status).to.equal(400);
     const named = await managed(server, 'GET', '/actions/actions?actionName=At%20once');
     expect(named.body.total).to.equal(0);

@@ -23,9 +23,14 @@ export async function toProvider(
   return { agent, at: new URL(answer.location), back: gone.headers.get('location') ?? '' };
 }
 
-/** Returns from the provider, to the application or the next page. */
-export async function fromProvider(server: TestServer, { agent, back }: AtProvider): Promise<Answer> {
-  return follow(agent, await agent.get(back), server.url);
+/** Returns from the provider, to the application or the next page; by a posted form if that was asked for. */
+export async function fromProvider(server: TestServer, { agent, at, back }: AtProvider): Promise<Answer> {
+  const isPosted = at.searchParams.get('response_mode') === 'form_post';
+  const { origin, pathname, searchParams } = new URL(back);
+  const answer = isPosted
+    ? agent.request(`${origin}${pathname}`, { form: Object.fromEntries(searchParams) })
+    : agent.get(back);
+  return follow(agent, await answer, server.url);
 }
 
 /** Makes a whole login. @returns the response parameters that the application gets. */
