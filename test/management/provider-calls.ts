@@ -27,7 +27,7 @@ export const plan = (
 };
 
 /** Settings that are changed where they are read. */
-export const settings = (
+const settings = (
   name: string,
   path: string,
   bodies: readonly unknown[],

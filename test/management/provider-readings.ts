@@ -12,7 +12,8 @@ import {
 } from './provider-calls.ts';
 import type { ToolCall, ToolRun } from './tool-calls.ts';
 
-const look = (path: string, more: Omit<ToolCall, 'method' | 'path'> = {}): ToolCall => ({
+/** A reading, and what its answer must have. */
+export const look = (path: string, more: Omit<ToolCall, 'method' | 'path'> = {}): ToolCall => ({
   method: 'GET',
   path,
   ...more,
@@ -32,7 +33,7 @@ const factor = (name: string, path: string, settings: readonly ToolCall[] = []):
 });
 
 /** Settings, and the same as they are read. @param secret members that are not read back */
-const set = (
+export const set = (
   path: string,
   body: Readonly<Record<string, unknown>>,
   secret: readonly string[] = [],

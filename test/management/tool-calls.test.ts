@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import { parse } from 'yaml';
 import { startDns, type TestDns } from '../support/dns.ts';
 import type { TestServer } from '../support/server.ts';
+import { CLI_RUNS } from './cli-calls.ts';
 import { EXAMPLE } from './example.ts';
 import { PROVIDER_RUNS } from './provider-calls.ts';
 import { PROVIDER_FACTORS, PROVIDER_READINGS } from './provider-readings.ts';
@@ -79,7 +80,13 @@ describe('the calls of published command-line tools', () => {
     if (method?.domain !== undefined) dns.records.set(method.domain, [String(method.record)]);
   };
 
-  for (const run of [...TOOL_RUNS, ...PROVIDER_RUNS, ...PROVIDER_FACTORS, ...PROVIDER_READINGS]) {
+  for (const run of [
+    ...TOOL_RUNS,
+    ...PROVIDER_RUNS,
+    ...PROVIDER_FACTORS,
+    ...PROVIDER_READINGS,
+    ...CLI_RUNS,
+  ]) {
     it(`leave an empty plan: ${run.name}`, async () => {
       const known = new Map([
         ['management', `${server.issuer}api/v2/`],
@@ -91,7 +98,7 @@ describe('the calls of published command-line tools', () => {
           return value === undefined ? all : written(value);
         });
       const filled = <T>(value: T): T => JSON.parse(fill(JSON.stringify(value))) as T;
-      const send = async ({ method, path, body, keep = {} }: ToolCall) => {
+      const send = async ({ method, path, body, keep = {}, status }: ToolCall) => {
         const response = await authorizeAs(
           server,
           token,
@@ -100,7 +107,7 @@ describe('the calls of published command-line tools', () => {
           body && filled(body),
         );
         const text = await response.text();
-        expect(response.status, `${method} ${path} ${text}`).to.be.within(200, 299);
+        expect(response.status, `${method} ${path} ${text}`).to.be.within(status ?? 200, status ?? 299);
         const answer = text === '' ? {} : (JSON.parse(text) as Json);
         prove(answer);
         for (const [name, member] of Object.entries(keep)) known.set(name, String(at(answer, member)));

@@ -15,6 +15,8 @@ export interface ToolCall {
   lacks?: readonly string[];
   /** Texts that the answer contains, for what is a list. */
   holds?: readonly string[];
+  /** The status of a refusal that the tool expects. Default: success. */
+  status?: number;
 }
 
 /** What a tool does with one resource. */

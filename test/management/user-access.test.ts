@@ -184,6 +184,12 @@ describe('roles and permissions of a user', () => {
       ['GET', '/users/auth0%7Cnone/roles', undefined, 404],
       ['GET', '/users/auth0%7Cnone/permissions', undefined, 404],
       ['GET', '/users/auth0%7Cnone/organizations', undefined, 404],
+      // What is no user ID at all: tools take a 404 for a user who was removed.
+      ...['', '/roles', '/permissions', '/organizations', '/sessions', '/refresh-tokens'].map(
+        (what) => ['GET', `/users/someone%40example.test${what}`, undefined, 400] as const,
+      ),
+      ['POST', '/users/none/roles', { roles: [one] }, 400],
+      ['DELETE', '/users/none/permissions', { permissions: [unknown] }, 400],
     ] as const) {
       expect((await call(method, where, body)).status, `${method} ${where}`).to.equal(status);
     }

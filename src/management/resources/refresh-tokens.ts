@@ -6,6 +6,7 @@ import { fieldsQuery, selectFields } from '../fields.ts';
 import { arrayAnswer, arraySource, cursorQuery, listAnswer, mapped, pageQuery } from '../list.ts';
 import { notFound } from '../resource.ts';
 import { metadataBody, metadataToStore, requireUser, type SessionsDependencies } from './sessions.ts';
+import { noUser } from './users/user.ts';
 
 const noToken = notFound('The refresh token does not exist', 'inexistent_refresh_token');
 
@@ -92,7 +93,7 @@ const manyCalls: Call<SessionsDependencies>[] = [
     }),
     handle: async ({ store, refreshTokens }, { query }) => {
       const { user_id, client_id, ...paging } = query;
-      const all = await refreshTokens.of(await requireUser(store, user_id));
+      const all = await refreshTokens.of(await requireUser(store, user_id, noUser));
       const source = arraySource(
         all.filter((token) => isOf(token, { client_id })),
         ({ id }) => id,

@@ -2,10 +2,12 @@
 import { z } from 'zod';
 import type { RefreshTokenDirectory } from '../../engine/refresh-directory.ts';
 import type { SessionDirectory, SessionView } from '../../engine/session-directory.ts';
+import type { AuthError } from '../../http/errors.ts';
 import type { Store } from '../../store/contract.ts';
 import { accepted, type Call, callsWith, ok } from '../call.ts';
 import { arrayAnswer, cursorQuery, pageQuery } from '../list.ts';
 import { notFound } from '../resource.ts';
+import { noUserNamed } from './users/user.ts';
 
 export interface SessionsDependencies {
   store: Store;
@@ -14,7 +16,6 @@ export interface SessionsDependencies {
 }
 
 const noSession = notFound('The session does not exist', 'inexistent_session');
-const noUser = notFound('The user does not exist.', 'inexistent_user');
 
 /** The metadata of a session or a refresh token. */
 export const metadataBody = z
@@ -29,9 +30,13 @@ export function metadataToStore(
   return metadata == null || Object.keys(metadata).length === 0 ? undefined : metadata;
 }
 
-/** Checks that a user exists. @returns its id. @throws AuthError 404 */
-export async function requireUser(store: Store, id = ''): Promise<string> {
-  if ((await store.collection('users').get(id)) === undefined) throw noUser();
+/** Checks that a user exists. @param absent the error otherwise. @returns its id. */
+export async function requireUser(
+  store: Store,
+  id = '',
+  absent: (id: string) => AuthError = noUserNamed,
+): Promise<string> {
+  if ((await store.collection('users').get(id)) === undefined) throw absent(id);
   return id;
 }
 

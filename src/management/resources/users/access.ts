@@ -14,7 +14,7 @@ import {
   withPermissions,
 } from '../permissions.ts';
 import { requireRoles } from '../roles.ts';
-import { noUser, userOf } from './user.ts';
+import { noUserNamed, userOf } from './user.ts';
 
 export interface UserAccessDependencies {
   store: Store;
@@ -41,7 +41,7 @@ async function changeRoles(
     before = user.roles ?? [];
     return { ...user, roles: change(before) };
   });
-  if (after === undefined) throw noUser();
+  if (after === undefined) throw noUserNamed(userId);
   return { before, after: after.roles };
 }
 
@@ -108,7 +108,7 @@ async function changePermissions(
     before = [...(user.permissions ?? [])];
     return { ...user, permissions: change(before) };
   });
-  if (after === undefined) throw noUser();
+  if (after === undefined) throw noUserNamed(userId);
   return { before, after: after.permissions };
 }
 

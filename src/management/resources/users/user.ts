@@ -41,10 +41,16 @@ export function askerOf(method: 'POST' | 'PATCH', { ip, userAgent: user_agent }:
 /** The error for a user who does not exist. */
 export const noUser = notFound('The user does not exist.', 'inexistent_user');
 
-/** Returns the user that a path names. @throws AuthError 404 */
+/** Returns the error for a user whom a path names and who does not exist. A text that is no user ID at all is refused. */
+export const noUserNamed = (id: string) =>
+  id.includes('|')
+    ? noUser()
+    : apiError(400, `Object didn't pass validation for format user-id: ${id}`, 'invalid_uri');
+
+/** Returns the user that a path names. @throws AuthError 404, and 400 for what is no user ID */
 export async function userOf({ users }: Pick<UsersDependencies, 'users'>, id = ''): Promise<User> {
   const user = await users.get(id);
-  if (user === undefined) throw noUser();
+  if (user === undefined) throw noUserNamed(id);
   return user;
 }
 
