@@ -106,11 +106,23 @@ describe('applications with a document (/clients/cimd)', () => {
     expect((await call('GET', path)).json()).to.include(set);
   });
 
-  it('are not registered by a document of another client, with a secret, or without callbacks', async () => {
+  it('are not registered by a document of another client, with a secret, or without callbacks that browsers may be sent to', async () => {
     const faults: [object, RegExp][] = [
       [{ client_id: `${origin}/other.json` }, /client_id: must be the URL/],
       [{ client_secret: 'secret' }, /client_secret/],
       [{ redirect_uris: [] }, /redirect_uris/],
+      ...[
+        'javascript:alert(1)',
+        'data:text/html,x',
+        'http://wiki.example.test/callback',
+        'https://*.example.test/callback',
+        'https://wiki.example.test/callback#here',
+        'wiki:callback',
+      ].map((one): [object, RegExp] => [
+        { redirect_uris: [CALLBACK, one] },
+        /redirect_uris.1: must be https/,
+      ]),
+      [{ logo_uri: 'javascript:alert(1)' }, /logo_uri: must be an https URL/],
       [{ token_endpoint_auth_method: 'client_secret_post' }, /must be none/],
       [{ grant_types: ['client_credentials'] }, /grant_types/],
     ];

@@ -1,6 +1,7 @@
 // `/clients/cimd`: applications that describe themselves in a document at a URL, which is their client_id (OAuth Client ID
 // Metadata Document, draft-ietf-oauth-client-id-metadata-document). Only who may create clients registers them.
 import { z } from 'zod';
+import { isLoopback } from '../../http/loopback.ts';
 import type { Outbound } from '../../http/outbound.ts';
 import { OutboundError } from '../../http/outbound-error.ts';
 import { clientSchema } from '../../records/clients.ts';
@@ -40,14 +41,28 @@ const clientUrl = z
     'must be the normal form of an https URL with a path, without credentials and fragment',
   );
 
+/**
+ * Whether browsers may be sent to a URL that a stranger's document names: https, plain http on the user's own machine, and
+ * the private-use schemes of native applications, which have a dot (RFC 8252 §7.1). No pattern, and nothing that runs code.
+ */
+function isRedirectUri(text: string): boolean {
+  const url = URL.parse(text);
+  if (url === null || url.hash !== '' || text.includes('*')) return false;
+  if (url.protocol === 'http:') return isLoopback(url.hostname);
+  return url.protocol === 'https:' || url.protocol.includes('.');
+}
+
 const uri = z.string().min(1).max(2048);
 
 /** What is read of a document. The application authenticates with no secret, since anybody can read the document. */
 const documentSchema = z.looseObject({
   client_id: z.string(),
   client_name: z.string().min(1).max(255),
-  redirect_uris: z.array(uri).min(1).max(100),
-  logo_uri: uri.optional(),
+  redirect_uris: z
+    .array(uri.refine(isRedirectUri, 'must be https, a loopback URL, or of a private-use scheme'))
+    .min(1)
+    .max(100),
+  logo_uri: uri.refine((text) => URL.parse(text)?.protocol === 'https:', 'must be an https URL').optional(),
   grant_types: z.array(z.enum(['authorization_code', 'refresh_token'])).default(['authorization_code']),
   response_types: z.array(z.literal('code')).optional(),
   token_endpoint_auth_method: z.literal('none', 'must be none').default('none'),
