@@ -6,7 +6,7 @@ import { ACTION_MODULE } from '../records/action-modules.ts';
 import { deployedOf, draftOf, type RunnableAction, type Trigger, triggerOf } from '../records/actions.ts';
 import { createPackages } from '../scripts/packages/packages.ts';
 import { createScripts } from '../scripts/scripts.ts';
-import { outboundAllow, packagesDirectory, type Settings } from '../settings.ts';
+import { outboundAllow, packagesDirectory, type Settings } from '../settings/settings.ts';
 import type { Store } from '../store/contract.ts';
 import { usageLines } from './script-test.ts';
 

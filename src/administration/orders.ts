@@ -11,7 +11,7 @@ import { SIGNING_ALGS, type SigningAlg } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Waits } from '../runtime/waits.ts';
-import { consoleOrigin, outboundAllow, type Settings } from '../settings.ts';
+import { consoleOrigin, outboundAllow, type Settings } from '../settings/settings.ts';
 import { openHolder } from '../signing/holder.ts';
 import { rotateSigningKeys } from '../signing/keys.ts';
 import type { Store } from '../store/contract.ts';

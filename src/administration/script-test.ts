@@ -4,7 +4,7 @@ import { outboundRules } from '../http/outbound-rules.ts';
 import { SCRIPT_LIMITS, type ScriptUsage } from '../scripts/limits.ts';
 import { createPackages } from '../scripts/packages/packages.ts';
 import { createScripts, type ScriptOutcome, textsIn, withoutSecrets } from '../scripts/scripts.ts';
-import { outboundAllow, packagesDirectory, type Settings } from '../settings.ts';
+import { outboundAllow, packagesDirectory, type Settings } from '../settings/settings.ts';
 import type { Store } from '../store/contract.ts';
 
 /** The scripts that can be tested, which are those that change nothing. */

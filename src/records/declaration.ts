@@ -6,7 +6,7 @@ import type { Limits } from './limits.ts';
 /** The description of each event type, a sentence. */
 export type EventMeanings = Readonly<Record<string, string>>;
 
-/** The declarations of one part. They are collected in src/features.ts. */
+/** The declarations of one part. They are collected in src/server/features.ts. */
 export interface Declaration {
   /** Unique. */
   name: string;

@@ -12,7 +12,7 @@ import type { TenantFile } from '../records/tenant.ts';
 import type { UserRecord } from '../records/users.ts';
 import { createLog } from '../runtime/log.ts';
 import { systemRandom } from '../runtime/random.ts';
-import { startGatehouse as startServer } from '../start.ts';
+import { startGatehouse as startServer } from '../server/start.ts';
 import { collectionByName } from '../store/collection-by-name.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';

@@ -2,10 +2,10 @@
 // tables there are what is true; a new grant, strategy, presence, entrance or act that is in none of them fails here.
 import { expect } from 'chai';
 import { strategies } from '../../src/connections/strategies.ts';
-import { FEATURES } from '../../src/features.ts';
 import { parseRouteKey } from '../../src/http/routes.ts';
 import type { CallRules } from '../../src/management/call.ts';
 import { MANAGEMENT_CALLS } from '../../src/management/calls.ts';
+import { FEATURES } from '../../src/server/features.ts';
 import { PRESENCES } from '../../src/users/login.ts';
 import { USER_ACTS } from '../../src/users/user-acts.ts';
 import {

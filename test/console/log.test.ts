@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { describeEvent } from '../../src/console/log/describe-event.ts';
-import { EVENTS } from '../../src/features.ts';
 import type { LogEventRecord } from '../../src/records/log-events.ts';
+import { EVENTS } from '../../src/server/features.ts';
 import { eventIdAt } from '../../src/tenant/events.ts';
 import { createAgent } from '../support/agent.ts';
 import { byPassword, openPage } from '../support/browser-logins.ts';

@@ -4,10 +4,10 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { parse, parseAllDocuments } from 'yaml';
-import { FEATURES } from '../../src/features.ts';
 import { createMetrics } from '../../src/metrics/registry.ts';
-import { readSettings } from '../../src/settings.ts';
-import { describedSettings } from '../../src/settings-schema.ts';
+import { FEATURES } from '../../src/server/features.ts';
+import { readSettings } from '../../src/settings/settings.ts';
+import { describedSettings } from '../../src/settings/settings-schema.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 const NAMES = new Set(describedSettings().map(({ name }) => name));

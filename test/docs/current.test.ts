@@ -3,8 +3,8 @@ import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect } from 'chai';
-import { DECLARATIONS, FEATURES } from '../../src/features.ts';
 import { collections } from '../../src/records/collections.ts';
+import { DECLARATIONS, FEATURES } from '../../src/server/features.ts';
 import { describedApi, describedManagement, documents, ROOT } from './documents.ts';
 
 describe('the documents', () => {

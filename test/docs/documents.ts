@@ -2,12 +2,12 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { openApi } from '../../src/development/openapi.ts';
-import { EVENTS, FEATURES, LIMITS } from '../../src/features.ts';
 import { managementOpenApi } from '../../src/management/openapi.ts';
 import { CLIENT_RULES } from '../../src/records/client-compliance.ts';
 import { BACKCHANNEL_RULES, REQUEST_RULES, TOKEN_RULES } from '../../src/records/compliance.ts';
 import { STANDARDS } from '../../src/records/compliance-levels.ts';
-import { describedSettings } from '../../src/settings-schema.ts';
+import { EVENTS, FEATURES, LIMITS } from '../../src/server/features.ts';
+import { describedSettings } from '../../src/settings/settings-schema.ts';
 import { managementReadme } from './management.ts';
 import { customTextTable } from './texts.ts';
 

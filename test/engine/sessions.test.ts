@@ -10,13 +10,13 @@ import {
 import { createEngine } from '../../src/engine/provider.ts';
 import { createReadAhead } from '../../src/engine/read-ahead.ts';
 import type { Sessions } from '../../src/engine/sessions.ts';
-import { EVENTS } from '../../src/features.ts';
 import { createChallenges } from '../../src/protection/challenges.ts';
 import { createEventBudget } from '../../src/protection/event-budget.ts';
 import { createLoginTickets } from '../../src/protection/login-tickets.ts';
 import { createCorrelation } from '../../src/runtime/correlation.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
+import { EVENTS } from '../../src/server/features.ts';
 import { createSigning } from '../../src/signing/signing.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { createEvents } from '../../src/tenant/events.ts';

@@ -1,7 +1,7 @@
 // Which parameters count as credentials: they are not passed on to providers, and actions do not see them.
 import { expect } from 'chai';
-import { OWN_PARAMETERS } from '../../src/features.ts';
 import { isCredentialName } from '../../src/http/credential-names.ts';
+import { OWN_PARAMETERS } from '../../src/server/features.ts';
 
 /** The parameters of our endpoints that are no credentials. A new parameter must be added here, or be named as a credential. */
 const OPEN =

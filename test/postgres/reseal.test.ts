@@ -4,13 +4,13 @@ import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { repair } from '../../src/commands/store-commands.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
 import { ensureSigningKeys } from '../../src/signing/keys.ts';
 import { openStore } from '../../src/store/open.ts';
 import { keyFile } from '../../src/store/sealing/key.ts';
 import { newFile } from '../../src/store/sealing/reseal.ts';
 import { resealDatabase, resetDatabase } from '../../src/store/sql/postgres-reseal.ts';
-import { repair } from '../../src/store-commands.ts';
 import { rejection } from '../store/contract.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { createLog } from '../../src/runtime/log.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
-import { type Running, startGatehouse } from '../../src/start.ts';
+import { type Running, startGatehouse } from '../../src/server/start.ts';
 import { applyTenant } from '../../src/tenant/apply.ts';
 import { EXAMPLE_FILE } from '../../src/tenant/examples.ts';
 import { parseTenant, readTenant, TenantFault } from '../../src/tenant/load.ts';

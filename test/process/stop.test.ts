@@ -10,7 +10,7 @@ import tls from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { stringify } from 'yaml';
-import { STOP_BUDGET } from '../../src/stop.ts';
+import { STOP_BUDGET } from '../../src/server/stop.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { logoutTenant, v2 } from '../logout/support.ts';
 import { createAgent } from '../support/agent.ts';

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { createLog } from '../../src/runtime/log.ts';
-import { plainLines } from '../../src/terminal.ts';
+import { plainLines } from '../../src/server/terminal.ts';
 import { createAgent } from '../support/agent.ts';
 import { logIn, responseOf } from '../support/flows.ts';
 import { CLI, environment, MAIN, runServer } from '../support/process.ts';

@@ -1,10 +1,10 @@
 // Limits by path, and their memory use.
 import { expect } from 'chai';
 import type { Context } from 'koa';
-import { LIMITS, ROUTE_LIMITS } from '../../src/features.ts';
 import { addressKey, isListed } from '../../src/protection/addresses.ts';
 import { createRateLimits } from '../../src/protection/rate-limit.ts';
 import { unknownLimits } from '../../src/protection/settings.ts';
+import { LIMITS, ROUTE_LIMITS } from '../../src/server/features.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { readTenant, TenantFault } from '../../src/tenant/load.ts';
 import { createAgent, readForm } from '../support/agent.ts';

@@ -9,7 +9,7 @@ import { identityProvider } from '../../src/saml/identity-provider.ts';
 import { signQuery, verifyQuery } from '../../src/saml-messages/query-signature.ts';
 import { verifyRoot } from '../../src/saml-messages/reader.ts';
 import { signRoot } from '../../src/saml-messages/signature.ts';
-import { describedSettings } from '../../src/settings-schema.ts';
+import { describedSettings } from '../../src/settings/settings-schema.ts';
 import { openHolder } from '../../src/signing/holder.ts';
 import { rotateSigningKeys } from '../../src/signing/keys.ts';
 import { createSigning } from '../../src/signing/signing.ts';

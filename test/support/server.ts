@@ -6,7 +6,7 @@ import { Writable } from 'node:stream';
 import { parse } from 'yaml';
 import { createLog } from '../../src/runtime/log.ts';
 import type { Waits } from '../../src/runtime/waits.ts';
-import { type Running, startGatehouse } from '../../src/start.ts';
+import { type Running, startGatehouse } from '../../src/server/start.ts';
 import type { openStore } from '../../src/store/open.ts';
 import { EXAMPLE_FILE } from '../../src/tenant/examples.ts';
 import { readTenant } from '../../src/tenant/load.ts';

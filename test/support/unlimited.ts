@@ -1,5 +1,5 @@
 // A tenant without rate limits.
-import { LIMITS } from '../../src/features.ts';
+import { LIMITS } from '../../src/server/features.ts';
 
 const [capacity, perMinute] = [1_000_000, 1_000_000];
 

@@ -1,0 +1,46 @@
+// The tenant's configuration, with the built-in APIs, applications and directory, which are in no tenant file.
+import { accountApi } from '../account/api.ts';
+import { withConsole } from '../console/directory.ts';
+import { withTryLogin } from '../development/try-login.ts';
+import { withMfaApi } from '../factors/api.ts';
+import { managementApiOf, withApi } from '../management/api.ts';
+import type { Random } from '../runtime/random.ts';
+import { isForThisMachine, mtlsOrigin, type Settings } from '../settings/settings.ts';
+import type { Config } from '../tenant/config.ts';
+
+/** Returns the views of the configuration that different parts of the server use. */
+export function configsOf(
+  tenantConfig: Config,
+  { settings, random }: { settings: Settings; random: Random },
+) {
+  const apiConfig = withBuiltIns(tenantConfig, settings);
+  return {
+    /** Only what the tenant declares. */
+    tenantConfig,
+    /** For the Management API, which sees nothing of the console. */
+    apiConfig,
+    config: settings.console ? withConsole(apiConfig, random) : apiConfig,
+  };
+}
+
+/** Adds the built-in APIs, and the application of "Try login" on a development server. */
+function withBuiltIns(tenantConfig: Config, settings: Settings): Config {
+  const { issuer } = settings;
+  const config = withMtlsOrigin(withBuiltInApis(tenantConfig, issuer), settings);
+  return isForThisMachine(settings) ? withTryLogin(config, settings.baseUrl) : config;
+}
+
+function withBuiltInApis(tenantConfig: Config, issuer: string): Config {
+  const config = withMfaApi(tenantConfig, issuer);
+  const account = accountApi(issuer);
+  const management = managementApiOf(issuer, config);
+  return [() => account, management].reduce((before, api) => withApi(before, api().identifier, api), config);
+}
+
+/** Adds the origin at which clients show certificates (mutual TLS) to the custom domains. */
+function withMtlsOrigin(config: Config, settings: Settings): Config {
+  const origin = mtlsOrigin(settings);
+  return origin === undefined
+    ? config
+    : { ...config, customOrigins: () => [...config.customOrigins(), origin] };
+}

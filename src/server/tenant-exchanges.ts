@@ -1,0 +1,53 @@
+// The kinds of token exchange (RFC 8693): those of the engine's own tokens, those that the tenant's actions judge, and
+// those for tokens of connected accounts.
+
+import { askToVerify } from '../connections/database/verification-link.ts';
+import { customExchange } from '../connections/exchange/custom.ts';
+import { actorOfIdToken } from '../engine/actor-token.ts';
+import type { CheckPossession } from '../engine/proof-of-possession.ts';
+import type { SecondFactor } from '../engine/second-factor.ts';
+import { subjectTokenReader } from '../engine/subject-tokens.ts';
+import { type ExchangeDependencies, type ExchangeToken, tokenExchange } from '../engine/token-exchange.ts';
+import type { Capabilities, TenantDependencies } from './capabilities.ts';
+
+/** Makes the token exchanges of a tenant. @param tokenReading verifies the tokens that the tenant itself issued. */
+export function tokenExchanges(
+  deps: TenantDependencies,
+  capabilities: Capabilities,
+  tokenReading: Omit<ExchangeDependencies, 'config' | 'users' | 'wallClock'> & {
+    checkPossession: CheckPossession;
+    enrolledFactors: SecondFactor['enrolledFactors'];
+  },
+) {
+  const { users, wallClock } = deps;
+  const own = { ...tokenReading, config: capabilities.config, users, wallClock };
+  return {
+    exchangeToken: tokenExchange(own),
+    exchangeCustomToken: foreignExchange(deps, capabilities, tokenReading),
+    readSubjectToken: subjectTokenReader(own),
+  };
+}
+
+/** Makes the exchange of foreign tokens, which the tenant's actions judge. */
+function foreignExchange(
+  deps: TenantDependencies,
+  capabilities: Capabilities,
+  tokenReading: Pick<ExchangeDependencies, 'readIdTokenSubject'> & {
+    enrolledFactors: SecondFactor['enrolledFactors'];
+  },
+): ExchangeToken {
+  const { baseUrl } = deps.settings;
+  // Without administrators: an action can neither name one nor read one.
+  const users = capabilities.apiUsers;
+  return customExchange({
+    ...deps,
+    ...capabilities,
+    users,
+    enrolledFactors: tokenReading.enrolledFactors,
+    actorOfIdToken: (token) => actorOfIdToken({ ...tokenReading, users }, token),
+    askToVerify: async (user, connection, clientId, ip) => {
+      const client = await capabilities.config.client(clientId);
+      await askToVerify({ ...capabilities, baseUrl }, { user, connection, client, languages: [], ip });
+    },
+  });
+}
