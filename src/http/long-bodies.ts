@@ -2,7 +2,7 @@
 import type { Context, Middleware } from 'koa';
 import { requester } from '../runtime/requester.ts';
 import { createShares } from '../runtime/shares.ts';
-import { AuthError } from './errors.ts';
+import { serverBusy } from './errors.ts';
 
 /**
  * Limits how many requests have a long body at once, from the time it is read until the request is answered.
@@ -17,8 +17,7 @@ export function limitLongBodies(max: number, usualBytes: number): (read: Middlew
     const { 'transfer-encoding': coding, 'content-length': length } = ctx.req.headers;
     if (coding === undefined && Number(length ?? 0) <= usualBytes) return read(ctx, next);
     const { origin } = requester();
-    if (!held.mayHold(origin, max))
-      throw new AuthError(503, 'temporarily_unavailable', 'The server is busy. Try again in a moment.');
+    if (!held.mayHold(origin, max)) throw serverBusy();
     held.add(ctx, origin);
     ctx.res.once('close', () => held.delete(ctx));
     return read(ctx, next);
