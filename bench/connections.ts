@@ -2,9 +2,9 @@
 // compared with the same request without a script; one at a time, and 50 in parallel. Run: node bench/connections.ts
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createScripts } from '../src/capabilities/scripts/scripts.ts';
 import { createOutbound } from '../src/http/outbound.ts';
 import { LOOPBACK_RANGES, outboundRules } from '../src/http/outbound-rules.ts';
-import { createScripts } from '../src/scripts/scripts.ts';
 
 const RUNS = Number(process.env.BENCH_RUNS ?? 300);
 const PARALLEL = 50;

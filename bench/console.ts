@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { EXAMPLE_ADMINISTRATOR } from '../src/console/administrators/example.ts';
+import { EXAMPLE_ADMINISTRATOR } from '../src/features/console/administrators/example.ts';
 import type { Write } from '../src/store/contract.ts';
 import { openStore } from '../src/store/open.ts';
 import { eventIdAt } from '../src/tenant/events.ts';

@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import autocannon from 'autocannon';
+import { signLocally } from '../src/capabilities/signing/local.ts';
+import { makeSigningKey } from '../src/capabilities/signing/make-key.ts';
 import { SIGNING_ALGS, type SigningAlg } from '../src/records/signing-algs.ts';
-import { signLocally } from '../src/signing/local.ts';
-import { makeSigningKey } from '../src/signing/make-key.ts';
 import { API, MACHINE, TENANT } from './fixture.ts';
 import { local, median, PROXIED, proxiedEnvironment, start, stop } from './server.ts';
 

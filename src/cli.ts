@@ -2,7 +2,7 @@
 // The `gatehouse` command. It loads the rest only on a supported Node.js: an older one would fail with the name of a
 // missing module or export, which says nothing to an operator.
 import { createRequire } from 'node:module';
-import { isOlder } from './node-version.ts';
+import { isOlder } from './commands/node-version.ts';
 
 const { engines } = createRequire(import.meta.url)('../package.json') as { engines: { node: string } };
 const needed = engines.node.replace(/^>=/, '');

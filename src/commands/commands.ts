@@ -1,17 +1,17 @@
 // The subcommands of the `gatehouse` command. Modules that only some of them need, above all the server, are loaded by
 // these commands.
 import { Command, CommanderError, Option } from 'commander';
-import { addActionCommands } from '../administration/action-commands.ts';
-import { addAdministratorCommands } from '../administration/administrator-commands.ts';
-import { sendOrRunOrder } from '../administration/order.ts';
-import type { SendOrder } from '../administration/orders.ts';
-import { addScriptCommands } from '../administration/script-commands.ts';
+import type { RotatedKey } from '../capabilities/signing/keys.ts';
 import { SIGNING_ALGS, type SigningAlg } from '../records/signing-algs.ts';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
 import { createLog } from '../runtime/log.ts';
+import { addActionCommands } from '../server/administration/action-commands.ts';
+import { addAdministratorCommands } from '../server/administration/administrator-commands.ts';
+import { sendOrRunOrder } from '../server/administration/order.ts';
+import type { SendOrder } from '../server/administration/orders.ts';
+import { addScriptCommands } from '../server/administration/script-commands.ts';
 import { faultText } from '../server/fault.ts';
 import { readSettings } from '../settings/settings.ts';
-import type { RotatedKey } from '../signing/keys.ts';
 import { addOperatingCommands } from './operating-commands.ts';
 import { repair, reseal, resetSecrets } from './store-commands.ts';
 import { addTenantCommands } from './tenant-commands.ts';

@@ -1,9 +1,9 @@
 // The commands that move a store: into a file and back, and from one engine to the other.
 import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
-import { fetchBackup, writeBackup } from '../administration/backup.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
+import { fetchBackup, writeBackup } from '../server/administration/backup.ts';
 import { readSettings, type Settings } from '../settings/settings.ts';
 import type { Store } from '../store/contract.ts';
 import { naming } from '../store/files.ts';

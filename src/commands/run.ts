@@ -21,7 +21,7 @@ const NO_SDK =
  */
 export async function runServer(env: Environment, output: Output, stopBudget = STOP_BUDGET): Promise<void> {
   const isTraced = isTracingEnabled(env);
-  const tracing = isTraced ? (await import('../tracing/open-telemetry.ts')).openTracing() : undefined;
+  const tracing = isTraced ? (await import('../runtime/tracing/open-telemetry.ts')).openTracing() : undefined;
   const log = logTo(output, env.LOG_LEVEL, tracing?.ids);
   if (isTraced && tracing === undefined) log.warn(NO_SDK);
   const workers = cluster.isPrimary ? workerCount(env) : undefined;

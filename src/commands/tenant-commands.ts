@@ -1,12 +1,13 @@
 // Commands about the tenant file: check it, apply it to the store, and export the store as one.
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import type { SendOrder } from '../administration/orders.ts';
+import { unknownLimits } from '../capabilities/protection/settings.ts';
+import { tlsOptions } from '../capabilities/tls/options.ts';
 import { createOutbound } from '../http/outbound.ts';
 import { outboundRules } from '../http/outbound-rules.ts';
-import { unknownLimits } from '../protection/settings.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
+import type { SendOrder } from '../server/administration/orders.ts';
 import { faultText } from '../server/fault.ts';
 import { outboundAllow, readSettings, type Settings } from '../settings/settings.ts';
 import { TENANT_FILE } from '../settings/settings-schema.ts';
@@ -15,7 +16,6 @@ import { customDomainWarnings } from '../tenant/custom-domain-warnings.ts';
 import { EXAMPLE_FILE, isFirstStart, productionFaults } from '../tenant/examples.ts';
 import { NOT_HELD } from '../tenant/export.ts';
 import { type LoadedTenant, loadTenantFile, TenantFault } from '../tenant/load.ts';
-import { tlsOptions } from '../tls/options.ts';
 
 /** Adds `check`, `apply`, `plan` and `export`. */
 export function addTenantCommands(program: Command, host: CommandProcess, ordered: SendOrder): void {
@@ -74,7 +74,7 @@ async function printDirectoryWarnings(
   connections: LoadedTenant['tenant']['connections'],
   host: CommandProcess,
 ): Promise<void> {
-  const { isDirectory } = await import('../connections/ldap/nameless.ts');
+  const { isDirectory } = await import('../features/connections/ldap/nameless.ts');
   if (!connections.some(isDirectory)) return;
   const { checkDirectories } = await import('./doctor/directories.ts');
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
@@ -91,7 +91,7 @@ async function tenantOf(
 ): Promise<LoadedTenant> {
   const loaded = await loadTenantFile(settings.tenantFile, host.env);
   const { LIMITS } = await import('../server/features.ts');
-  const { metadataFaults } = await import('../connections/samlp/metadata-faults.ts');
+  const { metadataFaults } = await import('../features/connections/samlp/metadata-faults.ts');
   const unknown = unknownLimits(loaded.tenant, LIMITS).map(loaded.withPlace);
   for (const warning of [...loaded.warnings, ...unknown]) print(host, `warning: ${warning}`);
   const faults = [

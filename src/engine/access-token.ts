@@ -1,6 +1,6 @@
 // The JWT access token of an API, in the API's dialect: the hosted service's, or RFC 9068 where it asks for that.
 import type { AccessToken, ClientCredentials, JWTStructured, KoaContextWithOIDC } from 'oidc-provider';
-import type { Actions } from '../actions/actions.ts';
+import type { Actions } from '../capabilities/actions/actions.ts';
 import type { ResourceServer as Api } from '../records/collections.ts';
 import { scopeValues } from '../records/scope.ts';
 import { sha256 } from '../runtime/secrets.ts';

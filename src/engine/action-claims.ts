@@ -1,6 +1,6 @@
 // Filters the claims that actions set: claims that they may not set are left out and logged.
-import type { ActionLogFields, Actions } from '../actions/actions.ts';
-import type { AssertionChanges } from '../actions/assertion-methods.ts';
+import type { ActionLogFields, Actions } from '../capabilities/actions/actions.ts';
+import type { AssertionChanges } from '../capabilities/actions/assertion-methods.ts';
 import type { Trigger } from '../records/actions.ts';
 import { type ClaimTarget, claimFault } from '../records/custom-claims.ts';
 import { withinLimit } from '../users/custom-claims.ts';

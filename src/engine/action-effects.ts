@@ -1,8 +1,8 @@
 // Applies what actions ask for the session and the refresh token of a login.
 import { errors, type KoaContextWithOIDC, type RefreshToken, type Session } from 'oidc-provider';
-import type { ActionLogFields, Actions } from '../actions/actions.ts';
-import type { ActionOutcome } from '../actions/commands.ts';
-import { metadataAfter, type SessionChanges } from '../actions/session-methods.ts';
+import type { ActionLogFields, Actions } from '../capabilities/actions/actions.ts';
+import type { ActionOutcome } from '../capabilities/actions/commands.ts';
+import { metadataAfter, type SessionChanges } from '../capabilities/actions/session-methods.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';

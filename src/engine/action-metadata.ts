@@ -1,7 +1,7 @@
 // Stores the user metadata and app metadata that actions set.
-import type { ActionLogFields, Actions } from '../actions/actions.ts';
-import type { ActionOutcome } from '../actions/commands.ts';
-import { withMembers } from '../actions/current-event.ts';
+import type { ActionLogFields, Actions } from '../capabilities/actions/actions.ts';
+import type { ActionOutcome } from '../capabilities/actions/commands.ts';
+import { withMembers } from '../capabilities/actions/current-event.ts';
 import type { Trigger } from '../records/actions.ts';
 import { MAX_METADATA_LENGTH, MetadataTooLarge } from '../users/metadata-bounds.ts';
 import type { Users } from '../users/users.ts';

@@ -1,6 +1,6 @@
 // Applies the scopes that actions add to an access token or remove from it.
 import type { AccessToken, ClientCredentials, KoaContextWithOIDC } from 'oidc-provider';
-import type { Actions } from '../actions/actions.ts';
+import type { Actions } from '../capabilities/actions/actions.ts';
 import type { ResourceServer as Api } from '../records/collections.ts';
 import { scopeValues } from '../records/scope.ts';
 import type { Config } from '../tenant/config.ts';

@@ -1,6 +1,6 @@
 // The steps that actions require of the user before an authorization request is answered.
 import { errors, type KoaContextWithOIDC, type Session } from 'oidc-provider';
-import type { ActionRun, Progress } from '../actions/progress.ts';
+import type { ActionRun, Progress } from '../capabilities/actions/progress.ts';
 import { methodsOfFirstFactor } from '../users/login.ts';
 import { isUnattended } from '../users/user-acts.ts';
 import { applyToSession } from './action-effects.ts';

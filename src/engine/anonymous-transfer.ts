@@ -2,7 +2,7 @@
 // itself is in no URL, for a ticket and sends that to /authorize. Only actions read the metadata. It is not
 // verified, and nothing else depends on it.
 import type { ParsedUrlQuery } from 'node:querystring';
-import type { Challenges } from '../protection/challenges.ts';
+import type { Challenges } from '../capabilities/protection/challenges.ts';
 import { EXTENSIONS_PARAMETER, readExtensions, type Visitor } from './request-extensions.ts';
 
 /** The `audience` that asks for a ticket, in place of an API's. */

@@ -1,8 +1,8 @@
 // Parameters of /authorize beyond the standard, translated for the engine (docs/wire/authorize.md): `response_type=token`,
 // `audience`, a missing scope, `offline_access` without consent prompt, parameters for upstream providers.
 import type { ParsedUrlQuery } from 'node:querystring';
+import { isTicket } from '../capabilities/protection/challenges.ts';
 import { isCredentialName } from '../http/credential-names.ts';
-import { isTicket } from '../protection/challenges.ts';
 import { requestedApi, toResource } from './audience.ts';
 import { POPUP_MODE } from './message-modes.ts';
 import type { ReceivedRequest } from './received-request.ts';

@@ -2,11 +2,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { ParsedUrlQuery } from 'node:querystring';
 import type { Context } from 'koa';
+import type { Challenges } from '../capabilities/protection/challenges.ts';
 import { bodyOf } from '../http/body-fields.ts';
 import { newBrowserSecret } from '../http/browser-cookie.ts';
 import { AuthError } from '../http/errors.ts';
 import { cspHash } from '../http/headers.ts';
-import type { Challenges } from '../protection/challenges.ts';
 import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import { withVisitor } from './anonymous-transfer.ts';

@@ -2,7 +2,7 @@
 // user has approved on a device or at a page. They are kept here and not with the grant because devices that
 // approve are second factors, and these do not know the grant.
 
-import type { Challenges } from '../protection/challenges.ts';
+import type { Challenges } from '../capabilities/protection/challenges.ts';
 import type { Login } from '../users/login.ts';
 import type { AuthorizationDetail } from './authorization-details.ts';
 

@@ -1,9 +1,9 @@
 // Access tokens that are bound to the certificate of the request that got them (RFC 8705 §3).
 import type { X509Certificate } from 'node:crypto';
 import { type Client, errors, type KoaContextWithOIDC, type RefreshToken } from 'oidc-provider';
+import type { ClientCertificates } from '../capabilities/tls/client-certificates.ts';
 import type { ResourceServer } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
-import type { ClientCertificates } from '../tls/client-certificates.ts';
 import type { BindToken } from './adaptations.ts';
 import { applicationSettings } from './applications.ts';
 import { toAudience } from './audience.ts';

@@ -3,8 +3,8 @@
 // before anything of it is checked.
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Context, Middleware } from 'koa';
+import { unverifiedClaims } from '../capabilities/signing/verify-jwt.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { unverifiedClaims } from '../signing/verify-jwt.ts';
 
 /** How far ahead `nbf` may be, milliseconds. */
 const MAX_AHEAD_MS = 10_000;

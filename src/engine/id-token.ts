@@ -1,6 +1,6 @@
 // The claims of ID tokens beyond those of the engine.
 import type { Client, KoaContextWithOIDC } from 'oidc-provider';
-import { jwtHeader } from '../signing/verify-jwt.ts';
+import { jwtHeader } from '../capabilities/signing/verify-jwt.ts';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 import type { CustomClaims } from './custom-claims.ts';

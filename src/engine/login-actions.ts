@@ -2,7 +2,7 @@
 // authorization request is answered (also from an open session), before a token request is, and at each refresh.
 
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
-import type { ActionOutcome } from '../actions/commands.ts';
+import type { ActionOutcome } from '../capabilities/actions/commands.ts';
 import { CONSOLE_CLIENT } from '../records/administrators.ts';
 import { methodsOfFirstFactor } from '../users/login.ts';
 import type { ActionClaims } from './action-claims.ts';

@@ -1,7 +1,7 @@
 // The `event` object of `post-login`: the user, and how and for what they logged in.
 import type { KoaContextWithOIDC, RefreshToken } from 'oidc-provider';
-import { clientOf, connectionOf, identityOf, userOf } from '../actions/facts.ts';
-import type { UserRole } from '../actions/run-action.ts';
+import { clientOf, connectionOf, identityOf, userOf } from '../capabilities/actions/facts.ts';
+import type { UserRole } from '../capabilities/actions/run-action.ts';
 import { firstMethodOf } from '../records/first-methods.ts';
 import { isRoleFor } from '../records/roles.ts';
 import type { Correlation } from '../runtime/correlation.ts';

@@ -1,7 +1,7 @@
 // The ids under which runs of a login's actions are logged. An id is chosen before the actions run, because the log
 // event of the login may be written earlier.
 import type { KoaContextWithOIDC } from 'oidc-provider';
-import type { Actions } from '../actions/actions.ts';
+import type { Actions } from '../capabilities/actions/actions.ts';
 
 export interface LoginExecutions {
   /** Returns the id of a request's run, the same each time; undefined when no action of logins is bound. */

@@ -1,9 +1,9 @@
 // Runs the actions of a login, and applies that part of their outcome which is the same for all logins.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
-import { type ActionLogFields, type Actions, executionDetails } from '../actions/actions.ts';
-import type { ActionOutcome } from '../actions/commands.ts';
-import type { RequiredFactors } from '../actions/factor-methods.ts';
-import type { ActionRun } from '../actions/progress.ts';
+import { type ActionLogFields, type Actions, executionDetails } from '../capabilities/actions/actions.ts';
+import type { ActionOutcome } from '../capabilities/actions/commands.ts';
+import type { RequiredFactors } from '../capabilities/actions/factor-methods.ts';
+import type { ActionRun } from '../capabilities/actions/progress.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';
 import { type ActionClaims, allowedClaims } from './action-claims.ts';

@@ -1,11 +1,11 @@
 // Logout tokens (OpenID Connect Back-Channel Logout 1.0 §2.4).
 import { SignJWT } from 'jose';
+import { signJwt } from '../capabilities/signing/jwt.ts';
+import type { Signing } from '../capabilities/signing/signing.ts';
 import { idTokenAlg } from '../records/clients.ts';
 import type { Client } from '../records/collections.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
-import { signJwt } from '../signing/jwt.ts';
-import type { Signing } from '../signing/signing.ts';
 import { encryptFor } from './encryption.ts';
 import type { SessionMetadata } from './session-metadata.ts';
 

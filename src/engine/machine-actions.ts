@@ -1,7 +1,7 @@
 // The actions of `credentials-exchange`, which run before each client_credentials token is issued.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
-import type { Actions } from '../actions/actions.ts';
-import { clientOf } from '../actions/facts.ts';
+import type { Actions } from '../capabilities/actions/actions.ts';
+import { clientOf } from '../capabilities/actions/facts.ts';
 import { scopeValues } from '../records/scope.ts';
 import type { Config } from '../tenant/config.ts';
 import { allowedClaims } from './action-claims.ts';

@@ -1,9 +1,9 @@
 // Mutual TLS (RFC 8705): clients that authenticate by their certificate, and the settings that the engine needs for it.
 import type { X509Certificate } from 'node:crypto';
 import type { Configuration, KoaContextWithOIDC } from 'oidc-provider';
+import type { ClientCertificates } from '../capabilities/tls/client-certificates.ts';
 import { isSameName, subjectOf } from '../records/distinguished-name.ts';
 import { isSameSecret } from '../runtime/secrets.ts';
-import type { ClientCertificates } from '../tls/client-certificates.ts';
 import { applicationSettings } from './applications.ts';
 import { certificateRefusal } from './certificate-binding.ts';
 import type { CertificateRules } from './certificate-rules.ts';

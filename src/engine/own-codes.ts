@@ -2,7 +2,7 @@
 // without issuing tokens.
 import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
-import type { AssertionChanges } from '../actions/assertion-methods.ts';
+import type { AssertionChanges } from '../capabilities/actions/assertion-methods.ts';
 import type { Login } from '../users/login.ts';
 import { connectionOf, credentialVersionOf, factorsOf, presenceOf } from './browser-login.ts';
 

@@ -1,8 +1,8 @@
 // Verifies the JWT access tokens (RFC 9068) that this server has signed.
 import { type JWTPayload, errors as joseErrors } from 'jose';
+import { verifyJwt } from '../capabilities/signing/verify-jwt.ts';
 import { SIGNING_ALGS } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { verifyJwt } from '../signing/verify-jwt.ts';
 import type { PublishedKeys } from './published-keys.ts';
 
 export interface TokenVerification {

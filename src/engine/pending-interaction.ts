@@ -1,7 +1,7 @@
 // The contract for waiting authorization requests, which flow/ and the pages work with. interaction.ts implements
 // it in the engine.
 import type { Context } from 'koa';
-import type { RequiredFactors } from '../actions/factor-methods.ts';
+import type { RequiredFactors } from '../capabilities/actions/factor-methods.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Login } from '../users/login.ts';
 import type { MissingConsent } from './missing-consent.ts';

@@ -11,11 +11,11 @@ import {
   errors,
   type KoaContextWithOIDC,
 } from 'oidc-provider';
+import type { ClientCertificates } from '../capabilities/tls/client-certificates.ts';
 import { AuthError } from '../http/errors.ts';
 import type { ResourceServer } from '../records/collections.ts';
 import { isSameSecret, sha256 } from '../runtime/secrets.ts';
 import type { Config } from '../tenant/config.ts';
-import type { ClientCertificates } from '../tls/client-certificates.ts';
 import { applicationSettings } from './applications.ts';
 import { toAudience } from './audience.ts';
 import { refuseNoncompliant } from './compliance.ts';

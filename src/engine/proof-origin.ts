@@ -1,7 +1,7 @@
 // Finds the origin that a DPoP proof was made for (RFC 9449 §4.3). A tenant is served at its own origin and,
 // through reverse proxies, at those of its custom domains. A proxy need not say which of them a request came to.
 import type { Context } from 'koa';
-import { unverifiedClaims } from '../signing/verify-jwt.ts';
+import { unverifiedClaims } from '../capabilities/signing/verify-jwt.ts';
 
 /**
  * Returns the URL that `htu` of a request's proof has to match: at the custom origin that the proof names, if it

@@ -1,7 +1,7 @@
 // Refresh tokens as the Management API shows them: one for each family. The id is the hash under which it is
 // stored, which cannot be used as a token.
 
-import type { Challenges } from '../protection/challenges.ts';
+import type { Challenges } from '../capabilities/protection/challenges.ts';
 import type { ArtifactRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Store } from '../store/contract.ts';

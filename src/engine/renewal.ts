@@ -2,9 +2,9 @@
 import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import type Provider from 'oidc-provider';
 import { ExternalSigningKey, errors, type JWKS, type KoaContextWithOIDC } from 'oidc-provider';
+import type { Sign, Signing } from '../capabilities/signing/signing.ts';
 import { AuthError } from '../http/errors.ts';
 import type { SigningAlg } from '../records/signing-algs.ts';
-import type { Sign, Signing } from '../signing/signing.ts';
 import { type Config, derived } from '../tenant/config.ts';
 import type { SigningKey } from '../tenant/snapshot.ts';
 import { detailTypes } from './authorization-details.ts';

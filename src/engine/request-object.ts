@@ -2,12 +2,12 @@
 // Connect Core §6.1).
 import type { ParsedUrlQuery } from 'node:querystring';
 import { type JWTPayload, errors as joseErrors, type ProtectedHeaderParameters } from 'jose';
+import { jwtHeader, unverifiedClaims, verifyJwt } from '../capabilities/signing/verify-jwt.ts';
 import { AuthError } from '../http/errors.ts';
 import { CREDENTIAL_ALGORITHMS } from '../records/client-credentials.ts';
 import { expiryOf, publicKeyOf } from '../records/client-keys.ts';
 import type { Client } from '../records/collections.ts';
 import { profileOf } from '../records/compliance-levels.ts';
-import { jwtHeader, unverifiedClaims, verifyJwt } from '../signing/verify-jwt.ts';
 
 /** Seconds that the client's clock may be ahead or behind (FAPI 2.0 Security Profile §5.3.2.1). */
 const CLOCK_TOLERANCE_SECONDS = 10;

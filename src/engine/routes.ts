@@ -2,12 +2,12 @@
 // without the engine.
 import type { Context } from 'koa';
 import { z } from 'zod';
+import type { RateLimits } from '../capabilities/protection/rate-limit.ts';
+import type { Signing } from '../capabilities/signing/signing.ts';
 import { oauthShape } from '../http/errors.ts';
 import { optional } from '../http/parameter-schemas.ts';
-import type { RateLimits } from '../protection/rate-limit.ts';
 import { authenticationClasses } from '../records/authentication-classes.ts';
 import type { Limits } from '../records/limits.ts';
-import type { Signing } from '../signing/signing.ts';
 import type { Config } from '../tenant/config.ts';
 import { mtlsAliases } from './discovery.ts';
 import { feature } from './feature.ts';

@@ -1,7 +1,7 @@
 // The contract between the engine, which needs to know whether a login lacks a second factor, and the feature that
 // decides it.
 import type { Context } from 'koa';
-import type { RequiredFactors } from '../actions/factor-methods.ts';
+import type { RequiredFactors } from '../capabilities/actions/factor-methods.ts';
 import type { AuthError } from '../http/errors.ts';
 import type { Login } from '../users/login.ts';
 import type { User } from '../users/user.ts';

@@ -2,11 +2,11 @@
 // on the token, so each use has a reader and a type of its own, and none is accepted in place of another: a hint proves
 // nothing, a subject proves whose token an application has, and only a proof shows that the user is there.
 import { type JWTPayload, errors as joseErrors } from 'jose';
+import { jwtHeader, unverifiedClaims, verifySignature } from '../capabilities/signing/verify-jwt.ts';
 import { idTokenAlg } from '../records/clients.ts';
 import type { Client } from '../records/collections.ts';
 import { SIGNING_ALGS } from '../records/signing-algs.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
-import { jwtHeader, unverifiedClaims, verifySignature } from '../signing/verify-jwt.ts';
 import type { Config } from '../tenant/config.ts';
 import { methodsOfFirstFactor } from '../users/login.ts';
 import type { User } from '../users/user.ts';

@@ -2,7 +2,7 @@
 // to is unchanged. A token that is refused does not fail the request: the user is asked to log in, and the log says
 // why the token was refused.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
-import type { Challenges } from '../protection/challenges.ts';
+import type { Challenges } from '../capabilities/protection/challenges.ts';
 import type { Events } from '../tenant/events.ts';
 import { type Login, methodsOfFirstFactor } from '../users/login.ts';
 import { applicationSettings } from './applications.ts';

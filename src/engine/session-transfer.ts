@@ -3,9 +3,9 @@
 // login page. session-transfer-redemption.ts redeems the tokens.
 import type { Context } from 'koa';
 import { errors, type Grant, type KoaContextWithOIDC, type RefreshToken } from 'oidc-provider';
+import type { Challenges } from '../capabilities/protection/challenges.ts';
 import { AuthError } from '../http/errors.ts';
 import { tenantHostOf } from '../http/request-host.ts';
-import type { Challenges } from '../protection/challenges.ts';
 import type { Client } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
 import { scopeValues } from '../records/scope.ts';

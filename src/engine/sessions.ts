@@ -1,7 +1,7 @@
 // Browser sessions: finds them, and ends them with everything bound to them (session-ending.ts).
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
-import type { Challenges } from '../protection/challenges.ts';
+import type { Challenges } from '../capabilities/protection/challenges.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';

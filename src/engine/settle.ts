@@ -1,6 +1,6 @@
 // The end of every login, at the token endpoint and in the browser: admission, second factor, storing, and the log
 // event. Success is logged once a session or tokens are stored.
-import { executionDetails } from '../actions/actions.ts';
+import { executionDetails } from '../capabilities/actions/actions.ts';
 import { AuthError } from '../http/errors.ts';
 import { mayLogInTo } from '../records/administrators.ts';
 import type { Write } from '../store/contract.ts';

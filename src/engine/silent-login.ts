@@ -1,7 +1,7 @@
 // Completes the login of a silent request (`prompt=none`) with a login ticket or a session transfer token, without
 // a page.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
-import type { LoginTickets } from '../protection/login-tickets.ts';
+import type { LoginTickets } from '../capabilities/protection/login-tickets.ts';
 import { loginAnswer, throwRefusal } from './browser-login.ts';
 import { loginRequirements } from './login-requirements.ts';
 import { readExtensions } from './request-extensions.ts';

@@ -2,14 +2,14 @@
 // (docs/wire/token.md).
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
+import type { Signing } from '../capabilities/signing/signing.ts';
+import type { ClientCertificates } from '../capabilities/tls/client-certificates.ts';
 import { bodyFields, bodyObject } from '../http/body-fields.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import { formatName, subjectOf } from '../records/distinguished-name.ts';
 import type { EventType } from '../records/log-events.ts';
 import type { Measures } from '../runtime/measures.ts';
-import type { Signing } from '../signing/signing.ts';
 import type { Events } from '../tenant/events.ts';
-import type { ClientCertificates } from '../tls/client-certificates.ts';
 import { TOKEN_EXCHANGE } from './applications.ts';
 import { requestedApi, toResource } from './audience.ts';
 import type { EnterEngine } from './entrance.ts';

@@ -1,6 +1,6 @@
 // The end of a login at the token endpoint: from the authenticated user to the token response.
 import type { Client, Grant, KoaContextWithOIDC } from 'oidc-provider';
-import { executionDetails } from '../actions/actions.ts';
+import { executionDetails } from '../capabilities/actions/actions.ts';
 import { AuthError } from '../http/errors.ts';
 import type { EventType } from '../records/log-events.ts';
 import type { Events } from '../tenant/events.ts';

@@ -1,7 +1,7 @@
 // The state of the actions of a request that waits for its user. It is stored with the request, where no client can write.
 import type { KoaContextWithOIDC } from 'oidc-provider';
-import type { RequiredFactors } from '../actions/factor-methods.ts';
-import type { Progress } from '../actions/progress.ts';
+import type { RequiredFactors } from '../capabilities/actions/factor-methods.ts';
+import type { Progress } from '../capabilities/actions/progress.ts';
 import type { Login } from '../users/login.ts';
 
 /** The request with which a user returns from the URL that an action sent them to. */

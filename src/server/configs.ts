@@ -1,9 +1,9 @@
 // The tenant's configuration, with the built-in APIs, applications and directory, which are in no tenant file.
-import { accountApi } from '../account/api.ts';
-import { withConsole } from '../console/directory.ts';
-import { withTryLogin } from '../development/try-login.ts';
-import { withMfaApi } from '../factors/api.ts';
-import { managementApiOf, withApi } from '../management/api.ts';
+import { accountApi } from '../features/account/api.ts';
+import { withConsole } from '../features/console/directory.ts';
+import { withTryLogin } from '../features/development/try-login.ts';
+import { withMfaApi } from '../features/factors/api.ts';
+import { managementApiOf, withApi } from '../features/management/api.ts';
 import type { Random } from '../runtime/random.ts';
 import { isForThisMachine, mtlsOrigin, type Settings } from '../settings/settings.ts';
 import type { Config } from '../tenant/config.ts';

@@ -1,37 +1,38 @@
 // The list of all features, and of the other parts that declare limits, log events or pages. A feature that is not
 // listed here does not exist.
-import { account } from '../account/feature.ts';
-import { accountPage } from '../account/page/feature.ts';
-import { actions } from '../actions/declaration.ts';
-import { database } from '../connections/database/feature.ts';
-import { identifier } from '../connections/identifier/feature.ts';
-import { linking } from '../connections/linking/feature.ts';
-import { passkeys } from '../connections/passkeys/feature.ts';
-import { passwordless } from '../connections/passwordless/feature.ts';
-import { revocation } from '../connections/revocation/feature.ts';
-import { samlUpstream } from '../connections/samlp/feature.ts';
-import { upstream } from '../connections/upstream/feature.ts';
-import { consoleFeature } from '../console/feature.ts';
-import { delivery } from '../delivery/declaration.ts';
-import { development } from '../development/feature.ts';
+
+import { actions } from '../capabilities/actions/declaration.ts';
+import { delivery } from '../capabilities/delivery/declaration.ts';
+import { protection } from '../capabilities/protection/declaration.ts';
 import type { Feature } from '../engine/feature.ts';
 import { STANDARD_GRANTS } from '../engine/parameter-schemas.ts';
 import { engine } from '../engine/routes.ts';
-import { mfa } from '../factors/feature.ts';
-import { authenticator } from '../factors/push/feature.ts';
-import { flow } from '../flow/feature.ts';
-import { anonymous } from '../grants/anonymous/feature.ts';
-import { ciba } from '../grants/ciba/feature.ts';
-import { device } from '../grants/device/feature.ts';
-import { health } from '../health.ts';
+import { account } from '../features/account/feature.ts';
+import { accountPage } from '../features/account/page/feature.ts';
+import { database } from '../features/connections/database/feature.ts';
+import { identifier } from '../features/connections/identifier/feature.ts';
+import { linking } from '../features/connections/linking/feature.ts';
+import { passkeys } from '../features/connections/passkeys/feature.ts';
+import { passwordless } from '../features/connections/passwordless/feature.ts';
+import { revocation } from '../features/connections/revocation/feature.ts';
+import { samlUpstream } from '../features/connections/samlp/feature.ts';
+import { upstream } from '../features/connections/upstream/feature.ts';
+import { consoleFeature } from '../features/console/feature.ts';
+import { development } from '../features/development/feature.ts';
+import { mfa } from '../features/factors/feature.ts';
+import { authenticator } from '../features/factors/push/feature.ts';
+import { flow } from '../features/flow/feature.ts';
+import { anonymous } from '../features/grants/anonymous/feature.ts';
+import { ciba } from '../features/grants/ciba/feature.ts';
+import { device } from '../features/grants/device/feature.ts';
+import { health } from '../features/health.ts';
+import { logout } from '../features/logout/feature.ts';
+import { management } from '../features/management/feature.ts';
+import { isPublic, type MetricsSettings, metricsFeature } from '../features/metrics/serve.ts';
+import { saml } from '../features/saml/feature.ts';
 import { parameterNames } from '../http/parameter-schemas.ts';
-import { logout } from '../logout/feature.ts';
-import { management } from '../management/feature.ts';
-import { isPublic, type MetricsSettings, metricsFeature } from '../metrics/serve.ts';
-import { protection } from '../protection/declaration.ts';
 import type { Declaration, EventMeanings } from '../records/declaration.ts';
 import type { Limits } from '../records/limits.ts';
-import { saml } from '../saml/feature.ts';
 import { tenant } from '../tenant/declaration.ts';
 import { users } from '../users/declaration.ts';
 
@@ -100,7 +101,7 @@ export const OWN_PARAMETERS: ReadonlySet<string> = new Set([
 /** All limits, by name. */
 export const LIMITS: Limits = collected('limits');
 
-/** The limits of routes. Each process counts them without waiting for the store (src/protection/counters.ts). */
+/** The limits of routes. Each process counts them without waiting for the store (src/capabilities/protection/counters.ts). */
 export const ROUTE_LIMITS: ReadonlySet<string> = new Set([
   ...FEATURES.flatMap(({ routes = {} }) => Object.values(routes).map(({ limit }) => limit)),
   ...Object.keys(LIMITS).filter((name) => LIMITS[name]?.ofRoute === true),

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import type http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
+import type { createServers } from '../capabilities/tls/servers.ts';
+import { trustedBy } from '../capabilities/tls/trusted-headers.ts';
 import { shareConnections } from '../http/connection-shares.ts';
 import { wrapError } from '../runtime/wrap-error.ts';
 import { type Settings, withPort } from '../settings/settings.ts';
-import type { createServers } from '../tls/servers.ts';
-import { trustedBy } from '../tls/trusted-headers.ts';
 
 /**
  * Listens at `PORT`, and at `MTLS_PORT` where that is a port of its own. Both share one bound of connections.

@@ -1,14 +1,15 @@
 // The logins that the server requests of its own engine (for SAML, devices, the account page, the console), and their
 // redirect URIs.
-import { accountCallbacks } from '../account/page/callbacks.ts';
-import { tryCallbacks, tryLogins } from '../console/applications/try-logins.ts';
-import { consoleCallbacks } from '../console/callbacks.ts';
+
 import type { CheckRequest } from '../engine/authorize.ts';
 import { ownCallbacks } from '../engine/own-callbacks.ts';
-import { type DelegatedLoginDependencies, delegatedLogins } from '../flow/delegated-login.ts';
-import { approvalCallbacks } from '../grants/ciba/callbacks.ts';
-import { deviceCallbacks } from '../grants/device/callbacks.ts';
-import { samlCallbacks } from '../saml/callbacks.ts';
+import { accountCallbacks } from '../features/account/page/callbacks.ts';
+import { tryCallbacks, tryLogins } from '../features/console/applications/try-logins.ts';
+import { consoleCallbacks } from '../features/console/callbacks.ts';
+import { type DelegatedLoginDependencies, delegatedLogins } from '../features/flow/delegated-login.ts';
+import { approvalCallbacks } from '../features/grants/ciba/callbacks.ts';
+import { deviceCallbacks } from '../features/grants/device/callbacks.ts';
+import { samlCallbacks } from '../features/saml/callbacks.ts';
 
 /**
  * Makes the delegated logins of a tenant.

@@ -3,7 +3,7 @@ import cluster from 'node:cluster';
 import { copyFile, mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Logger } from 'pino';
-import { addExample } from '../console/administrators/example.ts';
+import { addExample } from '../features/console/administrators/example.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { exitNow } from '../runtime/exit-now.ts';
 import { limitHeapGrowth, shrinkHeapWhenIdle } from '../runtime/idle-memory.ts';

@@ -1,9 +1,9 @@
 // The checks before a server serves: the tenant file, the store, and whether both are fit for production.
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { metadataFaults } from '../connections/samlp/metadata-faults.ts';
-import { EXAMPLE_ADMINISTRATOR, isExampleOpen } from '../console/administrators/example.ts';
-import { unknownLimits } from '../protection/settings.ts';
+import { unknownLimits } from '../capabilities/protection/settings.ts';
+import { metadataFaults } from '../features/connections/samlp/metadata-faults.ts';
+import { EXAMPLE_ADMINISTRATOR, isExampleOpen } from '../features/console/administrators/example.ts';
 import { isForThisMachine, type Settings } from '../settings/settings.ts';
 import type { Store } from '../store/contract.ts';
 import { exampleRemains, productionFaults } from '../tenant/examples.ts';

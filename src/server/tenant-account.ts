@@ -1,10 +1,11 @@
 // The dependencies of the account page.
-import type { Actor } from '../account/actor.ts';
-import { ACCOUNT } from '../account/page/callbacks.ts';
-import { issueTicketLink } from '../connections/database/ticket-link.ts';
-import { firstMethod } from '../connections/first-method.ts';
+
 import { refreshTokenDirectory } from '../engine/refresh-directory.ts';
 import { sessionDirectory } from '../engine/session-directory.ts';
+import type { Actor } from '../features/account/actor.ts';
+import { ACCOUNT } from '../features/account/page/callbacks.ts';
+import { issueTicketLink } from '../features/connections/database/ticket-link.ts';
+import { firstMethod } from '../features/connections/first-method.ts';
 import type { Connection } from '../records/collections.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import type { TenantEngine } from './tenant-engine.ts';

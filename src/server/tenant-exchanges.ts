@@ -1,13 +1,13 @@
 // The kinds of token exchange (RFC 8693): those of the engine's own tokens, those that the tenant's actions judge, and
 // those for tokens of connected accounts.
 
-import { askToVerify } from '../connections/database/verification-link.ts';
-import { customExchange } from '../connections/exchange/custom.ts';
 import { actorOfIdToken } from '../engine/actor-token.ts';
 import type { CheckPossession } from '../engine/proof-of-possession.ts';
 import type { SecondFactor } from '../engine/second-factor.ts';
 import { subjectTokenReader } from '../engine/subject-tokens.ts';
 import { type ExchangeDependencies, type ExchangeToken, tokenExchange } from '../engine/token-exchange.ts';
+import { askToVerify } from '../features/connections/database/verification-link.ts';
+import { customExchange } from '../features/connections/exchange/custom.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 
 /** Makes the token exchanges of a tenant. @param tokenReading verifies the tokens that the tenant itself issued. */

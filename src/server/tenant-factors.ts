@@ -1,17 +1,17 @@
 // The second factors of a tenant: what they store, and their dependencies by name.
 import type { Logger } from 'pino';
-import type { Deliveries } from '../delivery/deliveries.ts';
-import { createAuthenticators } from '../factors/authenticators.ts';
-import { createKnownBrowsers } from '../factors/browsers.ts';
-import { createElevation } from '../factors/elevation.ts';
-import type { FactorDependencies } from '../factors/factor.ts';
-import { createFactorChanges } from '../factors/factor-changes.ts';
-import { FACTORS } from '../factors/factors.ts';
-import { createStreams } from '../factors/push/streams.ts';
-import { createWebPush } from '../factors/push/web-push.ts';
+import type { Deliveries } from '../capabilities/delivery/deliveries.ts';
+import type { RateLimits } from '../capabilities/protection/rate-limit.ts';
+import { createAuthenticators } from '../features/factors/authenticators.ts';
+import { createKnownBrowsers } from '../features/factors/browsers.ts';
+import { createElevation } from '../features/factors/elevation.ts';
+import type { FactorDependencies } from '../features/factors/factor.ts';
+import { createFactorChanges } from '../features/factors/factor-changes.ts';
+import { FACTORS } from '../features/factors/factors.ts';
+import { createStreams } from '../features/factors/push/streams.ts';
+import { createWebPush } from '../features/factors/push/web-push.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Outbound } from '../http/outbound.ts';
-import type { RateLimits } from '../protection/rate-limit.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { isForThisMachine, type Settings } from '../settings/settings.ts';

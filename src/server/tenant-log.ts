@@ -1,8 +1,8 @@
 // The tenant's log: every declared event, up to a limit per time, each with the request it belongs to.
 import type { Logger } from 'pino';
-import { measureEvents } from '../metrics/logins.ts';
-import type { Metrics } from '../metrics/registry.ts';
-import { createEventBudget } from '../protection/event-budget.ts';
+import { createEventBudget } from '../capabilities/protection/event-budget.ts';
+import { measureEvents } from '../features/metrics/logins.ts';
+import type { Metrics } from '../features/metrics/registry.ts';
 import type { Background } from '../runtime/background.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { createCorrelation } from '../runtime/correlation.ts';

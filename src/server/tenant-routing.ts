@@ -1,17 +1,17 @@
 // How a request reaches the route that answers it: limits, bodies, shapes of errors, and the console's own host.
 import type { Context } from 'koa';
-import { accountArea } from '../account/feature.ts';
-import { consoleFeature } from '../console/feature.ts';
-import { PROBE_PATHS } from '../health.ts';
+import { networkGuard } from '../capabilities/protection/network-acls.ts';
+import { connectingAddressOf } from '../capabilities/tls/edge.ts';
+import { accountArea } from '../features/account/feature.ts';
+import { consoleFeature } from '../features/console/feature.ts';
+import { PROBE_PATHS } from '../features/health.ts';
+import { managementArea } from '../features/management/feature.ts';
 import { bodyReader } from '../http/body.ts';
 import { limitLongBodies } from '../http/long-bodies.ts';
 import { createRouter } from '../http/router.ts';
 import { parseRouteKey, type Route } from '../http/routes.ts';
-import { managementArea } from '../management/feature.ts';
-import { networkGuard } from '../protection/network-acls.ts';
 import { CONSOLE_CLIENT } from '../records/administrators.ts';
 import type { LimitName } from '../records/limits.ts';
-import { connectingAddressOf } from '../tls/edge.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { LIMITS } from './features.ts';
 import { consoleAtItsHost, errorPageOf } from './tenant-console.ts';

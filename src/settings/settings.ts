@@ -3,12 +3,12 @@ import type { KeyObject } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { z } from 'zod';
-import type { SmsSettings } from '../delivery/sms.ts';
+import type { SmsSettings } from '../capabilities/delivery/sms.ts';
+import type { SigningSettings } from '../capabilities/signing/place.ts';
+import type { TlsSettings } from '../capabilities/tls/options.ts';
+import type { MetricsSettings } from '../features/metrics/serve.ts';
 import { isLoopback } from '../http/loopback.ts';
 import { LOOPBACK_RANGES } from '../http/outbound-rules.ts';
-import type { MetricsSettings } from '../metrics/serve.ts';
-import type { SigningSettings } from '../signing/place.ts';
-import type { TlsSettings } from '../tls/options.ts';
 import { crossFaults, list } from './settings-faults.ts';
 import { type Environment, environment, SECRET_SETTINGS } from './settings-schema.ts';
 

@@ -3,9 +3,9 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createOutbox } from '../delivery/outbox.ts';
-import type { OutboxMessage } from '../delivery/outbox-message.ts';
-import { managementAudience } from '../management/audience.ts';
+import { createOutbox } from '../capabilities/delivery/outbox.ts';
+import type { OutboxMessage } from '../capabilities/delivery/outbox-message.ts';
+import { managementAudience } from '../features/management/audience.ts';
 import { collections } from '../records/collections.ts';
 import { databaseIdentity } from '../records/new-identity.ts';
 import type { TenantFile } from '../records/tenant.ts';

@@ -2,8 +2,8 @@
 // has.
 import { createPrivateKey, type JsonWebKey } from 'node:crypto';
 import { SignJWT } from 'jose';
+import { ensureSigningKeys } from '../capabilities/signing/keys.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
-import { ensureSigningKeys } from '../signing/keys.ts';
 import type { Store } from '../store/contract.ts';
 import { keysFor } from '../tenant/snapshot.ts';
 import type { TokenRequest } from './token-request.ts';

@@ -1,9 +1,9 @@
 // Which role may do what at the console: every page and every form, those that are generated for the calls of the
 // Management API included, as each role. The rules below are the whole of it; what they do not say is refused.
 import { expect } from 'chai';
-import { consoleRoutes } from '../../src/console/feature.ts';
-import { placesOf } from '../../src/console/resources/declared.ts';
-import { operationsOf } from '../../src/console/resources/operations.ts';
+import { consoleRoutes } from '../../src/features/console/feature.ts';
+import { placesOf } from '../../src/features/console/resources/declared.ts';
+import { operationsOf } from '../../src/features/console/resources/operations.ts';
 import { parseRouteKey } from '../../src/http/routes.ts';
 import { type AdministratorRole, ROLES } from '../../src/records/administrators.ts';
 import { type Answer, readForm } from '../support/agent.ts';

@@ -1,10 +1,10 @@
 // Who may change an account: every kind of login, session and token (kinds.ts) at every entrance (entrances.ts). The
 // tables there are what is true; a new grant, strategy, presence, entrance or act that is in none of them fails here.
 import { expect } from 'chai';
-import { strategies } from '../../src/connections/strategies.ts';
+import { strategies } from '../../src/features/connections/strategies.ts';
+import type { CallRules } from '../../src/features/management/call.ts';
+import { MANAGEMENT_CALLS } from '../../src/features/management/calls.ts';
 import { parseRouteKey } from '../../src/http/routes.ts';
-import type { CallRules } from '../../src/management/call.ts';
-import { MANAGEMENT_CALLS } from '../../src/management/calls.ts';
 import { FEATURES } from '../../src/server/features.ts';
 import { PRESENCES } from '../../src/users/login.ts';
 import { USER_ACTS } from '../../src/users/user-acts.ts';

@@ -1,10 +1,10 @@
 // Actions that run after the response are stored until they have run: none is lost when a process ends, and no two
 // processes run the same one.
 import { expect } from 'chai';
-import type { Actions } from '../../src/actions/actions.ts';
-import { createDeferredRuns, type RecordedRun } from '../../src/actions/deferred-runs.ts';
-import type { ActionRun } from '../../src/actions/progress.ts';
-import { createDeliveries } from '../../src/delivery/deliveries.ts';
+import type { Actions } from '../../src/capabilities/actions/actions.ts';
+import { createDeferredRuns, type RecordedRun } from '../../src/capabilities/actions/deferred-runs.ts';
+import type { ActionRun } from '../../src/capabilities/actions/progress.ts';
+import { createDeliveries } from '../../src/capabilities/delivery/deliveries.ts';
 import { AuthError } from '../../src/http/errors.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { systemRandom } from '../../src/runtime/random.ts';

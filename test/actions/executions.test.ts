@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { createExecutions } from '../../src/actions/executions.ts';
+import { createExecutions } from '../../src/capabilities/actions/executions.ts';
 import { createBackground } from '../../src/runtime/background.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { systemRandom } from '../../src/runtime/random.ts';

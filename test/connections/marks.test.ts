@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { markOf } from '../../src/connections/marks.ts';
-import { readAssets } from '../../src/pages/assets.ts';
+import { readAssets } from '../../src/capabilities/pages/assets.ts';
+import { markOf } from '../../src/features/connections/marks.ts';
 import { STRATEGIES } from '../../src/records/connections.ts';
 import { createAgent } from '../support/agent.ts';
 import { tenant } from '../support/flows.ts';

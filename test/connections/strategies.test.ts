@@ -2,8 +2,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { strategies } from '../../src/connections/strategies.ts';
-import type { Proof, ProofDependencies, Provable } from '../../src/connections/strategy.ts';
+import { strategies } from '../../src/features/connections/strategies.ts';
+import type { Proof, ProofDependencies, Provable } from '../../src/features/connections/strategy.ts';
 import { AuthError } from '../../src/http/errors.ts';
 import { STRATEGIES, strategyRecord } from '../../src/records/connections.ts';
 

@@ -1,7 +1,7 @@
 // The console's application pages.
 import { expect } from 'chai';
-import { KINDS } from '../../src/console/applications/kinds.ts';
-import { snippetsOf } from '../../src/console/applications/snippets.ts';
+import { KINDS } from '../../src/features/console/applications/kinds.ts';
+import { snippetsOf } from '../../src/features/console/applications/snippets.ts';
 import type { Answer } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { API } from '../support/flows.ts';

@@ -1,7 +1,7 @@
 // /console/log: events as sentences, and the related events of one.
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { describeEvent } from '../../src/console/log/describe-event.ts';
+import { describeEvent } from '../../src/features/console/log/describe-event.ts';
 import type { LogEventRecord } from '../../src/records/log-events.ts';
 import { EVENTS } from '../../src/server/features.ts';
 import { eventIdAt } from '../../src/tenant/events.ts';

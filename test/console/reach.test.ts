@@ -1,7 +1,7 @@
 // The Management API, the tenant's own code and strangers cannot make or take over an administrator.
 import { expect } from 'chai';
-import type { CallRules } from '../../src/management/call.ts';
-import { MANAGEMENT_CALLS } from '../../src/management/calls.ts';
+import type { CallRules } from '../../src/features/management/call.ts';
+import { MANAGEMENT_CALLS } from '../../src/features/management/calls.ts';
 import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../../src/records/administrators.ts';
 import { type CollectionName, collections } from '../../src/records/collections.ts';
 import { managementToken, startManaged } from '../management/support.ts';

@@ -1,11 +1,11 @@
 // Members that are stored encrypted are recognized by their names, and hidden on pages, from viewers, in trials and
 // in the log.
 import { expect } from 'chai';
-import { secretsIn } from '../../src/console/connections/options.ts';
-import { createSecrets, shownJson } from '../../src/console/connections/steps.ts';
-import { withoutSecrets } from '../../src/console/masked.ts';
-import { maskSecrets } from '../../src/console/resources/secrets.ts';
-import { redacted } from '../../src/management/events.ts';
+import { secretsIn } from '../../src/features/console/connections/options.ts';
+import { createSecrets, shownJson } from '../../src/features/console/connections/steps.ts';
+import { withoutSecrets } from '../../src/features/console/masked.ts';
+import { maskSecrets } from '../../src/features/console/resources/secrets.ts';
+import { redacted } from '../../src/features/management/events.ts';
 import { collections } from '../../src/records/collections.ts';
 import { connectionSecrets } from '../../src/records/secrets.ts';
 

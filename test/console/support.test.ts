@@ -1,7 +1,7 @@
 // What the role of support may do on any page: its scopes alone would allow taking users over.
 import { expect } from 'chai';
-import type { CallRules } from '../../src/management/call.ts';
-import { MANAGEMENT_CALLS } from '../../src/management/calls.ts';
+import type { CallRules } from '../../src/features/management/call.ts';
+import { MANAGEMENT_CALLS } from '../../src/features/management/calls.ts';
 import { createAgent } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { logIn, pkce, responseOf, spaRequest, tenant, USER } from '../support/flows.ts';

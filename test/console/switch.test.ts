@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { addExample, EXAMPLE_ADMINISTRATOR } from '../../src/console/administrators/example.ts';
+import { addExample, EXAMPLE_ADMINISTRATOR } from '../../src/features/console/administrators/example.ts';
 import { createAgent } from '../support/agent.ts';
 import { startConsole } from '../support/console.ts';
 import { tenant } from '../support/flows.ts';

@@ -1,8 +1,8 @@
 // What the role of viewer may do on any page: it reads what is not masked, and starts and changes nothing.
 import { expect } from 'chai';
-import { fillPath, placesOf } from '../../src/console/resources/declared.ts';
-import { operationsOf } from '../../src/console/resources/operations.ts';
-import { callsWith } from '../../src/management/call.ts';
+import { fillPath, placesOf } from '../../src/features/console/resources/declared.ts';
+import { operationsOf } from '../../src/features/console/resources/operations.ts';
+import { callsWith } from '../../src/features/management/call.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { tenant, USER } from '../support/flows.ts';

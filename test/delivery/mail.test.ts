@@ -6,11 +6,11 @@ import net, { type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { createMailTransport, type MailSettings } from '../../src/delivery/mail.ts';
-import { DeliveryError } from '../../src/delivery/messages.ts';
-import type { OutgoingEmail } from '../../src/delivery/transport.ts';
-import { smtpSettings } from '../../src/delivery/transports.ts';
-import { localCertificate } from '../../src/tls/authority.ts';
+import { createMailTransport, type MailSettings } from '../../src/capabilities/delivery/mail.ts';
+import { DeliveryError } from '../../src/capabilities/delivery/messages.ts';
+import type { OutgoingEmail } from '../../src/capabilities/delivery/transport.ts';
+import { smtpSettings } from '../../src/capabilities/delivery/transports.ts';
+import { localCertificate } from '../../src/capabilities/tls/authority.ts';
 import { startMailServer, type TestMailServer } from '../support/smtp.ts';
 import { PATIENCE } from '../support/wait-until.ts';
 

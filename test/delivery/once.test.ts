@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { once } from '../../src/delivery/once.ts';
+import { once } from '../../src/capabilities/delivery/once.ts';
 
 describe('once()', () => {
   it('creates a value at the first call, for all concurrent callers', async () => {

@@ -1,8 +1,8 @@
 // SMS with Twilio's own client, against a stand-in for its Messages API.
 import { expect } from 'chai';
-import { DeliveryError } from '../../src/delivery/messages.ts';
-import { checkSmsAccount, createSmsTransport } from '../../src/delivery/sms.ts';
-import type { OutgoingSms } from '../../src/delivery/transport.ts';
+import { DeliveryError } from '../../src/capabilities/delivery/messages.ts';
+import { checkSmsAccount, createSmsTransport } from '../../src/capabilities/delivery/sms.ts';
+import type { OutgoingSms } from '../../src/capabilities/delivery/transport.ts';
 import { createOutbound } from '../../src/http/outbound.ts';
 import { LOOPBACK_RANGES, outboundRules } from '../../src/http/outbound-rules.ts';
 import { startTwilio, type TestTwilio, TWILIO } from '../support/twilio.ts';

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { parse, parseAllDocuments } from 'yaml';
-import { createMetrics } from '../../src/metrics/registry.ts';
+import { createMetrics } from '../../src/features/metrics/registry.ts';
 import { FEATURES } from '../../src/server/features.ts';
 import { readSettings } from '../../src/settings/settings.ts';
 import { describedSettings } from '../../src/settings/settings-schema.ts';

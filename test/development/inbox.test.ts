@@ -4,7 +4,7 @@ import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
-import { createOutbox } from '../../src/delivery/outbox.ts';
+import { createOutbox } from '../../src/capabilities/delivery/outbox.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { type Agent, createAgent, readForm } from '../support/agent.ts';

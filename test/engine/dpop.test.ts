@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { mfaAudience } from '../../src/factors/bearer.ts';
+import { mfaAudience } from '../../src/features/factors/bearer.ts';
 import { type Answer, createAgent } from '../support/agent.ts';
 import { createProver, type Prover } from '../support/dpop.ts';
 import {

@@ -1,5 +1,9 @@
 // Ending sessions for other reasons than a logout, such as a changed password or a blocked user.
 import { expect } from 'chai';
+import { createChallenges } from '../../src/capabilities/protection/challenges.ts';
+import { createEventBudget } from '../../src/capabilities/protection/event-budget.ts';
+import { createLoginTickets } from '../../src/capabilities/protection/login-tickets.ts';
+import { createSigning } from '../../src/capabilities/signing/signing.ts';
 import { createAdapter } from '../../src/engine/adapter.ts';
 import { createCommits } from '../../src/engine/commit.ts';
 import {
@@ -10,14 +14,10 @@ import {
 import { createEngine } from '../../src/engine/provider.ts';
 import { createReadAhead } from '../../src/engine/read-ahead.ts';
 import type { Sessions } from '../../src/engine/sessions.ts';
-import { createChallenges } from '../../src/protection/challenges.ts';
-import { createEventBudget } from '../../src/protection/event-budget.ts';
-import { createLoginTickets } from '../../src/protection/login-tickets.ts';
 import { createCorrelation } from '../../src/runtime/correlation.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
 import { EVENTS } from '../../src/server/features.ts';
-import { createSigning } from '../../src/signing/signing.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { createEvents } from '../../src/tenant/events.ts';
 import { isLoggedIn, logInAtTwo, logoutTenant, moreTokens, stored } from '../logout/support.ts';

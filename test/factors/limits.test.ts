@@ -1,8 +1,8 @@
 // The numbers of a user's authentication methods and device keys, with many requests at once.
 import { expect } from 'chai';
-import { storePasskey } from '../../src/connections/passkeys/passkeys.ts';
-import { createAuthenticators } from '../../src/factors/authenticators.ts';
-import { createFactorChanges } from '../../src/factors/factor-changes.ts';
+import { storePasskey } from '../../src/features/connections/passkeys/passkeys.ts';
+import { createAuthenticators } from '../../src/features/factors/authenticators.ts';
+import { createFactorChanges } from '../../src/features/factors/factor-changes.ts';
 import { systemRandom as random } from '../../src/runtime/random.ts';
 import { callsWith, managementToken, startManaged } from '../management/support.ts';
 import { USER } from '../support/flows.ts';

@@ -3,10 +3,10 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { FACTORS } from '../../src/factors/factors.ts';
+import { FACTORS } from '../../src/features/factors/factors.ts';
 
 const SOURCE = fileURLToPath(new URL('../../src', import.meta.url));
-const DIRECTORY = join(SOURCE, 'factors');
+const DIRECTORY = join(SOURCE, 'features/factors');
 
 describe('the list of second factors', () => {
   it('has distinct names, kinds, types, prefixes and strengths', () => {
@@ -16,7 +16,7 @@ describe('the list of second factors', () => {
     }
   });
 
-  it("is the only place in src/factors, outside the factors' folders, that names a factor", async () => {
+  it("is the only place in src/features/factors, outside the factors' folders, that names a factor", async () => {
     const names = FACTORS.flatMap(({ name, kind, type, prefix }) => [name, kind, type, prefix]);
     const quoted = new RegExp(`['"](${[...new Set(names)].join('|')})['"]`);
     const files = (await readdir(DIRECTORY)).filter((file) => file.endsWith('.ts'));
@@ -40,7 +40,9 @@ describe('the list of second factors', () => {
     expect(own).to.include.members(['push-notification', 'recovery-code', 'google-authenticator']);
     const quoted = new RegExp(`['"](${[...new Set(own)].join('|')})['"]`);
     const files = (await readdir(SOURCE, { recursive: true })).filter((file) => file.endsWith('.ts'));
-    const others = files.filter((file) => !file.startsWith('records/') && !file.startsWith('factors/'));
+    const others = files.filter(
+      (file) => !file.startsWith('records/') && !file.startsWith('features/factors/'),
+    );
     expect(others.length).to.be.above(500);
     for (const file of others) {
       const lines = (await readFile(join(SOURCE, file), 'utf8')).split('\n');

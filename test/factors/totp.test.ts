@@ -5,9 +5,9 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { createAuthenticators } from '../../src/factors/authenticators.ts';
-import { createFactorChanges } from '../../src/factors/factor-changes.ts';
-import { startOtpEnrollment, useOtp } from '../../src/factors/otp/otp.ts';
+import { createAuthenticators } from '../../src/features/factors/authenticators.ts';
+import { createFactorChanges } from '../../src/features/factors/factor-changes.ts';
+import { startOtpEnrollment, useOtp } from '../../src/features/factors/otp/otp.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openStore } from '../../src/store/open.ts';
 

@@ -1,6 +1,10 @@
 // Concurrent requests and guesses of codes for one address, in an order that a seed decides.
 import { expect } from 'chai';
-import { type Challenges, createChallenges, type IssuedChallenge } from '../../src/protection/challenges.ts';
+import {
+  type Challenges,
+  createChallenges,
+  type IssuedChallenge,
+} from '../../src/capabilities/protection/challenges.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
 import { tenant } from '../support/flows.ts';
 import { seeded } from '../support/seeded.ts';

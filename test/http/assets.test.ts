@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { readAssets } from '../../src/pages/assets.ts';
+import { readAssets } from '../../src/capabilities/pages/assets.ts';
 import { createAgent } from '../support/agent.ts';
 import { PAGES } from './pages.ts';
 import { type Site, startSite, VIEWS } from './site.ts';

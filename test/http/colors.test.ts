@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { blackOrWhite, contrast, type Hex, readable, themeCss } from '../../src/pages/colors.ts';
+import { blackOrWhite, contrast, type Hex, readable, themeCss } from '../../src/capabilities/pages/colors.ts';
 
 /** Returns the custom properties of a theme, by colour scheme. */
 function schemes(css: string): Record<string, Hex>[] {

@@ -1,6 +1,6 @@
 // States of the console's branding pages. axe cannot check their frames, in which scripts are forbidden; the framed
 // pages are checked on their own.
-import { brandFields, themeGroups } from '../../src/console/branding/look.ts';
+import { brandFields, themeGroups } from '../../src/features/console/branding/look.ts';
 import type { SitePage } from './site.ts';
 
 /** Returns the pages by path. @param model the data that all pages of the console share. */

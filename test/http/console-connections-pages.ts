@@ -1,6 +1,6 @@
 // States of the console's connection pages.
-import { kindOf, kindsByGroup } from '../../src/console/connections/kinds.ts';
-import { filledFields } from '../../src/console/connections/options.ts';
+import { kindOf, kindsByGroup } from '../../src/features/console/connections/kinds.ts';
+import { filledFields } from '../../src/features/console/connections/options.ts';
 import type { SitePage } from './site.ts';
 
 const LONG = 'a-long-name-of-a-connection-'.repeat(4);

@@ -1,8 +1,8 @@
 // States of the console's pages of resources and applications.
 import { z } from 'zod';
-import { fieldsOf } from '../../src/console/resources/fields.ts';
-import { shownMembers } from '../../src/console/resources/shown.ts';
-import { filledFields } from '../../src/console/resources/values.ts';
+import { fieldsOf } from '../../src/features/console/resources/fields.ts';
+import { shownMembers } from '../../src/features/console/resources/shown.ts';
+import { filledFields } from '../../src/features/console/resources/values.ts';
 import type { SitePage } from './site.ts';
 
 const crumbs = [{ href: '/console/resources/clients', text: 'Clients' }];

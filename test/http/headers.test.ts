@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import Koa from 'koa';
 import type { Page } from 'playwright-core';
-import { nameField } from '../../src/connections/name-field.ts';
+import { nameField } from '../../src/features/connections/name-field.ts';
 import { cspSource, securityHeaders } from '../../src/http/headers.ts';
 import { createAgent } from '../support/agent.ts';
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';

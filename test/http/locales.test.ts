@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, parse } from 'node:path';
 import { expect } from 'chai';
-import { chooseLocale, type Message, readLocales } from '../../src/pages/locales.ts';
+import { chooseLocale, type Message, readLocales } from '../../src/capabilities/pages/locales.ts';
 import { createAgent } from '../support/agent.ts';
 import { PAGES } from './pages.ts';
 import { type Site, startSite, VIEWS } from './site.ts';

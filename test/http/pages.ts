@@ -1,6 +1,6 @@
 // Every page in the states that users see it in, with models as the features make them.
 
-import { nameField } from '../../src/connections/name-field.ts';
+import { nameField } from '../../src/features/connections/name-field.ts';
 import { AuthError } from '../../src/http/errors.ts';
 import { databaseOptionsSchema } from '../../src/records/connections.ts';
 import type { DatabaseOptions } from '../../src/records/tenant.ts';

@@ -7,17 +7,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import Koa, { type Context } from 'koa';
+import { createTenantLiquid, reportingLiquid } from '../../src/capabilities/liquid/liquid.ts';
+import { createViews, type PageOptions } from '../../src/capabilities/pages/views.ts';
+import { localCertificate } from '../../src/capabilities/tls/authority.ts';
 import { readBody } from '../../src/http/body.ts';
 import { createCsrf } from '../../src/http/csrf.ts';
 import { AuthError } from '../../src/http/errors.ts';
 import { securityHeaders } from '../../src/http/headers.ts';
-import { createTenantLiquid, reportingLiquid } from '../../src/liquid/liquid.ts';
-import { createViews, type PageOptions } from '../../src/pages/views.ts';
 import { brandingSchema } from '../../src/records/tenant.ts';
 import { tenantSettingsSchema } from '../../src/records/tenant-settings.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
-import { localCertificate } from '../../src/tls/authority.ts';
 
 export const VIEWS = fileURLToPath(new URL('../../views', import.meta.url));
 

@@ -1,7 +1,7 @@
 // A theme's colours are readable whatever they are, and only colours, numbers and https addresses get into the style.
 import { expect } from 'chai';
-import { contrast, type Hex } from '../../src/pages/colors.ts';
-import { themeLook } from '../../src/pages/theme.ts';
+import { contrast, type Hex } from '../../src/capabilities/pages/colors.ts';
+import { themeLook } from '../../src/capabilities/pages/theme.ts';
 
 /** Returns the custom properties of a theme's colours. */
 function colorsOf(css: string): Record<string, Hex> {

@@ -1,7 +1,7 @@
 // How the pages look and behave in a real browser, in states that are slow to reach with a whole server.
 import { expect } from 'chai';
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import { nameField } from '../../src/connections/name-field.ts';
+import { nameField } from '../../src/features/connections/name-field.ts';
 import {
   accessibilityFaults,
   BY_COLOUR,

@@ -1,7 +1,11 @@
 // The thread in which the tenant's own templates are rendered.
 import { expect } from 'chai';
-import { createTenantLiquid, TemplateFault, type TenantLiquid } from '../../src/liquid/liquid.ts';
-import type { LiquidJob } from '../../src/liquid/templates.ts';
+import {
+  createTenantLiquid,
+  TemplateFault,
+  type TenantLiquid,
+} from '../../src/capabilities/liquid/liquid.ts';
+import type { LiquidJob } from '../../src/capabilities/liquid/templates.ts';
 import { SLOW_FILTER, SLOW_FILTERS } from './support.ts';
 
 const html = (source: string, variables: object = {}): LiquidJob => ({ kind: 'html', source, variables });

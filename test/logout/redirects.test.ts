@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { firstUsable, isAllowed } from '../../src/logout/redirects.ts';
+import { firstUsable, isAllowed } from '../../src/features/logout/redirects.ts';
 
 const LIST = [
   'https://app.example.test',

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { sendOrder } from '../../src/administration/send.ts';
+import { sendOrder } from '../../src/server/administration/send.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openStore } from '../../src/store/open.ts';
 import { startServer, type TestServer } from '../support/server.ts';

@@ -1,8 +1,8 @@
 // The largest body of a call follows from its schema: what a member may hold can be sent, and memory is bounded.
 import { expect } from 'chai';
 import { z } from 'zod';
-import { largestBodyOf, withJsonLength } from '../../src/management/body-size.ts';
-import { MANAGEMENT_CALLS } from '../../src/management/calls.ts';
+import { largestBodyOf, withJsonLength } from '../../src/features/management/body-size.ts';
+import { MANAGEMENT_CALLS } from '../../src/features/management/calls.ts';
 import { createAgent } from '../support/agent.ts';
 import { tenant } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';

@@ -1,8 +1,8 @@
 // Rules that hold for all lists of the Management API: clients page through all of them in the same way.
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import type { CallRules } from '../../src/management/call.ts';
-import { MANAGEMENT_CALLS } from '../../src/management/calls.ts';
+import type { CallRules } from '../../src/features/management/call.ts';
+import { MANAGEMENT_CALLS } from '../../src/features/management/calls.ts';
 import type { TestServer } from '../support/server.ts';
 import { EXAMPLE } from './example.ts';
 import { managementToken, startManaged } from './support.ts';

@@ -2,7 +2,7 @@
 // refuses may have written anything.
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { managementOpenApi } from '../../src/management/openapi.ts';
+import { managementOpenApi } from '../../src/features/management/openapi.ts';
 import { countedWrites } from '../support/counted-writes.ts';
 import { seeded } from '../support/seeded.ts';
 import type { TestServer } from '../support/server.ts';

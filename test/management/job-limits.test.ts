@@ -2,7 +2,7 @@
 
 import { expect } from 'chai';
 import pino from 'pino';
-import { createUserJobs } from '../../src/management/jobs/user-jobs.ts';
+import { createUserJobs } from '../../src/features/management/jobs/user-jobs.ts';
 import type { JobRecord } from '../../src/records/jobs.ts';
 import { createBackground } from '../../src/runtime/background.ts';
 import { systemRandom } from '../../src/runtime/random.ts';

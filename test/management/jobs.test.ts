@@ -3,7 +3,7 @@ import { gunzipSync } from 'node:zlib';
 import bcrypt from 'bcryptjs';
 import { expect } from 'chai';
 import pino from 'pino';
-import { createUserJobs } from '../../src/management/jobs/user-jobs.ts';
+import { createUserJobs } from '../../src/features/management/jobs/user-jobs.ts';
 import { createBackground } from '../../src/runtime/background.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
 import { createLeases } from '../../src/store/leases.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { parseQuery } from '../../src/management/search/lucene.ts';
+import { parseQuery } from '../../src/features/management/search/lucene.ts';
 
 const term = (field: string | undefined, text: string) => ({ field, match: { kind: 'text', text } });
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { AuthClient } from '@auth0/auth0-auth-js';
 import { expect } from 'chai';
 import * as openid from 'openid-client';
-import { localCertificate } from '../../src/tls/authority.ts';
+import { localCertificate } from '../../src/capabilities/tls/authority.ts';
 import { createAgent } from '../support/agent.ts';
 import { clientCertificate, type TestCertificate } from '../support/client-certificate.ts';
 import { type Edge, fetchWith, startEdge } from '../support/edge.ts';

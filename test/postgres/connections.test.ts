@@ -3,10 +3,10 @@ import { chmodSync, chownSync, copyFileSync, mkdtempSync, rmSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { localCertificate } from '../../src/capabilities/tls/authority.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openStore } from '../../src/store/open.ts';
 import { CHANNEL } from '../../src/store/sql/postgres-schema.ts';
-import { localCertificate } from '../../src/tls/authority.ts';
 import { rejection } from '../store/contract.ts';
 import { type Cluster, queryOnce, startCluster } from '../support/postgres.ts';
 import { stopwatch } from '../support/timing.ts';

@@ -5,9 +5,9 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ensureSigningKeys } from '../../src/signing/keys.ts';
+import { ensureSigningKeys } from '../../src/capabilities/signing/keys.ts';
+import { localCertificate } from '../../src/capabilities/tls/authority.ts';
 import { openStore } from '../../src/store/open.ts';
-import { localCertificate } from '../../src/tls/authority.ts';
 import { queryOnce, startCluster } from '../support/postgres.ts';
 import { databaseUrl, TEMPLATE } from '../support/postgres-databases.ts';
 

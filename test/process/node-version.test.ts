@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { isOlder } from '../../src/node-version.ts';
+import { isOlder } from '../../src/commands/node-version.ts';
 
 describe('isOlder()', () => {
   for (const version of [

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { smtpSettings } from '../../src/delivery/transports.ts';
+import { smtpSettings } from '../../src/capabilities/delivery/transports.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { faultText } from '../../src/server/fault.ts';
 import { startGatehouse } from '../../src/server/start.ts';

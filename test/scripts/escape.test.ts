@@ -2,7 +2,7 @@
 import diagnostics from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import { expect } from 'chai';
-import type { ScriptFailureKind } from '../../src/scripts/limits.ts';
+import type { ScriptFailureKind } from '../../src/capabilities/scripts/limits.ts';
 import { stopwatch } from '../support/timing.ts';
 import { type Provider, startProvider, startSandbox } from './support.ts';
 

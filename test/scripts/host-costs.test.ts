@@ -1,10 +1,10 @@
 // What the host computes for scripts has a cost that is known before: nothing can interrupt it.
 import { createCipheriv, createHash, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import { expect } from 'chai';
+import { compute, HOST_FUNCTIONS, type Plain } from '../../src/capabilities/scripts/host-functions.ts';
 import { publicKeyOf } from '../../src/records/client-keys.ts';
 import { appleOptionsSchema } from '../../src/records/openid.ts';
 import { rsaPublicKey } from '../../src/records/samlp.ts';
-import { compute, HOST_FUNCTIONS, type Plain } from '../../src/scripts/host-functions.ts';
 import { startSandbox } from './support.ts';
 
 /** Returns an element of DER. */

@@ -1,14 +1,14 @@
 // Every kind of script that a tenant can have, run by the server's own code for it. The escape suite runs over all of
 // them.
-import { createActions } from '../../src/actions/actions.ts';
-import { TRIGGER_METHODS } from '../../src/actions/commands.ts';
-import { runAction } from '../../src/actions/run-action.ts';
-import { type CustomDatabases, customDatabases } from '../../src/connections/database/custom.ts';
-import { scriptRunner } from '../../src/connections/run-script.ts';
+import { createActions } from '../../src/capabilities/actions/actions.ts';
+import { TRIGGER_METHODS } from '../../src/capabilities/actions/commands.ts';
+import { runAction } from '../../src/capabilities/actions/run-action.ts';
+import type { Scripts } from '../../src/capabilities/scripts/scripts.ts';
+import { type CustomDatabases, customDatabases } from '../../src/features/connections/database/custom.ts';
+import { scriptRunner } from '../../src/features/connections/run-script.ts';
 import { AuthError } from '../../src/http/errors.ts';
 import { continueEntry, TRIGGER_ENTRIES, type Trigger } from '../../src/records/actions.ts';
 import type { Connection } from '../../src/records/collections.ts';
-import type { Scripts } from '../../src/scripts/scripts.ts';
 
 /** The secret that scripts are given, which must not appear anywhere. */
 export const SECRET = 'a "secret" of the tenant';

@@ -1,8 +1,8 @@
 // The memory that all scripts together may take of the process.
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
-import { SCRIPT_LIMITS } from '../../src/scripts/limits.ts';
-import { threadsWithin } from '../../src/scripts/threads.ts';
+import { SCRIPT_LIMITS } from '../../src/capabilities/scripts/limits.ts';
+import { threadsWithin } from '../../src/capabilities/scripts/threads.ts';
 import { PATIENCE, until } from '../support/wait-until.ts';
 import { startProvider, startSandbox } from './support.ts';
 

@@ -3,7 +3,7 @@ import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { createPackages } from '../../src/scripts/packages/packages.ts';
+import { createPackages } from '../../src/capabilities/scripts/packages/packages.ts';
 import { startSandbox } from './support.ts';
 
 describe('packages of actions', () => {

@@ -2,13 +2,13 @@
 // observe or delay another.
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
+import { SCRIPT_LIMITS } from '../../src/capabilities/scripts/limits.ts';
+import type { ToThread } from '../../src/capabilities/scripts/messages.ts';
+import { createScriptRatings } from '../../src/capabilities/scripts/script-ratings.ts';
+import { createSharedRuns } from '../../src/capabilities/scripts/shared-runs.ts';
+import type { JobOutcome } from '../../src/capabilities/scripts/thread.ts';
 import { createOutbound } from '../../src/http/outbound.ts';
 import { outboundRules } from '../../src/http/outbound-rules.ts';
-import { SCRIPT_LIMITS } from '../../src/scripts/limits.ts';
-import type { ToThread } from '../../src/scripts/messages.ts';
-import { createScriptRatings } from '../../src/scripts/script-ratings.ts';
-import { createSharedRuns } from '../../src/scripts/shared-runs.ts';
-import type { JobOutcome } from '../../src/scripts/thread.ts';
 import { every, until } from '../support/wait-until.ts';
 import { type Provider, startProvider, startSandbox } from './support.ts';
 

@@ -2,8 +2,8 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
-import { createScriptRatings, scriptKey } from '../../src/scripts/script-ratings.ts';
-import type { JobOutcome } from '../../src/scripts/thread.ts';
+import { createScriptRatings, scriptKey } from '../../src/capabilities/scripts/script-ratings.ts';
+import type { JobOutcome } from '../../src/capabilities/scripts/thread.ts';
 
 const MIB = 1024 * 1024;
 const little = { result: 'null', used: { cpuMs: 1, memoryBytes: 1, requests: 1 } } as unknown as JobOutcome;

@@ -1,6 +1,6 @@
 // Scripts that run one after the other in one call of a thread. Each still knows nothing of those before it.
 import { expect } from 'chai';
-import type { ScriptOutcome } from '../../src/scripts/scripts.ts';
+import type { ScriptOutcome } from '../../src/capabilities/scripts/scripts.ts';
 import { type Provider, startProvider, startSandbox } from './support.ts';
 
 const MIB = 1024 * 1024;

@@ -1,7 +1,7 @@
 // Scripts that share a thread: one runs while others wait for their requests. None can observe or delay another.
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
-import type { ScriptOutcome } from '../../src/scripts/scripts.ts';
+import type { ScriptOutcome } from '../../src/capabilities/scripts/scripts.ts';
 import { every, until } from '../support/wait-until.ts';
 import { type Provider, startProvider, startSandbox } from './support.ts';
 

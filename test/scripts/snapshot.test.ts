@@ -3,12 +3,12 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { withLessMemory } from '../../src/scripts/engine-memory.ts';
-import { compute } from '../../src/scripts/host-functions.ts';
-import { ignoreMappedArguments } from '../../src/scripts/mapped-arguments.ts';
-import { moduleLoader } from '../../src/scripts/module.ts';
-import { createSandbox, type Sandbox } from '../../src/scripts/sandbox.ts';
-import { createPages, snapshot } from '../../src/scripts/snapshot.ts';
+import { withLessMemory } from '../../src/capabilities/scripts/engine-memory.ts';
+import { compute } from '../../src/capabilities/scripts/host-functions.ts';
+import { ignoreMappedArguments } from '../../src/capabilities/scripts/mapped-arguments.ts';
+import { moduleLoader } from '../../src/capabilities/scripts/module.ts';
+import { createSandbox, type Sandbox } from '../../src/capabilities/scripts/sandbox.ts';
+import { createPages, snapshot } from '../../src/capabilities/scripts/snapshot.ts';
 
 const MIB = 1024 * 1024;
 const SECRET = 'a-secret-of-one-run-alone';

@@ -1,9 +1,9 @@
 // A thread that several runs share, driven by messages as the process sends them.
 import { expect } from 'chai';
-import { SCRIPT_LIMITS } from '../../src/scripts/limits.ts';
-import type { FromThread, Job } from '../../src/scripts/messages.ts';
-import { moduleLoader } from '../../src/scripts/module.ts';
-import { openWorker } from '../../src/scripts/open-worker.ts';
+import { SCRIPT_LIMITS } from '../../src/capabilities/scripts/limits.ts';
+import type { FromThread, Job } from '../../src/capabilities/scripts/messages.ts';
+import { moduleLoader } from '../../src/capabilities/scripts/module.ts';
+import { openWorker } from '../../src/capabilities/scripts/open-worker.ts';
 
 const job = (body: string): Job => ({
   source: `function (cb) { ${body} }`,

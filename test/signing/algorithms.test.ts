@@ -11,9 +11,9 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { expect } from 'chai';
 import { compactVerify, createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 import * as oidc from 'openid-client';
+import { signLocally } from '../../src/capabilities/signing/local.ts';
 import type { SigningKeyRecord } from '../../src/records/engine.ts';
 import { SIGNING_ALGS, type SigningAlg } from '../../src/records/signing-algs.ts';
-import { signLocally } from '../../src/signing/local.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
 import {
   authorize,
@@ -222,7 +222,7 @@ describe('signing algorithms', () => {
   });
 
   it('rotate together, or one alone, and earlier tokens stay valid until the next rotation', async () => {
-    const { rotateSigningKeys } = await import('../../src/signing/keys.ts');
+    const { rotateSigningKeys } = await import('../../src/capabilities/signing/keys.ts');
     const before = await tokensOf(agent, 'ES256');
     const rsa = await currentKey('RS256');
     const [rotated] = await rotateSigningKeys(server.store, Date.now, 'localhost', 'ES256');
@@ -240,7 +240,7 @@ describe('signing algorithms', () => {
 
   for (const alg of ['ES256', 'EdDSA'] as const)
     it(`sign tokens of an API with the current ${alg} key, and after a rotation with the one that was published as the next`, async () => {
-      const { rotateSigningKeys } = await import('../../src/signing/keys.ts');
+      const { rotateSigningKeys } = await import('../../src/capabilities/signing/keys.ts');
       const published = async () =>
         (await keysOf(agent)).keys.filter((key) => key.alg === alg).map(({ kid }) => kid);
       const signed = async () => (await tokensOf(agent, alg)).access_token;
@@ -266,7 +266,7 @@ describe('signing algorithms', () => {
     });
 
   it('refuse one of two concurrent rotations, and each has one current key and one next', async () => {
-    const { rotateSigningKeys } = await import('../../src/signing/keys.ts');
+    const { rotateSigningKeys } = await import('../../src/capabilities/signing/keys.ts');
     const done = await Promise.allSettled([1, 2, 3].map(() => rotateSigningKeys(server.store, Date.now)));
     expect(done.filter(({ status }) => status === 'fulfilled')).to.have.length.of.at.least(1);
     const { records } = await server.store.collection('signingKeys').list({ limit: 100 });

@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
-import { identityProvider } from '../../src/saml/identity-provider.ts';
-import { signQuery, verifyQuery } from '../../src/saml-messages/query-signature.ts';
-import { verifyRoot } from '../../src/saml-messages/reader.ts';
-import { signRoot } from '../../src/saml-messages/signature.ts';
+import { signQuery, verifyQuery } from '../../src/capabilities/saml-messages/query-signature.ts';
+import { verifyRoot } from '../../src/capabilities/saml-messages/reader.ts';
+import { signRoot } from '../../src/capabilities/saml-messages/signature.ts';
+import { openHolder } from '../../src/capabilities/signing/holder.ts';
+import { rotateSigningKeys } from '../../src/capabilities/signing/keys.ts';
+import { createSigning } from '../../src/capabilities/signing/signing.ts';
+import { identityProvider } from '../../src/features/saml/identity-provider.ts';
 import { describedSettings } from '../../src/settings/settings-schema.ts';
-import { openHolder } from '../../src/signing/holder.ts';
-import { rotateSigningKeys } from '../../src/signing/keys.ts';
-import { createSigning } from '../../src/signing/signing.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
 import { API, header, tenant, token, USER } from '../support/flows.ts';
@@ -272,7 +272,7 @@ describe('a start with keys outside', () => {
     expect(await kids(outer)).to.deep.equal([first, 'RS256-1']);
     const agent = createAgent(outer);
     expect(header((await login(agent, 'web')).json().id_token).kid).to.equal(first);
-    const { sendOrder } = await import('../../src/administration/send.ts');
+    const { sendOrder } = await import('../../src/server/administration/send.ts');
     expect((await sendOrder(dataDir, { command: 'rotate' }))?.result).to.deep.equal([
       { alg: 'RS256', kid: 'RS256-1' },
     ]);

@@ -1,9 +1,9 @@
 // Stubs for an engine without MFA, actions, other protocols and client certificates.
 
-import type { Actions } from '../../src/actions/actions.ts';
+import type { Actions } from '../../src/capabilities/actions/actions.ts';
+import { clientCertificates } from '../../src/capabilities/tls/client-certificates.ts';
 import type { OwnCallbacks } from '../../src/engine/own-callbacks.ts';
 import type { SecondFactor } from '../../src/engine/second-factor.ts';
-import { clientCertificates } from '../../src/tls/client-certificates.ts';
 
 /** A second factor that is never required. */
 export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[] } = {

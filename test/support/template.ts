@@ -2,9 +2,9 @@
 // the rest of a start, and few tests are about it.
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { ensureSigningKeys } from '../../src/signing/keys.ts';
+import { ensureSigningKeys } from '../../src/capabilities/signing/keys.ts';
+import { localCertificate } from '../../src/capabilities/tls/authority.ts';
 import { openStore } from '../../src/store/open.ts';
-import { localCertificate } from '../../src/tls/authority.ts';
 import { SCRATCH } from './scratch-directory.ts';
 
 let template: Promise<string> | undefined;

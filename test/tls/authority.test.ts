@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import tls from 'node:tls';
 import { expect } from 'chai';
-import { localCertificate } from '../../src/tls/authority.ts';
+import { localCertificate } from '../../src/capabilities/tls/authority.ts';
 
 const DAY = 86_400_000;
 const HOSTS = ['localhost', '127.0.0.1', '::1'];

@@ -9,7 +9,7 @@ import tls from 'node:tls';
 import { expect } from 'chai';
 import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
-import { localCertificate } from '../../src/tls/authority.ts';
+import { localCertificate } from '../../src/capabilities/tls/authority.ts';
 import { createAgent } from '../support/agent.ts';
 import { tenant } from '../support/flows.ts';
 import { startServer } from '../support/server.ts';

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { localCertificate } from '../../src/tls/authority.ts';
-import { tlsOptions } from '../../src/tls/options.ts';
+import { localCertificate } from '../../src/capabilities/tls/authority.ts';
+import { tlsOptions } from '../../src/capabilities/tls/options.ts';
 
 const DAY = 86_400_000;
 

@@ -4,9 +4,9 @@ import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
+import { tlsOptions } from '../../capabilities/tls/options.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Settings } from '../../settings/settings.ts';
-import { tlsOptions } from '../../tls/options.ts';
 import { DAY_MS, type Finding, findings, messageOf } from './finding.ts';
 
 /**

@@ -1,6 +1,6 @@
 // Checks whether directories tell their users from all earlier ones.
-import { createDirectories } from '../../connections/ldap/directories.ts';
-import { isDirectory, namesWarning } from '../../connections/ldap/nameless.ts';
+import { createDirectories } from '../../features/connections/ldap/directories.ts';
+import { isDirectory, namesWarning } from '../../features/connections/ldap/nameless.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Outbound } from '../../http/outbound.ts';
 import type { Connection } from '../../records/collections.ts';

@@ -1,9 +1,9 @@
 // `gatehouse doctor`: checks everything that a server depends on, and reports each check in one line.
 import type { Logger } from 'pino';
-import { metadataFaults } from '../../connections/samlp/metadata-faults.ts';
+import { unknownLimits } from '../../capabilities/protection/settings.ts';
+import { metadataFaults } from '../../features/connections/samlp/metadata-faults.ts';
 import { createOutbound } from '../../http/outbound.ts';
 import { outboundRules } from '../../http/outbound-rules.ts';
-import { unknownLimits } from '../../protection/settings.ts';
 import type { TenantFile } from '../../records/tenant.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { faultText } from '../../server/fault.ts';

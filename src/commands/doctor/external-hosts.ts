@@ -1,7 +1,8 @@
 // Checks addresses outside: whether they answer, and the time there.
-import type { Inspection } from '../../administration/inspect.ts';
+
 import type { Outbound } from '../../http/outbound.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import type { Inspection } from '../../server/administration/inspect.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { clockFinding, type Finding, findings, messageOf } from './finding.ts';
 

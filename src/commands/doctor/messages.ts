@@ -1,7 +1,7 @@
 // Checks whether the mail server and the SMS provider accept the credentials.
-import { checkMailServer } from '../../delivery/mail.ts';
-import { checkSmsAccount, type SmsSettings } from '../../delivery/sms.ts';
-import { smtpSettings } from '../../delivery/transports.ts';
+import { checkMailServer } from '../../capabilities/delivery/mail.ts';
+import { checkSmsAccount, type SmsSettings } from '../../capabilities/delivery/sms.ts';
+import { smtpSettings } from '../../capabilities/delivery/transports.ts';
 import type { Outbound } from '../../http/outbound.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { type Finding, findings, messageOf } from './finding.ts';

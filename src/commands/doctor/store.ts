@@ -1,8 +1,8 @@
 // Checks the store, through the running server, or opened here where none runs.
 import type { Logger } from 'pino';
-import type { Inspection } from '../../administration/inspect.ts';
-import { sendOrRunOrder } from '../../administration/order.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import type { Inspection } from '../../server/administration/inspect.ts';
+import { sendOrRunOrder } from '../../server/administration/order.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { StoreAbsent } from '../../store/contract.ts';
 import { clockFinding, DAY_MS, type Finding, findings, messageOf } from './finding.ts';

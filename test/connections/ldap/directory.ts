@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import tls from 'node:tls';
 import ldap from 'ldapjs';
-import { localCertificate } from '../../../src/tls/authority.ts';
+import { localCertificate } from '../../../src/capabilities/tls/authority.ts';
 
 export const BASE = 'dc=example,dc=test';
 export const SERVICE = `cn=service,${BASE}`;

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Client } from 'ldapts';
-import { localCertificate } from '../../../src/tls/authority.ts';
+import { localCertificate } from '../../../src/capabilities/tls/authority.ts';
 import { createAgent } from '../../support/agent.ts';
 import { REALM_GRANT } from '../../support/browser-logins.ts';
 import { tenant as base, payload, token } from '../../support/flows.ts';

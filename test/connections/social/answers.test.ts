@@ -1,8 +1,8 @@
 // Responses of well-known providers that are faults, or that do not identify a user.
 import { expect } from 'chai';
-import { refreshOptions, socialConnection } from '../../../src/connections/social/options.ts';
-import { presets } from '../../../src/connections/social/presets.ts';
-import { socialIdentity } from '../../../src/connections/social/userinfo.ts';
+import { refreshOptions, socialConnection } from '../../../src/features/connections/social/options.ts';
+import { presets } from '../../../src/features/connections/social/presets.ts';
+import { socialIdentity } from '../../../src/features/connections/social/userinfo.ts';
 import type { AuthError } from '../../../src/http/errors.ts';
 import { createOutbound } from '../../../src/http/outbound.ts';
 import { outboundRules } from '../../../src/http/outbound-rules.ts';

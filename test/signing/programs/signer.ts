@@ -4,7 +4,7 @@ import { createPrivateKey, createPublicKey, type JsonWebKey, sign } from 'node:c
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { signLocally } from '../../../src/signing/local.ts';
+import { signLocally } from '../../../src/capabilities/signing/local.ts';
 
 const [, , directory = '', order, alg = '', kid] = process.argv;
 const read = (name: string) => readFileSync(join(directory, name), 'utf8');

@@ -1,0 +1,256 @@
+// Runs the actions that are bound to a trigger, one after the other, in the sandbox of scripts. Actions change nothing
+// themselves: what they ask for is returned as data, for the caller to check and apply.
+import { AuthError } from '../../http/errors.ts';
+import { type BoundAction, NEEDED_TRIGGERS, type Trigger } from '../../records/actions.ts';
+import type { Rules } from '../../records/rules.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { Events } from '../../tenant/events.ts';
+import type { Packages } from '../scripts/packages/packages.ts';
+import type { Scripts } from '../scripts/scripts.ts';
+import { type ActionCache, createActionCache } from './cache.ts';
+import { type ActionOutcome, applyCommand, type Command, TRIGGER_METHODS } from './commands.ts';
+import { type ActionEvent, currentEvent, ruleEvent } from './current-event.ts';
+import type { Execution, Executions } from './executions.ts';
+import type { RequiredFactors } from './factor-methods.ts';
+import { commonFacts } from './facts.ts';
+import { type ActionRun, createRun, type Progress } from './progress.ts';
+import { runRules } from './rules.ts';
+import type { ActionCall, RunActionDependencies, UserRole } from './run-action.ts';
+import { type RunInTurnOptions, runInTurn } from './run-in-turn.ts';
+
+/** The user and the client of a run, for the log. */
+export interface ActionLogFields {
+  client_id?: string | undefined;
+  user_id?: string | undefined;
+  user_name?: string | undefined;
+  connection?: string | undefined;
+  ip?: string | undefined;
+  /** The id of the execution, where there is one. */
+  execution?: string | undefined;
+}
+
+/** The longest time of a single action including its wait for a thread, milliseconds. */
+export const MAX_ACTION_MS = 30_000;
+
+interface RunOptions {
+  /** Where an earlier run was suspended; this one continues there. */
+  progress?: Progress | undefined;
+  /** Whether an action may redirect the user: there is a browser, and it may show pages. */
+  canRedirect?: boolean;
+  /** The actions to run in place of those that are bound to the trigger. */
+  bound?: readonly BoundAction[];
+  /** Values that must not appear in logs and messages, in addition to the actions' secrets. */
+  hidden?: readonly string[];
+  /** The id of the execution; without it, a new one. @see Executions.newId */
+  execution?: string | undefined;
+  /** No action begins after this time, epoch milliseconds: the remaining ones fail. */
+  until?: number;
+  /** What `api.roles` returns. */
+  userRoles?: readonly UserRole[];
+  /** Reports whether the user has already given one of the second factors that an action asks for. */
+  isVerified?: (factors: RequiredFactors) => Promise<boolean>;
+}
+
+export interface Actions {
+  /** Whether a trigger has any action or rule. Where it has none, the caller need not read anything for the event. */
+  isBound(trigger: Trigger): boolean;
+  /** Returns the id of an execution that will begin, for events of the same login that are recorded before it. */
+  newExecution(): string;
+  /**
+   * Runs the actions of a trigger in order, at a login after the rules. Each sees the metadata that earlier ones have
+   * set.
+   * @returns what they asked for together. No action runs after one that denied access or redirected the user.
+   * @throws AuthError 403 `access_denied` when one fails, or takes too long.
+   */
+  run(trigger: Trigger, event: ActionEvent, about: ActionLogFields, options?: RunOptions): Promise<ActionRun>;
+  /** Records that an action asked for something that it may not have. */
+  recordRefusal(trigger: Trigger, what: string, about: ActionLogFields): void;
+  /** Records that actions were not run. @param reason the reason, in words for the log. */
+  recordDropped(trigger: Trigger, reason: string, about: ActionLogFields): void;
+}
+
+interface ActionsDependencies {
+  config: Pick<Config, 'actions' | 'rules' | 'settings' | 'customDomains'>;
+  scripts: Pick<Scripts, 'run' | 'runAll'>;
+  packages: Pick<Packages, 'filesOf' | 'filesFor'>;
+  events: Pick<Events, 'record'>;
+  executions: Executions;
+  /** Returns epoch milliseconds. */
+  wallClock: Clock;
+  /** The tenant's host name. */
+  hostname: string;
+}
+
+/** Makes the actions of a tenant. */
+export function createActions(deps: ActionsDependencies): Actions {
+  const { config, events, executions, wallClock, hostname } = deps;
+  const factsOf = commonFacts(config, hostname);
+  const cache = createActionCache(wallClock);
+  const recordFailure = (description: string, { execution, ...about }: ActionLogFields) => {
+    const setFields = Object.entries(about).filter(([, value]) => value !== undefined);
+    events.record({
+      type: 'actions_execution_failed',
+      description,
+      ...Object.fromEntries(setFields),
+      ...executionDetails(execution),
+    });
+  };
+  /**
+   * Adds commands to the outcome.
+   * @returns the outcome; or a fault, where a command with wrong arguments must not be ignored.
+   */
+  const applyCommands: ApplyCommands = (trigger, { commands, methods, of, about }, outcome) => {
+    // A copy, so that a fault in the middle leaves nothing behind.
+    const next = commands.length === 0 ? outcome : structuredClone(outcome);
+    for (const command of commands) {
+      const applied = cache.apply(trigger, command) || applyCommand(methods, next, command);
+      if (applied === 'failed') return { fault: `${command.method} was called with what it does not take` };
+      if (!applied) recordFailure(`${of} was refused ${command.method}.`, about);
+    }
+    return { outcome: next };
+  };
+  return {
+    isBound: (trigger) => config.actions(trigger).length > 0 || rulesAt(config, trigger) !== undefined,
+    newExecution: executions.newId,
+    recordDropped: (trigger, reason, about) =>
+      recordFailure(`The actions of ${trigger} were not run: ${reason}.`, about),
+    recordRefusal: (trigger, what, about) =>
+      recordFailure(`An action of ${trigger} was refused ${what}.`, about),
+    run: (trigger, event, about, options = {}) =>
+      runBound(
+        { ...deps, factsOf, cache, recordFailure, applyCommands },
+        { trigger, event, about, ...options },
+      ),
+  };
+}
+
+/** Returns the rules that run at a trigger, if any. */
+function rulesAt(config: Pick<Config, 'rules'>, trigger: Trigger): Rules | undefined {
+  return trigger === 'post-login' && config.rules().enabled.length > 0 ? config.rules() : undefined;
+}
+
+/** How many actions one call of the sandbox gets: preparing those that do not run is wasted work. */
+const MAX_IN_BATCH = 4;
+
+interface RunDependencies extends ActionsDependencies, Pick<RunActionDependencies, 'factsOf'> {
+  cache: ActionCache;
+  recordFailure(description: string, about: ActionLogFields): void;
+  applyCommands: ApplyCommands;
+}
+
+/** @see Actions.run */
+async function runBound(
+  deps: RunDependencies,
+  { trigger, event, about: subject, ...options }: RunOptions & RunSubject,
+): Promise<ActionRun> {
+  const { config, executions, cache, recordFailure, applyCommands, wallClock } = deps;
+  const { progress: earlier, canRedirect = false, hidden = [], userRoles = [] } = options;
+  const execution = executions.start(trigger, options.execution);
+  const about = { ...subject, execution: execution.id };
+  const bound = options.bound ?? config.actions(trigger);
+  const rules = rulesAt(config, trigger);
+  const run = createRun(trigger, { bound, rules }, earlier);
+  const failure = (what: string) => {
+    recordFailure(what, about);
+    execution.end(false);
+    // The reason is for the log only.
+    return new AuthError(403, 'access_denied', 'The request could not be completed.');
+  };
+  if (run.runsRules && rules !== undefined) {
+    const seen = { event: ruleEvent(event, run.ruleRequest), about, outcome: run.outcome(), execution };
+    const applied = await applyRules(deps, applyCommands, seen);
+    if ('fault' in applied) throw failure(applied.fault);
+    run.rulesDone(applied.outcome);
+  }
+  const ruleIds = rules?.enabled.map(({ id }) => id) ?? [];
+  const callOf = (action: BoundAction, index: number): ActionCall => {
+    const { request, options: callOptions } = run.callOf(index, canRedirect);
+    const visible = currentEvent(event, run.outcome(), new Date(wallClock()).toISOString());
+    const seen = request === undefined ? visible : { ...visible, request };
+    const calledWith = { ...callOptions, rules: ruleIds, userRoles };
+    const cacheEntries = cache.entries(trigger);
+    return { action, input: { event: seen, options: calledWith, cacheEntries, hidden } };
+  };
+  const onAnswer: RunInTurnOptions['onAnswer'] = async (index, { action, input }, answer, time) => {
+    const of = `The action ${action.name} (${trigger})`;
+    const commands = { ...answer, ...input.options, of, about };
+    const applied = 'fault' in commands ? commands : applyCommands(trigger, commands, run.outcome());
+    execution.startRun(action.name, time.began)('fault' in applied ? applied.fault : undefined, time.ended);
+    const isOptional = bound[index]?.isOptional === true && !NEEDED_TRIGGERS.has(trigger);
+    if ('fault' in applied && !isOptional) throw failure(`${of} failed: ${applied.fault}`);
+    if ('fault' in applied) recordFailure(`${of} failed: ${applied.fault}`, about);
+    const outcome = 'fault' in applied ? run.outcome() : applied.outcome;
+    return run.actionDone(index, await withoutVerified(outcome, options.isVerified));
+  };
+  const mayRun = ({ name }: BoundAction): boolean => {
+    if (options.until !== undefined && wallClock() > options.until)
+      throw failure(`The action ${name} (${trigger}) was not run: those before it took too long`);
+    return !isOver(run.outcome());
+  };
+  const batchSize = options.until === undefined ? MAX_IN_BATCH : 1;
+  await runInTurn(deps, bound, { from: run.next, batchSize, mayRun, callOf, onAnswer });
+  const outcome = run.outcome();
+  execution.end(outcome.login.redirect !== undefined || outcome.login.factors !== undefined);
+  return {
+    ...outcome,
+    progress: run.progress(),
+    progressForPrimaryUser: run.progressForPrimaryUser(),
+    execution: execution.id,
+  };
+}
+
+/** Removes the request for a second factor that the user has given already. */
+async function withoutVerified(
+  outcome: ActionOutcome,
+  isVerified: RunOptions['isVerified'],
+): Promise<ActionOutcome> {
+  const { factors, ...login } = outcome.login;
+  return factors !== undefined && (await isVerified?.(factors)) === true ? { ...outcome, login } : outcome;
+}
+
+/** The subject of a run. */
+interface RunSubject {
+  trigger: Trigger;
+  event: ActionEvent;
+  about: ActionLogFields;
+}
+
+type ApplyCommands = (
+  trigger: Trigger,
+  given: { commands: readonly Command[]; methods: readonly string[]; of: string; about: ActionLogFields },
+  outcome: ActionOutcome,
+) => { outcome: ActionOutcome } | { fault: string };
+
+/** Reports whether no further action runs now. */
+const isOver = ({ denied, login }: ActionOutcome) => denied !== undefined || login.redirect !== undefined;
+
+/** Runs the rules of a tenant, and adds what they asked for to the outcome. */
+async function applyRules(
+  deps: ActionsDependencies,
+  applyCommands: ApplyCommands,
+  {
+    event,
+    about,
+    outcome,
+    execution,
+  }: { event: ActionEvent; about: ActionLogFields; outcome: ActionOutcome; execution: Execution },
+): Promise<ReturnType<ApplyCommands>> {
+  const { commands, refused, fault } = await runRules(deps, event, execution);
+  if (fault !== undefined) return { fault };
+  const applied = applyCommands(
+    'post-login',
+    { commands, methods: TRIGGER_METHODS['post-login'], of: 'A rule', about },
+    outcome,
+  );
+  if ('fault' in applied) return { fault: `A rule failed: ${applied.fault}` };
+  if (refused !== undefined) applied.outcome.denied = { error: 'unauthorized', reason: refused };
+  return applied;
+}
+
+/** Returns the details of a log event that name an execution. */
+export function executionDetails(id: string | undefined): {
+  details?: { actions: { executions: string[] } };
+} {
+  return id === undefined ? {} : { details: { actions: { executions: [id] } } };
+}

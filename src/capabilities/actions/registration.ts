@@ -1,0 +1,128 @@
+// Actions around registrations and password changes. `pre-user-registration` may refuse a user or set their metadata;
+// the others run afterwards, when the response has been sent.
+import { AuthError } from '../../http/errors.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { Events } from '../../tenant/events.ts';
+import type { Asker } from '../../users/asker.ts';
+import type { Profile } from '../../users/create.ts';
+import { type Registration, RegistrationRefused } from '../../users/registration.ts';
+import type { User } from '../../users/user.ts';
+import type { Users } from '../../users/users.ts';
+import type { ActionLogFields, Actions } from './actions.ts';
+import type { ActionOutcome } from './commands.ts';
+import { type ActionEvent, withMembers } from './current-event.ts';
+import { createDeferredRuns, type DeferredRunsDependencies, type PreparedRun } from './deferred-runs.ts';
+import { clientOf, connectionOf, userOf } from './facts.ts';
+
+interface RegistrationDependencies extends Omit<DeferredRunsDependencies<unknown>, 'actions' | 'eventOf'> {
+  actions: Actions;
+  config: Pick<Config, 'client' | 'connection'>;
+  events: Pick<Events, 'record'>;
+  users: Pick<Users, 'get'>;
+}
+
+/** What the event of an action that runs afterwards is made from. */
+interface CompletedOperation {
+  user: User;
+  /** The connection's name. */
+  connection: string;
+  asker: Asker;
+}
+
+const TRIGGER_BEFORE = 'pre-user-registration';
+
+/** Makes the hooks that run a tenant's actions for new users and passwords. */
+export function registrationActions(deps: RegistrationDependencies): Registration {
+  const { actions, users } = deps;
+  const afterwards = createDeferredRuns<CompletedOperation>({
+    ...deps,
+    // The user as of now; if the user was removed meanwhile, as of the operation.
+    eventOf: async ({ user, connection, asker }) => ({
+      ...(await eventOf(deps, connection, asker)),
+      user: userOf((await users.get(user.id)) ?? user),
+    }),
+  });
+  const hookOf = (trigger: 'post-user-registration' | 'post-change-password'): Registration['after'] => {
+    return (connection, asker) => {
+      if (!actions.isBound(trigger)) return undefined;
+      let prepared: PreparedRun | undefined;
+      const prepare = (user: User) => {
+        const about = { ...aboutOf(asker), user_id: user.id };
+        const { organization: _, visitor: _before, ...setFields } = asker;
+        prepared = afterwards.prepare({ trigger, of: { user, connection, asker: setFields }, about });
+        return prepared;
+      };
+      return {
+        write: (user) => prepare(user).write,
+        deliver: async (user) => {
+          const isRecorded = prepared !== undefined;
+          const run = prepared ?? prepare(user);
+          if (!isRecorded) await afterwards.record(run);
+          run.start();
+        },
+      };
+    };
+  };
+  return {
+    before: async ({ connection, profile }, asker) => {
+      if (!actions.isBound(TRIGGER_BEFORE)) return {};
+      const { email, username, phone_number: phone } = profile;
+      const about = { ...aboutOf(asker), connection, user_name: email ?? username ?? phone };
+      const user = { user_metadata: {}, app_metadata: {}, ...profile };
+      const event = { ...(await eventOf(deps, connection, asker)), ...asker.visitor, user };
+      return metadataOf(profile, await outcomeOf(deps, event, about));
+    },
+    after: hookOf('post-user-registration'),
+    passwordSet: hookOf('post-change-password'),
+  };
+}
+
+/** Runs the actions before a registration. @throws RegistrationRefused when an action refuses the user, or fails. */
+async function outcomeOf(
+  { actions, events }: Pick<RegistrationDependencies, 'actions' | 'events'>,
+  event: ActionEvent,
+  about: ActionLogFields,
+): Promise<ActionOutcome> {
+  const refuse = (description: string, userMessage?: string) => {
+    const setFields = Object.entries(about).filter(([, value]) => value !== undefined);
+    events.record({ type: 'fs', ...Object.fromEntries(setFields), description });
+    return new RegistrationRefused(userMessage);
+  };
+  const outcome = await actions.run(TRIGGER_BEFORE, event, about).catch((thrown: unknown) => {
+    throw thrown instanceof AuthError ? refuse('an action failed') : thrown;
+  });
+  const { denied } = outcome;
+  if (denied === undefined) return outcome;
+  // The first argument is for the log, the second for the user.
+  throw refuse(denied.code ?? denied.reason, denied.userMessage);
+}
+
+function metadataOf({ user_metadata, app_metadata }: Profile, outcome: ActionOutcome): Profile {
+  const { userMetadata, appMetadata } = outcome;
+  return {
+    user_metadata: withMembers(user_metadata, userMetadata),
+    app_metadata: withMembers(app_metadata, appMetadata),
+  };
+}
+
+const aboutOf = ({ clientId, request }: Asker): ActionLogFields => ({
+  client_id: clientId,
+  ip: typeof request?.ip === 'string' ? request.ip : undefined,
+});
+
+async function eventOf(
+  { config }: Pick<RegistrationDependencies, 'config'>,
+  name: string,
+  { clientId, request = {}, transaction }: Asker,
+): Promise<Record<string, unknown>> {
+  const [client, connection] = await Promise.all([
+    clientId === undefined ? undefined : config.client(clientId),
+    config.connection(name),
+  ]);
+  return {
+    ...(clientId !== undefined && { client: clientOf(client, clientId) }),
+    ...(connection && { connection: connectionOf(connection) }),
+    request: { geoip: {}, ...request },
+    ...(transaction && { transaction }),
+  };
+}

@@ -1,0 +1,126 @@
+// SMS with Twilio's client.
+import type { Outbound } from '../../http/outbound.ts';
+import { DeliveryError } from './messages.ts';
+import { once } from './once.ts';
+import type { OutgoingSms, Transport } from './transport.ts';
+
+/** Twilio account and sender: a number, a name, or a messaging service. */
+export interface SmsSettings {
+  accountSid: string;
+  authToken: string;
+  from?: string;
+  messagingServiceSid?: string;
+  /** Replaces Twilio's address in tests. */
+  apiUrl?: string;
+}
+
+/** Twilio's error codes for numbers that are invalid, unreachable, or have opted out. */
+const INVALID_NUMBER = new Set([21211, 21217, 21401, 21421, 21612, 21614, 21610]);
+const TIMEOUT = 15_000;
+
+/** Makes a transport to Twilio. @param timeout longest duration of a request, milliseconds. */
+export function createSmsTransport(
+  settings: SmsSettings,
+  outbound: Outbound,
+  timeout: number = TIMEOUT,
+): Transport<OutgoingSms> {
+  const { from, messagingServiceSid } = settings;
+  // Imported with the first SMS: the client is large.
+  const library = once(load);
+  return {
+    deliver: async (message, id) => {
+      const sender = message.from ?? from;
+      const { messages } = createClient(await library(), settings, { outbound, timeout, id });
+      await messages
+        .create({
+          to: message.to,
+          body: message.text,
+          ...(sender === undefined ? { messagingServiceSid: messagingServiceSid ?? '' } : { from: sender }),
+        })
+        .catch((thrown: unknown) => {
+          throw smsError(thrown);
+        });
+    },
+    close: async () => {},
+  };
+}
+
+/**
+ * Asks Twilio for the state of the account, with the client that sends messages.
+ * @param timeout milliseconds.
+ * @returns the state of the account (`active`, `suspended`, `closed`), or the HTTP status with which Twilio refuses.
+ * @throws Error when Twilio cannot be reached, or the answer is not Twilio's; it never quotes the answer.
+ */
+export async function checkSmsAccount(
+  settings: SmsSettings,
+  outbound: Outbound,
+  timeout: number,
+): Promise<{ state: string } | { refused: number }> {
+  const { api } = createClient(await load(), settings, { outbound, timeout });
+  try {
+    const { status } = await api.v2010.accounts(settings.accountSid).fetch();
+    return { state: String(status) };
+  } catch (thrown) {
+    const { status } = thrown as SmsFailure;
+    if (status !== undefined) return { refused: status };
+    // The error quotes the text that could not be parsed, and an account's text contains its token.
+    if (thrown instanceof SyntaxError) throw new Error('the answer is not JSON');
+    throw thrown;
+  }
+}
+
+const load = async () => (await import('twilio')).default;
+
+/** Makes a client for one request. @param id id of the message that it sends. */
+function createClient(
+  twilio: Awaited<ReturnType<typeof load>>,
+  settings: SmsSettings,
+  { outbound, timeout, id }: { outbound: Outbound; timeout: number; id?: string },
+) {
+  const httpClient = new twilio.RequestClient();
+  httpClient.request = async (request) => {
+    const { pathname, search, origin } = new URL(request.uri);
+    // The client only accepts hosts of Twilio's.
+    const target =
+      (settings.apiUrl === undefined ? origin : new URL(settings.apiUrl).origin) + pathname + search;
+    const { username = '', password = '' } = request;
+    const answer = await outbound.fetch(target, {
+      method: request.method,
+      headers: {
+        ...(request.headers as Record<string, string>),
+        // For gateways that evaluate it; Twilio does not (draft-ietf-httpapi-idempotency-key-header).
+        ...(id !== undefined && { 'Idempotency-Key': `"${id}"` }),
+        authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`,
+      },
+      // A GET has no body.
+      ...(request.data !== undefined && {
+        body: new URLSearchParams(request.data as Record<string, string>),
+      }),
+      redirect: 'manual',
+      timeout,
+    });
+    // The client reads only these members of an answer.
+    return { statusCode: answer.status, body: await answer.text() } as never;
+  };
+  return twilio(settings.accountSid, settings.authToken, { httpClient });
+}
+
+/** A failure as Twilio's client reports it. */
+interface SmsFailure {
+  status?: number;
+  code?: number | string;
+  message?: string;
+}
+
+function smsError(thrown: unknown): DeliveryError {
+  const { status, code, message } = thrown as SmsFailure;
+  const number = typeof code === 'number' ? code : undefined;
+  const options = { ...(number === undefined ? {} : { providerCode: String(number) }), cause: thrown };
+  if (number !== undefined && INVALID_NUMBER.has(number)) {
+    return new DeliveryError('invalid-number', message ?? 'The phone number is not valid.', options);
+  }
+  const isFinal = status !== undefined && status >= 400 && status < 500 && status !== 429 && status !== 408;
+  return isFinal
+    ? new DeliveryError('rejected', 'the SMS provider refuses the message', options)
+    : new DeliveryError('unavailable', 'the SMS provider cannot be reached', options);
+}

@@ -1,0 +1,181 @@
+// Renders the HTML of a page: its Liquid template with escaped output, in a language, with the branding of the tenant
+// or an organization.
+import { join } from 'node:path';
+import { Liquid } from 'liquidjs';
+import { z } from 'zod';
+import type { Frozen } from '../../records/record.ts';
+import type { Random } from '../../runtime/random.ts';
+import { type ReportingLiquid, TemplateFault } from '../liquid/liquid.ts';
+import type { Assets } from './assets.ts';
+import { fontCss, themeCss } from './colors.ts';
+import { type CustomTexts, withCustomTexts } from './custom-texts.ts';
+import { describeTenant, imagesOf } from './layout-data.ts';
+import type { Locale } from './locales.ts';
+import { inTemplate, isFramed, type PageTemplate, type Settings, templateModel } from './page-template.ts';
+import { fontOf, logoOf, type OrganizationColors, type Theme, themeLook } from './theme.ts';
+
+/** The branding of an organization. */
+export interface BrandedOrganization {
+  name: string;
+  display_name?: string | undefined;
+  branding?: unknown;
+}
+
+/** The tenant's customizations of its pages. */
+export interface Look {
+  texts: CustomTexts;
+  template: string | undefined;
+  theme?: Theme | undefined;
+}
+
+interface Rendering {
+  settings: Settings;
+  look: Look;
+  organization?: Frozen<BrandedOrganization> | undefined;
+  locale: Locale;
+}
+
+/** A rendered page, and the facts that its content security policy depends on. */
+interface Rendered {
+  html: string;
+  nonce: string;
+  images: readonly string[] | 'any';
+  /** The origin of its font, when it is not ours. */
+  font: string | undefined;
+}
+
+interface RendererDependencies {
+  /** The `views` directory. */
+  directory: string;
+  assets: Assets;
+  random: Random;
+  /** Renders the tenant's own template. */
+  liquid: ReportingLiquid;
+}
+
+/** Renders a page. @throws Error when the template or a message is missing. */
+type Render = (template: string, model: object, rendering: Rendering) => Promise<Rendered>;
+
+/** Creates the renderer. Each template is read when it is first needed. */
+export function createRenderer({ directory, assets, random, liquid }: RendererDependencies): Render {
+  const own = createLiquid(directory, assets);
+  return async (template, model, { settings, look, organization, locale: baseLocale }) => {
+    const { texts, template: pageTemplate, theme } = look;
+    const { tenant, branding, colors } = withOrganizationBranding(
+      withThemeLogo(settings, theme),
+      organization,
+    );
+    const locale = withCustomTexts(baseLocale, texts, { template, model, company: tenant.friendly_name });
+    const nonce = random(16).toString('base64');
+    const font = fontCss((theme && fontOf(theme)) ?? (branding.font as { url?: unknown } | undefined)?.url);
+    const themeStyle = theme === undefined ? { css: '' } : themeLook(theme, colors);
+    const isWithinTemplate = pageTemplate !== undefined && isFramed(template);
+    const tenantLayout = describeTenant(tenant, branding);
+    const html: unknown = await own.renderFile(template, model, {
+      globals: {
+        page: describePage(locale, nonce, themeCss(branding.colors) + font.css + themeStyle.css),
+        tenant: tenantLayout,
+        locale,
+      },
+    });
+    const mark = random(16).toString('hex');
+    const variables = () => templateModel({ tenant, branding }, { template, model, organization, locale });
+    return {
+      html: isWithinTemplate
+        ? await inPageTemplate(liquid, String(html), {
+            source: pageTemplate,
+            variables: variables(),
+            nonce,
+            mark,
+          })
+        : String(html),
+      nonce,
+      // The tenant's own template may contain any image.
+      images: isWithinTemplate ? 'any' : [...imagesOf(tenantLayout, model), ...(themeStyle.image ?? [])],
+      font: font.origin,
+    };
+  };
+}
+
+function describePage({ tag, direction }: Locale, nonce: string, theme: string) {
+  return { locale: tag, direction, nonce, theme };
+}
+
+/** Returns our page inside the tenant's template, or alone when that fails, so that people can still log in. */
+async function inPageTemplate(liquid: ReportingLiquid, html: string, around: PageTemplate): Promise<string> {
+  try {
+    return (await inTemplate(liquid, html, around)) ?? html;
+  } catch (thrown) {
+    if (!(thrown instanceof TemplateFault)) throw thrown;
+    liquid.report({ name: 'page', source: around.source, fault: thrown.message });
+    return html;
+  }
+}
+
+const organizationBranding = z.object({
+  logo_url: z.string().optional().catch(undefined),
+  colors: z
+    .object({ primary: z.string().optional(), page_background: z.string().optional() })
+    .optional()
+    .catch(undefined),
+});
+
+/** Returns the settings with the logo of the theme, if it has one. */
+function withThemeLogo(look: Settings, theme: Theme | undefined): Settings {
+  const logo = theme && logoOf(theme);
+  return logo === undefined ? look : { ...look, branding: { ...look.branding, logo_url: logo } };
+}
+
+/**
+ * Returns the settings with the branding of the organization in place of the tenant's. `colors` holds the colours that
+ * the tenant's theme does not replace.
+ */
+function withOrganizationBranding(
+  look: Settings,
+  organization: Rendering['organization'],
+): Settings & { colors: OrganizationColors } {
+  if (organization === undefined) return { ...look, colors: {} };
+  const parsed = organizationBranding.safeParse(organization.branding);
+  const { logo_url: logo, colors } = parsed.success ? parsed.data : {};
+  const { tenant, branding } = look;
+  return {
+    tenant: { ...tenant, friendly_name: organization.display_name ?? organization.name },
+    branding: {
+      ...branding,
+      ...(logo !== undefined && { logo_url: logo }),
+      colors: { ...branding.colors, ...defined(colors) },
+    } as Settings['branding'],
+    colors: { primary: colors?.primary, page: colors?.page_background },
+  };
+}
+
+function defined(colors: object = {}): object {
+  return Object.fromEntries(Object.entries(colors).filter(([, value]) => value !== undefined));
+}
+
+function createLiquid(directory: string, assets: Assets): Liquid {
+  const liquid = new Liquid({
+    root: join(directory, 'pages'),
+    partials: join(directory, 'partials'),
+    layouts: join(directory, 'partials'),
+    extname: '.liquid',
+    outputEscape: 'escape',
+    strictFilters: true,
+    ownPropertyOnly: true,
+    jsTruthy: true,
+    cache: true,
+  });
+  liquid.registerFilter('asset', (name: string) => assets.path(name));
+  // {{ 'login.lead' | t: client: client.name }}
+  liquid.registerFilter('t', function (key: string, ...values: [string, unknown][]): string {
+    const { locale } = this.context.globals as { locale: Locale };
+    return locale.text(key, Object.fromEntries(values));
+  });
+  // {{ 'Roles' | worded: 'console.title.' }}: the message `console.title.Roles`, or the text itself where there is
+  // none.
+  liquid.registerFilter('worded', function (text: string, prefix: string): string {
+    const { locale } = this.context.globals as { locale: Locale };
+    return locale.has(`${prefix}${text}`) ? locale.text(`${prefix}${text}`) : text;
+  });
+  return liquid;
+}

@@ -1,0 +1,241 @@
+// Runs the scripts of a tenant's configuration (profiles of connections, custom databases, actions) in a sandbox that
+// has no access to this process, within limits.
+import type { Worker } from 'node:worker_threads';
+import type { Outbound } from '../../http/outbound.ts';
+import { requester } from '../../runtime/requester.ts';
+import type { SpareThreads } from '../../runtime/spare-threads.ts';
+import {
+  SCRIPT_LIMITS,
+  type ScriptFailure,
+  type ScriptLimits,
+  type ScriptLine,
+  type ScriptUsage,
+} from './limits.ts';
+import { createScriptLog, type ScriptLog } from './log.ts';
+import type { ContinueCondition, Job, ModuleFiles, ThreadData, Wrapper } from './messages.ts';
+import { moduleLoader } from './module.ts';
+import { createPool } from './pool.ts';
+import { dataOf, isTooDeep } from './result.ts';
+import { createScriptRatings, scriptKey } from './script-ratings.ts';
+import { createShared, ELSEWHERE } from './shared.ts';
+import type { JobOutcome } from './thread.ts';
+import { MAX_THREADS } from './threads.ts';
+
+export interface ScriptRun {
+  /**
+   * What the script belongs to, such as the name of a connection: for the log, and so that one does not take all
+   * threads.
+   */
+  of: string;
+  /**
+   * The application whose request it is: applications get threads for scripts of one object in turn. Undefined where
+   * there is none, or it is not known: then the network that asks counts.
+   */
+  askedBy: string | undefined;
+  /** The source of the script; empty where `around` is all that runs. */
+  source: string;
+  around?: Wrapper | undefined;
+  /**
+   * The name of the function to call, such as `fetchUserProfile`. A script that is an expression without a name yields
+   * that function.
+   */
+  entry: string;
+  /** The arguments before the callback: values that JSON can hold. */
+  args: readonly unknown[];
+  /** Further global names: values that JSON can hold. */
+  globals?: Readonly<Record<string, unknown>>;
+  /** Packages that it may require. */
+  files?: ModuleFiles | undefined;
+  /** Secrets that the script is given. They are removed from what it prints and from the messages of its failures. */
+  hidden?: readonly string[];
+}
+
+/** Scripts that run one after the other. */
+interface ScriptRuns {
+  runs: readonly ScriptRun[];
+  /** The next script begins only when the result of the one before it is a list of these commands. */
+  passing: ContinueCondition;
+}
+
+/** What became of a run. */
+export type ScriptOutcome = {
+  used: ScriptUsage;
+  /** What it printed. */
+  printed: ScriptLine[];
+} & ({ result: unknown; failure?: undefined } | { failure: ScriptFailure; result?: undefined });
+
+export interface Scripts {
+  /**
+   * Runs a script. Its answer is whichever comes first: the callback (`callback(error, result)`), a thrown error, or
+   * the promise that a function without a parameter for the callback returns. Never rejects because of what a script
+   * does.
+   */
+  run(run: ScriptRun): Promise<ScriptOutcome>;
+  /** Runs several scripts in a row in one thread, each as `run` does. @returns the outcomes of those that ran. */
+  runAll(runs: ScriptRuns): Promise<ScriptOutcome[]>;
+  /** What scripts printed recently, where it is kept. */
+  log: ScriptLog;
+  /** Ends the threads, but does not wait long for one that nothing can interrupt. */
+  close(): Promise<void>;
+  /** Reports whether a thread was told to end and has not ended: the end of the process would wait for it. */
+  isHeldUp(): boolean;
+}
+
+interface ScriptsDependencies {
+  outbound: Outbound;
+  /** Returns epoch milliseconds. */
+  clock: () => number;
+  /** Whether to keep what scripts print, for developers. It may contain tokens and personal data. */
+  keepsLog: boolean;
+  limits?: ScriptLimits;
+  prepared?: ThreadData['prepared'];
+  /** Most threads. */
+  threads?: number;
+  /** How long a script waits for a thread, milliseconds. */
+  waitMs?: number | undefined;
+  /** Where threads are taken from; without it, new ones are started. */
+  spareThreads?: SpareThreads | undefined;
+}
+
+const IDLE_MS = 60_000;
+const TIMEOUT_WAIT_MS = 10_000;
+const NOTHING_USED: ScriptUsage = { wallMs: 0, cpuMs: 0, memoryBytes: 0, outputBytes: 0, requests: 0 };
+
+/** Makes the scripts of a tenant. No thread is started before the first run. */
+export function createScripts({
+  outbound,
+  clock,
+  keepsLog,
+  limits = SCRIPT_LIMITS,
+  prepared = [],
+  threads = MAX_THREADS,
+  waitMs = TIMEOUT_WAIT_MS,
+  spareThreads,
+}: ScriptsDependencies): Scripts {
+  const ending = new Set<Worker>();
+  const loadModule = moduleLoader();
+  const common = { outbound, limits, prepared, idleMs: IDLE_MS, loadModule, spareThreads, ending };
+  const pool = createPool({ ...common, most: threads, waitMs });
+  const ratings = createScriptRatings();
+  const sharedRequesting = createShared({ ...common, mayAsk: true });
+  const sharedQuick = createShared({ ...common, mayAsk: false });
+  /** Returns the shared thread that a script may run in, if any. */
+  const sharedThreadFor = (script: string) =>
+    ratings.has(script) ? sharedRequesting : ratings.isQuick(script) ? sharedQuick : undefined;
+  const log = createScriptLog(keepsLog);
+  const outcomesOf = async ({ runs, passing }: ScriptRuns): Promise<ScriptOutcome[]> => {
+    const tooLong = runs.findIndex(({ source }) => source.length > limits.sourceLength);
+    if (tooLong === 0) return [failed('source', `it is longer than ${limits.sourceLength} characters`)];
+    const accepted = runs.slice(0, tooLong < 0 ? runs.length : tooLong);
+    const { of: key = '', askedBy = requester().origin.network } = runs[0] ?? {};
+    const sequence = { jobs: accepted.map(jobOf), passing };
+    const script = scriptKey(accepted);
+    const { outcomes, spentMs } =
+      (await sharedThreadFor(script)?.run(key, sequence, () => ratings.refuse(script))) ?? ELSEWHERE;
+    const remaining = { ...sequence, jobs: sequence.jobs.slice(outcomes.length), spentMs };
+    const otherOutcomes = spentMs === undefined ? [] : await pool.run({ key, askedBy }, remaining);
+    if (otherOutcomes !== undefined) ratings.note(script, [...outcomes, ...otherOutcomes]);
+    const results = [...outcomes, ...(otherOutcomes ?? [])].map(readOutcome);
+    return otherOutcomes === undefined
+      ? [...results, failed('busy', 'there was no thread to run it')]
+      : results;
+  };
+  const runAll = async (scriptRuns: ScriptRuns): Promise<ScriptOutcome[]> => {
+    let at = clock();
+    const outcomes = await outcomesOf(scriptRuns);
+    return outcomes.map((rawOutcome, index) => {
+      const { of = '', entry = '', hidden } = scriptRuns.runs[index] ?? {};
+      const outcome = withoutSecretsIn(rawOutcome, hidden);
+      const { failure, printed, used } = outcome;
+      log.add({ at, of, entry, printed, used, failure });
+      at += Math.round(used.wallMs);
+      return outcome;
+    });
+  };
+  return {
+    log,
+    isHeldUp: () => ending.size > 0,
+    close: async () => {
+      await Promise.all([sharedRequesting.close(), sharedQuick.close(), pool.close()]);
+    },
+    runAll,
+    run: async (run) => {
+      const [outcome] = await runAll({ runs: [run], passing: { methods: [], most: 0 } });
+      return outcome ?? failed('crashed', 'it could not be run to its end');
+    },
+  };
+}
+
+const jobOf = ({ source, around, entry, args, globals = {}, files }: ScriptRun): Job => ({
+  source,
+  around,
+  entry,
+  args: JSON.stringify(args),
+  globals: JSON.stringify(globals),
+  files,
+});
+
+function readOutcome({ result, failure, ...rest }: JobOutcome): ScriptOutcome {
+  if (failure !== undefined) return { ...rest, failure };
+  const fault = (message: string) => ({
+    ...rest,
+    failure: { kind: 'script' as const, name: 'TypeError', message },
+  });
+  try {
+    const data = result === undefined ? null : dataOf(result);
+    return isTooDeep(data) ? fault('the result is nested too deep') : { ...rest, result: data };
+  } catch {
+    // A script can replace the function that writes its result.
+    return fault('the result is no JSON');
+  }
+}
+
+/** Removes secrets from what an outcome shows. */
+function withoutSecretsIn(outcome: ScriptOutcome, hidden: readonly string[] = []): ScriptOutcome {
+  if (hidden.length === 0) return outcome;
+  const masked = (text: string) => withoutSecrets(text, hidden);
+  const printed = outcome.printed.map((line) => ({ ...line, text: masked(line.text) }));
+  if (outcome.failure === undefined) return { ...outcome, printed };
+  const { kind, name, code, message } = outcome.failure;
+  const failure = {
+    kind,
+    ...(name !== undefined && { name: masked(name) }),
+    ...(code !== undefined && { code: masked(code) }),
+    message: masked(message),
+  };
+  return { ...outcome, printed, failure };
+}
+
+/** Replaces secrets in a text by `***`, in each of the {@link formsOf} a secret. */
+export function withoutSecrets(text: string, secrets: readonly string[]): string {
+  const forms = secrets.filter((one) => one !== '').flatMap(formsOf);
+  // The longest first: a secret may contain another one, and the rest of it would be shown.
+  const ordered = forms.sort((a, b) => b.length - a.length);
+  return ordered.reduce((rest, one) => rest.replaceAll(one, '***'), text);
+}
+
+/** Returns the forms of a secret: plain, as in JSON, as in a URL, and as in a form (`URLSearchParams`). */
+const formsOf = (secret: string) => [
+  secret,
+  JSON.stringify(secret).slice(1, -1),
+  encodeURIComponent(secret.toWellFormed()),
+  new URLSearchParams({ '': secret }).toString().slice(1),
+];
+
+/**
+ * Returns the texts in a configuration value, at any depth, that must not be shown. Texts below {@link MIN_SECRET_LENGTH}
+ * characters are left out: they are words, not secrets.
+ */
+export function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return value.length < MIN_SECRET_LENGTH ? [] : [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
+}
+
+/** Characters. */
+const MIN_SECRET_LENGTH = 4;
+
+const failed = (kind: ScriptFailure['kind'], message: string): ScriptOutcome => ({
+  failure: { kind, message },
+  used: NOTHING_USED,
+  printed: [],
+});

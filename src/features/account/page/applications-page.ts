@@ -1,0 +1,156 @@
+// /account/applications: the applications that may act for the user, and the user's linked and connected accounts.
+import type { Context } from 'koa';
+import { mailOwners } from '../../../capabilities/delivery/link-notice.ts';
+import { timesOf } from '../../../capabilities/pages/times.ts';
+import type { RefreshTokenDirectory } from '../../../engine/refresh-directory.ts';
+import { formFields } from '../../../http/body-fields.ts';
+import { AuthError } from '../../../http/errors.ts';
+import { languagesOf } from '../../../http/languages.ts';
+import type { RouteDeclarations } from '../../../http/routes.ts';
+import { consentId } from '../../../records/engine.ts';
+import type { Store } from '../../../store/contract.ts';
+import { connectedAccountsOf } from '../../../users/connected-accounts.ts';
+import { primaryIdentity } from '../../../users/identities.ts';
+import { type ConnectedDependencies, removeConnected } from '../connected-accounts.ts';
+import { ACCOUNT } from './callbacks.ts';
+import { allowsLinking } from './linking.ts';
+import { type NoticeDependencies, recordChange } from './notices.ts';
+import { type AccountPageDependencies, back, formRoute, pageRoute, renderAccount } from './page.ts';
+
+export interface ApplicationsDependencies
+  extends AccountPageDependencies,
+    NoticeDependencies,
+    ConnectedDependencies {
+  refreshTokens: RefreshTokenDirectory;
+  store: Store;
+  /** Ends the sessions, tokens and passkeys of an identity that was unlinked. */
+  endUnlinked(userId: string, identity: { connection: string }): Promise<void>;
+}
+
+const SECTION = '/applications';
+
+export const applicationsRoutes: RouteDeclarations<ApplicationsDependencies> = {
+  [`GET ${ACCOUNT}${SECTION}`]: pageRoute(SECTION, async (deps, ctx, actor) => {
+    const [applications, identities, connected] = await Promise.all([
+      applicationsOf(deps, ctx, actor.user.id),
+      identitiesOf(deps, actor.user.id),
+      connectedOf(deps, ctx, actor.user.id),
+    ]);
+    const model = { applications, identities, connected, mayLink: allowsLinking(deps, actor) };
+    await renderAccount(deps, ctx, actor, { template: 'applications', section: SECTION, model });
+  }),
+  [`POST ${ACCOUNT}${SECTION}`]: formRoute(SECTION, { act: 'session' }, async (deps, ctx, actor) => {
+    const { application } = formFields(ctx, 'application');
+    await withdraw(deps, actor.user.id, application);
+    recordChange(deps, ctx, actor, { type: 'account_changed', description: 'consent withdrawn' });
+    back(ctx, SECTION, 'withdrawn');
+  }),
+  [`POST ${ACCOUNT}${SECTION}/unlink`]: formRoute(SECTION, { act: 'identity' }, unlink),
+  [`POST ${ACCOUNT}${SECTION}/connected`]: formRoute(
+    SECTION,
+    { act: 'connected_account' },
+    async (deps, ctx, actor) => {
+      const { connected } = formFields(ctx, 'connected');
+      const isRemoved = await removeConnected(deps, actor, connected).then(() => true, isGone);
+      back(ctx, SECTION, isRemoved ? 'disconnected' : undefined);
+    },
+  ),
+};
+
+/** Treats an account that was already removed as removed. */
+function isGone(thrown: unknown): false {
+  if (thrown instanceof AuthError && thrown.status === 404) return false;
+  throw thrown;
+}
+
+async function connectedOf(deps: ApplicationsDependencies, ctx: Context, userId: string) {
+  const time = timesOf(deps, ctx);
+  const all = await connectedAccountsOf(deps, userId);
+  return Promise.all(
+    all.map(async ({ id, connection: name, scopes, created_at }) => {
+      const connection = await deps.config.connection(name);
+      return {
+        id,
+        name: connection?.display_name ?? name,
+        scopes: scopes.join(', '),
+        since: time(created_at),
+      };
+    }),
+  );
+}
+
+/** Returns the applications that the user has consented to, or that have a refresh token. */
+async function applicationsOf(deps: ApplicationsDependencies, ctx: Context, userId: string) {
+  const { config, refreshTokens, store } = deps;
+  const [consents, tokens] = await Promise.all([
+    store.collection('consents').findBy('user', userId),
+    refreshTokens.of(userId),
+  ]);
+  const time = timesOf(deps, ctx);
+  const ids = new Set([...consents, ...tokens].map(({ client_id }) => client_id));
+  const all = await Promise.all(
+    [...ids].map(async (id) => {
+      const client = await config.client(id);
+      const consent = consents.find(({ client_id }) => client_id === id);
+      const clientTokens = tokens.filter(({ client_id }) => client_id === id);
+      const used = clientTokens
+        .map((one) => one.last_exchanged_at ?? one.created_at)
+        .filter((one) => one !== null);
+      return {
+        id,
+        name: client?.name ?? id,
+        logo: client?.logo_uri,
+        scopes: [...new Set(Object.values(consent?.scopes ?? {}).flat())].join(', '),
+        staysLoggedIn: clientTokens.length > 0,
+        used: time(used.sort().at(-1)),
+      };
+    }),
+  );
+  return all.sort((a, b) => a.name.localeCompare(b.name));
+}
+
+/** Withdraws the user's consent to an application, and revokes its refresh tokens. */
+async function withdraw(
+  { refreshTokens, store }: Pick<ApplicationsDependencies, 'refreshTokens' | 'store'>,
+  userId: string,
+  clientId: string,
+): Promise<void> {
+  // The consent goes first, so that an authorization that runs meanwhile finds none.
+  await store.collection('consents').delete(consentId(userId, clientId));
+  await refreshTokens.endAllOf(userId, clientId);
+}
+
+async function identitiesOf({ config, users }: ApplicationsDependencies, userId: string) {
+  const identities = await users.identitiesOf(userId);
+  const primary = primaryIdentity(identities);
+  return Promise.all(
+    identities.map(async (one) => {
+      const connection = await config.connection(one.connection);
+      return {
+        id: one.id,
+        name: connection?.display_name ?? one.connection,
+        address: one.email ?? one.username ?? one.phone_number,
+        isFirst: one.id === primary?.id,
+      };
+    }),
+  );
+}
+
+async function unlink(
+  deps: ApplicationsDependencies,
+  ctx: Context,
+  actor: Parameters<typeof recordChange>[2],
+): Promise<void> {
+  const { identity } = formFields(ctx, 'identity');
+  const identities = await deps.users.identitiesOf(actor.user.id);
+  const found = identities.find(({ id }) => id === identity);
+  // The identity that the user was created with cannot be unlinked.
+  if (found === undefined || found.id === primaryIdentity(identities)?.id) return back(ctx, SECTION);
+  const still = [deps.users.stillWrite(actor.user)];
+  if (!(await deps.users.unlink(actor.user.id, found.id, still))) return back(ctx, SECTION);
+  await deps.endUnlinked(actor.user.id, found);
+  recordChange(deps, ctx, actor, { type: 'account_changed', description: 'identity unlinked' });
+  const owners = [actor.user, { ...found.profile }];
+  await mailOwners(deps, owners, 'unlinked', { ip: ctx.ip, languages: languagesOf(ctx) });
+  back(ctx, SECTION, 'unlinked');
+}

@@ -1,0 +1,148 @@
+// What all pages of the account page share: who is logged in, the layout, and the check of forms.
+import type { Context } from 'koa';
+import { shownClient } from '../../../capabilities/pages/shown-client.ts';
+import type { Views } from '../../../capabilities/pages/views.ts';
+import { formFields } from '../../../http/body-fields.ts';
+import type { Csrf } from '../../../http/csrf.ts';
+import { AuthError } from '../../../http/errors.ts';
+import { PAGE, type RouteDeclaration } from '../../../http/routes.ts';
+import { isAdministratorId } from '../../../records/administrators.ts';
+import { isSameSecret } from '../../../runtime/secrets.ts';
+import type { UserAct } from '../../../users/user-acts.ts';
+import { ACCOUNT } from './callbacks.ts';
+import { type AccountLoginDependencies, goToLogin, reauthenticate, type Section } from './login.ts';
+import { mayDo, type PageActor, pageActorOf } from './session.ts';
+
+export interface AccountPageDependencies extends AccountLoginDependencies {
+  csrf: Csrf;
+  views: Views;
+}
+
+type Handle<D> = (deps: D, ctx: Context, actor: PageActor) => Promise<void>;
+
+/** Returns a route that shows a page. Without a login it redirects to one. */
+export function pageRoute<D extends AccountPageDependencies>(
+  section: Section,
+  handle: Handle<D>,
+): RouteDeclaration<D> {
+  return {
+    ...PAGE,
+    handle: async (deps, ctx) => {
+      requirePage(deps);
+      const actor = await pageActorOf(deps, ctx);
+      refuseScripts(ctx, actor);
+      if (actor === undefined) return goToLogin(deps, ctx, { to: section });
+      await handle(deps, ctx, actor);
+    },
+  };
+}
+
+/**
+ * Returns a route that handles a form.
+ * @param rules `act`: what the form does. Where the login is not enough for it, the user has to authenticate again and
+ *   send the form again. `isBound`: what the form sends is itself bound to user and login.
+ */
+export function formRoute<D extends AccountPageDependencies>(
+  section: Section,
+  rules: { act: UserAct; isBound?: boolean },
+  handle: Handle<D>,
+): RouteDeclaration<D> {
+  return {
+    ...PAGE,
+    handle: async (deps, ctx) => {
+      requirePage(deps);
+      deps.csrf.verify(ctx);
+      const actor = await pageActorOf(deps, ctx);
+      refuseScripts(ctx, actor);
+      if (actor === undefined) return goToLogin(deps, ctx, { to: section });
+      if (!mayDo(deps, actor, rules.act)) return reauthenticate(deps, ctx, { to: section, actor });
+      // The form may have been opened by a user before another one logged in with this browser.
+      if (rules.isBound !== true && !isSameSecret(formFields(ctx, 'account').account, actor.formToken))
+        return back(ctx, section);
+      await handle(deps, ctx, actor);
+    },
+  };
+}
+
+/**
+ * Refuses requests of scripts in an administrator's name. Pages of the same origin may have scripts of the tenant,
+ * which must not change how administrators log in.
+ * @throws AuthError 403 unless the browser navigates (`Sec-Fetch-Dest: document`).
+ */
+export function refuseScripts(ctx: Context, actor: PageActor | undefined): void {
+  const isPage = ['', 'document'].includes(ctx.get('Sec-Fetch-Dest'));
+  if (actor === undefined || isPage || !isAdministratorId(actor.user.id)) return;
+  throw new AuthError(403, 'access_denied', 'This page is for no script.');
+}
+
+/** Checks that the tenant has the account page switched on. @throws AuthError 404 */
+export function requirePage({ config }: Pick<AccountPageDependencies, 'config'>): void {
+  if (!config.settings().tenant.account_page.enabled) throw new AuthError(404, 'not_found', 'Not Found');
+}
+
+/** Returns whether users may delete their own account. Administrators are removed by an owner in the console. */
+export function allowsDeletion(
+  { config }: Pick<AccountPageDependencies, 'config'>,
+  { user }: Pick<PageActor, 'user'>,
+): boolean {
+  return config.settings().tenant.account_page.allow_deletion && !isAdministratorId(user.id);
+}
+
+/** Redirects to a section after its form (RFC 9110 §15.4.4). @param notice what was done, shown there. */
+export function back(ctx: Context, section: Section, notice?: PageNotice): void {
+  ctx.redirect(`${ACCOUNT}${section}${notice === undefined ? '' : `?said=${notice}`}`);
+  ctx.status = 303;
+}
+
+/** The messages of what was done that the query may name. */
+const NOTICES = [
+  'saved',
+  'sessionEnded',
+  'sessionsEnded',
+  'withdrawn',
+  'unlinked',
+  'disconnected',
+  'browsersForgotten',
+  'emailSent',
+  'emailNext',
+  'methodRemoved',
+  'methodRenamed',
+  'methodAdded',
+] as const;
+type PageNotice = (typeof NOTICES)[number];
+
+interface PageOptions {
+  status?: number;
+  /** A message key. */
+  alert?: string | undefined;
+}
+
+/** Renders a page of the account page. @param template below views/pages/own. */
+export async function renderAccount(
+  { config, csrf, views }: Pick<AccountPageDependencies, 'config' | 'csrf' | 'views'>,
+  ctx: Context,
+  actor: PageActor,
+  { template, section, model }: { template: string; section: Section; model: object },
+  { status = 200, alert }: PageOptions = {},
+): Promise<void> {
+  const { user, client, isFresh } = actor;
+  const notice = NOTICES.find((one) => one === ctx.query.said);
+  await views.page(
+    ctx,
+    `own/${template}`,
+    {
+      ...model,
+      csrf: csrf.token(ctx),
+      account: actor.formToken,
+      root: ACCOUNT,
+      section,
+      isFresh,
+      person: { name: user.name ?? user.email ?? user.username ?? user.phone_number ?? '' },
+      client: shownClient(client),
+      allowsDeletion: allowsDeletion({ config }, actor),
+      ...(alert !== undefined && { alert }),
+      ...(alert === undefined && notice !== undefined && { said: `own.said.${notice}` }),
+    },
+    { status },
+  );
+}

@@ -1,0 +1,68 @@
+// /account/sessions: the user's sessions.
+
+import { type FormatTime, timesOf } from '../../../capabilities/pages/times.ts';
+import type { SessionDirectory, SessionView } from '../../../engine/session-directory.ts';
+import { formFields } from '../../../http/body-fields.ts';
+import type { RouteDeclarations } from '../../../http/routes.ts';
+import { ACCOUNT } from './callbacks.ts';
+import { type NoticeDependencies, recordChange } from './notices.ts';
+import { type AccountPageDependencies, back, formRoute, pageRoute, renderAccount } from './page.ts';
+import { endAccountSession, revokeLinksOf } from './session.ts';
+import { agentName } from './user-agent.ts';
+
+export interface SessionsPageDependencies extends AccountPageDependencies, NoticeDependencies {
+  sessionDirectory: SessionDirectory;
+  /** Ends all sessions of a user but one, with their refresh tokens that outlive a logout. */
+  endOtherSessions(userId: string, keepSid: string): Promise<void>;
+}
+
+const SECTION = '/sessions';
+
+export const sessionsRoutes: RouteDeclarations<SessionsPageDependencies> = {
+  [`GET ${ACCOUNT}${SECTION}`]: pageRoute(SECTION, async (deps, ctx, actor) => {
+    const sessions = await deps.sessionDirectory.of(actor.user.id);
+    const time = timesOf(deps, ctx);
+    const models = await Promise.all(
+      sessions.map((one) => sessionModel(deps, one, { sid: actor.login.id, time })),
+    );
+    const model = { sessions: models.sort((a, b) => Number(b.isHere) - Number(a.isHere)) };
+    await renderAccount(deps, ctx, actor, { template: 'sessions', section: SECTION, model });
+  }),
+  [`POST ${ACCOUNT}${SECTION}`]: formRoute(SECTION, { act: 'session' }, async (deps, ctx, actor) => {
+    const { session } = formFields(ctx, 'session');
+    // Only a session in the user's own list can be ended.
+    const found = (await deps.sessionDirectory.of(actor.user.id)).find(({ id }) => id === session);
+    if (found === undefined) return back(ctx, SECTION);
+    await deps.sessionDirectory.end(found.id);
+    await revokeLinksOf(deps, actor.user.id);
+    recordChange(deps, ctx, actor, { type: 'account_changed', description: 'one session ended' });
+    if (found.id !== actor.login.id) return back(ctx, SECTION, 'sessionEnded');
+    await endAccountSession(deps, ctx);
+    await deps.views.page(ctx, 'logout/signed-out', {});
+  }),
+  [`POST ${ACCOUNT}${SECTION}/others`]: formRoute(SECTION, { act: 'session' }, async (deps, ctx, actor) => {
+    await deps.endOtherSessions(actor.user.id, actor.login.id);
+    await revokeLinksOf(deps, actor.user.id);
+    recordChange(deps, ctx, actor, { type: 'account_changed', description: 'all other sessions ended' });
+    back(ctx, SECTION, 'sessionsEnded');
+  }),
+};
+
+async function sessionModel(
+  { config }: SessionsPageDependencies,
+  session: SessionView,
+  { sid, time }: { sid: string; time: FormatTime },
+) {
+  const { id, device, created_at, last_interacted_at, clients } = session;
+  const names = await Promise.all(
+    clients.map(async ({ client_id }) => (await config.client(client_id))?.name ?? client_id),
+  );
+  return {
+    id,
+    isHere: id === sid,
+    agent: agentName(device?.last_user_agent ?? ''),
+    address: device?.last_ip,
+    used: time(last_interacted_at ?? created_at),
+    applications: names,
+  };
+}

@@ -1,0 +1,144 @@
+// The grant that gives an application the access token of a user's connected account, in exchange for a token that this server
+// issued for the same user (docs/wire/token.md). Refresh tokens of providers are never given out.
+import { z } from 'zod';
+import type { ReadSubjectToken } from '../../../engine/subject-tokens.ts';
+import type { GrantAnswer, GrantDeclaration, GrantRequest } from '../../../engine/tokens.ts';
+import { requiredField } from '../../../http/body-fields.ts';
+import { AuthError } from '../../../http/errors.ts';
+import { optional, required } from '../../../http/parameter-schemas.ts';
+import { authenticationMethod } from '../../../records/client-authentication.ts';
+import { epochSeconds } from '../../../runtime/clock.ts';
+import {
+  type ConnectedAccount,
+  connectedAccountsOf,
+  isAccountOf,
+} from '../../../users/connected-accounts.ts';
+import type { User } from '../../../users/user.ts';
+import type { Upstream } from '../upstream/begin.ts';
+import { connectableConnections } from './purposes.ts';
+import { currentGrant, type RenewalDependencies } from './renewal.ts';
+
+export interface ConnectedGrantDependencies extends RenewalDependencies {
+  readSubjectToken: ReadSubjectToken;
+}
+
+/** Path of the token type's URI; its host is the tenant's `vendor_host`. */
+const TOKEN_TYPE = '/oauth/token-type/federated-connection-access-token';
+
+export const connectedGrant: GrantDeclaration<ConnectedGrantDependencies> = {
+  grantType: 'urn:auth0:params:oauth:grant-type:token-exchange:federated-connection-access-token',
+  summary:
+    "The access token of a user's connected account, for a refresh token or access token of this server",
+  parameters: z.object({
+    connection: required('The name of the connection.'),
+    subject_token: required('A refresh token of the application, or an access token for its API.'),
+    subject_token_type: required('The type of the subject token (RFC 8693 §3).'),
+    requested_token_type: optional(
+      '`http://<vendor_host>/oauth/token-type/federated-connection-access-token`',
+    ),
+    login_hint: optional(
+      'The id of the account at the provider; by default the account that was connected first.',
+    ),
+  }),
+  gty: 'federated-connection-access-token',
+  events: { success: 'connected_token_given', failure: 'connected_token_refused' },
+  authenticate: async (deps, request) => {
+    const { clientId, params, ctx } = request;
+    const type = `http://${deps.config.settings().vendor_host}${TOKEN_TYPE}`;
+    const { requested_token_type: requested = type } = params;
+    if (requested !== type)
+      throw new AuthError(400, 'invalid_request', 'The requested_token_type is not supported.');
+    await checkClient(deps, clientId);
+    const upstream = await upstreamOf(deps, request);
+    const token = requiredField(params, 'subject_token');
+    const subject = { ctx, clientId, type: requiredField(params, 'subject_token_type'), token };
+    const user = await deps.readSubjectToken(subject);
+    const account = await accountOf(deps, user, upstream, params.login_hint);
+    return tokenResponse(deps, user, upstream, account, type);
+  },
+};
+
+/** Rejects public clients and third-party applications. @throws AuthError 403. */
+async function checkClient({ config }: ConnectedGrantDependencies, clientId: string): Promise<void> {
+  const client = await config.client(clientId);
+  if (client !== undefined && client.is_first_party !== false && authenticationMethod(client) !== 'none')
+    return;
+  throw new AuthError(
+    403,
+    'unauthorized_client',
+    'Tokens of connected accounts are for first-party applications that authenticate.',
+  );
+}
+
+/** Returns the connection that a request names. @throws AuthError 400 if the application cannot connect accounts with it. */
+async function upstreamOf(
+  { config }: ConnectedGrantDependencies,
+  { clientId, params }: GrantRequest,
+): Promise<Upstream> {
+  const name = requiredField(params, 'connection');
+  const found = (await connectableConnections(config, clientId)).find(
+    ({ connection }) => connection.name === name,
+  );
+  if (found !== undefined) return found;
+  throw new AuthError(
+    400,
+    'invalid_request',
+    'The connection is not enabled for connected accounts of this application.',
+  );
+}
+
+/**
+ * Returns the user's connected account.
+ * @param hint the account's id at the provider; without one, the account connected first is returned.
+ * @throws AuthError 401 `federated_connection_refresh_token_not_found` if there is none.
+ */
+async function accountOf(
+  deps: ConnectedGrantDependencies,
+  user: User,
+  { connection }: Upstream,
+  hint: string | undefined,
+): Promise<ConnectedAccount> {
+  const found = (await connectedAccountsOf(deps, user.id)).find(
+    (one) => one.connection_id === connection.id && (!hint || isAccountOf(one, hint)),
+  );
+  if (found === undefined) throw notConnected();
+  return found;
+}
+
+/** Returns the error by which published SDKs recognize that the user has to connect an account. */
+function notConnected(): AuthError {
+  return new AuthError(
+    401,
+    'federated_connection_refresh_token_not_found',
+    'There is no connected account with a token that is good. The user has to connect it.',
+  );
+}
+
+async function tokenResponse(
+  deps: ConnectedGrantDependencies,
+  { id: userId }: User,
+  upstream: Upstream,
+  account: ConnectedAccount,
+  type: string,
+): Promise<GrantAnswer> {
+  const grant = await currentGrant(deps, account, upstream);
+  if (grant === 'none') throw notConnected();
+  if (grant === 'failed')
+    throw new AuthError(
+      401,
+      'federated_connection_refresh_token_flow_failed',
+      'The provider did not renew the token of the connected account. The user may have to connect it again.',
+    );
+  const { access_token, expires_at, scope = account.scopes.join(' ') } = grant;
+  return {
+    userId,
+    connection: upstream.connection.name,
+    answer: {
+      access_token,
+      issued_token_type: type,
+      token_type: 'Bearer',
+      ...(expires_at !== undefined && { expires_in: expires_at - epochSeconds(deps.wallClock) }),
+      ...(scope !== '' && { scope }),
+    },
+  };
+}

@@ -1,0 +1,33 @@
+// The dependencies of the password pages.
+
+import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
+import type { Connection } from '../../../records/collections.ts';
+import type { Random } from '../../../runtime/random.ts';
+import type { Config } from '../../../tenant/config.ts';
+import type { HostedDependencies } from '../../flow/request-page.ts';
+import type { ShowNext } from '../../flow/routes.ts';
+import type { OfferDependencies } from '../passkeys/offer.ts';
+import type { FormStrategy, ProofDependencies } from '../strategy.ts';
+import type { LimitLogin } from './limit-login.ts';
+import type { VerificationDependencies } from './verification-link.ts';
+
+/** What the login form needs; it offers passkeys beside the password. */
+export interface PasswordFormDependencies extends HostedDependencies, OfferDependencies {
+  config: Config;
+}
+
+export interface PasswordPagesDependencies
+  extends ProofDependencies,
+    PasswordFormDependencies,
+    VerificationDependencies {
+  limitLogin: LimitLogin;
+  rateLimits: RateLimits;
+  random: Random;
+  showNext: ShowNext;
+}
+
+/** The connection that a form is posted for. */
+export interface FormConnection {
+  connection: Connection;
+  strategy: FormStrategy;
+}

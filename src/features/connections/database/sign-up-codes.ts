@@ -1,0 +1,247 @@
+// Sign-up on the hosted page with addresses that are proved by codes. The account is created only after all of them were
+// proved, so that nobody has one with somebody else's address. Until then the sign-up is stored with the request.
+import type { Context } from 'koa';
+import { addressKey } from '../../../capabilities/protection/addresses.ts';
+import { tryProof } from '../../../capabilities/protection/attempts.ts';
+import { formFields } from '../../../http/body-fields.ts';
+import { nameBrowser } from '../../../http/browser.ts';
+import { AuthError } from '../../../http/errors.ts';
+import { PAGE, type RouteDeclarations } from '../../../http/routes.ts';
+import type { Connection } from '../../../records/collections.ts';
+import { type CodeKind, passwordUse } from '../../../records/database-options.ts';
+import { addressesOfNew, identityOfNew } from '../../../records/new-identity.ts';
+import type { ConnectionAddress } from '../../../users/identities.ts';
+import { FIRST_VERSION } from '../../../users/login.ts';
+import { signUpRefusal, type TypedAddresses } from '../../../users/signup.ts';
+import { waitsForLogin } from '../../flow/next.ts';
+import {
+  openRequestPage,
+  type RequestPage,
+  requestLanguages,
+  tooManyAlert,
+} from '../../flow/request-page.ts';
+import { strategyFor, verifiedMemberOf } from '../passwordless/session-code.ts';
+import { asPasswordless } from '../passwordless/session-routes.ts';
+import { start } from '../passwordless/start.ts';
+import { byOwnPassword, resolveConnection } from '../resolve.ts';
+import { loginBy } from '../strategy.ts';
+import type { PasswordPagesDependencies } from './form-dependencies.ts';
+import { isSignUpOpen } from './pages.ts';
+import { SIGN_UP_CODE_STEP, type SignUpRequest, showCode, type WaitingSignUp } from './sign-up-code-page.ts';
+import { ownCodeRefusal, signUpAsker } from './sign-up-hooks.ts';
+import { kindsToProve } from './sign-up-proofs.ts';
+import { askNewUserToVerify } from './verification-link.ts';
+
+const PURPOSE = 'signup_code';
+
+/** Stores a sign-up with its request and sends the first code. @throws AuthError as {@link start}. */
+export async function beginSignUpCodes(
+  deps: PasswordPagesDependencies,
+  ctx: Context,
+  page: RequestPage,
+  { connection, typed, password }: { connection: Connection; typed: TypedAddresses; password?: string },
+): Promise<void> {
+  const waiting = {
+    connection: connection.name,
+    addresses: addressesOfNew(typed),
+    ...(password !== undefined && { passwordHash: await deps.users.hash(password) }),
+    left: kindsToProve(connection, typed),
+    proved: [],
+  };
+  await sendCode(deps, ctx, { page, connection }, waiting);
+}
+
+export const signUpCodePages: RouteDeclarations<PasswordPagesDependencies> = {
+  [`GET /u/:uid/${SIGN_UP_CODE_STEP}` as const]: codeRoute((deps, ctx, request, waiting) =>
+    showCode(deps, ctx, request, waiting),
+  ),
+  [`POST /u/:uid/${SIGN_UP_CODE_STEP}` as const]: codeRoute(handleCode),
+  [`POST /u/:uid/${SIGN_UP_CODE_STEP}/again` as const]: codeRoute(sendAgain),
+};
+
+type CodeHandler = (
+  deps: PasswordPagesDependencies,
+  ctx: Context,
+  request: SignUpRequest,
+  waiting: WaitingSignUp,
+) => Promise<void>;
+
+/** Returns the declaration of a route at a waiting sign-up. */
+function codeRoute(handle: CodeHandler) {
+  return {
+    ...PAGE,
+    handle: (deps: PasswordPagesDependencies, ctx: Context) => openSignUp(deps, ctx, handle),
+  };
+}
+
+/** Opens the request and its waiting sign-up. Without one, or if signing up is no longer allowed, shows the sign-up form. */
+async function openSignUp(deps: PasswordPagesDependencies, ctx: Context, handle: CodeHandler): Promise<void> {
+  const page = await openRequestPage(deps, ctx);
+  if (ctx.method === 'POST') deps.csrf.verify(ctx);
+  const { pending } = page;
+  const waiting = pending.remembered.signUp as WaitingSignUp | undefined;
+  if (waiting === undefined || !waitsForLogin(pending)) return deps.showNext(ctx, page, 'signup');
+  const { connection: name, organization } = pending.params;
+  const query = { clientId: pending.clientId, connection: name ?? waiting.connection, organization };
+  const found = await resolveConnection(deps.config, query, byOwnPassword);
+  // The operator may have closed sign-ups since this one began.
+  const isOpen =
+    'strategy' in found &&
+    found.connection.name === waiting.connection &&
+    isSignUpOpen(page, found.connection) &&
+    signUpRefusal(found.connection, waiting.addresses) === undefined;
+  if (!isOpen) return deps.showNext(ctx, page, 'signup');
+  await handle(deps, ctx, { page, connection: found.connection }, waiting);
+}
+
+/** Returns the address that is proved next. */
+function nextAddress({ left, addresses }: Pick<WaitingSignUp, 'left' | 'addresses'>) {
+  const [kind = 'email'] = left;
+  return { kind, address: addresses[kind] ?? '' };
+}
+
+/** Sends a code to the next address, even if it is taken: only somebody who has proved it learns that. */
+async function sendCode(
+  deps: PasswordPagesDependencies,
+  ctx: Context,
+  { page, connection }: SignUpRequest,
+  waiting: Omit<WaitingSignUp, 'session'>,
+): Promise<void> {
+  const { kind, address } = nextAddress(waiting);
+  // A sign-up can have codes sent to any address, so it takes from the limit of requests for codes.
+  await deps.rateLimits.takeFrom(ctx, 'passwordlessStart');
+  const session = await start(deps, ctx, {
+    client: page.client,
+    connection: asPasswordless(connection, kind, true),
+    address,
+    session: { purpose: PURPOSE, data: { address, uid: page.pending.uid }, mayReceive: () => true },
+    caller: { ip: ctx.ip, ...nameBrowser(ctx, deps.random) },
+    languages: requestLanguages(ctx, page),
+  });
+  const updated = { ...waiting, session: session ?? '' };
+  await deps.interactions.remember(ctx, { ...page.pending.remembered, signUp: updated });
+  await showCode(deps, ctx, { page, connection }, updated);
+}
+
+async function sendAgain(
+  deps: PasswordPagesDependencies,
+  ctx: Context,
+  request: SignUpRequest,
+  waiting: WaitingSignUp,
+): Promise<void> {
+  const { address } = nextAddress(waiting);
+  try {
+    const subject = `${PURPOSE}\n${request.connection.name}\n${address}\n${addressKey(ctx.ip)}`;
+    await deps.rateLimits.take(ctx, 'passwordlessResend', subject);
+    await sendCode(deps, ctx, request, waiting);
+  } catch (thrown) {
+    if (!(thrown instanceof AuthError) || thrown.status !== 429) throw thrown;
+    await showCode(deps, ctx, request, waiting, { alert: 'passwordless.tooSoon' }, 429);
+  }
+}
+
+async function handleCode(
+  deps: PasswordPagesDependencies,
+  ctx: Context,
+  request: SignUpRequest,
+  waiting: WaitingSignUp,
+): Promise<void> {
+  // Codes may be typed with spaces or a dash.
+  const code = formFields(ctx, 'code').code.replace(/[\s-]/g, '');
+  const showError = (alert: string, status = 400) => showCode(deps, ctx, request, waiting, { alert }, status);
+  if (code === '') return showError('passwordless.missing');
+  const [kind = 'email', ...left] = waiting.left;
+  try {
+    if (!(await verifyCode(deps, ctx, request, { ...waiting, code })))
+      return await showError('passwordless.wrong');
+    const updated = { ...waiting, left, proved: [...waiting.proved, kind] };
+    await (left.length > 0
+      ? sendCode(deps, ctx, request, updated)
+      : completeSignUp(deps, ctx, request, updated));
+  } catch (thrown) {
+    const alert = thrown instanceof AuthError ? tooManyAlert(thrown) : undefined;
+    if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
+    await showError(alert, thrown.status);
+  }
+}
+
+/** Returns whether a code is right, and uses it up. Wrong codes count against the address. */
+async function verifyCode(
+  { attempts, challenges, random }: PasswordPagesDependencies,
+  ctx: Context,
+  { page, connection }: SignUpRequest,
+  { session, code, ...waiting }: WaitingSignUp & { code: string },
+): Promise<boolean> {
+  const { address } = nextAddress(waiting);
+  const attempt = {
+    ip: ctx.ip,
+    ...nameBrowser(ctx, random),
+    connection: connection.name,
+    identifier: address,
+  };
+  const result = await tryProof(attempts, { ...attempt, proof: 'code' }, async () => {
+    const { address: sentTo, uid } = (await challenges.find(PURPOSE, session))?.data ?? {};
+    if (sentTo !== address || uid !== page.pending.uid) return undefined;
+    return (await challenges.use(PURPOSE, session, code)) === 'accepted' ? true : undefined;
+  });
+  return result === true;
+}
+
+/** Creates the user and logs them in. By now they have proved the addresses, so the page may say that one is taken. */
+async function completeSignUp(
+  deps: PasswordPagesDependencies,
+  ctx: Context,
+  { page, connection }: SignUpRequest,
+  waiting: WaitingSignUp,
+): Promise<void> {
+  const { pending } = page;
+  const { addresses, passwordHash, proved } = waiting;
+  const result = await deps.users
+    .create({
+      identity: identityOfNew(connection, addresses),
+      profile: Object.fromEntries(proved.map((kind) => [verifiedMemberOf(kind), true])),
+      passwordHash,
+      releases: releasesOf(connection, proved, addresses),
+      asker: signUpAsker(deps.config, ctx, page, addresses),
+    })
+    .catch(ownCodeRefusal);
+  const name = addresses.email ?? addresses.phone_number ?? addresses.username ?? '';
+  const details = { client_id: pending.clientId, connection: connection.name, user_name: name, ip: ctx.ip };
+  if ('status' in result) return showCode(deps, ctx, { page, connection }, waiting, result, result.status);
+  if (!('user' in result)) {
+    deps.events.record({ ...details, type: 'fs', description: 'taken' });
+    return showCode(deps, ctx, { page, connection }, waiting, { alert: 'signup.refused' }, 400);
+  }
+  deps.events.record({ ...details, type: 'ss', user_id: result.user.id });
+  const languages = requestLanguages(ctx, page);
+  await askNewUserToVerify(deps, {
+    user: result.user,
+    connection,
+    client: page.client,
+    languages,
+    ip: ctx.ip,
+  });
+  const proof = { userId: result.user.id, connection: connection.name, ip: ctx.ip };
+  const strategy = strategyFor(proved.at(-1) ?? 'email');
+  await deps.finish.login(
+    ctx,
+    pending,
+    loginBy(deps, strategy, { ...proof, credentialVersion: FIRST_VERSION }),
+  );
+}
+
+/**
+ * Returns the just proved addresses, which accounts that never proved them lose. An e-mail address in a connection with
+ * passwords stays: its owner can take over that account by a password reset.
+ */
+function releasesOf(
+  connection: Connection,
+  proved: readonly CodeKind[],
+  addresses: WaitingSignUp['addresses'],
+): ConnectionAddress[] {
+  return proved.flatMap((kind) => {
+    const address = addresses[kind];
+    if (address === undefined || (kind === 'email' && passwordUse(connection).logsIn)) return [];
+    return [{ connection: connection.name, kind, address }];
+  });
+}

@@ -1,0 +1,70 @@
+// The page that asks for an identifier (an e-mail address, for example) before anything else.
+import type { Context } from 'koa';
+import { databaseOptions } from '../../../records/database-options.ts';
+import {
+  type HostedDependencies,
+  type PageModel,
+  pageModel,
+  type RequestPage,
+  renderPage,
+  stepPath,
+} from '../../flow/request-page.ts';
+import { isSignUpOpen } from '../database/pages.ts';
+import { type NameField, nameField, namesOf } from '../name-field.ts';
+import { identifierOf, type LoginChoice, loginChoices } from '../request-connections.ts';
+import { byForm, byOwnPassword, usableConnections } from '../resolve.ts';
+
+interface IdentifierPage extends PageModel {
+  names: NameField;
+  identifier: string;
+  connections: LoginChoice[];
+  signupUrl?: string;
+}
+
+/** A failed attempt: what was typed, and why it was rejected. */
+interface FailedAttempt {
+  identifier: string;
+  /** A message key. */
+  alert: string;
+}
+
+/** Shows the page. @param attempt the failed attempt, if any; the status is then 400. */
+export async function showIdentifier(
+  deps: HostedDependencies,
+  ctx: Context,
+  page: RequestPage,
+  attempt?: FailedAttempt,
+): Promise<void> {
+  const model = await identifierPage(deps, page, attempt?.identifier);
+  const { alert } = attempt ?? {};
+  await renderPage(
+    deps,
+    ctx,
+    page,
+    'login/identifier',
+    { ...model, ...(alert !== undefined && { alert }) },
+    alert === undefined ? 200 : 400,
+  );
+}
+
+async function identifierPage(
+  { config }: HostedDependencies,
+  page: RequestPage,
+  typedIdentifier: string | undefined,
+): Promise<IdentifierPage> {
+  const { client, organization, pending } = page;
+  const usable = await usableConnections(config, client.client_id, organization?.id);
+  const database = usable.find(({ strategy }) => byOwnPassword(strategy))?.connection;
+  const offersSignUp =
+    database !== undefined && !databaseOptions(database).disable_signup && isSignUpOpen(page, database);
+  return {
+    ...pageModel(page, 'identifier'),
+    names: nameField(
+      usable.flatMap(({ connection, strategy }) => (byForm(strategy) ? namesOf(connection) : [])),
+    ),
+    identifier:
+      typedIdentifier ?? identifierOf(page) ?? pending.invitedEmail ?? pending.params.login_hint ?? '',
+    connections: await loginChoices(config, page),
+    ...(offersSignUp && { signupUrl: stepPath(pending, 'signup') }),
+  };
+}

@@ -1,0 +1,146 @@
+// The strategies of OpenID providers, as presets of the common implementation (core.ts).
+
+import { unverifiedClaims } from '../../../capabilities/signing/verify-jwt.ts';
+import { canonicalDomain } from '../../../records/email.ts';
+import {
+  appleOptionsSchema,
+  googleAppsOptionsSchema,
+  googleOptionsSchema,
+  oidcOptionsSchema,
+  oktaOptionsSchema,
+} from '../../../records/openid.ts';
+import { type RedirectStrategy, upstreamFault } from '../redirect.ts';
+import { appleName, appleSecret } from './apple.ts';
+import { openIdStrategy } from './core.ts';
+import { GOOGLE_SCOPES } from './google-scopes.ts';
+import type { Claims } from './id-token.ts';
+import { adfs, waad } from './microsoft.ts';
+import type { Preset } from './preset.ts';
+
+const SCOPE = 'openid profile email';
+
+const oidc = openIdStrategy({
+  name: 'oidc',
+  isSocial: false,
+  idsWithin: 'connection',
+  parse: (options) => oidcOptionsSchema.parse(options),
+  type: 'front_channel',
+  scope: SCOPE,
+  discovery: () => undefined,
+});
+
+const okta = openIdStrategy({
+  name: 'okta',
+  isSocial: false,
+  idsWithin: 'connection',
+  parse: (options) => oktaOptionsSchema.parse(options),
+  type: 'back_channel',
+  scope: SCOPE,
+  discovery: ({ domain }) => (domain ? `https://${domain}` : undefined),
+});
+
+const GOOGLE = 'https://accounts.google.com';
+
+/** Google's ID tokens have an issuer with or without `https://`. */
+const isGoogleIssuer: Preset<never>['isIssuer'] = (issuer, _claims, _options, metadata) =>
+  issuer === metadata.issuer || (metadata.issuer === GOOGLE && `https://${issuer}` === GOOGLE);
+
+/** Google accounts. ID tokens of native apps are verified by this preset, too. */
+export const google = {
+  name: 'google-oauth2',
+  label: 'Google',
+  isSocial: true,
+  idsWithin: 'strategy',
+  parse: (options: unknown) => googleOptionsSchema.parse(options),
+  type: 'back_channel',
+  scope: SCOPE,
+  scopes: GOOGLE_SCOPES,
+  discovery: () => GOOGLE,
+  isIssuer: isGoogleIssuer,
+  parameters: ({ offline_access }): Record<string, string> =>
+    offline_access === true ? { access_type: 'offline' } : {},
+} satisfies Preset<ReturnType<typeof googleOptionsSchema.parse>>;
+
+type GoogleAppsOptions = ReturnType<typeof googleAppsOptionsSchema.parse>;
+
+/** Returns the domains whose accounts may log in with a Google Workspace connection. */
+function domainsOf({ domain, tenant_domain, domain_aliases = [] }: GoogleAppsOptions): string[] {
+  return [domain, tenant_domain, ...domain_aliases].flatMap((one) =>
+    one ? [canonicalDomain(one) ?? one] : [],
+  );
+}
+
+const googleApps = openIdStrategy<GoogleAppsOptions>({
+  name: 'google-apps',
+  isSocial: false,
+  idsWithin: 'strategy',
+  parse: (options) => googleAppsOptionsSchema.parse(options),
+  type: 'back_channel',
+  scope: SCOPE,
+  // The scope email is always requested, because users are identified by their address.
+  scopes: { profile: 'profile' },
+  discovery: () => GOOGLE,
+  isIssuer: isGoogleIssuer,
+  parameters: (options): Record<string, string> => {
+    const [hd] = domainsOf(options);
+    return hd === undefined ? {} : { hd };
+  },
+  // The parameter hd only selects what Google's page shows, and the user can remove it; so the claim is checked.
+  admit: ({ hd }, options) => {
+    if (typeof hd === 'string' && domainsOf(options).includes(canonicalDomain(hd) ?? hd)) return;
+    throw upstreamFault('access_denied', "The account is not of the connection's domain.");
+  },
+  idOf: (claims, { map_user_id_to_id }) => (map_user_id_to_id ? claims.sub : verifiedEmail(claims)),
+  // An address may be given to another account of the domain.
+  stableOf: (claims, { map_user_id_to_id }) => {
+    const name = map_user_id_to_id ? claims.sub : verifiedEmail(claims);
+    return {
+      id: claims.sub,
+      name,
+      description: `the Google account ${claims.sub} (${name})`,
+      isSame: ({ upstream }) =>
+        upstream?.id_token !== undefined && subjectIn(upstream.id_token) === claims.sub,
+    };
+  },
+});
+
+/** Returns the subject of an ID token that was verified when it was stored. */
+function subjectIn(idToken: string): string | undefined {
+  try {
+    return unverifiedClaims(idToken).sub;
+  } catch {
+    return undefined;
+  }
+}
+
+function verifiedEmail({ email, email_verified }: Claims): string {
+  if (typeof email === 'string' && email !== '' && email_verified === true) return email.toLowerCase();
+  throw upstreamFault('access_denied', 'The account has no verified e-mail address.');
+}
+
+/** Apple. Codes of native apps are exchanged by this preset, too. */
+export const apple = {
+  name: 'apple',
+  label: 'Apple',
+  isSocial: true,
+  idsWithin: 'strategy',
+  parse: (options: unknown) => appleOptionsSchema.parse(options),
+  type: 'back_channel',
+  scope: 'name email',
+  scopes: { name: 'name', email: 'email' },
+  discovery: () => 'https://appleid.apple.com',
+  // Apple requires form_post when the scopes include the name or address.
+  responseMode: 'form_post',
+  secretOf: appleSecret,
+  profile: (profile, { parameters }) => ({ ...profile, ...appleName(parameters.user) }),
+} satisfies Preset<ReturnType<typeof appleOptionsSchema.parse>>;
+
+export const openIdStrategies: readonly RedirectStrategy[] = [
+  oidc,
+  okta,
+  openIdStrategy(waad),
+  openIdStrategy(adfs),
+  openIdStrategy(google),
+  googleApps,
+  openIdStrategy(apple),
+];

@@ -1,0 +1,75 @@
+// Offers users a passkey before their login completes: after a login with a password, and after a login with a passkey of
+// another device, one for this device.
+import type { SecondFactor } from '../../../engine/second-factor.ts';
+import { passkeyOptions } from '../../../records/database-options.ts';
+import type { Store } from '../../../store/contract.ts';
+import type { Config } from '../../../tenant/config.ts';
+import type { Login } from '../../../users/login.ts';
+import type { Users } from '../../../users/users.ts';
+import type { AfterLogin } from '../../flow/finish.ts';
+import { MAX_PASSKEYS } from './passkeys.ts';
+
+export interface EnrollmentDependencies {
+  config: Config;
+  store: Store;
+  users: Pick<Users, 'get'>;
+  secondFactor: Pick<SecondFactor, 'enrolledFactors'>;
+}
+
+/** The cookie of a browser whose user declined for now, and its lifetime in milliseconds. */
+export const DECLINED_COOKIE = 'passkey_later';
+export const DECLINED_COOKIE_MS = 30 * 86_400_000;
+
+/** The key in `ctx.state` of whether, as the browser says, the login was with a passkey of another device. */
+export const FROM_OTHER_DEVICE = 'passkeyFromElsewhere';
+
+/** Returns an `AfterLogin` that runs another one first and then, if the login goes on, may offer a passkey. */
+export function offerAfterLogin(deps: EnrollmentDependencies, inner: AfterLogin): AfterLogin {
+  return async (ctx, request, login) => {
+    const outcome = await inner(ctx, request, login);
+    if (typeof outcome !== 'object' || !('login' in outcome) || request.offer?.isAnswered === true)
+      return outcome;
+    const isLocal = ctx.state[FROM_OTHER_DEVICE] === true;
+    if (ctx.cookies.get(DECLINED_COOKIE) !== undefined || !(await mayEnroll(deps, outcome.login, isLocal)))
+      return outcome;
+    return { offer: { login: outcome.login, isAnswered: false, ...(isLocal && { isLocal }) } };
+  };
+}
+
+/**
+ * Returns whether the user of a login may create a passkey. After a password, a user who has a second factor must have given
+ * it, because the passkey will replace both. A passkey counts as both factors.
+ * @param isLocal whether the login was with a passkey of another device, and the offer is one for this device.
+ */
+export async function mayEnroll(
+  deps: EnrollmentDependencies,
+  { userId, connection: name, amr }: Login,
+  isLocal: boolean,
+): Promise<boolean> {
+  const connection = await deps.config.connection(name);
+  const options = connection && passkeyOptions(connection);
+  if (options === undefined) return false;
+  const passkeys = await deps.store.collection('passkeys').findBy('user', userId);
+  if (isLocal)
+    return (
+      options.local_enrollment_enabled !== false && amr.includes('pop') && passkeys.length < MAX_PASSKEYS
+    );
+  if (!amr.includes('pwd') || options.progressive_enrollment_enabled === false) return false;
+  return passkeys.length === 0 && (amr.includes('mfa') || !(await hasSecondFactor(deps, userId)));
+}
+
+/**
+ * Returns whether a user has any second factor, including a verified address that serves as one, and factors that the tenant
+ * has disabled. Another application, an action, or a later policy may require it even though this login did not.
+ */
+async function hasSecondFactor(
+  { store, users, secondFactor }: EnrollmentDependencies,
+  userId: string,
+): Promise<boolean> {
+  const [user, authenticators] = await Promise.all([
+    users.get(userId),
+    store.collection('authenticators').findBy('user', userId),
+  ]);
+  if (authenticators.some(({ active }) => active)) return true;
+  return user !== undefined && (await secondFactor.enrolledFactors(user)).length > 0;
+}

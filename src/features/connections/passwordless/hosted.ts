@@ -1,0 +1,206 @@
+// The routes of the passwordless pages: address, then code.
+import type { Context } from 'koa';
+import { addressKey } from '../../../capabilities/protection/addresses.ts';
+import type { Caller } from '../../../capabilities/protection/callers.ts';
+import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
+import { requestContextOf } from '../../../engine/action-event.ts';
+import { anonymousSessionPart } from '../../../engine/anonymous-transfer.ts';
+import { formFields } from '../../../http/body-fields.ts';
+import { nameBrowser } from '../../../http/browser.ts';
+import { AuthError } from '../../../http/errors.ts';
+import type { Languages } from '../../../http/languages.ts';
+import { PAGE, type RouteDeclarations } from '../../../http/routes.ts';
+import type { Random } from '../../../runtime/random.ts';
+import { RegistrationRefused } from '../../../users/registration.ts';
+import { waitsForLogin } from '../../flow/next.ts';
+import {
+  acceptsConnection,
+  type HostedDependencies,
+  openRequestPage,
+  requestLanguages,
+  tooManyAlert,
+} from '../../flow/request-page.ts';
+import { identifierOf } from '../request-connections.ts';
+import type { ProofDependencies } from '../strategy.ts';
+import { type CodePage, showAddress, showCode } from './code-page.ts';
+import { type PasswordlessConnection, passwordlessConnection } from './connection.ts';
+import { codeConnection, proveSession } from './session-code.ts';
+import { asPasswordless, beginSession } from './session-routes.ts';
+import { type StartDependencies, start } from './start.ts';
+import { subjectOf } from './strategy.ts';
+import { redeem } from './verify.ts';
+
+export interface PasswordlessPagesDependencies
+  extends HostedDependencies,
+    StartDependencies,
+    ProofDependencies {
+  rateLimits: RateLimits;
+  random: Random;
+}
+
+/** Returns the declaration of a route that first opens the request and its connection. */
+const pageRoute = (
+  handle: (deps: PasswordlessPagesDependencies, ctx: Context, codePage: CodePage) => Promise<void>,
+) => ({
+  ...PAGE,
+  handle: async (deps: PasswordlessPagesDependencies, ctx: Context): Promise<void> => {
+    const codePage = await openCodePage(deps, ctx);
+    if (codePage === undefined) return;
+    if (ctx.method === 'POST') deps.csrf.verify(ctx);
+    await handle(deps, ctx, codePage);
+  },
+});
+
+/** The routes of the hosted passwordless pages. */
+export const passwordlessPages: RouteDeclarations<PasswordlessPagesDependencies> = {
+  'GET /u/:uid/passwordless/:connection': pageRoute((deps, ctx, codePage) =>
+    showAddressForm(deps, ctx, codePage),
+  ),
+  'POST /u/:uid/passwordless/:connection': pageRoute(sendCode),
+  'POST /u/:uid/passwordless/:connection/code': pageRoute(handleCode),
+  'GET /u/:uid/code/:connection/:channel': pageRoute((deps, ctx, codePage) =>
+    showAddressForm(deps, ctx, codePage),
+  ),
+  'POST /u/:uid/code/:connection/:channel': pageRoute(sendCode),
+  'POST /u/:uid/code/:connection/:channel/code': pageRoute(handleCode),
+};
+
+function showAddressForm(
+  deps: PasswordlessPagesDependencies,
+  ctx: Context,
+  codePage: CodePage,
+): Promise<void> {
+  const { pending } = codePage.page;
+  return showAddress(deps, ctx, codePage, {
+    address: identifierOf(codePage.page) ?? pending.params.login_hint ?? '',
+  });
+}
+
+/** Opens a page. @returns undefined if the browser was redirected because the request does not wait for this page. */
+async function openCodePage(
+  deps: PasswordlessPagesDependencies,
+  ctx: Context,
+): Promise<CodePage | undefined> {
+  const page = await openRequestPage(deps, ctx);
+  if (!waitsForLogin(page.pending)) {
+    ctx.redirect(`/u/${page.pending.uid}`);
+    return undefined;
+  }
+  const name = String(ctx.params.connection);
+  if (!acceptsConnection(page.pending, { name })) {
+    ctx.redirect(`/u/${page.pending.uid}`);
+    return undefined;
+  }
+  const { client_id: clientId } = page.client;
+  const { channel } = ctx.params;
+  if (channel === undefined)
+    return { page, connection: await passwordlessConnection(deps.config, clientId, name) };
+  const kind = channel === 'sms' ? 'phone_number' : 'email';
+  const record = await codeConnection(deps.config, clientId, { realm: name, kind });
+  return { page, connection: asPasswordless(record, kind, false), kind };
+}
+
+async function sendCode(
+  deps: PasswordlessPagesDependencies,
+  ctx: Context,
+  codePage: CodePage,
+): Promise<void> {
+  const { page, connection } = codePage;
+  const { address: typedAddress } = formFields(ctx, 'address');
+  const address = connection.strategy.normalize(typedAddress);
+  const showError = (alert: string, status: number) =>
+    showAddress(deps, ctx, codePage, { address: typedAddress, alert }, status);
+  if (address === undefined) return showError(`passwordless.${connection.strategy.name}.invalid`, 400);
+  const caller = { ip: ctx.ip, ...nameBrowser(ctx, deps.random) };
+  const subject = subjectOf(page.client.client_id, connection.record, address);
+  const tooSoon = await refusalOf(
+    deps.rateLimits.take(ctx, 'passwordlessResend', `${subject}\n${addressKey(ctx.ip)}`),
+  );
+  // A code was sent a moment ago, so the page shows where to type it.
+  if (tooSoon !== undefined)
+    return showCode(deps, ctx, codePage, { address, alert: 'passwordless.tooSoon' }, tooSoon.status);
+  try {
+    await deps.rateLimits.takeFrom(ctx, 'passwordlessStart');
+    const languages = requestLanguages(ctx, page);
+    await requestCode(deps, ctx, codePage, { address, languages, caller });
+  } catch (thrown) {
+    const alert = thrown instanceof AuthError ? alertOf(thrown, connection) : undefined;
+    if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
+    return showError(alert, thrown.status);
+  }
+  await showCode(deps, ctx, codePage, { address });
+}
+
+async function requestCode(
+  deps: PasswordlessPagesDependencies,
+  ctx: Context,
+  { page, connection, kind }: CodePage,
+  request: { address: string; languages: Languages; caller: Caller },
+): Promise<void> {
+  const { client, pending } = page;
+  if (kind === undefined) return void (await start(deps, ctx, { client, connection, ...request }));
+  const { record } = connection;
+  const session = await beginSession(deps, ctx, { client, record, kind, allowsSignUp: false, ...request });
+  await deps.interactions.remember(ctx, { ...pending.remembered, codeSession: session });
+}
+
+async function refusalOf(limit: Promise<void>): Promise<AuthError | undefined> {
+  try {
+    await limit;
+    return undefined;
+  } catch (thrown) {
+    if (thrown instanceof AuthError) return thrown;
+    throw thrown;
+  }
+}
+
+async function handleCode(
+  deps: PasswordlessPagesDependencies,
+  ctx: Context,
+  codePage: CodePage,
+): Promise<void> {
+  const { page, connection } = codePage;
+  const { address: typedAddress, code } = formFields(ctx, 'address', 'code');
+  const address = connection.strategy.normalize(typedAddress);
+  // Codes may be typed with spaces or a dash.
+  const secret = code.replace(/[\s-]/g, '');
+  const showError = (alert: string, status: number, said?: string) =>
+    showCode(deps, ctx, codePage, { address: address ?? typedAddress, alert, said }, status);
+  if (secret === '') return showError('passwordless.missing', 400);
+  try {
+    const clientId = page.client.client_id;
+    const caller = { ip: ctx.ip, ...nameBrowser(ctx, deps.random) };
+    const visitor = anonymousSessionPart(page.pending.params);
+    const asker = { ...requestContextOf(ctx, clientId), visitor };
+    const { codeSession } = page.pending.remembered;
+    const session = typeof codeSession === 'string' ? codeSession : '';
+    const by = {
+      clientId,
+      caller,
+      organization: page.organization,
+      invitedEmail: page.pending.invitedEmail,
+    };
+    const login =
+      codePage.kind === undefined
+        ? await redeem(deps, { ...by, connection, address, secret, asker })
+        : await proveSession(deps, { ...by, session, code: secret, askerFor: () => asker });
+    await deps.finish.login(ctx, page.pending, login);
+  } catch (thrown) {
+    if (thrown instanceof RegistrationRefused) return showError('signup.refused', 400, thrown.userMessage);
+    if (thrown instanceof AuthError && thrown.error === 'access_denied')
+      return deps.interactions.answer(ctx, { error: thrown.error, description: thrown.error_description });
+    const alert = thrown instanceof AuthError ? alertOf(thrown, connection) : undefined;
+    if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
+    await showError(alert, thrown.status === 403 ? 400 : thrown.status);
+  }
+}
+
+/** Message keys of errors that the user can correct. */
+function alertOf(thrown: AuthError, { strategy }: PasswordlessConnection): string | undefined {
+  const alerts: Record<string, string> = {
+    invalid_grant: 'passwordless.wrong',
+    sms_provider_error: `passwordless.${strategy.name}.invalid`,
+    temporarily_unavailable: 'passwordless.notSent',
+  };
+  return tooManyAlert(thrown) ?? alerts[thrown.error];
+}

@@ -1,0 +1,250 @@
+// The interface of strategies whose users log in at an external identity provider: data and three functions, which build
+// the URL of the login there, verify the answer that the browser brings back, and build the URL of the logout there.
+// Everything else (state, binding to the browser, the user record, second factor, admission, log events) is common to all
+// of them and is in upstream/.
+
+import type { XmlReader } from '../../capabilities/saml-messages/reader.ts';
+import type { Sign } from '../../capabilities/signing/signing.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { Outbound } from '../../http/outbound.ts';
+import type { OutboundFailure } from '../../http/outbound-error.ts';
+import type { Connection } from '../../records/collections.ts';
+import type { StrategyName, StrategyRecord } from '../../records/connections.ts';
+import type { UpstreamGrant } from '../../records/identities.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Random } from '../../runtime/random.ts';
+import type { Store } from '../../store/contract.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { StableId } from '../../users/upstream-user.ts';
+import type { OpenIdProviders } from './oidc/providers.ts';
+import type { SamlMetadata } from './samlp/metadata-import.ts';
+
+/** One run of a script of a connection. */
+export interface ConnectionScript {
+  connection: Connection;
+  /** The application that the user logs in to, if there is one. */
+  clientId: string | undefined;
+  /** The option that holds the script; used in messages. */
+  name: 'fetchUserProfile' | 'getLogoutUrl';
+  source: string;
+  /** JSON values; the callback is appended. */
+  arguments: readonly unknown[];
+  /** Secrets that are removed from the script's error message before it is sent to the application. */
+  secrets: readonly string[];
+}
+
+/** What these strategies depend on. */
+export interface UpstreamDependencies {
+  /** The public origin of this server. */
+  baseUrl: string;
+  /** Sends requests to addresses that a configuration names, within the rules for outbound requests. */
+  fetch: Outbound['fetch'];
+  /** Runs a script. @returns the result that it passed to its callback. @throws AuthError by {@link upstreamFault}. */
+  runScript(script: ConnectionScript): Promise<unknown>;
+  config: Config;
+  store: Store;
+  /** Signs with a key of the tenant. */
+  sign: Sign;
+  /** Reads the discovery documents and keys of OpenID providers. */
+  openId: OpenIdProviders;
+  /** Reads the metadata of SAML identity providers. */
+  samlMetadata: SamlMetadata;
+  /** Reads their messages. */
+  xml: XmlReader;
+  random: Random;
+  /** Elapsed time. */
+  clock: Clock;
+  /** The time of day. */
+  wallClock: Clock;
+}
+
+/** A login that begins at a provider. */
+export interface UpstreamRequest {
+  connection: Connection;
+  /** The redirect URI at this server. */
+  redirectUri: string;
+  /** Sent to the provider and returned with its answer; accepted once. */
+  state: string;
+  /** 43 URL-safe characters, stored with the state. */
+  nonce: string;
+  /** 43 URL-safe characters, stored with the state (RFC 7636 §4.1). */
+  codeVerifier: string;
+  /** The standard and vendor parameters of the application's authorization request. */
+  params: Readonly<Record<string, string | undefined>>;
+  /** All other parameters of that request, which are meant for the provider. */
+  additional: Readonly<Record<string, string>>;
+  /** Set if `connection_scope` is not the application's parameter: the provider gets scopes as in RFC 6749 §3.3. */
+  listsScopes?: true;
+}
+
+/** How the browser is sent to the provider: by a redirect, or by a form that it posts. */
+export type UpstreamRedirect = { url: string } | { action: string; fields: Readonly<Record<string, string>> };
+
+/** The answer that the browser brought back. It is in the browser that began the login, and no other answer was taken. */
+export interface UpstreamResponse
+  extends Pick<UpstreamRequest, 'connection' | 'redirectUri' | 'state' | 'nonce' | 'codeVerifier'> {
+  /** The application that the user logs in to, if there is one. */
+  clientId: string | undefined;
+  /** The parameters of the query, or of the posted form. */
+  parameters: Readonly<Record<string, string>>;
+  isPosted: boolean;
+}
+
+/** An account by the provider's identifier that is never given to another. */
+export interface StableIdentity extends Pick<StableId, 'id' | 'isSame' | 'description'> {
+  /** The identifier that users have, or once had, as their `id`. */
+  name: string;
+}
+
+/** A user as a provider identified them, verified. */
+export interface UpstreamIdentity {
+  /** The provider's identifier of the user, from which a new user's id here is made. */
+  id: string;
+  /** What `id` is, in English, if the provider says that it is a name or address. */
+  idIs?: string | undefined;
+  /**
+   * The provider's identifier that it never gives to another account, if `id` is a name that it may, or if `id` was one in an
+   * earlier release.
+   */
+  stable?: StableIdentity;
+  /** Claims, named as in OpenID Connect where that has a name (`email`, `email_verified`, `name`, `picture` …). */
+  profile: Readonly<Record<string, unknown>>;
+  /** Metadata for a new user. Only the operator's own script sets it, never the provider's claims. */
+  metadata?: { user_metadata?: Record<string, unknown>; app_metadata?: Record<string, unknown> };
+  grant?: UpstreamGrant;
+  /** When the user last authenticated at the provider, epoch seconds, if the provider says so. */
+  authenticatedAt?: number;
+  /** When the session at the provider ends, epoch seconds, if the provider says so and the connection uses it. */
+  sessionEndsAt?: number;
+}
+
+/** The logout of a session at its identity provider. */
+export interface UpstreamLogout {
+  connection: Connection;
+  /** What the provider gave at the user's last login; `logout` and `id_token` are those of the session's own login, if known. */
+  grant: UpstreamGrant;
+  /** The URL that the provider sends the browser back to; its query has `state`. */
+  returnTo: string;
+  /** The same URL without `state`, for protocols that have a parameter for it. */
+  callback: string;
+  state: string;
+}
+
+/** The renewal of an expired access token of a provider. */
+export interface UpstreamRefresh {
+  connection: Connection;
+  refreshToken: string;
+  /** The ID token that was issued with the refresh token, if any. */
+  idToken: string | undefined;
+}
+
+/** A login that a provider may begin by itself (SAML: IdP-initiated). */
+export interface UnsolicitedLogin {
+  /** The application that the user is logged in to. */
+  clientId: string;
+  /** The path of the authorization request that the browser is sent to. */
+  path: string;
+  /** The query of that request. */
+  query: URLSearchParams;
+}
+
+/** How a strategy accepts answers that no request asked for. */
+interface UnsolicitedResponses {
+  /** Returns the login that a connection's provider may begin; undefined when the connection does not allow it. */
+  loginOf(connection: Connection): UnsolicitedLogin | undefined;
+  /** Verifies the answer. @throws AuthError by {@link upstreamFault}. */
+  identify(
+    deps: UpstreamDependencies,
+    response: Pick<UpstreamResponse, 'connection' | 'parameters' | 'redirectUri'>,
+  ): Promise<UpstreamIdentity>;
+}
+
+/** A strategy whose users log in at an external identity provider. */
+export interface RedirectStrategy {
+  name: StrategyName;
+  page: 'redirect';
+  /** The authentication methods of a login (RFC 8176 §2). The provider's own claims about its methods are not used. */
+  amr: readonly string[];
+  record: StrategyRecord;
+  isSocial: boolean;
+  /** The provider's name, for connections without a `display_name`; without a label, the connection's name is shown. */
+  label?: string;
+  /**
+   * The scope within which the provider's user identifiers are unique: one connection, whose name is then part of the
+   * user's id here, or all connections of the strategy.
+   */
+  idsWithin: 'connection' | 'strategy';
+  /** Builds the request to the provider. @throws AuthError by {@link upstreamFault}. */
+  redirect(deps: UpstreamDependencies, request: UpstreamRequest): Promise<UpstreamRedirect>;
+  /** Verifies the answer. @throws AuthError by {@link upstreamFault}. */
+  identify(deps: UpstreamDependencies, response: UpstreamResponse): Promise<UpstreamIdentity>;
+  /** Present if the protocol has answers that no request asked for. */
+  unsolicited?: UnsolicitedResponses;
+  /** Returns the URL that ends the session at the provider; undefined when there is none. */
+  logout(deps: UpstreamDependencies, logout: UpstreamLogout): Promise<string | undefined>;
+  /**
+   * Checks that a login could begin: that the options are complete, and that the provider's metadata can be read, if needed.
+   * @throws AuthError by {@link upstreamFault}, or 400, when it could not.
+   */
+  check?(
+    deps: Pick<UpstreamDependencies, 'openId' | 'samlMetadata'>,
+    connection: Pick<Connection, 'options'>,
+  ): Promise<void>;
+  /** Renews an access token; absent if the protocol has no refresh tokens. @throws AuthError by {@link upstreamFault}. */
+  refresh?(deps: UpstreamDependencies, refresh: UpstreamRefresh): Promise<UpstreamGrant>;
+}
+
+/** Error codes that the application receives (docs/wire/authorize.md). */
+type UpstreamError = 'access_denied' | 'unauthorized' | 'invalid_request';
+
+/** Error descriptions for an endpoint that gave no usable answer; the endpoint's name precedes them. */
+export const FAILURES: Readonly<Record<OutboundFailure, string>> = {
+  refused: 'is at an address that may not be called',
+  unreachable: 'cannot be reached',
+  timeout: 'did not answer in time',
+  'too-large': 'sent an answer that is too large',
+  redirects: 'redirects',
+  invalid: 'sent no valid answer',
+};
+
+/** Largest number of characters of an error description. */
+const MAX_DESCRIPTION_LENGTH = 300;
+
+/**
+ * Returns the error of a login that failed at a provider. It is sent to the application and recorded in the tenant's log.
+ * @param description characters that RFC 6749 §4.1.2.1 does not allow are replaced; it may be the provider's own text.
+ * @param cause goes to the server's own log only.
+ */
+export function upstreamFault(error: UpstreamError, description: string, cause?: unknown): AuthError {
+  const printable = description.replaceAll(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, ' ').trim();
+  return new AuthError(403, error, printable.slice(0, MAX_DESCRIPTION_LENGTH), { cause });
+}
+
+/** Errors that mean that the user, or the provider's policy, refused the login. All others are configuration faults. */
+const DENIALS = new Set([
+  'access_denied',
+  'login_required',
+  'consent_required',
+  'interaction_required',
+  'account_selection_required',
+]);
+
+/** Rejects an authorization response that is an error (RFC 6749 §4.1.2.1). @throws AuthError by {@link upstreamFault}. */
+export function refuseProviderError({ error, error_description }: UpstreamResponse['parameters']): void {
+  if (error === undefined || error === '') return;
+  const description = error_description === undefined || error_description === '' ? error : error_description;
+  if (DENIALS.has(error)) throw upstreamFault('access_denied', description);
+  throw upstreamFault(error === 'unauthorized' ? 'unauthorized' : 'invalid_request', description);
+}
+
+/** Returns a URL with the given parameters set in its query. */
+export function withQuery(address: string, parameters: Readonly<Record<string, string>>): string {
+  const url = new URL(address);
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  return url.href;
+}
+
+/** Whether a `prompt` asks for a new authentication of the user (OpenID Connect Core 1.0 §3.1.2.1). */
+export function asksForLogin(prompt: string | undefined): boolean {
+  return prompt?.split(' ').includes('login') === true;
+}

@@ -1,0 +1,41 @@
+// Log events about administrators: who changed whom, with the state before and after.
+import type { Context } from 'koa';
+import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../../../records/administrators.ts';
+import type { Events } from '../../../tenant/events.ts';
+
+/** A change of an administrator. */
+interface AdministratorChange {
+  /** The administrator who made the change; undefined for the command line, which acts for nobody. */
+  actor?: { userId: string; email: string } | undefined;
+  description: string;
+  /** The e-mail address of the administrator who was changed. */
+  email: string;
+  before?: object;
+  after?: object;
+}
+
+export const events = {
+  administrator_changed:
+    'An administrator was added or removed, or got another role or a new password; the description says which.',
+};
+
+declare module '../../../records/log-events.ts' {
+  interface EventTypes extends Record<keyof typeof events, string> {}
+}
+
+/** Records a change of the administrators. @param ctx the request; undefined for a command. */
+export function recordAdministrator(
+  { events }: { events: Pick<Events, 'record'> },
+  ctx: Pick<Context, 'ip'> | undefined,
+  { actor, description, email, before, after }: AdministratorChange,
+): void {
+  events.record({
+    type: 'administrator_changed',
+    client_id: CONSOLE_CLIENT,
+    connection: CONSOLE_DIRECTORY,
+    description: `${description}: ${email}`,
+    ...(ctx && { ip: ctx.ip }),
+    ...(actor && { user_id: actor.userId, user_name: actor.email }),
+    details: { administrator: email, ...(before && { before }), ...(after && { after }) },
+  });
+}

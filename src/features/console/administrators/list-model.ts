@@ -1,0 +1,43 @@
+// Data of the page that lists the administrators.
+import type { Context } from 'koa';
+import { timesOf } from '../../../capabilities/pages/times.ts';
+import { isAdministratorId } from '../../../records/administrators.ts';
+import type { ConsolePageDependencies } from '../page.ts';
+import type { ConsoleSession } from '../session.ts';
+import { type LinkDependencies, openLinks } from './links.ts';
+import { readRegister } from './members.ts';
+
+/** Returns the administrators and the open links. */
+export async function administratorsModel(
+  deps: ConsolePageDependencies & LinkDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<object> {
+  const register = await readRegister(deps);
+  const time = timesOf(deps, ctx);
+  const members = await Promise.all(
+    register.members.map(async ({ user_id, role, added_at }) => {
+      const [user, factors] = await Promise.all([
+        deps.administrators.get(user_id),
+        deps.authenticators.of(user_id),
+      ]);
+      return {
+        id: isAdministratorId(user_id) ? user_id.slice(user_id.indexOf('|') + 1) : '',
+        name: user?.name ?? '',
+        email: user?.email ?? '',
+        role,
+        isSelf: user_id === session.administrator.userId,
+        hasFactor: factors.some(({ active }) => active),
+        added: time(added_at),
+        ...(user?.last_login !== undefined && { lastLogin: time(user.last_login) }),
+      };
+    }),
+  );
+  const links = openLinks(register, deps.wallClock).map(({ id, email, role, expires_at }) => ({
+    id,
+    email,
+    role,
+    expires: time(expires_at),
+  }));
+  return { members: members.sort((a, b) => a.email.localeCompare(b.email)), links };
+}

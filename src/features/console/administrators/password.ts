@@ -1,0 +1,206 @@
+// The pages where administrators set a password: with a link, or for themselves when logged in.
+import type { Context } from 'koa';
+import { formFields } from '../../../http/body-fields.ts';
+import type { Csrf } from '../../../http/csrf.ts';
+import { linkExpired } from '../../../http/errors.ts';
+import { PAGE, type RouteDeclarations } from '../../../http/routes.ts';
+import { type AdministratorLink, CONSOLE_CLIENT } from '../../../records/administrators.ts';
+import type { Frozen } from '../../../records/record.ts';
+import { checkStrength } from '../../../users/password-policy.ts';
+import { passwordRefusal } from '../../../users/signup.ts';
+import { enrollable } from '../../factors/policy.ts';
+import { addressOutsideConsole, CONSOLE, loginFormOptions } from '../callbacks.ts';
+import { DIRECTORY_OPTIONS } from '../directory.ts';
+import { consoleForm, consolePage, redirectAfterForm } from '../page.ts';
+import { renderConsole } from '../render.ts';
+import type { ConsoleSession } from '../session.ts';
+import { recordAdministrator } from './events.ts';
+import { acceptLink, endPasswordLinks, LINK_PATH, linkOf, setPasswordByLink } from './links.ts';
+import { isEmailTaken } from './members.ts';
+import type { AdministratorsDependencies } from './routes.ts';
+
+export interface PasswordDependencies extends AdministratorsDependencies {
+  /** CSRF protection of pages that nobody is logged in to. */
+  csrf: Csrf;
+  /** Ends pending enrolments and approvals, and forgets remembered browsers. */
+  endPending(userId: string): Promise<void>;
+}
+
+type Deps = PasswordDependencies;
+type Link = Frozen<AdministratorLink>;
+
+const ROUTE = { ...PAGE, limit: 'console' } as const;
+const PASSWORD = `${CONSOLE}/password`;
+const MAX_NAME_LENGTH = 200;
+
+/** The routes. Opening a link only shows the form; sending the form uses the link up. */
+export const passwordRoutes: RouteDeclarations<PasswordDependencies> = {
+  [`GET ${LINK_PATH}` as const]: { ...ROUTE, handle: (deps, ctx) => openLink(deps, ctx) },
+  [`POST ${LINK_PATH}` as const]: { ...ROUTE, handle: useLink },
+  [`GET ${PASSWORD}` as const]: consolePage('password', { scopes: [] }, (deps, ctx, session) =>
+    renderConsole(deps, ctx, session, {
+      template: 'console/administrators-password',
+      title: 't:console.password.title',
+      model: { ...formOf(), ...factorsOf(deps, session) },
+    }),
+  ),
+  [`POST ${PASSWORD}` as const]: consoleForm(
+    'password',
+    { scopes: [], isDangerous: true },
+    async (deps, ctx, session) => {
+      const { userId, email, name } = session.administrator;
+      const { password, repeat } = formFields(ctx, 'password', 'repeat');
+      const faults = await faultsOf(deps, { email, name, userId }, password, repeat);
+      if (faults !== undefined) {
+        return renderConsole(deps, ctx, session, {
+          template: 'console/administrators-password',
+          title: 't:console.password.title',
+          alert: 't:reset.failed',
+          status: 400,
+          model: { ...formOf(faults, password), ...factorsOf(deps, session) },
+        });
+      }
+      await deps.administrators.setPassword(userId, password, { also: [endPasswordLinks(userId)] });
+      await deps.endPending(userId);
+      recordAdministrator(deps, ctx, {
+        actor: session.administrator,
+        description: 'new password',
+        email,
+      });
+      // The session ends together with the old password, so this leads to the login.
+      redirectAfterForm(ctx, CONSOLE);
+    },
+  ),
+};
+
+interface Faults {
+  password?: string;
+  repeat?: string;
+  name?: string;
+}
+
+async function openLink(deps: Deps, ctx: Context): Promise<void> {
+  const { ticket } = ctx.query;
+  await showLink(deps, ctx, typeof ticket === 'string' ? ticket : '');
+}
+
+async function showLink(
+  deps: Deps,
+  ctx: Context,
+  ticket: string,
+  { faults, refusedPassword, name = '' }: { faults?: Faults; refusedPassword?: string; name?: string } = {},
+): Promise<void> {
+  const link = await linkOf(deps, ticket);
+  if (link === undefined) throw linkExpired();
+  await deps.views.page(
+    ctx,
+    'console/administrators-link',
+    {
+      ...formOf(faults, refusedPassword),
+      action: LINK_PATH,
+      csrf: deps.csrf.token(ctx),
+      ticket,
+      email: link.email,
+      role: link.role,
+      name,
+      ...(faults !== undefined && { alert: 'reset.failed' }),
+    },
+    { status: faults === undefined ? 200 : 400, ...loginFormOptions(deps) },
+  );
+}
+
+async function useLink(deps: Deps, ctx: Context): Promise<void> {
+  deps.csrf.verify(ctx);
+  const {
+    ticket,
+    name: enteredName,
+    password,
+    repeat,
+  } = formFields(ctx, 'ticket', 'name', 'password', 'repeat');
+  const name = enteredName.trim().slice(0, MAX_NAME_LENGTH);
+  const link = await linkOf(deps, ticket);
+  if (link === undefined) throw linkExpired();
+  const account = { email: link.email, name, userId: link.user_id };
+  const faults = await faultsOf(deps, account, password, repeat);
+  const nameFault = link.role !== undefined && name === '' ? { name: 'console.link.nameless' } : undefined;
+  if (faults !== undefined || nameFault !== undefined)
+    return showLink(deps, ctx, ticket, {
+      faults: { ...faults, ...nameFault },
+      refusedPassword: password,
+      name,
+    });
+  await redeemLink(deps, ctx, link, { name, password });
+  redirectAfterForm(ctx, CONSOLE);
+}
+
+/**
+ * Uses the link up.
+ * @throws AuthError 400 when it was used meanwhile, or its address belongs to another administrator.
+ */
+async function redeemLink(
+  deps: Deps,
+  ctx: Context,
+  link: Link,
+  { name, password }: { name: string; password: string },
+): Promise<void> {
+  const { role, user_id: userId, email } = link;
+  if (userId !== undefined) {
+    await setPasswordByLink(deps, { ...link, user_id: userId }, password);
+    await deps.endPending(userId);
+    return recordAdministrator(deps, ctx, {
+      actor: { userId, email },
+      description: 'new password',
+      email,
+    });
+  }
+  if (role === undefined) throw linkExpired();
+  if (await isEmailTaken(deps, email)) throw linkExpired();
+  const createdId = await acceptLink(deps, link, { name, password, role });
+  if (createdId === undefined) throw linkExpired();
+  const actor = { userId: createdId, email };
+  recordAdministrator(deps, ctx, {
+    actor,
+    description: 'became an administrator',
+    email,
+    after: { role },
+  });
+}
+
+async function faultsOf(
+  { administrators }: Deps,
+  { email, name, userId }: { email: string; name: string; userId?: string | undefined },
+  password: string,
+  repeat: string,
+): Promise<Faults | undefined> {
+  if (password !== repeat) return { repeat: 'reset.differ' };
+  const refusal = passwordRefusal(DIRECTORY_OPTIONS, password, { email, name });
+  if (refusal !== undefined) {
+    const { reason } = refusal;
+    if (reason === 'common-password') return { password: 'signup.common' };
+    return { password: reason === 'personal-password' ? 'signup.personal' : 'signup.weak' };
+  }
+  const isSame =
+    userId !== undefined && (await administrators.verifyPassword(userId, password)) !== undefined;
+  return isSame ? { password: 'reset.used' } : undefined;
+}
+
+/**
+ * Returns the data of a form for a password.
+ * @param refusedPassword the refused password, against which the rules are marked.
+ */
+function formOf(faults: Faults = {}, refusedPassword?: string): object {
+  const { rules } = checkStrength(DIRECTORY_OPTIONS, refusedPassword ?? '');
+  return {
+    faults,
+    rules: refusedPassword === undefined ? rules.map(({ verified: _verified, ...rule }) => rule) : rules,
+  };
+}
+
+/**
+ * Returns the link to the account page where second factors are set up, if the tenant has one and offers a factor.
+ */
+function factorsOf(deps: Deps, { administrator }: ConsoleSession): { factorsUrl?: string } {
+  const { enabled } = deps.config.settings().tenant.account_page;
+  if (!enabled || enrollable(deps, { id: administrator.userId }).length === 0) return {};
+  return { factorsUrl: addressOutsideConsole(deps, `/account/security?client_id=${CONSOLE_CLIENT}`) };
+}

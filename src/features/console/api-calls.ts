@@ -1,0 +1,121 @@
+// Calls of the Management API made by the console run the API's own code, with the scopes of the administrator's
+// role, and are logged under the administrator's name.
+import type { Context } from 'koa';
+import type { Views } from '../../capabilities/pages/views.ts';
+import { AuthError } from '../../http/errors.ts';
+import { CONSOLE_CLIENT } from '../../records/administrators.ts';
+import type { AnswerDependencies } from '../management/answer.ts';
+import { allow, execute, recordFailure } from '../management/answer.ts';
+import type { Answer, Call, CallRequest } from '../management/call.ts';
+import { MANAGEMENT_CALLS, type ManagementDependencies } from '../management/calls.ts';
+import { ValidationError } from '../management/errors.ts';
+import { searchesMasked, withoutSecrets } from './masked.ts';
+import { maySeeSecrets, roleRefusal } from './roles.ts';
+import { wordingIn } from './schema-words.ts';
+import { type ConsoleSession, type ConsoleSessionDependencies, consoleSession } from './session.ts';
+import { mayMakeCall, visibleTo } from './support.ts';
+
+export interface ApiCallDependencies extends ConsoleSessionDependencies {
+  /** What the calls of the Management API depend on. */
+  management: ManagementDependencies & AnswerDependencies;
+  views: Views;
+}
+
+/** The parameters and body of a call. */
+interface CallInput {
+  params?: Readonly<Record<string, string>>;
+  /** Strings, as in a URL. */
+  query?: Readonly<Record<string, string | undefined>>;
+  body?: unknown;
+}
+
+/**
+ * Runs a call of the Management API as the logged-in administrator.
+ * @param name method and path as declared, for example `GET /clients/:id`.
+ * @throws AuthError 403 when the role does not allow it; 4xx as the call answers.
+ * @throws Error when there is no such call.
+ */
+export async function callApi(
+  { management, views, ...sessions }: ApiCallDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  name: string,
+  { params = {}, query = {}, body }: CallInput = {},
+): Promise<Answer> {
+  const call = callOf(name);
+  const request: CallRequest = {
+    params,
+    query: {},
+    body: withoutFile(call, body),
+    caller: {
+      subject: session.administrator.userId,
+      clientId: CONSOLE_CLIENT,
+      scopes: session.scopes,
+      isUser: false,
+      administrator: session.administrator.email,
+    },
+    ip: ctx.ip,
+    userAgent: ctx.get('User-Agent'),
+    admitAgain: async () => {
+      const now = await consoleSession(sessions, ctx);
+      if (now?.administrator.role !== session.administrator.role) throw roleRefusal();
+    },
+  };
+  allow(management, call, request);
+  const { role } = session.administrator;
+  const texts = Object.values(query).filter((one) => one !== undefined);
+  const isHidden = !maySeeSecrets(role) && searchesMasked(texts);
+  if (isHidden || !mayMakeCall(role, name, { query, body })) {
+    const refusal = roleRefusal();
+    recordFailure(management.events, call, request, refusal);
+    throw refusal;
+  }
+  const rawAnswer = await withWording(
+    execute(management, call, request, { query: withoutUndefined(query), body }),
+    () => wordingIn(views.locale(ctx).tag),
+  );
+  // Converted as JSON would be: a page must show nothing that the API would not send.
+  const answer =
+    rawAnswer.body === undefined
+      ? rawAnswer
+      : { ...rawAnswer, body: JSON.parse(JSON.stringify(rawAnswer.body)) };
+  return maySeeSecrets(role) ? answer : { ...answer, body: withoutSecrets(visibleTo(role, answer.body)) };
+}
+
+/** Words the refusal of a schema in the reader's language. */
+async function withWording<T>(answer: Promise<T>, wording: () => ReturnType<typeof wordingIn>): Promise<T> {
+  try {
+    return await answer;
+  } catch (thrown) {
+    throw thrown instanceof ValidationError ? thrown.withWording(wording()) : thrown;
+  }
+}
+
+/** Runs a call as {@link callApi} does. @returns undefined when it answers 404. */
+export async function callApiIfFound(...args: Parameters<typeof callApi>): Promise<Answer | undefined> {
+  try {
+    return await callApi(...args);
+  } catch (thrown) {
+    if (thrown instanceof AuthError && thrown.status === 404) return undefined;
+    throw thrown;
+  }
+}
+
+/** Returns the declaration of a call. @throws Error when there is none. */
+export function callOf(name: string): Call<ManagementDependencies> {
+  const found = MANAGEMENT_CALLS.find(({ method, path }) => `${method} ${path}` === name);
+  if (found === undefined) throw new Error(`there is no call ${name}`);
+  return found;
+}
+
+/** Returns the body for the log, without the content of an uploaded file. */
+function withoutFile({ file }: Call<ManagementDependencies>, body: unknown): unknown {
+  if (file === undefined || typeof body !== 'object' || body === null) return body;
+  return Object.fromEntries(Object.entries(body).filter(([name]) => name !== file.field));
+}
+
+function withoutUndefined(query: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+}

@@ -1,0 +1,189 @@
+// The look of the hosted pages: a form, with a preview of the pages beside it.
+import type { Context } from 'koa';
+import { bodyTexts, textsOf } from '../../../http/body-fields.ts';
+import { AuthError } from '../../../http/errors.ts';
+import { callApi, callApiIfFound } from '../api-calls.ts';
+import type { FormFault } from '../form-fault.ts';
+import { fieldsBelow, refusalOf, refusalOptions } from '../forms.ts';
+import { redirectAfterForm } from '../page.ts';
+import { renderConsole } from '../render.ts';
+import type { ConsoleSession } from '../session.ts';
+import { brandFields, enteredBrand, enteredTheme, faultyLook, themeGroups } from './look.ts';
+import { SAMPLES } from './samples.ts';
+import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
+
+type Section = Readonly<Record<string, unknown>>;
+
+/** Returns the branding and the theme in force. */
+async function currentLook(deps: BrandingDependencies, ctx: Context, session: ConsoleSession) {
+  const brand = (await callApi(deps, ctx, session, 'GET /branding')).body as Section;
+  const storedTheme = await callApiIfFound(deps, ctx, session, 'GET /branding/themes/default');
+  if (storedTheme === undefined) return { brand, theme: {}, themeId: undefined };
+  const { themeId, ...theme } = storedTheme.body as Section;
+  return { brand, theme, themeId: String(themeId) };
+}
+
+/** Shows the form. */
+export async function showLook(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  await showForm(deps, ctx, session, {});
+}
+
+/** Saves the members that the form has changed. */
+export async function saveLook(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  const { brand, theme, themeId } = await currentLook(deps, ctx, session);
+  const entered = {
+    brand: enteredBrand(brand, fieldsBelow(ctx, 'brand.')),
+    theme: enteredTheme(theme, fieldsBelow(ctx, 'theme.')),
+  };
+  let part: 'brand' | 'theme' = 'brand';
+  try {
+    const body = changesOf(brand, entered.brand);
+    if (Object.keys(body).length > 0) await callApi(deps, ctx, session, 'PATCH /branding', { body });
+    part = 'theme';
+    await saveTheme(deps, ctx, session, { before: theme, after: entered.theme, themeId });
+    redirectAfterForm(ctx, PATH, 'console.said.saved');
+  } catch (thrown) {
+    await showForm(deps, ctx, session, { entered, refused: { part, fault: refusalOf(thrown) } });
+  }
+}
+
+/** Deletes the theme, so that the pages use the colours of the branding again. */
+export async function removeTheme(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  const { themeId } = await currentLook(deps, ctx, session);
+  if (themeId !== undefined)
+    await callApi(deps, ctx, session, 'DELETE /branding/themes/:id', { params: { id: themeId } });
+  redirectAfterForm(ctx, PATH, 'console.said.deleted');
+}
+
+/** Members of a theme that the Management API requires. */
+const SECTIONS = { borders: {}, colors: {}, fonts: {}, page_background: {}, widget: {} };
+
+async function saveTheme(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  { before, after, themeId }: { before: Section; after: Section; themeId: string | undefined },
+): Promise<void> {
+  const changed = Object.keys(after).filter((name) => after[name] !== before[name]);
+  if (changed.length === 0) return;
+  const body = Object.fromEntries(changed.map((name) => [name, after[name]]));
+  if (themeId === undefined)
+    await callApi(deps, ctx, session, 'POST /branding/themes', { body: { ...SECTIONS, ...body } });
+  else await callApi(deps, ctx, session, 'PATCH /branding/themes/:id', { params: { id: themeId }, body });
+}
+
+/** Returns the members that differ, at any depth; null for one that was removed. */
+function changesOf(before: Section, after: Section): Record<string, unknown> {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  return Object.fromEntries(
+    names.flatMap((name): [string, unknown][] => {
+      const [old, currentValue] = [before[name], after[name]];
+      if (old === currentValue) return [];
+      if (currentValue === undefined) return [[name, null]];
+      return isSection(old) && isSection(currentValue)
+        ? [[name, changesOf(old, currentValue)]]
+        : [[name, currentValue]];
+    }),
+  );
+}
+
+const isSection = (value: unknown): value is Section =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Shows a page with the saved look. The query names the page, the language and the colour scheme. */
+export async function showPreview(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  await preview(deps, ctx, textsOf(ctx.query), await currentLook(deps, ctx, session));
+}
+
+/** Shows a page with the look as entered in the form. */
+export async function showDraft(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  const { brand, theme } = await currentLook(deps, ctx, session);
+  await preview(deps, ctx, bodyTexts(ctx), {
+    brand: enteredBrand(brand, fieldsBelow(ctx, 'brand.')),
+    theme: enteredTheme(theme, fieldsBelow(ctx, 'theme.')),
+  });
+}
+
+async function preview(
+  deps: BrandingDependencies,
+  ctx: Context,
+  { page = '', language, scheme }: Readonly<Record<string, string>>,
+  { brand, theme }: { brand: Section; theme: Section },
+): Promise<void> {
+  const sample = (Object.hasOwn(SAMPLES, page) ? SAMPLES[page] : undefined) ?? SAMPLES.login;
+  if (sample === undefined) throw new AuthError(404, 'not_found', 'Not Found');
+  const { tenant } = deps.config.settings();
+  await deps.views.preview(ctx, sample.template, sample.model, {
+    settings: { tenant, branding: { colors: {}, ...brand } },
+    look: { ...deps.config.look(), theme: Object.keys(theme).length === 0 ? undefined : theme },
+    locale: languageOf(deps, language),
+    scheme: scheme === 'dark' ? 'dark' : 'light',
+  });
+}
+
+/** A form as it was filled in, and the part of it that was refused. */
+interface FormState {
+  entered?: { brand: Section; theme: Section };
+  refused?: { part: 'brand' | 'theme'; fault: FormFault };
+}
+
+async function showForm(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  { entered, refused }: FormState,
+): Promise<void> {
+  const current = await currentLook(deps, ctx, session);
+  const look = entered ?? current;
+  const faultOf = (part: 'brand' | 'theme') => (refused?.part === part ? refused.fault : undefined);
+  const brand = brandFields(look.brand, faultOf('brand'));
+  const theme = themeGroups(look.theme, faultOf('theme'));
+  const {
+    page = 'login',
+    language = languageOf(deps, undefined),
+    scheme = 'light',
+    width = 'wide',
+  } = {
+    ...textsOf(ctx.query),
+    ...bodyTexts(ctx),
+  };
+  const query = new URLSearchParams({ page, language, scheme, _csrf: session.token });
+  await renderConsole(deps, ctx, session, {
+    template: 'console/branding-look',
+    title: 't:console.nav.branding',
+    ...refusalOptions(refused?.fault, faultyLook(brand, theme)),
+    model: {
+      tab: 'look',
+      path: PATH,
+      brand,
+      theme,
+      hasTheme: current.themeId !== undefined,
+      mayChange: session.can('update:branding'),
+      mayDelete: session.can('delete:branding'),
+      pages: Object.keys(SAMPLES),
+      languages: languagesOf(deps),
+      shown: { page, language, scheme, width },
+      frameUrl: `${PATH}/preview?${query}`,
+    },
+  });
+}

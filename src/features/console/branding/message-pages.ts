@@ -1,0 +1,183 @@
+// The pages of e-mails and SMS: editing a template with a preview, sending it to oneself, and restoring the default.
+import type { Context } from 'koa';
+import { DeliveryError } from '../../../capabilities/delivery/messages.ts';
+import type { Draft } from '../../../capabilities/delivery/templates.ts';
+import { bodyTexts } from '../../../http/body-fields.ts';
+import { AuthError } from '../../../http/errors.ts';
+import { numberOf } from '../../factors/message/countries.ts';
+import { callApi } from '../api-calls.ts';
+import type { FormFault } from '../form-fault.ts';
+import { refusalOf, withoutReturns } from '../forms.ts';
+import { redirectAfterForm } from '../page.ts';
+import { renderConsole } from '../render.ts';
+import { roleRefusal } from '../roles.ts';
+import type { ConsoleSession } from '../session.ts';
+import {
+  EMAILS,
+  isOfConnection,
+  type Message,
+  messageAt,
+  type TemplateTexts,
+  writeMessage,
+} from './message.ts';
+import { changeScope, type Editor, pathOf, renderDraft, showEditor, shownMessage } from './message-editor.ts';
+import { type BrandingDependencies, PATH } from './shared.ts';
+
+/** Shows the list of messages. */
+export async function showMessages(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  const names = session.can('read:email_templates') ? EMAILS : [];
+  const connectionIds = session.can('read:connections') ? await passwordless(deps, ctx, session) : [];
+  const all = await Promise.all(
+    [...names, ...connectionIds].map((name) => messageAt(deps, ctx, session, name)),
+  );
+  await renderConsole(deps, ctx, session, {
+    template: 'console/branding-messages',
+    title: 't:console.branding.tab.messages',
+    model: { tab: 'messages', path: PATH, messages: all.map(shownMessage) },
+  });
+}
+
+/** Returns the ids of the passwordless connections, which have messages of their own. */
+async function passwordless(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<string[]> {
+  const lists = await Promise.all(
+    ['email', 'sms'].map((strategy) =>
+      callApi(deps, ctx, session, 'GET /connections', { query: { strategy, take: '100', fields: 'id' } }),
+    ),
+  );
+  return lists.flatMap(({ body }) =>
+    (body as { connections: { id: string }[] }).connections.map(({ id }) => id),
+  );
+}
+
+/** Shows one message. */
+export async function showMessage(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  const message = await messageOf(deps, ctx, session);
+  await showEditor(deps, ctx, session, { message, templateTexts: message.templateTexts });
+}
+
+/** Saves the template, restores the default, or sends the message to the administrator. */
+export async function submitMessage(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  const message = await messageOf(deps, ctx, session);
+  requireScope(session, changeScope(message));
+  const { order } = bodyTexts(ctx);
+  const templateTexts = enteredTexts(ctx, message);
+  const editor = { message, templateTexts };
+  if (order === 'send') return send(deps, ctx, session, editor);
+  const next =
+    order === 'reset' ? { ...message.templateTexts, from: '', subject: '', body: '' } : templateTexts;
+  const draft = await renderDraft(deps, ctx, session, message, next);
+  if (Object.keys(draft.faults).length > 0)
+    return showEditor(deps, ctx, session, { ...editor, draft, isRefused: true });
+  try {
+    await writeMessage(deps, ctx, session, message, next);
+    redirectAfterForm(ctx, pathOf(message), 'console.said.saved');
+  } catch (thrown) {
+    await showEditor(deps, ctx, session, { ...editor, fault: refusalOf(thrown) });
+  }
+}
+
+/** Shows the message as its recipient would see it, from the saved template. */
+export async function previewMessage(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  const message = await messageOf(deps, ctx, session);
+  showDraft(ctx, await renderDraft(deps, ctx, session, message, message.templateTexts));
+}
+
+/** Shows the message from the template as entered. */
+export async function previewEntered(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  const message = await messageOf(deps, ctx, session);
+  showDraft(ctx, await renderDraft(deps, ctx, session, message, enteredTexts(ctx, message)));
+}
+
+/** Answers with the message. The policy forbids scripts, and only pages of this origin may frame it. */
+function showDraft(ctx: Context, { message }: Draft): void {
+  ctx.set('Cache-Control', 'no-store');
+  ctx.set(
+    'Content-Security-Policy',
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data: https:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox",
+  );
+  ctx.set('X-Frame-Options', 'SAMEORIGIN');
+  if (message.channel === 'email') {
+    ctx.type = 'text/html; charset=utf-8';
+    ctx.body = message.html;
+  } else {
+    ctx.type = 'text/plain; charset=utf-8';
+    ctx.body = message.text;
+  }
+}
+
+async function messageOf(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<Message> {
+  const name = String(ctx.params.message);
+  requireScope(session, isOfConnection(name) ? 'read:connections' : 'read:email_templates');
+  return messageAt(deps, ctx, session, name);
+}
+
+/** Requires a scope. @throws AuthError 403 */
+function requireScope(session: ConsoleSession, scope: string): void {
+  if (!session.can(scope)) throw roleRefusal();
+}
+
+function enteredTexts(ctx: Context, { connection, templateTexts }: Message): TemplateTexts {
+  const { from = '', subject = '', body = '', enabled, switches } = bodyTexts(ctx);
+  const texts = { from, subject, body: withoutReturns(body) };
+  return connection === undefined
+    ? { ...texts, enabled: switches === '1' ? enabled === 'true' : templateTexts.enabled === true }
+    : texts;
+}
+
+/** Sends the message as entered: an e-mail only to the administrator's own address, an SMS to an entered number. */
+async function send(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  editor: Editor,
+): Promise<void> {
+  const { email } = session.administrator;
+  const draft = await renderDraft(deps, ctx, session, editor.message, editor.templateTexts);
+  if (Object.keys(draft.faults).length > 0)
+    return showEditor(deps, ctx, session, { ...editor, draft, isRefused: true });
+  const { message } = draft;
+  const isSms = message.channel === 'sms';
+  // Administrators have no phone number on record.
+  const to = isSms ? numberOf(bodyTexts(ctx).number ?? '') : email;
+  if (to === undefined) return showEditor(deps, ctx, session, { ...editor, fault: NO_NUMBER });
+  if (!(await deps.rateLimits.spend(isSms ? 'consoleSms' : 'consoleMail', session.administrator.userId)))
+    throw new AuthError(429, 'too_many_requests', 'Too many messages. Try again later.');
+  if (isSms) await deps.limitDestination(`sms\n${to}`);
+  try {
+    await (isSms ? deps.sendSms({ ...message, to }) : deps.sendEmail({ ...message, to }));
+    await showEditor(deps, ctx, session, { ...editor, sent: to });
+  } catch (thrown) {
+    if (!(thrown instanceof DeliveryError)) throw thrown;
+    await showEditor(deps, ctx, session, { ...editor, alert: { text: thrown.message } });
+  }
+}
+
+const NO_NUMBER: FormFault = { status: 400, field: 'number', key: 'console.branding.noNumber' };

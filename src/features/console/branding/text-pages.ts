@@ -1,0 +1,148 @@
+// The texts of pages by prompt and language, with the default texts beside them.
+import type { Context } from 'koa';
+import { AuthError } from '../../../http/errors.ts';
+import { callApi } from '../api-calls.ts';
+import { type FormFault, faultIn } from '../form-fault.ts';
+import { fieldsBelow, refusalOf, refusalOptions } from '../forms.ts';
+import { redirectAfterForm } from '../page.ts';
+import { renderConsole } from '../render.ts';
+import type { ConsoleSession } from '../session.ts';
+import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
+import { defaultText, placesByPrompt, type StoredTexts, type TextPlace, withTexts } from './text-places.ts';
+
+/** Shows the prompts in a language. */
+export async function showPrompts(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  const language = languageOf(deps, ctx.query.language);
+  const prompts = await Promise.all(
+    [...placesByPrompt()].map(async ([prompt, places]) => {
+      const stored = await textsOf(deps, ctx, session, { prompt, language });
+      return {
+        name: prompt,
+        path: `${PATH}/texts/${prompt}/${language}`,
+        own: countReplaced(stored, places),
+        of: places.length,
+      };
+    }),
+  );
+  await renderConsole(deps, ctx, session, {
+    template: 'console/branding-prompts',
+    title: 't:console.branding.tab.texts',
+    model: { tab: 'texts', path: PATH, prompts, language, languages: languagesOf(deps) },
+  });
+}
+
+/** Shows the texts of one prompt. */
+export async function showTexts(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  const selection = selectionAt(deps, ctx);
+  await showForm(deps, ctx, session, { selection, stored: await textsOf(deps, ctx, session, selection) });
+}
+
+/** Saves the texts of the form. */
+export async function saveTexts(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  const selection = selectionAt(deps, ctx);
+  const stored = await textsOf(deps, ctx, session, selection);
+  const entered = fieldsBelow(ctx, 'text.');
+  const body = withTexts(stored, selection.places, entered);
+  const { prompt, language } = selection;
+  try {
+    const params = { prompt, language };
+    await callApi(deps, ctx, session, 'PUT /prompts/:prompt/custom-text/:language', { params, body });
+    redirectAfterForm(ctx, `${PATH}/texts/${prompt}/${language}`, 'console.said.saved');
+  } catch (thrown) {
+    await showForm(deps, ctx, session, { selection, stored: body, fault: refusalOf(thrown) });
+  }
+}
+
+interface TextSelection {
+  prompt: string;
+  language: string;
+  places: readonly TextPlace[];
+}
+
+/** Returns the prompt and language of the request's path. @throws AuthError 404 */
+function selectionAt(deps: BrandingDependencies, ctx: Context): TextSelection {
+  const prompt = String(ctx.params.prompt);
+  const places = placesByPrompt().get(prompt);
+  const language = String(ctx.params.language);
+  if (places === undefined || languageOf(deps, language) !== language)
+    throw new AuthError(404, 'not_found', 'Not Found');
+  return { prompt, language, places };
+}
+
+async function textsOf(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  { prompt, language }: Pick<TextSelection, 'prompt' | 'language'>,
+): Promise<StoredTexts> {
+  const params = { prompt, language };
+  const { body } = await callApi(deps, ctx, session, 'GET /prompts/:prompt/custom-text/:language', {
+    params,
+  });
+  return body as StoredTexts;
+}
+
+function countReplaced(stored: StoredTexts, places: readonly TextPlace[]): number {
+  return places.filter(({ screen, key }) => textAt(stored, { screen, key }) !== '').length;
+}
+
+function textAt(stored: StoredTexts, { screen, key }: Pick<TextPlace, 'screen' | 'key'>): string {
+  const text = Object.hasOwn(stored, screen) ? stored[screen]?.[key] : undefined;
+  return typeof text === 'string' ? text : '';
+}
+
+async function showForm(
+  deps: BrandingDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  {
+    selection: { prompt, language, places },
+    stored,
+    fault,
+  }: { selection: TextSelection; stored: StoredTexts; fault?: FormFault },
+): Promise<void> {
+  const locale = deps.views.locales.get(language) ?? deps.views.locale(ctx);
+  const names = [...new Set(places.map(({ screen }) => screen))];
+  const screens = names.map((name, n) => ({
+    name,
+    texts: places
+      .filter(({ screen }) => screen === name)
+      .map((one, m) => ({
+        id: `text-${n + 1}-${m + 1}`,
+        key: one.key,
+        field: `${name}.${one.key}`,
+        usual: defaultText(locale, one.message),
+        value: textAt(stored, one),
+        fault: faultIn(fault, `${name}.${one.key}`),
+      })),
+  }));
+  const faulty = screens.flatMap(({ texts }) => texts).find((one) => one.fault !== undefined);
+  await renderConsole(deps, ctx, session, {
+    template: 'console/branding-texts',
+    title: 't:console.branding.tab.texts',
+    ...refusalOptions(fault, faulty && { id: faulty.id, label: { text: faulty.key } }),
+    model: {
+      tab: 'texts',
+      path: PATH,
+      prompt,
+      language,
+      direction: locale.direction,
+      action: `${PATH}/texts/${prompt}/${language}`,
+      languages: languagesOf(deps).map((one) => ({ ...one, path: `${PATH}/texts/${prompt}/${one.tag}` })),
+      mayChange: session.can('update:prompts'),
+      screens,
+    },
+  });
+}

@@ -1,0 +1,166 @@
+// "Try connection": runs a login like any other as far as the profile. It creates no user and no session, and issues
+// no token.
+
+import type { Caller } from '../../../capabilities/protection/callers.ts';
+import type { Packages } from '../../../capabilities/scripts/packages/packages.ts';
+import type { Scripts } from '../../../capabilities/scripts/scripts.ts';
+import { AuthError } from '../../../http/errors.ts';
+import type { Connection } from '../../../records/collections.ts';
+import type { CustomDatabases } from '../../connections/database/custom.ts';
+import type { RedirectStrategy, UpstreamDependencies, UpstreamRedirect } from '../../connections/redirect.ts';
+import { strategyOf } from '../../connections/strategies.ts';
+import type { FormStrategy, ProofDependencies } from '../../connections/strategy.ts';
+import { CALLBACK } from '../../connections/upstream/begin.ts';
+import type { TestLoginAnswer, TestLogins } from '../../connections/upstream/test-logins.ts';
+import { secretsIn } from './options.ts';
+import {
+  profileStep,
+  type Trace,
+  tracedDatabases,
+  tracedDirectories,
+  tracedScripts,
+  tracedUpstream,
+} from './recorded-steps.ts';
+import { createSecrets, type Secrets, type Step, shownAddress, shownValues } from './steps.ts';
+
+export interface TryDependencies {
+  upstream: UpstreamDependencies;
+  scripts: Pick<Scripts, 'run'>;
+  packages: Pick<Packages, 'filesFor'>;
+  testLogins: TestLogins;
+  proofs: ProofDependencies;
+  /** Returns custom databases that use these scripts. */
+  databasesBy(scripts: Pick<Scripts, 'run'>): CustomDatabases;
+}
+
+/** How a connection can be tried. */
+type TryMethod =
+  | { kind: 'redirect'; strategy: RedirectStrategy }
+  | { kind: 'form'; strategy: FormStrategy }
+  | { kind: 'none' };
+
+/** Returns how a connection can be tried. */
+export function tryMethodOf(connection: Pick<Connection, 'strategy'>): TryMethod {
+  const strategy = strategyOf(connection);
+  if (strategy?.page === 'redirect') return { kind: 'redirect', strategy };
+  if (strategy?.page === 'form') return { kind: 'form', strategy };
+  return { kind: 'none' };
+}
+
+/**
+ * Begins a trial login at a provider.
+ * @returns the steps so far, and where to send the browser if the login could begin.
+ */
+export async function startTry(
+  deps: Pick<TryDependencies, 'testLogins' | 'upstream' | 'scripts'>,
+  owner: { userId: string; session: string },
+  { connection, strategy }: { connection: Connection; strategy: RedirectStrategy },
+): Promise<{ steps: Step[]; redirect?: UpstreamRedirect }> {
+  const login = await deps.testLogins.begin({ ...owner, connectionId: connection.id });
+  const trace = traceOf(connection, [login.state, login.nonce, login.codeVerifier]);
+  const request = { connection, redirectUri: callbackOf(deps), ...login, params: {}, additional: {} };
+  try {
+    const redirect = await strategy.redirect(tracedUpstream({ ...deps.upstream, ...deps }, trace), request);
+    trace.steps.push(redirectStep(redirect, trace.secrets));
+    await deps.testLogins.storeRedirect(login.state, trace.steps);
+    return { redirect, steps: trace.steps };
+  } catch (thrown) {
+    return { steps: [...trace.steps, errorStep(thrown, trace.secrets)] };
+  }
+}
+
+/** Evaluates the provider's response. @returns all steps. */
+export async function finishTry(
+  deps: Pick<TryDependencies, 'upstream' | 'scripts'>,
+  answer: TestLoginAnswer,
+  connection: Connection,
+): Promise<Step[]> {
+  const { parameters, isPosted, state, nonce, codeVerifier } = answer;
+  const trace = traceOf(connection, [state, nonce, codeVerifier]);
+  trace.secrets.collect(parameters);
+  const before = (answer.redirect ?? []) as Step[];
+  trace.steps.push(...before, { kind: 'answer', values: shownValues(parameters, trace.secrets) });
+  const method = tryMethodOf(connection);
+  try {
+    if (method.kind !== 'redirect')
+      throw new AuthError(400, 'invalid_request', 'The connection has changed.');
+    if (answer.connection !== undefined && answer.connection !== connection.name)
+      throw new AuthError(400, 'invalid_request', 'The answer came to the address of another connection.');
+    const identity = await method.strategy.identify(tracedUpstream({ ...deps.upstream, ...deps }, trace), {
+      connection,
+      clientId: undefined,
+      redirectUri: callbackOf(deps),
+      state,
+      nonce,
+      codeVerifier,
+      parameters,
+      isPosted,
+    });
+    trace.secrets.collect(identity.grant);
+    trace.steps.push(profileStep(identity, trace.secrets));
+  } catch (thrown) {
+    trace.steps.push(errorStep(thrown, trace.secrets));
+  }
+  return trace.steps;
+}
+
+/** The input for a connection with a form. */
+interface PasswordTry {
+  connection: Connection;
+  strategy: FormStrategy;
+  identifier: string;
+  password: string;
+  caller: Caller;
+  /** The application that the log names when the password is wrong. */
+  clientId: string;
+}
+
+/**
+ * Checks an identifier and a password, which counts as an attempt of any login does.
+ * @returns the steps, and whether the password is right.
+ */
+export async function tryPassword(
+  { proofs, databasesBy, scripts }: Pick<TryDependencies, 'proofs' | 'databasesBy' | 'scripts'>,
+  { connection, strategy, identifier, password, caller, clientId }: PasswordTry,
+): Promise<{ steps: Step[]; isRight: boolean }> {
+  const trace = traceOf(connection, [password]);
+  const deps = {
+    ...proofs,
+    directories: tracedDirectories(proofs.directories, trace),
+    customDatabases: tracedDatabases(databasesBy(tracedScripts(scripts, trace)), trace),
+  };
+  try {
+    await strategy.check(deps, { clientId, connection, identifier, credentials: password, caller });
+    return { steps: trace.steps, isRight: true };
+  } catch (thrown) {
+    trace.steps.push(errorStep(thrown, trace.secrets));
+    return { steps: trace.steps, isRight: false };
+  }
+}
+
+function callbackOf({ upstream }: Pick<TryDependencies, 'upstream'>): string {
+  return `${upstream.baseUrl}${CALLBACK}`;
+}
+
+/** Creates a trace. @param more secrets in addition to those of the connection. */
+function traceOf({ options }: Connection, more: readonly string[]): Trace {
+  return { steps: [], secrets: createSecrets([...secretsIn(options), ...more]) };
+}
+
+function redirectStep(redirect: UpstreamRedirect, secrets: Secrets): Step {
+  if ('url' in redirect) return { kind: 'redirect', method: 'GET', ...shownAddress(redirect.url, secrets) };
+  const { address } = shownAddress(redirect.action, secrets);
+  return { kind: 'redirect', method: 'POST', address, values: shownValues(redirect.fields, secrets) };
+}
+
+/**
+ * Returns the step of an error. Unexpected errors are shown, too: administrators try connections to find out what is
+ * wrong.
+ */
+function errorStep(thrown: unknown, secrets: Secrets): Step {
+  const authError = thrown instanceof AuthError ? thrown : undefined;
+  const { message, cause } = thrown instanceof Error ? thrown : new Error(String(thrown));
+  const causeText = cause instanceof Error && cause.message !== '' ? ` (${cause.message})` : '';
+  const text = secrets.mask(`${authError?.error_description ?? message}${causeText}`);
+  return { kind: 'error', error: authError?.error ?? 'server_error', text };
+}

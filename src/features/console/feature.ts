@@ -1,0 +1,127 @@
+// The console, where administrators manage the tenant in a browser.
+import { feature } from '../../engine/feature.ts';
+import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
+import type { Limits } from '../../records/limits.ts';
+import { ACTIONS_PAGES, actionsRoutes } from './actions/routes.ts';
+import type { ActionsDependencies } from './actions/view.ts';
+import { events } from './administrators/events.ts';
+import { type PasswordDependencies, passwordRoutes } from './administrators/password.ts';
+import { administratorsRoutes } from './administrators/routes.ts';
+import { againRoutes } from './again-page.ts';
+import type { ApiCallDependencies } from './api-calls.ts';
+import { APPLICATIONS_PAGES, applicationsRoutes } from './applications/routes.ts';
+import type { TryDependencies } from './applications/try-page.ts';
+import { BRANDING_PAGES, brandingRoutes } from './branding/routes.ts';
+import type { BrandingDependencies } from './branding/shared.ts';
+import { CONSOLE } from './callbacks.ts';
+import { CONNECTIONS_PAGES, connectionsRoutes } from './connections/routes.ts';
+import type { ConnectionsDependencies } from './connections/shared.ts';
+import { type LogDependencies, logRoutes } from './log/routes.ts';
+import { finishLogin } from './login.ts';
+import { type OverviewDependencies, overviewRoutes } from './overview/routes.ts';
+import { type ConsolePageDependencies, consoleForm, redirectAfterForm } from './page.ts';
+import type { ResourcesDependencies } from './resources/model.ts';
+import { RESOURCES_PAGES, resourcesRoutes } from './resources/routes.ts';
+import { SECURITY_PAGES, type SecurityDependencies, securityRoutes } from './security/routes.ts';
+import { endConsoleSession } from './session.ts';
+import type { UsersDependencies } from './users/dependencies.ts';
+import { USERS_PAGES, usersRoutes } from './users/routes.ts';
+
+/** The dependencies of all areas of the console. */
+export type ConsoleDependencies = ConsolePageDependencies &
+  ApiCallDependencies &
+  ActionsDependencies &
+  LogDependencies &
+  SecurityDependencies &
+  OverviewDependencies &
+  UsersDependencies &
+  BrandingDependencies &
+  ConnectionsDependencies &
+  ResourcesDependencies &
+  TryDependencies &
+  PasswordDependencies;
+
+const limits = {
+  console: { capacity: 300, perMinute: 1200, per: 'address', where: '`/console`' },
+  consoleMail: {
+    capacity: 10,
+    perMinute: 1,
+    per: 'user',
+    where: 'test e-mails that administrators send to themselves',
+  },
+  // An SMS costs money, and the administrator may enter any number.
+  consoleSms: {
+    capacity: 3,
+    perMinute: 0.2,
+    per: 'user',
+    where: 'test SMS that an administrator sends to a number',
+  },
+} satisfies Limits;
+
+declare module '../../records/limits.ts' {
+  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
+}
+
+const shellRoutes: RouteDeclarations<ConsolePageDependencies> = {
+  ...againRoutes,
+  [`POST ${CONSOLE}/logout` as const]: consoleForm(
+    '',
+    { scopes: [], isDangerous: false },
+    async (deps, ctx) => {
+      await endConsoleSession(deps, ctx);
+      redirectAfterForm(ctx, CONSOLE);
+    },
+  ),
+  [`GET ${CONSOLE}/callback` as const]: { ...PAGE, limit: 'console', handle: finishLogin },
+};
+
+/** All routes of the console. */
+export const consoleRoutes: RouteDeclarations<ConsoleDependencies> = {
+  ...shellRoutes,
+  ...overviewRoutes,
+  ...logRoutes,
+  ...securityRoutes,
+  ...actionsRoutes,
+  ...usersRoutes,
+  ...connectionsRoutes,
+  ...brandingRoutes,
+  ...resourcesRoutes,
+  ...applicationsRoutes,
+  ...administratorsRoutes,
+  ...passwordRoutes,
+};
+
+export const consoleFeature = feature<ConsoleDependencies>({
+  name: 'console',
+  limits,
+  events,
+  routes: consoleRoutes,
+  collections: [
+    'administrators',
+    'administratorUsers',
+    'administratorIdentities',
+    'administratorCredentials',
+  ],
+  pages: [
+    'console/again',
+    'console/refused',
+    'console/overview-home',
+    'console/log-list',
+    'console/log-event',
+    ...SECURITY_PAGES,
+    ...ACTIONS_PAGES,
+    ...USERS_PAGES,
+    ...CONNECTIONS_PAGES,
+    ...BRANDING_PAGES,
+    ...RESOURCES_PAGES,
+    ...APPLICATIONS_PAGES,
+    'console/administrators-list',
+    'console/administrators-link',
+    'console/administrators-password',
+  ],
+});
+
+/** The paths of the console's pages. The navigation links to no others. */
+export const CONSOLE_PATHS: ReadonlySet<string> = new Set(
+  Object.keys(consoleRoutes).flatMap((key) => (key.startsWith('GET ') ? [key.slice('GET '.length)] : [])),
+);

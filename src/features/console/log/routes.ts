@@ -1,0 +1,230 @@
+// /console/log: the events, newest first, and one event together with its related events.
+import type { Context } from 'koa';
+import { timesOf } from '../../../capabilities/pages/times.ts';
+import { AuthError } from '../../../http/errors.ts';
+import type { RouteDeclarations } from '../../../http/routes.ts';
+import type { EventMeanings } from '../../../records/declaration.ts';
+import { type ApiCallDependencies, callApi, callApiIfFound } from '../api-calls.ts';
+import { CONSOLE } from '../callbacks.ts';
+import { EVENT_GROUPS } from '../event-groups.ts';
+import { type ConsolePageDependencies, type ConsoleSession, consolePage } from '../page.ts';
+import { renderConsole } from '../render.ts';
+import { actorOf, describeEvent, type EventAnswer, isFailure } from './describe-event.ts';
+import { hrefOf, isUnfiltered, type LogFilter, queriesOf, readFilter } from './filter.ts';
+import { outcomeOf, relatedEvents, relatedQueries } from './related-events.ts';
+
+export interface LogDependencies extends ConsolePageDependencies, ApiCallDependencies {
+  /** The description of each type of event. */
+  meanings: EventMeanings;
+  /** The number of days for which events are kept. */
+  retentionDays(): number;
+}
+
+const PATH = `${CONSOLE}/log`;
+const SCOPES = { scopes: ['read:logs'] };
+/** The maximum number of events on a page and among related events. */
+const PAGE_SIZE = 50;
+const MAX_RELATED = 100;
+/** The maximum number of users that one address is resolved to; each has another connection. */
+const MAX_USERS = 5;
+
+export const logRoutes: RouteDeclarations<LogDependencies> = {
+  [`GET ${PATH}` as const]: consolePage('log', SCOPES, showLog),
+  [`GET ${PATH}/:id` as const]: consolePage('log', SCOPES, showEvent),
+};
+
+/** Capitalizes a sentence: for an event that names nobody it begins with the word for somebody. */
+const capitalized = (text: string, tag: string) => text.charAt(0).toLocaleUpperCase(tag) + text.slice(1);
+
+async function showLog(deps: LogDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
+  const filter = readFilter(ctx.query);
+  const found = await eventsOf(deps, ctx, session, filter).catch(queryRefusal);
+  const { events, next } = 'refusal' in found ? { events: [], next: undefined } : found;
+  const locale = deps.views.locale(ctx);
+  const groups = Object.keys(EVENT_GROUPS).map((name) => ({ name, text: `console.log.group.${name}` }));
+  const types = Object.keys(deps.meanings).map((name) => ({
+    name,
+    text: capitalized(describeEvent({ type: name, log_id: '', date: '' }, locale, deps.meanings), locale.tag),
+  }));
+  await renderConsole(deps, ctx, session, {
+    template: 'console/log-list',
+    title: 't:console.log.title',
+    model: {
+      path: PATH,
+      filter,
+      isOpen: isUnfiltered(filter),
+      isNewest: filter.before === '',
+      groups,
+      types: types.sort((a, b) => a.text.localeCompare(b.text, locale.tag)),
+      ...(await choicesOf(deps, ctx, session)),
+      days: deps.retentionDays(),
+      events: events.map(eventFormatter(deps, ctx)),
+      newest: hrefOf(PATH, filter, { before: '' }),
+      ...(next !== undefined && { older: hrefOf(PATH, filter, { before: next }) }),
+    },
+    ...('refusal' in found && { alert: { text: found.refusal }, status: 400 }),
+  });
+}
+
+/** Returns the error of a query that is malformed or takes too long. @throws any other error. */
+function queryRefusal(thrown: unknown): { refusal: string } {
+  if (thrown instanceof AuthError && thrown.status === 400) return { refusal: thrown.error_description };
+  throw thrown;
+}
+
+/** Returns a page of events, newest first. @returns `next`, the id to continue from when older events follow. */
+async function eventsOf(deps: LogDependencies, ctx: Context, session: ConsoleSession, filter: LogFilter) {
+  const userIds = await idsOf(deps, ctx, session, filter.user);
+  const pages = await Promise.all(
+    queriesOf(filter, userIds).map((q) =>
+      listEvents(deps, ctx, session, { q, limit: PAGE_SIZE + 1, sort: 'log_id:-1' }),
+    ),
+  );
+  const byId = new Map(pages.flat().map((event) => [event.log_id, event]));
+  const sorted = [...byId.values()].sort((a, b) => (a.log_id < b.log_id ? 1 : -1));
+  const events = sorted.slice(0, PAGE_SIZE);
+  return { events, next: sorted.length > PAGE_SIZE ? events.at(-1)?.log_id : undefined };
+}
+
+async function listEvents(
+  deps: LogDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  { q, limit, sort }: { q: string | undefined; limit: number; sort: string },
+): Promise<EventAnswer[]> {
+  const query = { q, sort, per_page: String(limit) };
+  return (await callApi(deps, ctx, session, 'GET /logs', { query })).body as EventAnswer[];
+}
+
+/**
+ * Returns the ids of the users with an e-mail address, if the role may read users: their events need not contain the
+ * address.
+ */
+async function idsOf(
+  deps: LogDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  user: string,
+): Promise<string[]> {
+  if (!user.includes('@') || !session.can('read:users')) return [];
+  const { body } = await callApi(deps, ctx, session, 'GET /users-by-email', {
+    query: { email: user.toLowerCase() },
+  });
+  return (body as { user_id: string }[]).slice(0, MAX_USERS).map(({ user_id: id }) => id);
+}
+
+/** Returns the choices that the form offers, as far as the role may read them. */
+async function choicesOf(deps: LogDependencies, ctx: Context, session: ConsoleSession) {
+  const names = async (scope: string, call: string, fields: string) =>
+    session.can(scope)
+      ? ((await callApi(deps, ctx, session, call, { query: { fields, per_page: '100' } })).body as object[])
+      : undefined;
+  const [clients, connections] = await Promise.all([
+    names('read:clients', 'GET /clients', 'client_id,name'),
+    names('read:connections', 'GET /connections', 'name'),
+  ]);
+  return { clients, connections };
+}
+
+/** Returns a function that prepares events for display. */
+function eventFormatter(deps: LogDependencies, ctx: Context) {
+  const locale = deps.views.locale(ctx);
+  const timeOf = timesOf(deps, ctx, 'second');
+  return (event: EventAnswer) => ({
+    path: `${PATH}/${encodeURIComponent(event.log_id)}`,
+    type: event.type,
+    time: timeOf(event.date),
+    words: describeEvent(event, locale, deps.meanings),
+    isBad: isFailure(event),
+    why: event.description,
+    client: event.client_name ?? event.client_id,
+    connection: event.connection,
+    ip: event.ip,
+  });
+}
+
+async function showEvent(deps: LogDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
+  const params = { id: ctx.params.id ?? '' };
+  const event = (await callApi(deps, ctx, session, 'GET /logs/:id', { params })).body as EventAnswer;
+  const limit = MAX_RELATED;
+  const found = await Promise.all(
+    relatedQueries(event).map((q) => listEvents(deps, ctx, session, { q, limit, sort: 'log_id:1' })),
+  );
+  const related = relatedEvents(event, found.flat());
+  const outcome = outcomeOf(related);
+  const { text } = deps.views.locale(ctx);
+  const who = related.map(actorOf).find((one) => one !== undefined) ?? text('console.log.somebody');
+  const shown = eventFormatter(deps, ctx);
+  await renderConsole(deps, ctx, session, {
+    template: 'console/log-event',
+    title: 't:console.log.detail',
+    model: {
+      path: PATH,
+      event: { ...shown(event), meaning: deps.meanings[event.type] ?? event.type },
+      fields: fieldsOf(event),
+      userPath: await pathOfUser(deps, ctx, session, event.user_id),
+      json: JSON.stringify(event, undefined, 2),
+      story: {
+        outcome: outcomeWords(outcome.kind, outcome.reason),
+        who,
+        why: outcome.reason,
+        steps: stepsOf(related).map(({ step, seconds }) => ({
+          ...shown(step),
+          seconds,
+          isThis: step.log_id === event.log_id,
+        })),
+        isCut: found.some((page) => page.length === limit),
+        most: limit,
+      },
+    },
+  });
+}
+
+/**
+ * Returns the path of an event's user; undefined for administrators, who are not users of the tenant, and for deleted
+ * users.
+ */
+async function pathOfUser(
+  deps: LogDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  id: string | undefined,
+): Promise<string | undefined> {
+  if (id === undefined || !deps.paths.has(`${CONSOLE}/users/:id`) || !session.can('read:users'))
+    return undefined;
+  const found = await callApiIfFound(deps, ctx, session, 'GET /users/:id', { params: { id } });
+  return found && `${CONSOLE}/users/${encodeURIComponent(id)}`;
+}
+
+/** Returns the message key for the outcome of a login. */
+function outcomeWords(kind: ReturnType<typeof outcomeOf>['kind'], reason: string | undefined): string {
+  if (kind === 'in') return 'console.log.story.in';
+  if (kind === 'waiting') return 'console.log.story.open.end';
+  if (kind === 'other') return 'console.log.story.other';
+  return reason === undefined ? 'console.log.story.refused' : 'console.log.story.refused.why';
+}
+
+/** Returns the steps, each with the seconds since the previous one. */
+function stepsOf(related: readonly EventAnswer[]) {
+  return related.map((step, at) => {
+    const before = related[at - 1];
+    const elapsed = before === undefined ? 0 : Date.parse(step.date) - Date.parse(before.date);
+    return { step, seconds: Math.round(elapsed / 100) / 10 };
+  });
+}
+
+/** Returns the members of an event that are shown by themselves, each with a message key. */
+function fieldsOf(event: EventAnswer): { text: string; value: string }[] {
+  const { client_name: name, client_id: id } = event;
+  const valuesByKey = {
+    'console.log.user': [...new Set([event.user_name, event.user_id])].filter((one) => one !== undefined),
+    'console.log.client': [...new Set([name, id])].filter((one) => one !== undefined),
+    'console.log.connection': [event.connection ?? []].flat(),
+    'console.log.ip': [event.ip ?? []].flat(),
+    'console.log.why': [event.description ?? []].flat(),
+    'console.log.story': [event.transaction ?? []].flat(),
+  };
+  return Object.entries(valuesByKey).flatMap(([text, values]) =>
+    values.length === 0 ? [] : [{ text, value: values.join(' · ') }],
+  );
+}

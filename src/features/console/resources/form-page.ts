@@ -1,0 +1,181 @@
+// The form for creating or changing a record, and the page that shows what a change changes.
+import type { Context } from 'koa';
+import { sha256 } from '../../../runtime/secrets.ts';
+import type { CallRules } from '../../management/call.ts';
+import { isObject } from '../../management/section.ts';
+import type { ConsoleSession } from '../page.ts';
+import { renderConsole } from '../render.ts';
+import { groupOf, isNameMember, type Operation, type Place, parametersOf, titleOf } from './declared.ts';
+import { differences } from './differences.ts';
+import type { FormFaults } from './faults.ts';
+import { type Field, fieldsOf, queryFieldsOf, WHOLE, WHOLE_FIELD } from './fields.ts';
+import {
+  crumbsOf,
+  labelOf,
+  type Places,
+  paramsOf,
+  type ResourcesDependencies,
+  recordAt,
+  sectionOf,
+  translated,
+} from './model.ts';
+import { isHarmless, operationPath, pageOf } from './operations.ts';
+import { maskUnchanged } from './secrets.ts';
+import { type FilledField, filledFields, type Posted } from './values.ts';
+
+/** The operation of a page. */
+export interface PlaceOperation {
+  places: Places;
+  place: Place;
+  operation: Operation;
+  call: CallRules;
+}
+
+/** An operation with the current record and the fields of its form. */
+export interface OperationForm extends PlaceOperation {
+  /** The members of the current record that the call accepts; undefined for a new one. */
+  record: unknown;
+  fields: readonly Field[];
+  queryFields: readonly Field[];
+  /** Whether the record is edited as a whole, as JSON. */
+  isJson: boolean;
+}
+
+/** Prefix of the field names of query parameters, which distinguishes them from the body's. */
+const QUERY = '?';
+
+/** Reports whether an operation changes an existing record, so that only differences are sent. */
+export const isChange = ({ operation, call }: Pick<PlaceOperation, 'operation' | 'call'>): boolean =>
+  call.body !== undefined && (operation === 'change' || operation === 'replace');
+
+/** Returns the data for the form of an operation. @throws AuthError 404 */
+export async function operationForm(
+  deps: ResourcesDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  target: PlaceOperation,
+  asJson: boolean,
+): Promise<OperationForm> {
+  const { call } = target;
+  const isJson = asJson && isChange(target);
+  const record = isChange(target) ? await recordAt(deps, ctx, session, target) : undefined;
+  const fields = call.body === undefined ? [] : fieldsOf(call.body);
+  const queryFields = call.query === undefined ? [] : queryFieldsOf(call.query);
+  return {
+    ...target,
+    record: changeable(record, fields),
+    fields: isJson ? [WHOLE_FIELD] : fields,
+    queryFields: queryFields.map((field) => ({ ...field, path: `${QUERY}${field.path}` })),
+    isJson,
+  };
+}
+
+/** Returns the members of a record that a call accepts. */
+function changeable(record: unknown, fields: readonly Field[]): unknown {
+  if (!isObject(record) || fields.length === 0 || fields[0]?.path === WHOLE) return record;
+  const names = new Set(fields.map(({ name }) => name));
+  return Object.fromEntries(Object.entries(record).filter(([name]) => names.has(name)));
+}
+
+/** Returns a digest of a record, from which a form detects that the record was changed meanwhile. */
+export const digestOf = (record: unknown): string => sha256(JSON.stringify(record ?? null));
+
+/** Returns the data that all pages of an operation show. */
+function frameModel({ places, place, operation, call, record }: OperationForm, ctx: Context) {
+  const params = paramsOf(ctx);
+  return {
+    heading: call.summary,
+    group: groupOf(place.path),
+    label: labelOf(record, params[parametersOf(place.path).at(-1) ?? ''] ?? ''),
+    crumbs: crumbsOf(places, `${place.path}/:end`, params),
+    at: operationPath(operation, place.path, params),
+    seen: digestOf(record),
+  };
+}
+
+interface FormState {
+  faults?: FormFaults;
+  /** The entered values. */
+  posted?: Posted | undefined;
+  status?: number;
+}
+
+/** Shows the form. */
+export async function renderForm(
+  deps: ResourcesDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  form: OperationForm,
+  { faults = { at: {}, general: [] }, posted, status = 200 }: FormState = {},
+): Promise<void> {
+  const { place, call, record, fields, queryFields, isJson } = form;
+  const filling = { posted, faults: faults.at };
+  const filled = [
+    ...filledFields(queryFields, {}, { ...filling, isNew: true }),
+    ...filledFields(fields, record, { ...filling, isNew: !isChange(form) }),
+  ];
+  await renderConsole(deps, ctx, session, {
+    template: 'console/resources-form',
+    section: sectionOf(place),
+    title: translated(deps, ctx, 'doing', call.summary),
+    model: {
+      ...frameModel(form, ctx),
+      isChange: isChange(form),
+      isJson,
+      isHarmless: isHarmless(place),
+      hasJson: isChange(form) && call.body !== undefined,
+      general: faults.general,
+      faulty: firstFaulty(filled),
+      ...splitFields(filled),
+      cancel: place.read === undefined ? undefined : pageOf(place.path, paramsOf(ctx)),
+    },
+    status,
+  });
+}
+
+/** Returns the first faulty field in the order of the page. */
+function firstFaulty(fields: readonly FilledField[]): FilledField | undefined {
+  return fields.flatMap((field) =>
+    field.fault === undefined ? (firstFaulty(field.fields ?? []) ?? []) : field,
+  )[0];
+}
+
+/**
+ * Separates fields that are filled, required, faulty or name the record from all others, which are shown below them.
+ */
+function splitFields(all: readonly FilledField[]) {
+  const isFirst = ({ name, isRequired, isFilled, fault }: FilledField) =>
+    isRequired || isFilled || fault !== undefined || isNameMember(name);
+  const first = all.filter(isFirst);
+  // Without any such field all are shown at once.
+  return first.length === 0
+    ? { fields: all }
+    : { fields: first, further: all.filter((one) => !isFirst(one)) };
+}
+
+/** Shows what a change changes, to be confirmed. @param body the body that is sent after that. */
+export async function renderReview(
+  deps: ResourcesDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  form: OperationForm,
+  body: unknown,
+): Promise<void> {
+  const { place, call, record, isJson } = form;
+  const name = titleOf(place.path);
+  const frame = frameModel(form, ctx);
+  await renderConsole(deps, ctx, session, {
+    template: 'console/resources-review',
+    section: sectionOf(place),
+    title: translated(deps, ctx, 'doing', call.summary),
+    model: {
+      ...frame,
+      cancel: `${frame.at}${isJson ? '?as=json' : ''}`,
+      changes:
+        isObject(body) && (record === undefined || isObject(record))
+          ? differences(record ?? {}, body)
+          : differences({ [name]: record }, { [name]: body }),
+      body: JSON.stringify(maskUnchanged(body, record)),
+    },
+  });
+}

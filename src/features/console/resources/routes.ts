@@ -1,0 +1,156 @@
+// Routes of the resource pages, generated from the calls of the Management API.
+import type { Context } from 'koa';
+import { formFields } from '../../../http/body-fields.ts';
+import { AuthError } from '../../../http/errors.ts';
+import type { RouteDeclaration, RouteDeclarations } from '../../../http/routes.ts';
+import type { CallRules } from '../../management/call.ts';
+import { withLongTexts } from '../forms.ts';
+import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
+import { queryText } from '../query.ts';
+import { type Operation, type Place, parametersOf, placesOf } from './declared.ts';
+import { isListOfRecords } from './find.ts';
+import { operationForm, renderForm } from './form-page.ts';
+import { showIndex } from './index-page.ts';
+import { showList } from './list-page.ts';
+import { type Places, type ResourcesDependencies, readAt, requireCall, sectionOf } from './model.ts';
+import { isHarmless, operationsOf, pageOf } from './operations.ts';
+import { showRecord } from './record-page.ts';
+import { showRemoval, submitRemoval } from './remove-page.ts';
+import { isShownOnce, submitForm } from './submit-form.ts';
+
+type Route = RouteDeclaration<ResourcesDependencies>;
+
+/** Lists that have a section of the navigation. */
+const NAMED_LISTS = { apis: '/resource-servers', roles: '/roles', organizations: '/organizations' } as const;
+
+/** Returns the routes of all places. */
+function routesOf(places: Places): RouteDeclarations<ResourcesDependencies> {
+  return Object.fromEntries([
+    [
+      'GET /console/resources',
+      consolePage<ResourcesDependencies>('resources', { scopes: [] }, (deps, ctx, session) =>
+        showIndex(deps, ctx, session, places),
+      ),
+    ],
+    [
+      'GET /console/open',
+      consolePage<ResourcesDependencies>('resources', { scopes: [] }, async (_deps, ctx) =>
+        openByName(ctx, places),
+      ),
+    ],
+    ...Object.entries(NAMED_LISTS).map(([section, path]) => [
+      `GET /console/${section}`,
+      consolePage<ResourcesDependencies>(section, { scopes: [] }, async (_deps, ctx) =>
+        redirectAfterForm(ctx, pageOf(path)),
+      ),
+    ]),
+    ...[...places.values()].flatMap((place) => [
+      ...readRoutes(places, place),
+      ...operationsOf(place).flatMap(([operation]) => operationRoutes(places, place, operation)),
+    ]),
+  ]);
+}
+
+/** Redirects to the page of a record whose ids are in the query. @throws AuthError 404 */
+function openByName(ctx: Context, places: Places): void {
+  const param = (name: string) => queryText(ctx, name);
+  const place = places.get(param('at'));
+  const params = parametersOf(place?.path ?? '').map((name) => [name, param(name)] as const);
+  if (place?.read === undefined || params.some(([, value]) => value === ''))
+    throw new AuthError(404, 'not_found', 'There is nothing here.');
+  redirectAfterForm(ctx, pageOf(place.path, Object.fromEntries(params)));
+}
+
+function readRoutes(places: Places, place: Place): [string, Route][] {
+  const { read, path } = place;
+  if (read === undefined) return [];
+  const section = sectionOf(place);
+  const rules = rulesFor(read);
+  const show = async (
+    deps: ResourcesDependencies,
+    ctx: Context,
+    session: ConsoleSession,
+    isRevealed: boolean,
+  ) => {
+    requireCall(session, read);
+    if (place.kind === 'list') return showList(deps, ctx, session, { places, place, read });
+    const body = await readAt(deps, ctx, session, place);
+    if (isListOfRecords(body) && place.kind === 'setting')
+      return showList(deps, ctx, session, { places, place, read });
+    await showRecord(deps, ctx, session, { places, place, record: body, isRevealed });
+  };
+  const page = consolePage<ResourcesDependencies>(section, rules, (deps, ctx, session) =>
+    show(deps, ctx, session, false),
+  );
+  const reveal = consoleForm<ResourcesDependencies>(
+    section,
+    { ...rules, isDangerous: true },
+    (deps, ctx, session) => show(deps, ctx, session, true),
+  );
+  return [
+    [`GET /console/resources${path}`, page],
+    ...(place.kind === 'list' ? [] : [[`POST /console/reveal${path}`, reveal] as [string, Route]]),
+  ];
+}
+
+/**
+ * Returns the scopes for a route. Where one of several scopes is enough, {@link requireCall} checks it in the
+ * handler.
+ */
+const rulesFor = ({ scopes, allScopes, roleScopes = [] }: CallRules) => ({
+  scopes: [...(allScopes ?? (scopes.length === 1 ? scopes : [])), ...roleScopes],
+});
+
+function operationRoutes(places: Places, place: Place, operation: Operation): [string, Route][] {
+  const call = place[operation];
+  if (call === undefined) return [];
+  const section = sectionOf(place);
+  const target = { places, place, operation, call };
+  const isRemoval = operation === 'remove' && call.body === undefined && !hasParameters(place);
+  // A PUT without a body ends something: it revokes a key.
+  const isRemovalOrEnd = operation === 'remove' || (operation === 'replace' && call.body === undefined);
+  const rules = {
+    ...rulesFor(call),
+    isDangerous: isRemovalOrEnd || isShownOnce(target) || !isHarmless(place),
+  };
+  return [
+    [
+      `GET /console/${operation}${place.path}`,
+      consolePage<ResourcesDependencies>(section, rulesFor(call), async (deps, ctx, session) => {
+        requireCall(session, call);
+        if (isRemoval) return showRemoval(deps, ctx, session, target);
+        const form = await operationForm(deps, ctx, session, target, ctx.query.as === 'json');
+        await renderForm(deps, ctx, session, form);
+      }),
+    ],
+    [
+      `POST /console/${operation}${place.path}`,
+      withLongTexts(
+        consoleForm<ResourcesDependencies>(section, rules, async (deps, ctx, session) => {
+          requireCall(session, call);
+          const isForced = formFields(ctx, 'force').force === 'true';
+          await (isRemoval
+            ? submitRemoval(deps, ctx, session, target, { isForced })
+            : submitForm(deps, ctx, session, target));
+        }),
+      ),
+    ],
+  ];
+}
+
+/** Reports whether a deletion has parameters other than its path. */
+const hasParameters = ({ remove }: Place): boolean =>
+  Object.keys(remove?.query?.shape ?? {}).some((name) => name !== 'force');
+
+export const resourcesRoutes = routesOf(placesOf());
+
+/** The templates of these pages. */
+export const RESOURCES_PAGES = [
+  'console/resources-index',
+  'console/resources-list',
+  'console/resources-record',
+  'console/resources-form',
+  'console/resources-review',
+  'console/resources-remove',
+  'console/resources-answer',
+] as const;

@@ -1,0 +1,164 @@
+// The page of one user: its header and tabs, and the forms of the tabs.
+import type { Context } from 'koa';
+import { timesOf } from '../../../capabilities/pages/times.ts';
+import { bodyTexts } from '../../../http/body-fields.ts';
+import type { RouteDeclaration } from '../../../http/routes.ts';
+import { callApi } from '../api-calls.ts';
+import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
+import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
+import { renderConsole } from '../render.ts';
+import type { UsersDependencies } from './dependencies.ts';
+import { TABS, type Tab, USERS, userPath } from './paths.ts';
+import { rightsOf } from './rights.ts';
+import { initialOf, nameOf, type UserAnswer } from './view.ts';
+
+/** The data of a tab. It includes the refusal of a form, or a result that is shown only once. */
+export interface TabData {
+  user: UserAnswer;
+  fault?: FormFault | undefined;
+  /** The entered values of a refused form. */
+  values?: Readonly<Record<string, string>>;
+  /** A result that is shown only once. */
+  once?: object;
+}
+
+/** A tab of the page. @template D the dependencies of its model. */
+export interface UserTab<D> {
+  tab: Tab;
+  /** The scopes that the tab requires; all of them are needed. */
+  scopes: readonly string[];
+  model(deps: D, ctx: Context, session: ConsoleSession, shown: TabData): Promise<object>;
+}
+
+/** The scopes of each tab. The row of tabs only shows those that the administrator may open. */
+const SCOPES: Readonly<Record<Tab, readonly string[]>> = {
+  profile: ['read:users'],
+  identities: ['read:users'],
+  factors: ['read:users', 'read:authentication_methods'],
+  sessions: ['read:users', 'read:sessions', 'read:refresh_tokens'],
+  roles: ['read:users', 'read:roles', 'read:role_members'],
+  organizations: ['read:users', 'read:organizations'],
+  consents: ['read:users', 'read:grants'],
+  devices: ['read:users', 'read:device_credentials'],
+  events: ['read:users', 'read:logs_users'],
+};
+
+/** Returns the scopes of a tab. */
+export const scopesOf = (tab: Tab): readonly string[] => SCOPES[tab];
+
+/** Returns the user of the request's path. @throws AuthError 404 */
+export async function userOf(
+  deps: UsersDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<UserAnswer> {
+  const answer = await callApi(deps, ctx, session, 'GET /users/:id', { params: { id: idOf(ctx) } });
+  return answer.body as UserAnswer;
+}
+
+/** Returns the user id in the request's path. */
+export const idOf = (ctx: Context): string => (ctx.params as Record<string, string>).id ?? '';
+
+/** Answers with a tab of a user's page. */
+export async function showTab<D extends UsersDependencies>(
+  deps: D,
+  ctx: Context,
+  session: ConsoleSession,
+  { tab, model }: UserTab<D>,
+  shown: TabData,
+): Promise<void> {
+  const { user, fault, values = {}, once } = shown;
+  const [tabModel, lockouts] = await Promise.all([
+    model(deps, ctx, session, shown),
+    lockoutsOf(deps, ctx, session, user),
+  ]);
+  const name = nameOf(user);
+  await renderConsole(deps, ctx, session, {
+    template: `console/users-${tab}`,
+    section: 'users',
+    title: { text: name },
+    model: {
+      ...tabModel,
+      ...once,
+      users: USERS,
+      path: userPath(user.user_id),
+      tab,
+      tabs: TABS.filter((one) => SCOPES[one].every((scope) => session.can(scope))).map((one) => ({
+        name: one,
+        url: userPath(user.user_id, one),
+      })),
+      user: {
+        id: user.user_id,
+        name,
+        initial: initialOf(name),
+        isBlocked: user.blocked === true,
+        isUnverified: user.email !== undefined && user.email_verified !== true,
+        lockouts,
+        lastLogin: timesOf(deps, ctx)(user.last_login),
+      },
+      rights: rightsOf(session),
+      values,
+      ...faultModel(fault),
+    },
+    status: fault?.status ?? 200,
+  });
+}
+
+/**
+ * Returns the addresses from which the user is locked out after too many wrong passwords; one entry without an
+ * address when that holds everywhere.
+ */
+async function lockoutsOf(
+  deps: UsersDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  { user_id: id }: UserAnswer,
+): Promise<{ address?: string }[]> {
+  const answer = await callApi(deps, ctx, session, 'GET /user-blocks/:id', { params: { id } });
+  const { blocked_for } = answer.body as { blocked_for: { ip?: string }[] };
+  const addresses = new Set(blocked_for.map(({ ip }) => ip));
+  return [...addresses].map((ip) => (ip === undefined ? {} : { address: ip }));
+}
+
+/** Returns the entered values without the password, to show them in the form again. */
+function enteredValues(ctx: Context): Record<string, string> {
+  const { _csrf, password: _, ...texts } = bodyTexts(ctx);
+  return texts;
+}
+
+/** Declares the page of a tab. */
+export function tabPage<D extends UsersDependencies>(tab: UserTab<D>): RouteDeclaration<D> {
+  return consolePage<D>('users', { scopes: tab.scopes }, async (deps, ctx, session) =>
+    showTab(deps, ctx, session, tab, { user: await userOf(deps, ctx, session) }),
+  );
+}
+
+/** The outcome of a form: a message and where to redirect, a result to show once, or a refusal. */
+type FormOutcome = { notice: string; to?: string } | { once: object } | { refused: FormFault };
+
+/** Declares a form of a tab. A refusal of the Management API is shown on the same tab. */
+export function tabForm<D extends UsersDependencies>(
+  tab: UserTab<D>,
+  rules: { scopes: readonly string[]; isDangerous?: boolean },
+  act: (deps: D, ctx: Context, session: ConsoleSession, user: UserAnswer) => Promise<FormOutcome>,
+): RouteDeclaration<D> {
+  const { scopes, isDangerous = false } = rules;
+  return consoleForm<D>(
+    'users',
+    { scopes: [...tab.scopes, ...scopes], isDangerous },
+    async (deps, ctx, session) => {
+      const user = await userOf(deps, ctx, session);
+      let done: FormOutcome;
+      try {
+        done = await act(deps, ctx, session, user);
+      } catch (thrown) {
+        done = { refused: faultOf(thrown) };
+      }
+      if ('notice' in done)
+        return redirectAfterForm(ctx, done.to ?? userPath(user.user_id, tab.tab), done.notice);
+      const values = 'refused' in done ? enteredValues(ctx) : {};
+      const shown = 'refused' in done ? { user, fault: done.refused, values } : { user, once: done.once };
+      await showTab(deps, ctx, session, tab, shown);
+    },
+  );
+}

@@ -1,0 +1,54 @@
+// The page of recent runs of scripts: what they printed and used. For this machine only, see feature.ts.
+import type { Context } from 'koa';
+import type { Views } from '../../capabilities/pages/views.ts';
+import type { LoggedRun } from '../../capabilities/scripts/log.ts';
+import type { Scripts } from '../../capabilities/scripts/scripts.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+
+/** Path of the page; with `.json` appended it returns the runs as data. */
+export const SCRIPTS_PATH = '/dev/scripts';
+
+export interface ScriptLogDependencies {
+  scripts: Pick<Scripts, 'log'>;
+  views: Views;
+}
+
+const page = { limit: 'other', cors: 'none', errors: 'page' } as const;
+
+/** The routes of the page. What scripts print may contain tokens, so the caller restricts them to this machine. */
+export const scriptRoutes: RouteDeclarations<ScriptLogDependencies> = {
+  'GET /dev/scripts.json': { ...page, handle: listRuns },
+  'GET /dev/scripts': { ...page, handle: showRuns },
+};
+
+/** Returns the runs of the connection that the query names, or all; newest first. */
+function runsOf({ scripts }: ScriptLogDependencies, ctx: Context): LoggedRun[] {
+  const { connection } = ctx.query;
+  return scripts.log.runs().filter((run) => typeof connection !== 'string' || run.of === connection);
+}
+
+function runModel({ at, of, entry, printed, used, failure }: LoggedRun) {
+  const { wallMs, cpuMs, memoryBytes, requests } = used;
+  return {
+    at: new Date(at).toISOString(),
+    connection: of,
+    script: entry,
+    log: printed,
+    used: {
+      time_ms: Math.round(wallMs),
+      cpu_ms: Math.round(cpuMs),
+      memory_mib: Math.ceil(memoryBytes / 1024 / 1024),
+      requests,
+    },
+    ...(failure && { failure }),
+  };
+}
+
+function listRuns(deps: ScriptLogDependencies, ctx: Context): void {
+  ctx.set('Cache-Control', 'no-store');
+  ctx.body = runsOf(deps, ctx).map(runModel);
+}
+
+async function showRuns(deps: ScriptLogDependencies, ctx: Context): Promise<void> {
+  await deps.views.page(ctx, 'development/scripts', { runs: runsOf(deps, ctx).map(runModel) });
+}

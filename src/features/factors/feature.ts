@@ -1,0 +1,83 @@
+// Second factors: the MFA API, its grants and its pages.
+import { feature } from '../../engine/feature.ts';
+import type { Limits } from '../../records/limits.ts';
+import type { ChallengePagesDependencies } from './challenge-pages.ts';
+import type { Factor } from './factor.ts';
+import { FACTORS } from './factors.ts';
+import { type MfaGrantDependencies, mfaGrants } from './grants.ts';
+import { mfaPages } from './page-routes.ts';
+import { type MfaRoutesDependencies, mfaRoutes } from './routes.ts';
+
+interface MfaDependencies extends MfaRoutesDependencies, ChallengePagesDependencies {}
+
+const limits = {
+  mfaChallenge: { capacity: 50, perMinute: 50, per: 'address', where: '`/mfa/challenge`' },
+  mfaAssociate: { capacity: 50, perMinute: 50, per: 'address', where: '`/mfa/associate`' },
+  mfaVerify: { capacity: 100, perMinute: 100, per: 'address', where: 'the rest of `/mfa/`' },
+  mfaCode: {
+    capacity: 10,
+    perMinute: 1 / 6,
+    per: 'user',
+    where: 'codes of a second factor, over all tokens and addresses; correct codes do not count',
+  },
+  mfaMessage: {
+    capacity: 10,
+    perMinute: 1 / 60,
+    per: 'user',
+    where: 'codes of a second factor that are sent, to any destination; used codes do not count',
+  },
+  methodMail: {
+    capacity: 10,
+    perMinute: 1 / 6,
+    per: 'user',
+    where: 'mails about authentication methods that a user added or removed; beyond the limit none is sent',
+  },
+  mfaPush: {
+    capacity: 10,
+    perMinute: 1 / 6,
+    per: 'user',
+    where: "requests to a user's devices to approve a login; approved requests do not count",
+  },
+} satisfies Limits;
+
+const events = {
+  seotpft: 'Tokens were given for the code of an authenticator app.',
+  seoobft: 'Tokens were given for a code that was sent, or a login that a device approved.',
+  sercft: 'Tokens were given for a recovery code.',
+  feotpft: 'No tokens were given for the code of an authenticator app.',
+  feoobft: 'No tokens were given for a code that was sent, or for a login that no device approved.',
+  fercft: 'No tokens were given for a recovery code.',
+  gd_start_enroll: 'The enrolment of an authenticator began.',
+  gd_enrollment_complete: 'An authenticator was enrolled.',
+  gd_start_auth: 'A second factor was requested.',
+  gd_auth_succeed: 'A second factor was right.',
+  gd_auth_failed: 'A second factor was wrong.',
+  gd_auth_rejected: 'A login was rejected at a device.',
+  gd_otp_rate_limit_exceed: 'Too many codes of a second factor were tried.',
+  gd_recovery_succeed: 'A recovery code was right.',
+  gd_recovery_failed: 'A recovery code was wrong.',
+  gd_unenroll: 'An authenticator was removed.',
+};
+
+declare module '../../records/limits.ts' {
+  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
+}
+
+declare module '../../records/log-events.ts' {
+  interface EventTypes extends Record<keyof typeof events, string> {}
+}
+
+/** Returns the names of the templates of a factor's pages. */
+function templatesOf({ pages: { challenge, enrollment } }: Factor): string[] {
+  return [challenge.template, ...(enrollment === undefined ? [] : [enrollment.template])];
+}
+
+export const mfa = feature<MfaDependencies, MfaGrantDependencies>({
+  name: 'mfa',
+  limits,
+  events,
+  grants: mfaGrants,
+  routes: { ...mfaRoutes, ...mfaPages },
+  collections: ['authenticators', 'factorChanges', 'browsers'],
+  pages: ['mfa/choose', 'mfa/recovery-code', ...new Set(FACTORS.flatMap(templatesOf))],
+});

@@ -1,0 +1,109 @@
+// Authenticator apps (RFC 6238) as a second factor.
+
+import { Secret } from 'otpauth';
+import { z } from 'zod';
+import { qrCode } from '../../../capabilities/pages/qr-code.ts';
+import { requiredField } from '../../../http/body-fields.ts';
+import { AuthError } from '../../../http/errors.ts';
+import { required } from '../../../http/parameter-schemas.ts';
+import { SECOND_FACTORS } from '../../../records/second-factors.ts';
+import { updateWithResult } from '../../../store/update-with-result.ts';
+import type { Authenticator, Enrollee } from '../authenticators.ts';
+import type { Claimant } from '../claimant.ts';
+import { accountNameOf } from '../enroll.ts';
+import type { Factor, FactorDependencies, Verification } from '../factor.ts';
+import { confirmFirstUse, countGuesses, digitsOf, usableAuthenticators } from '../verify.ts';
+import { otpauthUri, stepOf } from './totp.ts';
+
+const SECRET_BYTES = 20;
+
+type OtpDependencies = Pick<FactorDependencies, 'authenticators' | 'random' | 'wallClock'>;
+
+/** Begins an authenticator. @returns it and its secret in base32; the secret is stored encrypted. */
+export async function startOtpEnrollment(
+  { authenticators, random }: OtpDependencies,
+  by: Enrollee,
+): Promise<{ authenticator: Authenticator; secret: string }> {
+  const secret = new Secret({ buffer: new Uint8Array(random(SECRET_BYTES)).buffer }).base32;
+  const authenticator = await authenticators.startEnrollment(by, otp, () => ({ secret }));
+  return { authenticator, secret };
+}
+
+/** Verifies a code. A right code, and those of earlier time steps, cannot be used again (RFC 6238 §5.2). */
+export async function useOtp(
+  { authenticators, wallClock }: OtpDependencies,
+  { id, secret }: Authenticator,
+  code: string,
+): Promise<boolean> {
+  if (secret === undefined) return false;
+  const step = stepOf(secret, code, wallClock());
+  if (step === undefined) return false;
+  const isFresh = await updateWithResult(authenticators, id, (current) =>
+    step > (current.lastStep ?? -1)
+      ? { result: true, next: { ...current, lastStep: step } }
+      : { result: false },
+  );
+  return isFresh === true;
+}
+
+function verify(deps: FactorDependencies, claimant: Claimant, code: string): Promise<Verification> {
+  return countGuesses(deps, claimant, async () => {
+    const apps = (await usableAuthenticators(deps, claimant)).filter(({ kind }) => kind === otp.kind);
+    for (const app of apps) {
+      if (!(await useOtp(deps, app, code))) continue;
+      return (await confirmFirstUse(deps, claimant, app)) ? { ok: true } : { ok: false, outcome: 'wrong' };
+    }
+    return { ok: false, outcome: 'wrong' };
+  });
+}
+
+/** Returns the secret of an unconfirmed authenticator, so that the page that sets it up can show it again. */
+async function secretOf(
+  { authenticators }: Pick<FactorDependencies, 'authenticators'>,
+  id: string,
+): Promise<string | undefined> {
+  const { active, secret } = (await authenticators.get(id)) ?? {};
+  return active === true ? undefined : secret;
+}
+
+export const otp: Factor = {
+  ...SECOND_FACTORS.otp,
+  authenticatorType: 'otp',
+  strength: 3,
+  enroll: {
+    requestedAs: ['otp'],
+    start: async (deps, { user, credentialVersion }) => {
+      const { authenticator, secret } = await startOtpEnrollment(deps, {
+        userId: user.id,
+        credentialVersion,
+      });
+      const issuer = deps.config.settings().tenant.friendly_name;
+      return { authenticator, secret, barcodeUri: otpauthUri(secret, issuer, accountNameOf(user)) };
+    },
+  },
+  challenge: async () => ({}),
+  verify: (deps, claimant, { code }) => verify(deps, claimant, digitsOf(code)),
+  grant: {
+    name: 'otp',
+    summary: 'A second factor: the code of an authenticator app',
+    parameters: z.object({ otp: required('The code.') }),
+    events: { success: 'seotpft', failure: 'feotpft' },
+    verify: async (deps, claimant, params) => {
+      const verification = await verify(deps, claimant, requiredField(params, 'otp'));
+      return verification.ok ? verification : new AuthError(403, 'invalid_grant', 'Invalid otp_code.');
+    },
+  },
+  pages: {
+    typesCode: true,
+    enrollment: {
+      template: 'mfa/enroll-otp',
+      model: async (deps, _ctx, { claimant: { user }, state }) => {
+        const id = state.factor === otp.type ? state.authenticatorId : undefined;
+        const secret = id === undefined ? undefined : await secretOf(deps, id);
+        const issuer = deps.config.settings().tenant.friendly_name;
+        return { qr: await qrCode(otpauthUri(secret ?? '', issuer, accountNameOf(user))), secret };
+      },
+    },
+    challenge: { template: 'mfa/code', model: () => ({ channel: 'otp' }) },
+  },
+};

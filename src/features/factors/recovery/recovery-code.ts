@@ -1,0 +1,44 @@
+// The recovery code as a second factor, used when the others are lost.
+import { z } from 'zod';
+import { requiredField } from '../../../http/body-fields.ts';
+import { AuthError } from '../../../http/errors.ts';
+import { required } from '../../../http/parameter-schemas.ts';
+import { SECOND_FACTORS } from '../../../records/second-factors.ts';
+import type { Claimant } from '../claimant.ts';
+import type { Factor, FactorDependencies, Verification } from '../factor.ts';
+import { activeAuthenticators } from '../policy.ts';
+import { countGuesses } from '../verify.ts';
+import { RECOVERY_KIND, useRecoveryCode } from './codes.ts';
+
+const EVENTS = { success: 'gd_recovery_succeed', failure: 'gd_recovery_failed' } as const;
+
+/** Verifies a recovery code, which a new one replaces. */
+function verify(deps: FactorDependencies, claimant: Claimant, code: string): Promise<Verification> {
+  const verifyCode = async (): Promise<Verification> => {
+    const { user } = claimant;
+    const has = (await activeAuthenticators(deps, user)).some(({ kind }) => kind === RECOVERY_KIND);
+    const recoveryCode = has ? await useRecoveryCode(deps, user.id, code) : undefined;
+    return recoveryCode === undefined ? { ok: false, outcome: 'wrong' } : { ok: true, recoveryCode };
+  };
+  return countGuesses(deps, claimant, verifyCode, EVENTS);
+}
+
+export const recoveryCode: Factor = {
+  ...SECOND_FACTORS['recovery-code'],
+  authenticatorType: 'recovery-code',
+  strength: 0,
+  verify: (deps, claimant, { code }) => verify(deps, claimant, code),
+  grant: {
+    name: 'recovery-code',
+    summary: 'A second factor: a recovery code',
+    parameters: z.object({ recovery_code: required('The code.') }),
+    events: { success: 'sercft', failure: 'fercft' },
+    verify: async (deps, claimant, params) => {
+      const verification = await verify(deps, claimant, requiredField(params, 'recovery_code'));
+      return verification.ok
+        ? verification
+        : new AuthError(403, 'invalid_grant', 'MFA Authorization rejected.');
+    },
+  },
+  pages: { typesCode: true, challenge: { template: 'mfa/recovery' } },
+};

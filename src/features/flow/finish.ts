@@ -1,0 +1,128 @@
+// The end of every login in the browser, by page or ticket: verifies it and continues the request, with the second
+// factor if one is needed. The session is created when the browser returns to the authorization endpoint.
+import type { Context } from 'koa';
+import { loginRequirements } from '../../engine/login-requirements.ts';
+import {
+  type Answer,
+  type Interactions,
+  interactionPath,
+  type PendingLink,
+  type PendingOffer,
+  requestExpired,
+  type WaitingRequest,
+} from '../../engine/pending-interaction.ts';
+import type { Settlement } from '../../engine/settle.ts';
+import { AuthError } from '../../http/errors.ts';
+import { type Clock, epochSeconds } from '../../runtime/clock.ts';
+import { type Login, withSecondFactor } from '../../users/login.ts';
+import { isUnattended } from '../../users/user-acts.ts';
+
+/** The second factor's page, below the path of the request. */
+export const FACTOR_STEP = 'mfa';
+
+/** The page that offers to link an account, below the path of the request. */
+export const ACCOUNT_LINK_STEP = 'link';
+
+/** The page with an offer after the login, below the path of the request. */
+export const OFFER_STEP = 'offer';
+
+/**
+ * Returns what follows a complete login: the answer to the request, or a page that asks the user something first.
+ */
+export type AfterLogin = (
+  ctx: Context,
+  request: WaitingRequest,
+  login: Login,
+) => Promise<Answer | { link: PendingLink } | { offer: PendingOffer }>;
+
+/** A second factor verified at its pages. */
+type VerifiedFactor = Required<Pick<Login, 'userId' | 'amr' | 'acr'>>;
+
+export interface Finish {
+  /**
+   * Completes the request with a login; a blocked user becomes an error at the application.
+   * @throws AuthError 403 `invalid_grant` when the login is no longer valid (user removed, new password), or is by another
+   *   connection than the request names.
+   */
+  login(ctx: Context, request: WaitingRequest, login: Login): Promise<void>;
+  /**
+   * Completes the request with a login that waited for something else. If it is no longer valid the application
+   * gets an error, because asking for it again would loop.
+   */
+  resume(ctx: Context, request: WaitingRequest, login: Login): Promise<void>;
+  /**
+   * Completes the request with the second factor; sends the user back to the login page if the first factor is no
+   * longer valid.
+   * @throws AuthError 400 when the factor is another user's; 403 as {@link login}.
+   */
+  secondFactor(ctx: Context, factor: VerifiedFactor): Promise<void>;
+}
+
+interface FinishDependencies {
+  interactions: Interactions;
+  settle: Settlement;
+  afterLogin: AfterLogin;
+  /** The clock that dates logins. */
+  wallClock: Clock;
+}
+
+/** Makes the functions that end a login in the browser. */
+export function createFinish({ interactions, settle, afterLogin, wallClock }: FinishDependencies): Finish {
+  /** Answers a refusal as an error at the application, or on the page if the user can correct it. */
+  const refuse = async (ctx: Context, refusal: AuthError): Promise<void> => {
+    const { error, error_description: description } = refusal;
+    if (error === 'invalid_grant') throw refusal;
+    await interactions.answer(ctx, { error, description });
+  };
+  const end = async (ctx: Context, request: WaitingRequest, login: Login): Promise<void> => {
+    // No passkey and no linked account are offered where nobody was there, because they would outlive the login.
+    if (isUnattended(login)) return interactions.answer(ctx, { login });
+    const after = await afterLogin(ctx, request, login);
+    const path = interactionPath(request.uid);
+    if (typeof after === 'object' && 'link' in after) {
+      await interactions.storeLink(ctx, after.link);
+      return ctx.redirect(`${path}/${ACCOUNT_LINK_STEP}`);
+    }
+    if (typeof after === 'object' && 'offer' in after) {
+      await interactions.storeOffer(ctx, after.offer);
+      return ctx.redirect(`${path}/${OFFER_STEP}`);
+    }
+    await interactions.answer(ctx, after);
+  };
+  const decide = (ctx: Context, { clientId, params }: WaitingRequest, login: Login) =>
+    settle.decide(login, { clientId, ...loginRequirements(params), browser: true, ctx });
+  const complete = async (ctx: Context, request: WaitingRequest, login: Login): Promise<void> => {
+    const decision = await decide(ctx, request, login);
+    if (decision.is === 'refused') return refuse(ctx, decision.refusal);
+    if (decision.is === 'complete') return end(ctx, request, login);
+    await interactions.storeFirstFactor(ctx, login);
+    ctx.redirect(`${interactionPath(request.uid)}/${FACTOR_STEP}`);
+  };
+  return {
+    login: complete,
+    resume: async (ctx, request, login) => {
+      try {
+        await complete(ctx, request, login);
+      } catch (thrown) {
+        if (!(thrown instanceof AuthError) || thrown.error !== 'invalid_grant') throw thrown;
+        await interactions.answer(ctx, {
+          error: 'access_denied',
+          description: 'The login is no longer valid.',
+        });
+      }
+    },
+    secondFactor: async (ctx, { userId, amr, acr }) => {
+      // Read again, because the request may have ended while the factor was verified.
+      const request = await interactions.pending(ctx);
+      const { firstFactor } = request;
+      if (firstFactor === undefined) return ctx.redirect(interactionPath(request.uid));
+      if (firstFactor.userId !== userId) throw requestExpired();
+      const factor = { amr, acr, authTime: epochSeconds(wallClock), ip: ctx.ip };
+      const login = withSecondFactor(firstFactor, factor);
+      const decision = await decide(ctx, request, login);
+      if (decision.is === 'refused') return refuse(ctx, decision.refusal);
+      if (decision.is === 'incomplete') throw requestExpired();
+      await end(ctx, request, login);
+    },
+  };
+}

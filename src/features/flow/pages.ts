@@ -1,0 +1,131 @@
+// Models of the consent and account pages.
+
+import { type ReportingLiquid, TemplateFault } from '../../capabilities/liquid/liquid.ts';
+import type { Views } from '../../capabilities/pages/views.ts';
+import type { MissingConsent } from '../../engine/missing-consent.ts';
+import type { Client } from '../../records/collections.ts';
+import type { Config } from '../../tenant/config.ts';
+import { nameOf } from '../../users/profile.ts';
+import type { User } from '../../users/user.ts';
+import { type PageModel, pageModel, type RequestPage, stepPath } from './request-page.ts';
+
+/** A scope: the message key of an OpenID Connect scope, or the description of an API's. */
+interface ShownScope {
+  key?: string;
+  text?: string;
+  api?: string;
+}
+
+interface ConsentPage extends PageModel {
+  scopes: ShownScope[];
+  details: ShownDetail[];
+  user: string;
+}
+
+/** One of the `authorization_details` (RFC 9396): rendered by the API's template, or else listed in full. */
+interface ShownDetail {
+  type: string;
+  html?: string;
+  lines: { name: string; value: string }[];
+}
+
+interface AccountPage extends PageModel {
+  user: string;
+  loginUrl: string;
+}
+
+/** Builds the model of the consent page. */
+export async function consentPage(
+  page: RequestPage,
+  deps: { config: Config; views: Pick<Views, 'liquid'> },
+  user: User | undefined,
+): Promise<ConsentPage> {
+  const { oidcScopes, apis, details } = page.pending.missing;
+  return {
+    ...pageModel(page, 'consent'),
+    scopes: await shownScopes(deps.config, oidcScopes, apis),
+    details: await shownDetails(page, deps, details),
+    user: nameOf(user),
+  };
+}
+
+/** Returns the requested scopes as a page shows them. @param apis scopes by the API's identifier. */
+export async function shownScopes(
+  config: Pick<Config, 'resourceServer'>,
+  oidcScopes: readonly string[],
+  apis: MissingConsent['apis'],
+): Promise<ShownScope[]> {
+  const apiScopes = await Promise.all(
+    Object.entries(apis).map(async ([audience, scopes]) => {
+      const api = await config.resourceServer(audience);
+      return scopes.map((scope) => ({
+        text: api?.scopes.find(({ value }) => value === scope)?.description ?? scope,
+        api: api?.name ?? audience,
+      }));
+    }),
+  );
+  return [...oidcScopes.map((scope) => ({ key: `scope.${scope}` })), ...apiScopes.flat()];
+}
+
+/**
+ * Returns the authorization details of a request (RFC 9396 §2) as a page shows them, each rendered by the template
+ * of its type if that succeeds.
+ */
+export async function shownDetails(
+  { client }: { client: Pick<Client, 'name'> },
+  {
+    config,
+    views: { liquid },
+  }: { config: Pick<Config, 'resourceServer' | 'settings'>; views: Pick<Views, 'liquid'> },
+  { audience, all }: MissingConsent['details'],
+): Promise<ShownDetail[]> {
+  const identifier = audience ?? config.settings().tenant.default_audience;
+  const api =
+    identifier === undefined || all.length === 0 ? undefined : await config.resourceServer(identifier);
+  return Promise.all(
+    all.map(async (detail) => {
+      const { type, ...rest } = detail;
+      const template = api?.authorization_details?.find((one) => one.type === type)?.template;
+      const variables = {
+        authorization_detail: detail,
+        type,
+        client: { name: client.name },
+        api: { name: api?.name },
+      };
+      // A template that fails must not hide what is requested.
+      const html =
+        template === undefined ? undefined : await detailText(liquid, { type, template, variables });
+      return { type, lines: linesOf(rest), ...(html !== undefined && { html }) };
+    }),
+  );
+}
+
+/** Renders the template of a type of authorization details; undefined when it fails. */
+async function detailText(
+  liquid: ReportingLiquid,
+  { type, template: source, variables }: { type: string; template: string; variables: object },
+): Promise<string | undefined> {
+  try {
+    return await liquid.render({ kind: 'html', source, variables });
+  } catch (thrown) {
+    if (!(thrown instanceof TemplateFault)) throw thrown;
+    liquid.report({ name: `authorization details ${type}`, source, fault: thrown.message });
+    return undefined;
+  }
+}
+
+/** Lists everything in a value, as lines with the path of member names and the value. */
+function linesOf(value: unknown, path: readonly string[] = []): ShownDetail['lines'] {
+  if (typeof value !== 'object' || value === null) return [{ name: path.join(' › '), value: String(value) }];
+  if (Array.isArray(value) && value.every((one) => typeof one !== 'object')) {
+    return [{ name: path.join(' › '), value: value.join(', ') }];
+  }
+  return Object.entries(value).flatMap(([name, one]) =>
+    linesOf(one, [...path, Array.isArray(value) ? String(Number(name) + 1) : name]),
+  );
+}
+
+/** Builds the model of the page that asks whether to continue as the logged-in user. */
+export function accountPage(page: RequestPage, user: User | undefined): AccountPage {
+  return { ...pageModel(page, 'account'), user: nameOf(user), loginUrl: stepPath(page.pending, 'login') };
+}

@@ -1,0 +1,100 @@
+// What the pages of waiting authorization requests have in common.
+import type { Context } from 'koa';
+import { type ShownClient, shownClient } from '../../capabilities/pages/shown-client.ts';
+import type { Views } from '../../capabilities/pages/views.ts';
+import { THROTTLED_DESCRIPTION } from '../../capabilities/protection/counts.ts';
+import {
+  type Interactions,
+  interactionPath,
+  type PendingInteraction,
+  requestExpired,
+} from '../../engine/pending-interaction.ts';
+import type { Csrf } from '../../http/csrf.ts';
+import type { AuthError } from '../../http/errors.ts';
+import { type Languages, languagesOf } from '../../http/languages.ts';
+import type { Client, Organization } from '../../records/collections.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { Finish } from './finish.ts';
+
+export interface HostedDependencies {
+  config: Config;
+  interactions: Interactions;
+  finish: Finish;
+  views: Views;
+  csrf: Csrf;
+}
+
+/** A waiting request with what its pages need. */
+export interface RequestPage {
+  pending: PendingInteraction;
+  client: Client;
+  /** The organization that the login is for. */
+  organization: Organization | undefined;
+  csrf: string;
+}
+
+/** What every page of a request shows. */
+export interface PageModel {
+  /** The path that the form posts to. */
+  action: string;
+  csrf: string;
+  client: ShownClient;
+  /** A message key. */
+  alert?: string;
+  /** A message of the tenant's own code, shown as text in place of `alert`. */
+  said?: string | undefined;
+}
+
+/** Loads the request of the path for a page. @throws AuthError 400 when no such request waits in this browser. */
+export async function openRequestPage(deps: HostedDependencies, ctx: Context): Promise<RequestPage> {
+  const pending = await deps.interactions.pending(ctx);
+  const client = await deps.config.client(pending.clientId);
+  if (client === undefined || pending.uid !== ctx.params.uid) throw requestExpired();
+  const { organization: id } = pending.params;
+  const organization = id === undefined ? undefined : await deps.config.organization(id);
+  return { pending, client, organization, csrf: deps.csrf.token(ctx) };
+}
+
+/** Returns the path of a step of a request. */
+export function stepPath({ uid }: PendingInteraction, step: string): string {
+  return `${interactionPath(uid)}/${step}`;
+}
+
+/** Returns the part of the model that all steps share. */
+export function pageModel({ pending, client, csrf }: RequestPage, step: string): PageModel {
+  return { action: stepPath(pending, step), csrf, client: shownClient(client) };
+}
+
+/** Answers with a page of the request, in its language. Its form may lead to the application. */
+export function renderPage(
+  deps: Pick<HostedDependencies, 'views'>,
+  ctx: Context,
+  page: RequestPage,
+  template: string,
+  model: object,
+  status = 200,
+): Promise<void> {
+  return deps.views.page(ctx, template, model, {
+    status,
+    uiLocales: page.pending.params.ui_locales,
+    formsLeave: true,
+    organization: page.organization,
+  });
+}
+
+/** Returns the user's languages: those of the request before those of the browser. */
+export function requestLanguages(ctx: Context, { pending }: RequestPage): Languages {
+  return languagesOf(ctx, pending.params.ui_locales);
+}
+
+/** Whether a request accepts a login with a connection: any, unless it names one. */
+export function acceptsConnection({ params }: PendingInteraction, { name }: { name: string }): boolean {
+  return params.connection === undefined || params.connection === name;
+}
+
+/** Returns the alert for a 429. @returns a message key; undefined for other errors. */
+export function tooManyAlert({ error, error_description }: AuthError): string | undefined {
+  if (error === 'too_many_requests') return 'login.locked';
+  if (error !== 'too_many_attempts') return undefined;
+  return error_description === THROTTLED_DESCRIPTION ? 'login.throttled' : 'login.blocked';
+}

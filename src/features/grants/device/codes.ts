@@ -1,0 +1,174 @@
+// Device codes and their user codes (RFC 8628): the device holds a ticket, which yields tokens once a user who
+// typed the user code has logged in and allowed the request.
+
+import type { Challenges } from '../../../capabilities/protection/challenges.ts';
+import { asksEachTime } from '../../../records/apis.ts';
+import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
+import type { Random } from '../../../runtime/random.ts';
+import type { Config } from '../../../tenant/config.ts';
+import type { Login } from '../../../users/login.ts';
+import { newUserCode, normalizeUserCode } from './user-code.ts';
+
+const PURPOSE = 'device_code';
+
+/** How long a user code is valid, seconds. */
+export const CODE_SECONDS = 900;
+/** How long after that a polling device still gets `expired_token`, seconds. */
+const EXPIRED_ANSWER_SECONDS = 900;
+/** Seconds between two polls. */
+export const INTERVAL = 5;
+/**
+ * The shortest accepted pause between two polls, milliseconds. Less than the interval, because an answer takes its
+ * time and clients do not add that to the pause.
+ */
+const PAUSE = INTERVAL * 1000 - 500;
+/**
+ * How many user codes are tried until a free one is found. Several taken ones in a row happen only if far too many
+ * requests wait.
+ */
+const MAX_DRAWS = 5;
+
+export interface CodeDependencies {
+  challenges: Challenges;
+  config: Config;
+  /** The steady clock. */
+  clock: Clock;
+  random: Random;
+}
+
+/** A request of a device. */
+interface DeviceRequest {
+  clientId: string;
+  scope: string;
+  /** The identifier of the API. */
+  audience?: string;
+  /** The organization as sent: an id or a name. */
+  organization?: string;
+  /** The address of the device. */
+  ip: string;
+}
+
+/** A request that waits, as its user sees it. */
+export interface WaitingDevice extends DeviceRequest {
+  id: string;
+  /** The user code as the device shows it. */
+  userCode: string;
+}
+
+/** The login that has allowed a request, and its organization. */
+interface Approval {
+  login: Login;
+  /** The session of the login. Tokens that were not fetched yet end with it. */
+  sessionUid: string;
+  /** Whether the user was asked for consent. @see needsConsent */
+  hasConsent: boolean;
+  organization?: string;
+}
+
+interface StoredDeviceRequest extends DeviceRequest {
+  userCode: string;
+  /** Epoch seconds. */
+  until: number;
+  allowed?: Approval;
+}
+
+/**
+ * Whether the user has to be asked for consent: for a third-party application, or for an API that requires consent
+ * each time.
+ */
+export async function needsConsent(
+  { config }: Pick<CodeDependencies, 'config'>,
+  { clientId, audience }: Pick<DeviceRequest, 'clientId'> & { audience?: string | undefined },
+): Promise<boolean> {
+  if ((await config.client(clientId))?.is_first_party === false) return true;
+  return audience !== undefined && asksEachTime(await config.resourceServer(audience));
+}
+
+/** Issues both codes. @throws Error when no user code is free. */
+export async function issueCodes(
+  deps: CodeDependencies,
+  request: DeviceRequest,
+): Promise<{ deviceCode: string; userCode: string }> {
+  const { challenges, config, clock, random } = deps;
+  const settings = config.settings().tenant.device_flow;
+  for (let draw = 0; draw < MAX_DRAWS; draw++) {
+    const userCode = newUserCode(settings, random);
+    const subject = normalizeUserCode(userCode);
+    if ((await challenges.waitingFor(PURPOSE, subject)).length > 0) continue;
+    const data: StoredDeviceRequest = { ...request, userCode, until: epochSeconds(clock) + CODE_SECONDS };
+    const { secret: deviceCode } = await challenges.issueForApproval({
+      purpose: PURPOSE,
+      subject,
+      ttlSeconds: CODE_SECONDS + EXPIRED_ANSWER_SECONDS,
+      data: { ...data },
+      maxWaiting: 1,
+      pause: PAUSE,
+    });
+    return { deviceCode, userCode };
+  }
+  throw new Error('no user code is free');
+}
+
+/** Returns the request of a typed user code; undefined when none waits with it any more. */
+export async function findWaiting(deps: CodeDependencies, typed: string): Promise<WaitingDevice | undefined> {
+  const subject = normalizeUserCode(typed);
+  if (subject === '') return undefined;
+  const [found] = await deps.challenges.waitingFor<StoredDeviceRequest>(PURPOSE, subject);
+  const stored = found?.data;
+  if (found === undefined || stored === undefined || isExpired(deps, stored)) return undefined;
+  return { ...stored, id: found.id };
+}
+
+/**
+ * Records the user's decision on a request, once.
+ * @param approval the login that allows it; undefined when the user refuses.
+ * @returns false when the request does not wait any more.
+ */
+export async function decideRequest(
+  deps: CodeDependencies,
+  { id, userCode }: Pick<WaitingDevice, 'id' | 'userCode'>,
+  approval: Approval | undefined,
+): Promise<boolean> {
+  if ((await findWaiting(deps, userCode))?.id !== id) return false;
+  const state = approval === undefined ? 'rejected' : 'accepted';
+  return deps.challenges.recordDecision(
+    PURPOSE,
+    normalizeUserCode(userCode),
+    id,
+    state,
+    approval && { allowed: approval },
+  );
+}
+
+/** The result of a poll. */
+export type PollResult =
+  | { is: 'pending' | 'too-fast' | 'expired' | 'rejected' | 'unknown' }
+  | { is: 'allowed'; request: DeviceRequest; allowed: Approval };
+
+/**
+ * Polls a device code. An allowed request is used up: of any number of concurrent polls one gets its login. The
+ * code of another client counts as unknown and stays valid.
+ */
+export async function pollDeviceCode(
+  deps: CodeDependencies,
+  deviceCode: string,
+  clientId: string,
+): Promise<PollResult> {
+  const { challenges } = deps;
+  const found = await challenges.find<StoredDeviceRequest>(PURPOSE, deviceCode);
+  const stored = found?.data;
+  if (stored === undefined || stored.clientId !== clientId) return { is: 'unknown' };
+  // A request that was allowed in time yields tokens as long as the ticket exists.
+  if (isExpired(deps, stored) && found?.state === 'pending')
+    return (await challenges.deleteTicket(PURPOSE, deviceCode)) ? { is: 'expired' } : { is: 'unknown' };
+  const outcome = await challenges.use(PURPOSE, deviceCode, undefined);
+  if (outcome !== 'accepted') return { is: outcome === 'wrong' ? 'unknown' : outcome };
+  // Read again: the approval may have come after the first read.
+  const used = await challenges.find<StoredDeviceRequest>(PURPOSE, deviceCode);
+  const allowed = used?.data.allowed;
+  return allowed === undefined ? { is: 'unknown' } : { is: 'allowed', request: stored, allowed };
+}
+
+function isExpired({ clock }: CodeDependencies, { until }: StoredDeviceRequest): boolean {
+  return epochSeconds(clock) >= until;
+}

@@ -1,0 +1,64 @@
+// The end of every logout: ends the session, notifies its applications, and returns where the browser goes.
+import type { Context } from 'koa';
+import type { Sessions } from '../../engine/sessions.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { Events } from '../../tenant/events.ts';
+import { type FederatedDependencies, federatedLogout } from './federated.ts';
+import { frontChannelFrames } from './front-channel.ts';
+
+/** A logout request after validation. */
+export interface ValidLogout {
+  /** The client_id of the application that sent the request. */
+  clientId: string | undefined;
+  /** The URL where the browser goes in the end; undefined for our signed-out page. */
+  returnTo: string | undefined;
+  /** Whether to log out of the upstream identity provider, too. */
+  federated: boolean;
+}
+
+export interface EndSessionDependencies extends FederatedDependencies {
+  config: Config;
+  issuer: string;
+  sessions: Sessions;
+  events: Events;
+}
+
+/** The outcome of a logout for the browser. */
+export interface LogoutOutcome {
+  /** The URL where the browser goes now; undefined when the signed-out page is shown at once. */
+  to: string | undefined;
+  /** Front-channel logout URLs to load in frames first. */
+  frames: string[];
+}
+
+/** Path of the signed-out page. */
+export const SIGNED_OUT_PATH = '/logout/done';
+
+/** Ends the browser's session, if it has one. */
+export async function endSession(
+  deps: EndSessionDependencies,
+  ctx: Context,
+  { clientId, returnTo, federated }: ValidLogout,
+): Promise<LogoutOutcome> {
+  const { sessions, events } = deps;
+  const session = await sessions.current(ctx);
+  sessions.forget(ctx);
+  if (session === undefined) return { to: returnTo, frames: [] };
+  const ownPage = `${deps.baseUrl}${SIGNED_OUT_PATH}`;
+  const last = returnTo ?? ownPage;
+  const provider = federated ? await federatedLogout(deps, session, last) : undefined;
+  const frames = await frontChannelFrames(deps.config, deps.issuer, session);
+  const to = await sessions.end(session.sid, {
+    reason: 'rp-logout',
+    browser: { returnTo: provider ?? last },
+  });
+  events.record({
+    type: 'slo',
+    ...(clientId === undefined ? {} : { client_id: clientId }),
+    ...(session.connection === undefined ? {} : { connection: session.connection }),
+    user_id: session.userId,
+    ip: ctx.ip,
+    description: 'User successfully logged out',
+  });
+  return { to: to === ownPage ? undefined : to, frames };
+}

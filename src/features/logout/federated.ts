@@ -1,0 +1,78 @@
+// Logout at the upstream identity provider of a session (`federated`), and the return from there.
+
+import type { Challenges } from '../../capabilities/protection/challenges.ts';
+import type { UserSession } from '../../engine/user-session.ts';
+import { isHttpsOrLoopback } from '../../records/logout.ts';
+
+export interface FederatedDependencies {
+  /** Our public origin. */
+  baseUrl: string;
+  /** Whether providers may be on this machine, without TLS. */
+  allowLoopback: boolean;
+  challenges: Challenges;
+  logoutAtProvider: LogoutAtProvider;
+}
+
+/** Where a provider sends the browser after its logout. */
+interface ProviderReturn {
+  /** The URL, with `state` in its query. */
+  returnTo: string;
+  /** The URL without it, for protocols that have a parameter for a state. */
+  callback: string;
+  state: string;
+}
+
+/**
+ * Returns the URL that ends a session at its provider, as the strategy of its connection defines it.
+ * @returns undefined when there is none.
+ */
+type LogoutAtProvider = (session: UserSession, providerReturn: ProviderReturn) => Promise<string | undefined>;
+
+/** The path where identity providers send the browser back to; it must be allowed there. */
+export const CALLBACK_PATH = '/logout/callback';
+
+const PURPOSE = 'federated_logout';
+/** How long the provider's own pages may take, seconds. */
+const TTL = 3600;
+
+/**
+ * Returns the URL at which the user logs out of the session's identity provider.
+ * @param returnTo where the browser goes afterwards. Stored under a one-time `state` and never sent along, so that
+ *   nobody can replace it.
+ * @returns undefined when the session's connection has no logout URL.
+ */
+export async function federatedLogout(
+  deps: FederatedDependencies,
+  session: UserSession,
+  returnTo: string,
+): Promise<string | undefined> {
+  if (session.connection === undefined) return undefined;
+  const { secret: state } = await deps.challenges.issueTicket({
+    purpose: PURPOSE,
+    subject: session.sid,
+    ttlSeconds: TTL,
+    data: { returnTo },
+  });
+  const callback = `${deps.baseUrl}${CALLBACK_PATH}`;
+  const providerReturn = { callback, state, returnTo: `${callback}?state=${state}` };
+  const address = await deps.logoutAtProvider(session, providerReturn);
+  if (address !== undefined && isUsable(address, deps.allowLoopback)) return address;
+  await deps.challenges.discard(PURPOSE, session.sid);
+  return undefined;
+}
+
+/**
+ * Handles the return from a provider.
+ * @returns where the browser goes; undefined when `state` is unknown or was used.
+ */
+export async function returnFromProvider(
+  { challenges }: FederatedDependencies,
+  state: string | undefined,
+): Promise<string | undefined> {
+  const challenge = state === undefined ? undefined : await challenges.spendTicket(PURPOSE, state);
+  return typeof challenge?.data?.returnTo === 'string' ? challenge.data.returnTo : undefined;
+}
+
+function isUsable(address: string, allowLoopback: boolean): boolean {
+  return isHttpsOrLoopback(address) && (allowLoopback || new URL(address).protocol === 'https:');
+}

@@ -1,0 +1,58 @@
+// The Management API as a resource server of the tenant. Clients are granted it like any other API, but no store
+// holds its record.
+import { type ManagementApiSettings, resourceServerSchema } from '../../records/apis.ts';
+import type { ResourceServer } from '../../records/collections.ts';
+import type { Frozen } from '../../records/record.ts';
+import { type Config, derived } from '../../tenant/config.ts';
+import { managementAudience } from './audience.ts';
+import type { CallRules } from './call.ts';
+import { MANAGEMENT_CALLS } from './calls.ts';
+
+/** Returns every scope that some call accepts, sorted. */
+function scopesOf(calls: readonly CallRules[]): string[] {
+  const all = calls.flatMap(({ scopes, allScopes = [], ownScopes = [] }) => [
+    ...scopes,
+    ...allScopes,
+    ...ownScopes,
+  ]);
+  return [...new Set(all)].sort();
+}
+
+/**
+ * Returns the record of the Management API. Unless the tenant sets it otherwise, its tokens live 24 hours, and users
+ * are asked for consent, as at the hosted service.
+ * @param issuer with its slash at the end.
+ * @param settings what the tenant has set.
+ */
+export function managementApi(issuer: string, settings?: Frozen<ManagementApiSettings>): ResourceServer {
+  return {
+    ...resourceServerSchema.parse({
+      name: 'Auth0 Management API',
+      identifier: managementAudience(issuer),
+      scopes: scopesOf(MANAGEMENT_CALLS).map((value) => ({ value })),
+      allow_offline_access: false,
+      skip_consent_for_verifiable_first_party_clients: false,
+      token_lifetime: 86_400,
+      token_lifetime_for_web: 7200,
+      ...settings,
+    }),
+    is_system: true,
+    id: 'gatehouse-management',
+  };
+}
+
+/** Returns the configuration with one more resource server, which is not in the store. @param api returns its record. */
+export function withApi(config: Config, identifier: string, api: () => ResourceServer): Config {
+  return {
+    ...config,
+    resourceServer: (asked) => (asked === identifier ? Promise.resolve(api()) : config.resourceServer(asked)),
+  };
+}
+
+/** Makes the function that returns the Management API as the tenant has set it now. */
+export function managementApiOf(issuer: string, config: Pick<Config, 'settings'>): () => ResourceServer {
+  return derived(
+    () => config.settings().managementApi,
+    (settings) => managementApi(issuer, settings),
+  );
+}

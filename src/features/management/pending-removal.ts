@@ -1,0 +1,53 @@
+// Continues the removals of connections and APIs that the end of the process interrupted.
+import type { Store } from '../../store/contract.ts';
+import {
+  recordRemoval,
+  removalId,
+  SLOWLY_REMOVED,
+  type SlowlyRemoved,
+} from '../../tenant/pending-removals.ts';
+import { documentsOf } from './document-resource.ts';
+
+/** What is needed to record a removal. */
+export interface RecordRemovalDependencies {
+  store: Store;
+  /** ISO 8601. */
+  now(): string;
+}
+
+/** The recorded removals of one collection. */
+export interface PendingRemovals {
+  /** Records that a removal begins. Call it before the connection or API is deleted. */
+  record(deps: RecordRemovalDependencies, name: string): Promise<void>;
+  /** Records that a removal is complete. */
+  complete(store: Store, name: string): Promise<void>;
+  /**
+   * Continues the removals that the end of the process interrupted.
+   * @param exists whether the connection or API still exists: the process ended before it was deleted.
+   * @param remove removes what is left, and records that the removal is complete.
+   */
+  resume(
+    store: Store,
+    exists: (name: string) => Promise<boolean>,
+    remove: (name: string) => Promise<void>,
+  ): Promise<void>;
+}
+
+/** Makes the removals of one collection. */
+export function pendingRemovals(collection: SlowlyRemoved): PendingRemovals {
+  const { kind, member } = SLOWLY_REMOVED[collection];
+  const complete = async (store: Store, name: string) => {
+    await store.collection('documents').delete(removalId(collection, name));
+  };
+  return {
+    complete,
+    record: ({ store, now }, name) => recordRemoval(store, collection, name, now()),
+    resume: async (store, exists, remove) => {
+      const names = (await documentsOf(store, kind)).map(({ body }) => String(body[member]));
+      // All at once, so that one that fails does not keep the others.
+      await Promise.all(
+        names.map(async (name) => ((await exists(name)) ? complete(store, name) : remove(name))),
+      );
+    },
+  };
+}

@@ -1,0 +1,143 @@
+// `/emails/provider`: the provider that sends the tenant's e-mail.
+import { z } from 'zod';
+import { emailProviderSchema } from '../../../records/delivery.ts';
+import { type Call, callsWith, created, noContent, ok } from '../call.ts';
+import { apiError } from '../errors.ts';
+import { fieldsQuery, selectFields } from '../fields.ts';
+import { conflict, merged, notFound } from '../resource.ts';
+import { type SectionDependencies, section } from '../section.ts';
+
+const call = callsWith<SectionDependencies>();
+
+const object = z.record(z.string(), z.unknown());
+const PROVIDERS = [
+  'mailgun',
+  'mandrill',
+  'sendgrid',
+  'resend',
+  'ses',
+  'sparkpost',
+  'smtp',
+  'azure_cs',
+  'ms365',
+  'custom',
+] as const;
+
+const providerMembers = {
+  enabled: z.boolean().optional(),
+  // Terraform's provider sends an empty text for no address.
+  default_from_address: z
+    .string()
+    .max(255)
+    .nullish()
+    .transform((address) => (address === '' ? null : address)),
+  credentials: object,
+  settings: object.nullish(),
+};
+const providerBody = z.strictObject({ ...providerMembers, name: z.enum(PROVIDERS) });
+
+const noProvider = notFound('There is not a configured email provider', 'inexistent_email_provider');
+
+const part = section('emailProvider', emailProviderSchema.optional());
+const path = '/emails/provider';
+// Responses have credentials, without their secrets, for the caller who set them and for one who asks for the member
+// by name.
+const view = (provider: object, fields?: string): object => {
+  const includesCredentials = (fields ?? '').split(',').includes('credentials');
+  const { credentials, ...rest } = provider as Provider;
+  // The record's schema adds a default port, which only SMTP has.
+  const isShown = (name: string) => !SECRETS.has(name) && (rest.name === 'smtp' || name !== 'smtp_port');
+  return includesCredentials ? { ...rest, credentials: members(credentials, isShown) } : rest;
+};
+
+/** Members of credentials that no response contains. */
+const SECRETS = new Set([
+  'smtp_pass',
+  'api_key',
+  'accessKeyId',
+  'secretAccessKey',
+  'connectionString',
+  'connection_string',
+  'clientSecret',
+]);
+
+function members(
+  value: object | undefined,
+  isIncluded: (name: string) => boolean,
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(value ?? {}).filter(([name]) => isIncluded(name)));
+}
+
+type Provider = { name?: string; credentials?: Readonly<Record<string, unknown>> };
+
+/**
+ * Returns the provider after a change. Secrets that the new credentials leave out are kept, because no response
+ * contains them; but the password is not sent to another mail server than it was set for.
+ * @throws AuthError 400 for another mail server without the password.
+ */
+function changed(before: Provider, changes: Provider): object {
+  const after = merged(before, changes as Record<string, unknown>) as Provider;
+  if (changes.credentials === undefined || after.name !== before.name) return after;
+  const keptSecrets = members(before.credentials, (name) => SECRETS.has(name));
+  const isOtherHost = changes.credentials.smtp_host !== before.credentials?.smtp_host;
+  if (isOtherHost && keptSecrets.smtp_pass !== undefined && changes.credentials.smtp_pass === undefined) {
+    const message =
+      "Payload validation error: 'Missing required property: smtp_pass' on property credentials.";
+    throw apiError(400, `${message} Another smtp_host needs the password again.`, 'invalid_body');
+  }
+  return { ...after, credentials: { ...keptSecrets, ...changes.credentials } };
+}
+
+/** The calls for the e-mail provider. */
+export const emailProviderCalls: Call<SectionDependencies>[] = [
+  call({
+    method: 'GET',
+    path,
+    scopes: ['read:email_provider'],
+    summary: 'Get the e-mail provider',
+    query: z.strictObject(fieldsQuery),
+    handle: async (deps, { query }) => {
+      const provider = await part.read(deps);
+      if (provider === undefined) throw noProvider();
+      return ok(selectFields(view(provider, query.fields), query));
+    },
+  }),
+  call({
+    method: 'POST',
+    path,
+    scopes: ['create:email_provider'],
+    summary: 'Configure the e-mail provider',
+    body: providerBody,
+    handle: async (deps, { body }) => {
+      const { after } = await part.change(deps, (current) => {
+        if (current !== undefined) throw conflict('Email provider is already configured.')();
+        return merged({}, body);
+      });
+      return created(view(after ?? {}, 'credentials'));
+    },
+  }),
+  call({
+    method: 'PATCH',
+    path,
+    scopes: ['update:email_provider'],
+    summary: 'Update the e-mail provider',
+    body: providerBody.partial(),
+    handle: async (deps, { body }) => {
+      const { before, after } = await part.change(deps, (current) => {
+        if (current === undefined) throw noProvider();
+        return changed(structuredClone(current) as Provider, body as Provider);
+      });
+      return ok(view(after ?? {}, 'credentials'), { before: view(before ?? {}), after: view(after ?? {}) });
+    },
+  }),
+  call({
+    method: 'DELETE',
+    path,
+    scopes: ['delete:email_provider'],
+    summary: 'Delete the e-mail provider',
+    handle: async (deps) => {
+      await part.change(deps, () => undefined);
+      return noContent();
+    },
+  }),
+];

@@ -1,0 +1,103 @@
+// Serves metrics: at a port of their own, or at a path of the public server with a token. Both are off by default.
+import { once } from 'node:events';
+import http from 'node:http';
+import type { Context } from 'koa';
+import { bind, feature } from '../../engine/feature.ts';
+import { AuthError, oauthShape } from '../../http/errors.ts';
+import type { Route } from '../../http/routes.ts';
+import { isSameSecret } from '../../runtime/secrets.ts';
+import type { Metrics } from './registry.ts';
+
+export interface MetricsSettings {
+  /** A port of their own, plain HTTP; without it they are at `/metrics` of the public server. */
+  port?: number;
+  host: string;
+  /** The bearer token that scrapers must send. Always set where there is no port. */
+  token?: string;
+}
+
+interface MetricsDependencies {
+  metrics: Pick<Metrics, 'text' | 'contentType'>;
+  token: string;
+}
+
+const PATH = '/metrics';
+
+export const metricsFeature = feature<MetricsDependencies>({
+  name: 'metrics',
+  routes: {
+    'GET|HEAD /metrics': {
+      limit: 'other',
+      cors: 'none',
+      errors: oauthShape,
+      summary: 'Metrics, for callers with METRICS_TOKEN as bearer token, if it is set',
+      handle: answerMetrics,
+    },
+  },
+});
+
+/** Reports whether metrics are served by the public server: with a token, and no port of their own. */
+export function isPublic({ port, token }: Partial<MetricsSettings>): boolean {
+  return token !== undefined && port === undefined;
+}
+
+/** Returns the routes of metrics at the public server: none where metrics are off, or have a port of their own. */
+export function metricsRoutes(
+  metrics: MetricsDependencies['metrics'] | undefined,
+  settings: Partial<MetricsSettings> = {},
+): Route[] {
+  const { token } = settings;
+  if (metrics === undefined || token === undefined || !isPublic(settings)) return [];
+  return bind(metricsFeature, { metrics, token });
+}
+
+async function answerMetrics({ metrics, token }: MetricsDependencies, ctx: Context): Promise<void> {
+  if (!isAllowed(ctx.get('Authorization'), token)) {
+    ctx.set('WWW-Authenticate', 'Bearer');
+    throw new AuthError(401, 'invalid_token', 'The token of the metrics is needed.');
+  }
+  ctx.type = metrics.contentType;
+  ctx.body = await metrics.text();
+}
+
+const isAllowed = (authorization: string, token: string) =>
+  isSameSecret(authorization.replace(/^Bearer +/i, ''), token) && /^Bearer /i.test(authorization);
+
+/** A server of metrics alone. */
+interface MetricsServer {
+  /** The port in use. */
+  port: number;
+  close(): void;
+}
+
+/**
+ * Listens at the metrics' own port.
+ * @throws Error with the reason; the caller adds the name of the setting.
+ */
+export async function serveMetrics(
+  metrics: Pick<Metrics, 'text' | 'contentType'>,
+  { port, host, token }: MetricsSettings & { port: number },
+): Promise<MetricsServer> {
+  const server = http.createServer({ headersTimeout: 5_000, requestTimeout: 5_000 }, (request, response) => {
+    const send = (status: number, text = '', headers: http.OutgoingHttpHeaders = {}) =>
+      response.writeHead(status, { 'content-type': 'text/plain', ...headers }).end(text);
+    if (request.method !== 'GET' || request.url?.split('?')[0] !== PATH) return send(404);
+    if (token !== undefined && !isAllowed(request.headers.authorization ?? '', token))
+      return send(401, '', { 'www-authenticate': 'Bearer' });
+    metrics.text().then(
+      (text) => send(200, text, { 'content-type': metrics.contentType }),
+      () => send(500),
+    );
+  });
+  server.maxConnections = 100;
+  server.listen(port, host);
+  await once(server, 'listening');
+  const address = server.address();
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : port,
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}

@@ -1,0 +1,40 @@
+// Switches metrics on. Their library is loaded only then.
+import { type Clock, epochSeconds } from '../../runtime/clock.ts';
+import type { Store } from '../../store/contract.ts';
+import { measuredStore } from '../../store/instrumented.ts';
+import { listAll } from '../../store/list-all.ts';
+import type { Hasher } from '../../users/hashing.ts';
+import type { Metrics } from './registry.ts';
+
+interface Measured {
+  store: Store;
+  hasher: Hasher;
+  /** The wall clock, which keys are dated by. */
+  clock: Clock;
+  version: string;
+}
+
+/**
+ * Begins to measure a process.
+ * @returns the metrics, and the store to use in place of the given one.
+ */
+export async function switchMetricsOn({
+  store,
+  hasher,
+  clock,
+  version,
+}: Measured): Promise<{ metrics: Metrics; store: Store }> {
+  const { createMetrics } = await import('./registry.ts');
+  const metrics = createMetrics(version);
+  hasher.measure?.(metrics.measures);
+  metrics.read({
+    hashQueue: () => hasher.waiting?.() ?? 0,
+    signingKeys: async () => {
+      const keys = await listAll(store.collection('signingKeys'));
+      return keys
+        .filter(({ state }) => state === 'current')
+        .map(({ jwk, createdAt }) => ({ alg: String(jwk.alg), age: epochSeconds(clock) - createdAt }));
+    },
+  });
+  return { metrics, store: measuredStore(store, metrics.measures) };
+}

@@ -1,0 +1,14 @@
+// The redirect URIs of logins that service providers request (docs/wire/saml.md).
+import { addressesBelow, type OwnCallback } from '../../engine/own-callbacks.ts';
+
+/** Returns the callbacks of the tenant's service providers. @param baseUrl our public origin. */
+export function samlCallbacks(baseUrl: string): OwnCallback {
+  return {
+    isFor: ({ addons }) => addons !== undefined && 'samlp' in addons && addons.samlp !== undefined,
+    needsConsent: false,
+    protocol: 'samlp',
+    act: undefined,
+    of: (clientId) => `${baseUrl}/samlp/${encodeURIComponent(clientId)}/callback`,
+    has: addressesBelow(baseUrl, '/samlp'),
+  };
+}

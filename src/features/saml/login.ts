@@ -1,0 +1,230 @@
+// Login at a service provider: the hosted login runs as a delegated login, and its outcome becomes a Response.
+import type { Context } from 'koa';
+import type { OutgoingMessage } from '../../capabilities/saml-messages/bindings.ts';
+import { newId } from '../../capabilities/saml-messages/message.ts';
+import { STATUS } from '../../capabilities/saml-messages/names.ts';
+import type { ResponseFrame, Status } from '../../capabilities/saml-messages/status-response.ts';
+import { badMessage } from '../../capabilities/saml-messages/xml.ts';
+import type { CustomClaims } from '../../engine/custom-claims.ts';
+import type { OwnCodeLogin } from '../../engine/own-codes.ts';
+import { requestExpired } from '../../engine/pending-interaction.ts';
+import type { Sessions } from '../../engine/sessions.ts';
+import type { SamlSessionRecord } from '../../records/saml-sessions.ts';
+import { type Clock, epochSeconds } from '../../runtime/clock.ts';
+import type { Random } from '../../runtime/random.ts';
+import type { Store } from '../../store/contract.ts';
+import type { Config } from '../../tenant/config.ts';
+import { isUnattended } from '../../users/user-acts.ts';
+import type { Users } from '../../users/users.ts';
+import type { DelegatedLogins, DelegatedOutcome } from '../flow/delegated-login.ts';
+import { withSettings } from './action-settings.ts';
+import { assertionContent } from './assertion.ts';
+import { acrValues } from './context.ts';
+import type { IdentityProvider } from './identity-provider.ts';
+import type { LoginRequest } from './request.ts';
+import { failureResponse, loginResponse } from './response.ts';
+import type { ServiceProvider } from './service-provider.ts';
+import { samlSessions } from './sessions.ts';
+
+export interface SamlDependencies {
+  store: Store;
+  config: Config;
+  users: Users;
+  customClaims: CustomClaims;
+  delegatedLogins: DelegatedLogins;
+  sessions: Sessions;
+  idp: IdentityProvider;
+  clock: Clock;
+  /** Dates messages. */
+  wallClock: Clock;
+  random: Random;
+}
+
+/** Query parameters that are passed on to the hosted login. */
+const FORWARDED = ['connection', 'organization', 'login_hint', 'login_ticket', 'ui_locales'];
+
+/** Begins a login. @returns the URL to redirect to. */
+export function beginLogin(
+  { delegatedLogins, wallClock }: SamlDependencies,
+  ctx: Context,
+  sp: ServiceProvider,
+  request: LoginRequest,
+): Promise<string> {
+  const forwarded = FORWARDED.map((name) => [name, ctx.query[name]] as const).filter(
+    (entry): entry is [string, string] => typeof entry[1] === 'string',
+  );
+  const prompt = request.isPassive ? 'none' : request.forceAuthn ? 'login' : undefined;
+  return delegatedLogins.start(ctx, {
+    clientId: sp.clientId,
+    params: {
+      // An opaque NameID would only confuse users in the login field.
+      login_hint: request.subject?.includes('@') === true ? request.subject : undefined,
+      ...Object.fromEntries(forwarded),
+      prompt,
+      // Passive and forced: an existing session must not answer (Core §3.4.1).
+      max_age: request.isPassive && request.forceAuthn ? '0' : undefined,
+      acr_values: acrValues(request),
+    },
+    data: { ...({ request, begunAt: epochSeconds(wallClock) } satisfies PendingLogin) },
+  });
+}
+
+/** Stored with the delegated login. */
+interface PendingLogin {
+  request: LoginRequest;
+  /** Epoch seconds. */
+  begunAt: number;
+}
+
+/**
+ * Returns the message to the service provider at the end of a login.
+ * @throws AuthError 400 when the assertion consumer URL is no longer the application's.
+ */
+export async function answerLogin(
+  deps: SamlDependencies,
+  sp: ServiceProvider,
+  { data, login }: DelegatedOutcome,
+): Promise<OutgoingMessage> {
+  // {@link beginLogin} has stored this data.
+  const { request, begunAt } = data as unknown as PendingLogin;
+  if (!sp.acsUrls.includes(request.acsUrl)) {
+    throw badMessage('The address of the response is not allowed any more.');
+  }
+  const changes = 'error' in login ? undefined : login.assertion;
+  const isRequested = request.id !== undefined;
+  const provider = changes === undefined ? sp : await withSettings(deps.config, sp, changes, { isRequested });
+  const frame = await frameOf(deps, provider ?? sp, request);
+  const markup = await (provider === undefined
+    ? failure(deps, sp, frame, { code: STATUS.responder, detail: STATUS.requestDenied })
+    : responseOf(deps, provider, frame, { request, begunAt, login }));
+  const relayState = changes?.settings.relayState ?? request.relayState;
+  return { kind: 'response', markup, relayState, location: request.acsUrl };
+}
+
+function responseOf(
+  deps: SamlDependencies,
+  sp: ServiceProvider,
+  frame: ResponseFrame,
+  { request, begunAt, login }: PendingLogin & Pick<DelegatedOutcome, 'login'>,
+): string | Promise<string> {
+  if ('error' in login) return failure(deps, sp, frame, statusOf(login));
+  const stale = staleness(request, login, begunAt);
+  return stale === undefined ? success(deps, sp, frame, request, login) : failure(deps, sp, frame, stale);
+}
+
+/**
+ * Enforces ForceAuthn (Core §3.4.1). The parameters that request a new login pass through the browser, where the
+ * user can remove them.
+ */
+function staleness(
+  { forceAuthn, isPassive }: LoginRequest,
+  login: OwnCodeLogin,
+  begunAt: number,
+): Status | undefined {
+  if (!forceAuthn || (login.authTime >= begunAt && !isUnattended(login))) return undefined;
+  return { code: STATUS.responder, detail: isPassive ? STATUS.noPassive : STATUS.authnFailed };
+}
+
+/** Returns the message that rejects a request without a login. */
+export async function refuse(
+  deps: SamlDependencies,
+  sp: ServiceProvider,
+  request: LoginRequest,
+  status: Status,
+): Promise<OutgoingMessage> {
+  const markup = await failure(deps, sp, await frameOf(deps, sp, request), status);
+  return { kind: 'response', markup, relayState: request.relayState, location: request.acsUrl };
+}
+
+async function frameOf(
+  { idp, wallClock }: SamlDependencies,
+  sp: ServiceProvider,
+  request: LoginRequest,
+): Promise<ResponseFrame> {
+  return {
+    issuer: sp.issuer ?? (await idp.entityId(sp.clientId)),
+    now: epochSeconds(wallClock),
+    inResponseTo: request.id,
+    destination: sp.destination ?? request.acsUrl,
+  };
+}
+
+function failure(deps: SamlDependencies, sp: ServiceProvider, frame: ResponseFrame, status: Status) {
+  return failureResponse(frame, status, deps.idp.signer(sp), deps.random);
+}
+
+const STATUS_DETAILS: Record<string, string> = {
+  login_required: STATUS.noPassive,
+  interaction_required: STATUS.noPassive,
+  account_selection_required: STATUS.noPassive,
+  consent_required: STATUS.noPassive,
+  access_denied: STATUS.requestDenied,
+  unauthorized: STATUS.authnFailed,
+};
+
+function statusOf({ error, description }: { error: string; description: string }): Status {
+  const detail = STATUS_DETAILS[error];
+  return {
+    code: STATUS.responder,
+    ...(detail === undefined ? {} : { detail }),
+    ...(description === '' ? {} : { message: description }),
+  };
+}
+
+async function success(
+  deps: SamlDependencies,
+  sp: ServiceProvider,
+  frame: ResponseFrame,
+  request: LoginRequest,
+  login: OwnCodeLogin,
+): Promise<string> {
+  const existing = await samlSessions(deps.store).find(sp.clientId, login.sessionUid);
+  const transient = existing?.name_id.transient ?? newId(deps.random);
+  const content = await assertionContent(deps, sp, frame, { request, login, transient });
+  if ('failure' in content) return failure(deps, sp, frame, content.failure);
+  const sessionIndex = existing?.id ?? newId(deps.random);
+  const issuer = request.issuer ?? existing?.issuer;
+  const isSaved = await saveSession(deps, sp, login, {
+    id: sessionIndex,
+    name_id: { ...content.nameId, transient },
+    ...(issuer === undefined ? {} : { issuer }),
+  });
+  // Another tab was first: use the session that it stored.
+  if (!isSaved) return success(deps, sp, frame, request, login);
+  await checkStillOpen(deps, login);
+  const recipient = sp.recipient ?? request.acsUrl;
+  return loginResponse(
+    frame,
+    { ...content, recipient, sessionIndex, authTime: login.authTime },
+    sp,
+    deps.idp.signer(sp),
+    deps.random,
+  );
+}
+
+/**
+ * Fails the login if its session ended before its service provider was stored, because that service provider was
+ * then not logged out.
+ * @throws AuthError 400
+ */
+async function checkStillOpen({ store, sessions }: SamlDependencies, login: OwnCodeLogin): Promise<void> {
+  if (await sessions.isOpen(login.sessionUid)) return;
+  await samlSessions(store).takeAll(login.sessionUid);
+  throw requestExpired();
+}
+
+function saveSession(
+  { store, config }: SamlDependencies,
+  { clientId }: ServiceProvider,
+  login: OwnCodeLogin,
+  fields: Pick<SamlSessionRecord, 'id' | 'issuer' | 'name_id'>,
+): Promise<boolean> {
+  const hours = config.settings().tenant.session_lifetime;
+  return samlSessions(store).save({
+    ...fields,
+    client_id: clientId,
+    session_uid: login.sessionUid,
+    user_id: login.userId,
+    expiresAt: Math.ceil(login.authTime + hours * 3600),
+  });
+}

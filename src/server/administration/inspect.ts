@@ -1,0 +1,52 @@
+// What `gatehouse doctor` reads from the store: its state, and the addresses that the tenant depends on.
+import type { Clock } from '../../runtime/clock.ts';
+import type { Store } from '../../store/contract.ts';
+import { listAll } from '../../store/list-all.ts';
+import { calledOptions } from '../../tenant/provider-addresses.ts';
+
+/** Contains no secrets. */
+export interface Inspection {
+  /** `createdAt` is in epoch seconds. */
+  signingKeys: { alg: string; createdAt: number }[];
+  /** Date of the newest log event, ISO 8601. */
+  newestEvent?: string;
+  /**
+   * How far this machine's clock is ahead of the clock that all processes share, in milliseconds. Not set for a store
+   * of one process.
+   */
+  clockAhead?: number;
+  /** Addresses that the server calls for the tenant, and the purpose of each. */
+  addresses: { of: string; url: string }[];
+  /** Names of log streams that are suspended. */
+  suspendedStreams: string[];
+}
+
+/** Reads the state of a store. @throws Error if it cannot be read and written */
+export async function inspect({ store, clock }: { store: Store; clock: Clock }): Promise<Inspection> {
+  await store.ready();
+  const [keys, connections, streams, newest] = await Promise.all([
+    store.collection('signingKeys').findBy('state', 'current'),
+    listAll(store.collection('connections')),
+    store.collection('documents').findBy('kind', 'log-stream'),
+    store.collection('logs').list({ sort: { field: 'date', descending: true }, limit: 1 }),
+  ]);
+  const [event] = newest.records;
+  const enabledConnections = connections.filter(({ enabled_clients: clients }) => clients.length > 0);
+  return {
+    signingKeys: keys.map(({ jwk, createdAt }) => ({ alg: String(jwk.alg), createdAt })),
+    ...(event && { newestEvent: event.date }),
+    ...(store.sharedClock && { clockAhead: clock() - store.sharedClock() }),
+    addresses: [
+      ...enabledConnections.flatMap(({ name, options }) =>
+        calledOptions(options).map(({ url }) => ({ of: `the connection ${name}`, url })),
+      ),
+      ...streams.flatMap(({ body }) => {
+        const { httpEndpoint: url } = (body.sink ?? {}) as { httpEndpoint?: unknown };
+        return typeof url === 'string' && body.status === 'active'
+          ? [{ of: `the log stream ${String(body.name)}`, url }]
+          : [];
+      }),
+    ],
+    suspendedStreams: streams.flatMap(({ body }) => (body.status === 'suspended' ? [String(body.name)] : [])),
+  };
+}

@@ -1,0 +1,188 @@
+// The socket of a running server for commands: HTTP, for the user that runs the server alone.
+import { once } from 'node:events';
+import { chmod } from 'node:fs/promises';
+import http from 'node:http';
+import { finished } from 'node:stream';
+import type { Logger } from 'pino';
+import { fileMode } from '../../store/files.ts';
+import { TenantFault } from '../../tenant/load.ts';
+import { restBesideLogins } from '../../users/transfer/whole-file.ts';
+import { answerBackup, BACKUP_PATH } from './backup.ts';
+import { type Order, type OrderDependencies, orderSchema, runOrder } from './orders.ts';
+import { prepareSocketPath, removeSocket } from './socket-path.ts';
+import {
+  TRANSFER_PATH,
+  type TransferDependencies,
+  type TransferProgress,
+  transferSchema,
+  transferUsers,
+} from './transfer.ts';
+
+/** Largest order in bytes. A tenant file with thousands of clients and their pages is smaller. */
+const MAX_ORDER_BYTES = 64 << 20;
+
+const UNKNOWN_ORDER = 'the running server does not know this order: is it of another release?';
+
+/** How long a command may take to read its response while the server shuts down, in milliseconds. */
+const LAST_ANSWER_MS = 500;
+
+/** `close` waits for the order in progress, and stops transfers of users after their current step. */
+interface OrderListener {
+  close(): Promise<void>;
+}
+
+/**
+ * Listens for orders of commands. If that is not possible (a file system without sockets), it logs a warning, and the
+ * server runs without.
+ * @param dataDir the data directory, whose lock this process holds.
+ */
+export async function listenForOrders(
+  dataDir: string,
+  deps: Omit<OrderDependencies, 'log'> & { log: Logger },
+): Promise<OrderListener> {
+  const { log } = deps;
+  let isEnding = false;
+  const ending = new AbortController();
+  // Orders run one after another: two that apply a file at the same time would mix their writes.
+  let lastOrder: Promise<unknown> = Promise.resolve();
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const result = lastOrder.then(work);
+    lastOrder = result.catch(() => undefined);
+    return result;
+  };
+  const pauses = { isEnding: () => isEnding, rest: restBesideLogins };
+  const transfers = new Set<Promise<void>>();
+  // The request of an import lasts as long as the import.
+  const server = http.createServer({ requestTimeout: 0 }, (request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost');
+    if (request.method === 'POST' && pathname === TRANSFER_PATH) {
+      const work = answerTransfer({ ...deps, between: pauses }, searchParams, request, response);
+      transfers.add(work);
+      void work.finally(() => transfers.delete(work));
+      return;
+    }
+    if (request.method === 'POST' && pathname === BACKUP_PATH) {
+      log.info('a backup is written by a command');
+      const work = answerBackup(deps.store, deps.settings, response, ending.signal);
+      transfers.add(work);
+      void work.finally(() => transfers.delete(work));
+      return;
+    }
+    answer(request, response, (order) => inTurn(() => runOrder(deps, order))).catch((error: unknown) => {
+      log.error({ err: error }, 'a command could not be answered');
+      response.destroy();
+    });
+  });
+  if (!(await isListening(server, dataDir, log))) return { close: async () => undefined };
+  return {
+    close: async () => {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeIdleConnections();
+      isEnding = true;
+      ending.abort();
+      await Promise.all([lastOrder, ...transfers]);
+      const closeTimer = setTimeout(() => server.closeAllConnections(), LAST_ANSWER_MS);
+      await closed;
+      clearTimeout(closeTimer);
+      await removeSocket(dataDir);
+    },
+  };
+}
+
+async function isListening(server: http.Server, dataDir: string, log: Logger): Promise<boolean> {
+  // Windows has no such sockets with file permissions, so commands need the server stopped.
+  if (process.platform === 'win32') return false;
+  try {
+    const path = await prepareSocketPath(dataDir);
+    server.listen(path);
+    await once(server, 'listening');
+    await chmod(path, fileMode);
+    return true;
+  } catch (thrown) {
+    log.warn({ err: thrown }, 'commands cannot reach this server: they want it stopped');
+    server.close();
+    return false;
+  }
+}
+
+/**
+ * Imports or exports users. The response is JSON, one object on each line as work proceeds; the last line may be an
+ * error.
+ */
+async function answerTransfer(
+  deps: TransferDependencies & { log: Logger },
+  parameters: URLSearchParams,
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+): Promise<void> {
+  response.writeHead(200, { 'content-type': 'application/jsonl', connection: 'close' });
+  const writeProgress = (progress: TransferProgress | { error: string } | { over: true }) =>
+    response.write(`${JSON.stringify(progress)}\n`);
+  try {
+    const transfer = transferSchema.safeParse(Object.fromEntries(readParameters(parameters))).data;
+    if (transfer === undefined) throw new Error(UNKNOWN_ORDER);
+    deps.log.info({ ...transfer }, 'users are transferred by a command');
+    request.setEncoding('utf8');
+    for await (const progress of transferUsers(deps, transfer, request as AsyncIterable<string>)) {
+      if (!writeProgress(progress)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+      if (response.destroyed) return;
+    }
+    writeProgress({ over: true });
+  } catch (thrown) {
+    writeProgress({ error: thrown instanceof Error ? thrown.message : String(thrown) });
+  }
+  // The rest of the file is read and discarded. If the connection ended while the command is still sending, the
+  // command would fail and not read the response.
+  finished(request.resume(), () => response.end());
+}
+
+/** Returns query parameters with `true` and `false` as booleans where the schema has booleans. */
+function readParameters(parameters: URLSearchParams): [string, unknown][] {
+  const booleans: Readonly<Record<string, boolean>> = { true: true, false: false };
+  return [...parameters].map(([name, value]) => [
+    name,
+    name === 'upsert' || name === 'withHashes' ? booleans[value] : value,
+  ]);
+}
+
+async function answer(
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+  run: (order: Order) => Promise<unknown>,
+): Promise<void> {
+  const send = (status: number, body: object) => {
+    response.writeHead(status, { 'content-type': 'application/json', connection: 'close' });
+    response.end(JSON.stringify(body));
+  };
+  if (request.method !== 'POST' || request.url !== '/') return send(404, { error: 'there is no such order' });
+  const text = await textOf(request);
+  if (text === undefined) return send(413, { error: `an order has at most ${MAX_ORDER_BYTES} bytes` });
+  const order = orderOf(text);
+  if (order === undefined) return send(400, { error: UNKNOWN_ORDER });
+  try {
+    send(200, { result: (await run(order)) ?? null });
+  } catch (thrown) {
+    if (thrown instanceof TenantFault) return send(422, { faults: thrown.faults });
+    send(500, { error: thrown instanceof Error ? thrown.message : String(thrown) });
+  }
+}
+
+function orderOf(text: string): Order | undefined {
+  try {
+    return orderSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the body; undefined if it is too large. */
+async function textOf(request: http.IncomingMessage): Promise<string | undefined> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    size += part.length;
+    if (size > MAX_ORDER_BYTES) return undefined;
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString('utf8');
+}

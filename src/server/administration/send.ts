@@ -1,0 +1,108 @@
+// Sends orders to the server that runs on a data directory.
+import { once } from 'node:events';
+import http from 'node:http';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { linesOf } from '../../store/transfer/lines.ts';
+import { TenantFault } from '../../tenant/load.ts';
+import type { Order } from './orders.ts';
+import { findSocket } from './socket-path.ts';
+import { TRANSFER_PATH, type Transfer, type TransferProgress } from './transfer.ts';
+
+/** Errors if nobody listens: there is no server, or it was killed and its socket is left. */
+export const NO_SERVER_CODES = ['ENOENT', 'ECONNREFUSED'];
+
+/**
+ * Sends an order to the running server.
+ * @returns its response, or undefined if no server runs.
+ * @throws TenantFault; Error with the reason
+ */
+export async function sendOrder(dataDir: string, order: Order): Promise<{ result: unknown } | undefined> {
+  const path = await findSocket(dataDir);
+  if (path === undefined) return undefined;
+  const answer = await post(path, JSON.stringify(order)).catch((thrown: NodeJS.ErrnoException) => {
+    if (NO_SERVER_CODES.includes(thrown.code ?? '')) return undefined;
+    throw new Error(`the running server could not be asked (${path}: ${thrown.message})`, { cause: thrown });
+  });
+  if (answer === undefined) return undefined;
+  const { result, error, faults } = JSON.parse(answer) as {
+    result?: unknown;
+    error?: string;
+    faults?: string[];
+  };
+  if (faults !== undefined) throw new TenantFault(faults);
+  if (error !== undefined) throw new Error(error);
+  return { result };
+}
+
+/**
+ * Lets the running server import or export users.
+ * @param file the text to import.
+ * @returns the progress as it comes; undefined if no server runs. The iteration throws an Error with the reason of a
+ *   failure.
+ */
+export async function sendTransfer(
+  dataDir: string,
+  transfer: Transfer,
+  file: AsyncIterable<string>,
+): Promise<AsyncIterable<TransferProgress> | undefined> {
+  const socketPath = await findSocket(dataDir);
+  if (socketPath === undefined) return undefined;
+  const parameters = Object.entries(transfer).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)] as [string, string]],
+  );
+  const path = `${TRANSFER_PATH}?${new URLSearchParams(parameters)}`;
+  const request = http.request({ socketPath, method: 'POST', path, agent: false });
+  const failed = once(request, 'error').then(([thrown]) => thrown as NodeJS.ErrnoException);
+  request.flushHeaders();
+  const connected = once(request, 'socket').then(async ([socket]) => {
+    if (socket.connecting) await once(socket, 'connect');
+    return undefined;
+  });
+  const thrown = await Promise.race([failed, connected.catch((error: NodeJS.ErrnoException) => error)]);
+  if (thrown !== undefined && NO_SERVER_CODES.includes(thrown.code ?? '')) return undefined;
+  if (thrown !== undefined)
+    throw new Error(`the running server could not be asked (${socketPath}: ${thrown.message})`);
+  return progressOf(request, file);
+}
+
+async function* progressOf(
+  request: http.ClientRequest,
+  file: AsyncIterable<string>,
+): AsyncGenerator<TransferProgress> {
+  const response = once(request, 'response') as Promise<[http.IncomingMessage]>;
+  // A server that has responded with an error stops reading. The response has the reason.
+  pipeline(Readable.from(file), request).catch(() => undefined);
+  let isOver = false;
+  for await (const line of responseLines(response)) {
+    const progress = JSON.parse(line) as TransferProgress | { error: string } | { over: true };
+    if ('error' in progress) throw new Error(progress.error);
+    isOver = 'over' in progress;
+    if (!('over' in progress)) yield progress;
+  }
+  if (!isOver) throw endedEarly();
+}
+
+/** Yields the lines of a response. @throws Error if the server ends before the response is complete */
+async function* responseLines(response: Promise<[http.IncomingMessage]>): AsyncGenerator<string> {
+  try {
+    yield* linesOf((await response)[0]);
+  } catch (thrown) {
+    // The server was killed: the connection ended.
+    throw endedEarly(thrown);
+  }
+}
+
+/** Returns the error for a server that ended early, whatever error the connection has. */
+export const endedEarly = (cause?: unknown) => new Error('the server ended before it was done', { cause });
+
+function post(socketPath: string, body: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const request = http.request({ socketPath, method: 'POST', path: '/', agent: false }, (response) => {
+      text(response).then(resolve, reject);
+    });
+    request.on('error', reject);
+    request.end(body);
+  });
+}

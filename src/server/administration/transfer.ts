@@ -1,0 +1,82 @@
+// Imports and exports of users by a command, as a stream, with or without a running server.
+
+import { z } from 'zod';
+import { importRules } from '../../records/database-attributes.ts';
+import { databaseOptions } from '../../records/database-options.ts';
+import type { Store } from '../../store/contract.ts';
+import { listAll } from '../../store/list-all.ts';
+import { expectedConnection } from '../../users/connection-check.ts';
+import { exportUsers } from '../../users/transfer/export.ts';
+import type { FailedUser } from '../../users/transfer/file.ts';
+import type { ImportDependencies } from '../../users/transfer/import.ts';
+import {
+  type BatchPauses,
+  databaseOf,
+  type ImportCounts,
+  importFile,
+} from '../../users/transfer/whole-file.ts';
+
+/** The order. */
+export const transferSchema = z.discriminatedUnion('command', [
+  z.strictObject({
+    command: z.literal('import'),
+    connection: z.string().max(255).optional(),
+    upsert: z.boolean(),
+  }),
+  z.strictObject({
+    command: z.literal('export'),
+    connection: z.string().max(255).optional(),
+    withHashes: z.boolean(),
+  }),
+]);
+
+export type Transfer = z.output<typeof transferSchema>;
+
+/** The path of transfers at a running server's socket. */
+export const TRANSFER_PATH = '/users';
+
+/** The progress of a transfer, and its result. */
+export type TransferProgress =
+  | { failed: FailedUser }
+  /** Lines of the exported file. */
+  | { lines: string }
+  | { counts: ImportCounts };
+
+export interface TransferDependencies extends ImportDependencies {
+  between: BatchPauses;
+}
+
+/**
+ * Carries out an import or export.
+ * @param file the text to import; an export reads nothing of it.
+ * @throws FileFault; Error if the process ends before the transfer is complete
+ */
+export async function* transferUsers(
+  deps: TransferDependencies,
+  transfer: Transfer,
+  file: AsyncIterable<string>,
+): AsyncGenerator<TransferProgress> {
+  if (transfer.command === 'export') return yield* exportLines(deps, transfer);
+  const connection = await databaseOf(deps, transfer.connection);
+  const rules = importRules(databaseOptions(connection));
+  const options = { ...expectedConnection(connection), upsert: transfer.upsert, ...rules };
+  yield* importFile(deps, file, options, deps.between);
+}
+
+async function* exportLines(
+  { store, between }: TransferDependencies,
+  options: { connection?: string | undefined; withHashes: boolean },
+): AsyncGenerator<TransferProgress> {
+  if (options.connection !== undefined) await requireConnection(store, options.connection);
+  for await (const users of exportUsers(store, options)) {
+    if (between.isEnding()) throw new Error('the server is about to end');
+    if (users.length > 0) yield { lines: users.map((user) => `${JSON.stringify(user)}\n`).join('') };
+    await between.rest(0);
+  }
+}
+
+async function requireConnection(store: Store, name: string): Promise<void> {
+  const connections = await listAll(store.collection('connections'));
+  if (connections.some((one) => one.name === name)) return;
+  throw new Error(`there is no connection ${name}: ${connections.map((one) => one.name).join(', ')}`);
+}
