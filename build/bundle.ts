@@ -12,9 +12,9 @@ const SOURCE = join(ROOT, 'src/');
 const PROGRAMS = [
   'cli.ts',
   'testing/index.ts',
-  'liquid/worker.ts',
-  'saml-messages/worker.ts',
-  'scripts/worker.ts',
+  'capabilities/liquid/worker.ts',
+  'capabilities/saml-messages/worker.ts',
+  'capabilities/scripts/worker.ts',
   'store/sql/sqlite-worker.ts',
 ];
 
