@@ -26,7 +26,6 @@ import { loginRequirements } from './login-requirements.ts';
 import { useParsedBody } from './parsed-body.ts';
 import { refreshTokenId } from './refresh-families.ts';
 import { makeReplayCheckAtomic, type ReplayDetectionClass } from './replay-detection.ts';
-import { readGrantParameters } from './token-parameters.ts';
 import type { Nonces, UsedProofs } from './used-proofs.ts';
 
 /** The classes of a provider that are changed. */
@@ -202,4 +201,25 @@ function extendPayload(model: EngineModel, members: readonly string[]): void {
 /** Makes a model store these members, and read only these. */
 function setPayload(model: EngineModel, members: readonly string[]): void {
   Object.defineProperty(model, 'IN_PAYLOAD', { get: () => members });
+}
+
+// Limits the parameters of a token request that the engine reads.
+
+/**
+ * Makes the engine read only the parameters of the request's own grant. By default it reads those of all grants,
+ * searches them several times, and then drops those of the other grants.
+ * @param byGrantType the engine's names of parameters by grant type, and those of all grants under `undefined`.
+ * @param grantType returns the `grant_type` of the current request, as sent.
+ */
+export function readGrantParameters(
+  byGrantType: ReadonlyMap<string | undefined, Set<string>>,
+  grantType: () => unknown,
+): void {
+  const all = byGrantType.get(undefined);
+  if (all === undefined) throw new Error('the engine keeps its parameters in another way');
+  all[Symbol.iterator] = () => {
+    const requested = grantType();
+    const ownParameters = typeof requested === 'string' ? byGrantType.get(requested) : undefined;
+    return (ownParameters ?? all).values();
+  };
 }

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { ParsedUrlQuery } from 'node:querystring';
 import type { Context } from 'koa';
+import type Provider from 'oidc-provider';
 import type { Challenges } from '../capabilities/protection/challenges.ts';
 import { bodyOf } from '../http/body-fields.ts';
 import { newBrowserSecret } from '../http/browser-cookie.ts';
@@ -11,14 +12,15 @@ import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import { withVisitor } from './anonymous-transfer.ts';
 import { normalizeRequest } from './authorization-parameters.ts';
+import { unsettledLogin } from './browser-login.ts';
 import type { EnterEngine } from './entrance.ts';
 import type { GrantStorage } from './grants.ts';
-import { unbindBrowser } from './interaction-browser.ts';
-import type { Interactions, WaitingRequest } from './pending-interaction.ts';
+import { browserSecretOf, unbindBrowser } from './interaction-browser.ts';
+import { type Interactions, requestExpired, type WaitingRequest } from './pending-interaction.ts';
 import { type RequestReader, refusedRequest } from './received-request.ts';
 import { checkRequestSize } from './request-size.ts';
 import { type RestartDependencies, restartedRequest } from './restarted-request.ts';
-import { prepareResume, type ResumeDependencies } from './resume.ts';
+import type { Sessions } from './sessions.ts';
 
 export interface AuthorizationEndpoint {
   /** `GET` and `POST /authorize`: a new request. */
@@ -152,4 +154,54 @@ function secureEnginePage(ctx: Context, html: string): void {
 function scriptHash(html: string): string {
   const script = html.split('<script>')[1]?.split('</script>')[0] ?? '';
   return cspHash(script);
+}
+
+// Continues a request that waited for its user: only in its own browser, and with the session that the browser has now, which
+// another tab may have changed.
+
+interface ResumeDependencies {
+  provider: Provider;
+  sessions: Pick<Sessions, 'current' | 'end'>;
+}
+
+/**
+ * Prepares the request for the engine.
+ * @returns the secret that the request has in this browser.
+ * @throws AuthError 400 when no such request waits in this browser.
+ */
+async function prepareResume(
+  { provider, sessions }: ResumeDependencies,
+  ctx: Context,
+  uid: string,
+): Promise<string> {
+  // The engine trusts this cookie, not the path.
+  if (ctx.cookies.get(provider.cookieName('resume')) !== uid) throw requestExpired();
+  const interaction = await provider.Interaction.find(uid);
+  const secret = interaction === undefined ? undefined : browserSecretOf(ctx, interaction);
+  if (interaction === undefined || secret === undefined) throw requestExpired();
+  await refuseFormerCallback(provider, interaction.params);
+  const current = await sessions.current(ctx);
+  const { session, result } = interaction;
+  const login = unsettledLogin(result);
+  const isOtherUser = login !== undefined && current !== undefined && current.userId !== login.userId;
+  const isOtherSession = session?.uid !== undefined && session.uid !== current?.sid;
+  if (isOtherUser || isOtherSession) {
+    // The session has changed: answers given in the old one without a login no longer count.
+    delete (interaction as { session?: unknown }).session;
+    if (login === undefined && result !== undefined && !('error' in result)) interaction.result = {};
+    await interaction.persist();
+  }
+  // Another user logs in at this browser. The engine would end the old session by its own logout form, which we do not
+  // serve.
+  if (isOtherUser) await sessions.end(current.sid, { reason: 'session-revoked', requestsStay: true });
+  return secret;
+}
+
+/** Refuses a redirect URI that was removed from the application since the request came. @throws AuthError 400 */
+async function refuseFormerCallback(
+  provider: Provider,
+  { client_id: clientId, redirect_uri: callback }: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const client = await provider.Client.find(String(clientId));
+  if (client?.redirectUriAllowed(String(callback)) !== true) throw requestExpired();
 }

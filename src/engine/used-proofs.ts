@@ -7,7 +7,6 @@ import { createHmac } from 'node:crypto';
 import { type Clock, epochSeconds, SET_BACK } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import { artifactKey } from './artifact-keys.ts';
-import { recentKeys } from './recent-keys.ts';
 import { REPLAY_MODEL, recordUse, replayKey } from './request-replay.ts';
 
 export interface UsedProofs {
@@ -163,5 +162,49 @@ export function steadyNonces(secret: Buffer, clock: Clock): Nonces {
     nextChallenge: () => nonces()[0] ?? '',
     // No constant-time comparison, because a nonce is not secret: anybody can ask for it.
     checkChallenge: (nonce) => nonces().includes(nonce),
+  };
+}
+
+// Remembers keys for a limited time. They are forgotten in groups, which is cheaper than one by one.
+
+interface RecentKeys {
+  /** @param now seconds, never less than before. */
+  has(key: string, now: number): boolean;
+  /** Remembers a key from now on. */
+  add(key: string, now: number): void;
+  /** The number of remembered keys. */
+  size(): number;
+  keys(): Iterable<string>;
+}
+
+/** Keys added within this time form a group and are forgotten together, seconds. */
+const GROUP_SECONDS = 60;
+
+/** Makes a memory of keys. @param seconds how long each key is remembered at least; at most a minute longer. */
+function recentKeys(seconds: number): RecentKeys {
+  /** The keys by the time when their group began, the oldest first. */
+  const sets = new Map<number, Set<string>>();
+  const forget = (now: number) => {
+    for (const began of sets.keys()) {
+      if (began + GROUP_SECONDS + seconds > now) return;
+      sets.delete(began);
+    }
+  };
+  return {
+    has: (key, now) => {
+      forget(now);
+      for (const keys of sets.values()) if (keys.has(key)) return true;
+      return false;
+    },
+    add: (key, now) => {
+      const began = now - (now % GROUP_SECONDS);
+      const keys = sets.get(began);
+      if (keys === undefined) sets.set(began, new Set([key]));
+      else keys.add(key);
+    },
+    size: () => [...sets.values()].reduce((sum, keys) => sum + keys.size, 0),
+    *keys() {
+      for (const keys of sets.values()) yield* keys;
+    },
   };
 }

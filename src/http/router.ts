@@ -1,13 +1,22 @@
 // The router: answers the declared requests (routes.ts), each under its rules, and no others.
+
+import cors from '@koa/cors';
 import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
-import { atMost } from './at-most.ts';
+import type { z } from 'zod';
+import { requester } from '../runtime/requester.ts';
+import { createShares } from '../runtime/shares.ts';
 import type { BodyRules } from './body.ts';
-import { checkBody } from './checked-body.ts';
-import { anyOrigin, applicationOrigins, isSentByAnotherSite } from './cors.ts';
-import { AuthError, type ErrorShape, isBusy, oauthShape, toAuthError } from './errors.ts';
-import { findPath, type PathTree, pathTree } from './path-tree.ts';
-
+import { bodyOf } from './body-fields.ts';
+import {
+  AuthError,
+  type BodyFault,
+  type ErrorShape,
+  isBusy,
+  oauthShape,
+  serverBusy,
+  toAuthError,
+} from './errors.ts';
 import type { Admission, Area, Method, Route } from './routes.ts';
 
 interface RouterDependencies {
@@ -208,4 +217,227 @@ function routeTree(routes: readonly BoundRoute[]): PathTree<Methods> {
     }
   }
   return tree;
+}
+
+// Bounds concurrent work: beyond the bound callers are refused, so that the others do not all become slow. A network has
+// only a share of it.
+
+/**
+ * Limits how many pieces of work run at once.
+ * @returns a function that runs one. Where the requester has its share, it throws AuthError 503 `temporarily_unavailable`.
+ */
+export function atMost(max: number): <T>(work: () => Promise<T> | T) => Promise<T> {
+  const running = createShares<object>();
+  return async (work) => {
+    const { origin } = requester();
+    if (!running.mayHold(origin, max)) {
+      throw serverBusy();
+    }
+    const one = {};
+    running.add(one, origin);
+    try {
+      return await work();
+    } finally {
+      running.delete(one);
+    }
+  };
+}
+
+// Checks a request body against the schema that its route declares.
+
+/**
+ * Parses a JSON or form body by a schema, without its null members: SDKs send null for what was left out.
+ * @param errors the error shape of the route, which words the error.
+ * @throws AuthError when the body does not match the schema.
+ */
+function checkBody(ctx: Context, schema: z.ZodType, errors: ErrorShape | 'page'): unknown {
+  const body = bodyOf(ctx) ?? {};
+  const isObject = typeof body === 'object' && !Array.isArray(body);
+  const fields = Object.fromEntries(
+    Object.entries(isObject ? body : {}).filter(([, value]) => value !== null),
+  );
+  const parsed = schema.safeParse(fields);
+  if (isObject && parsed.success) return parsed.data;
+  const faults = (parsed.error?.issues ?? []).map(({ path: [field], message }): BodyFault => {
+    return { field: String(field), value: fields[String(field)], message };
+  });
+  const notObject = { field: undefined, value: body, message: 'must be an object' };
+  const invalid = (errors === 'page' ? undefined : errors.invalid) ?? parameterFault;
+  throw invalid(isObject ? faults : [notObject, ...faults]);
+}
+
+/** Reports the first fault, for endpoints that follow RFC 6749. */
+function parameterFault([fault]: readonly BodyFault[]): AuthError {
+  const { field, value = '' } = fault ?? {};
+  const what = value === '' ? 'Missing required parameter' : 'Invalid parameter';
+  const description = field === undefined ? 'The request body must be an object.' : `${what}: ${field}`;
+  return new AuthError(400, 'invalid_request', description);
+}
+
+// Cross-origin requests of browser applications (Fetch "CORS protocol").
+
+/**
+ * What tracing libraries add to every request of a page: W3C Trace Context and Baggage, and the headers of vendors that are
+ * older. They say nothing here; without them in the list the browser does not send the request at all.
+ */
+const TRACING_HEADERS = [
+  ...['traceparent', 'tracestate', 'baggage', 'sentry-trace', 'b3', 'newrelic', 'elastic-apm-traceparent'],
+  ...['x-b3-traceid', 'x-b3-spanid', 'x-b3-parentspanid', 'x-b3-sampled', 'x-b3-flags'],
+  ...['x-datadog-trace-id', 'x-datadog-parent-id', 'x-datadog-origin', 'x-datadog-sampling-priority'],
+];
+
+const ALLOWED_HEADERS = [
+  ...['content-type', 'authorization', 'auth0-client', 'x-request-language', 'dpop'],
+  ...TRACING_HEADERS,
+];
+const EXPOSED_HEADERS = [
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  'retry-after',
+  'www-authenticate',
+  'dpop-nonce',
+  'location',
+];
+
+/** How long a browser may cache the answer to a preflight, seconds. */
+const MAX_AGE = 3600;
+
+/** Allows all origins, without credentials: for public documents (discovery, keys). */
+function anyOrigin(): Middleware {
+  return cors({ origin: '*', exposeHeaders: EXPOSED_HEADERS, maxAge: MAX_AGE });
+}
+
+/**
+ * Allows the origins of the tenant's applications, with credentials. Preflights of other origins are answered without
+ * permission.
+ * @param allowed reports whether the value of an `Origin` header is one of them.
+ */
+function applicationOrigins(allowed: (origin: string) => Promise<boolean>): Middleware {
+  const answer = cors({
+    origin: (ctx) => ctx.get('Origin'),
+    credentials: true,
+    allowMethods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
+    allowHeaders: ALLOWED_HEADERS,
+    exposeHeaders: EXPOSED_HEADERS,
+    maxAge: MAX_AGE,
+  });
+  const fromPage: Middleware = async (ctx, next) => {
+    if (await allowed(ctx.get('Origin'))) return answer(ctx, next);
+    ctx.vary('Origin');
+    if (ctx.method === 'OPTIONS') {
+      ctx.status = 204;
+      return;
+    }
+    await next();
+    ctx.remove('Access-Control-Allow-Origin');
+  };
+  return (ctx, next) => {
+    if (ctx.get('Origin') !== '') return fromPage(ctx, next);
+    // A fast path: `ctx.vary` would parse the header that exists.
+    if (ctx.res.hasHeader('Vary')) ctx.vary('Origin');
+    else ctx.res.setHeader('Vary', 'Origin');
+    return next();
+  };
+}
+
+/**
+ * Reports whether the browser states that a page of another site caused this request (Fetch Metadata §2.3). CORS
+ * would only hide the response; the request would still take effect with the browser's cookies and address. Clients
+ * other than browsers do not send the header.
+ */
+function isSentByAnotherSite(ctx: Context): boolean {
+  const isSafe = ctx.method === 'GET' || ctx.method === 'HEAD' || ctx.method === 'OPTIONS';
+  return !isSafe && ['cross-site', 'same-site'].includes(ctx.get('Sec-Fetch-Site'));
+}
+
+// Finds paths by their segments, compared as sent: without case folding or normalization.
+
+interface Node<T> {
+  literals: Map<string, Node<T>>;
+  parameter: { name: string; node: Node<T> } | undefined;
+  value: T | undefined;
+}
+
+interface PathTree<T> {
+  root: Node<T>;
+  /**
+   * Returns the value at a path, creating it with `make` if there is none.
+   * @param path `/` and segments; `:name` matches any one segment.
+   * @throws Error when another path has a parameter of another name at this place.
+   */
+  add(path: string, make: () => T): T;
+}
+
+/** Creates an empty tree. */
+function pathTree<T>(): PathTree<T> {
+  const root = emptyNode<T>();
+  return {
+    root,
+    add: (path, make) => {
+      let node = root;
+      for (const segment of segmentsOf(path)) node = childFor(node, segment, path);
+      node.value ??= make();
+      return node.value;
+    },
+  };
+}
+
+/**
+ * Finds a path. Literal segments take precedence over parameters. A parameter matches one non-empty segment other
+ * than `.` and `..`, which proxies or clients may resolve (RFC 3986 §5.2.4), and is percent-decoded.
+ * @param path as sent, percent-encoded.
+ * @returns undefined when there is no such path.
+ */
+function findPath<T>(
+  { root }: PathTree<T>,
+  path: string,
+): { value: T; params: Record<string, string> } | undefined {
+  if (!path.startsWith('/')) return undefined;
+  return find(root, segmentsOf(path), 0, {});
+}
+
+function find<T>(
+  node: Node<T>,
+  segments: readonly string[],
+  index: number,
+  params: Record<string, string>,
+): { value: T; params: Record<string, string> } | undefined {
+  const segment = segments[index];
+  if (segment === undefined) return node.value === undefined ? undefined : { value: node.value, params };
+  const literal = node.literals.get(segment);
+  const found = literal === undefined ? undefined : find(literal, segments, index + 1, params);
+  if (found !== undefined || node.parameter === undefined) return found;
+  const value = decodeSegment(segment);
+  if (value === undefined) return undefined;
+  return find(node.parameter.node, segments, index + 1, { ...params, [node.parameter.name]: value });
+}
+
+function decodeSegment(segment: string): string | undefined {
+  try {
+    const value = decodeURIComponent(segment);
+    return value === '' || value === '.' || value === '..' ? undefined : value;
+  } catch {
+    return undefined;
+  }
+}
+
+function segmentsOf(path: string): string[] {
+  return path.slice(1).split('/');
+}
+
+function childFor<T>(node: Node<T>, segment: string, path: string): Node<T> {
+  if (segment.startsWith(':')) {
+    const name = segment.slice(1);
+    node.parameter ??= { name, node: emptyNode() };
+    if (node.parameter.name === name) return node.parameter.node;
+    throw new Error(`${path}: this segment is called :${node.parameter.name} elsewhere`);
+  }
+  const child = node.literals.get(segment) ?? emptyNode<T>();
+  node.literals.set(segment, child);
+  return child;
+}
+
+function emptyNode<T>(): Node<T> {
+  return { literals: new Map(), parameter: undefined, value: undefined };
 }

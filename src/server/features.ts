@@ -101,7 +101,7 @@ export const OWN_PARAMETERS: ReadonlySet<string> = new Set([
 /** All limits, by name. */
 export const LIMITS: Limits = collected('limits');
 
-/** The limits of routes. Each process counts them without waiting for the store (src/capabilities/protection/counters.ts). */
+/** The limits of routes. Each process counts them without waiting for the store (src/capabilities/protection/rate-limit.ts). */
 export const ROUTE_LIMITS: ReadonlySet<string> = new Set([
   ...FEATURES.flatMap(({ routes = {} }) => Object.values(routes).map(({ limit }) => limit)),
   ...Object.keys(LIMITS).filter((name) => LIMITS[name]?.ofRoute === true),

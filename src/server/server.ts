@@ -121,7 +121,6 @@ export async function createTenant(dependencies: TenantDependencies): Promise<Te
 }
 
 /** Returns the routes of all features, each given its dependencies by name. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the one list of all features and of what each is given
 function routesOf(
   deps: TenantDependencies,
   capabilities: Capabilities,

@@ -1,29 +1,34 @@
 // The embedded store, for one process: configuration in JSON files (lowdb), growing collections in SQLite, and counters
 // that may be lost in memory. Its files are in `<dataDir>/store`; `<dataDir>/lock` is locked while it is open.
-import { chmod, mkdir, readdir, unlink } from 'node:fs/promises';
+import { access, chmod, mkdir, readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { isCached } from '../records/collection-spec.ts';
 import { migrations } from '../records/migrations.ts';
 import type { Stored } from '../records/record.ts';
+import type { Clock } from '../runtime/clock.ts';
 import { systemRandom } from '../runtime/random.ts';
-import type { Collection, Store } from './contract.ts';
+import { collectionsIn } from './collection-by-name.ts';
+import type { Collection, Snapshot, Store } from './contract.ts';
 import { configurationSpecs, createStore, databaseFile, expectStore, holdsStore } from './create.ts';
 import { openDeletionClock, stateInFile } from './deletion-clock.ts';
-import { memoryTables, noCommit, purger, snapshotOf, storeOf } from './embedded-store.ts';
-import { directoryMode } from './files.ts';
-import type { AnySpec } from './keys.ts';
+import { directoryMode, syncDirectory } from './files.ts';
+import { type AnySpec, collectionSpecs } from './keys.ts';
 import { convertLegacyStore } from './legacy/convert.ts';
 import { lockDirectory } from './lock.ts';
-import { addConfiguration, checkConfiguration } from './lowdb/added.ts';
 import { type Configuration, openConfigurationCollection } from './lowdb/configuration.ts';
-import { temporarySuffix } from './lowdb/file.ts';
-import { createCollection } from './memory/collection.ts';
+import { configurationFile, openConfiguration, temporarySuffix } from './lowdb/file.ts';
+import { type Commit, createCollection } from './memory/collection.ts';
+import { tablesSnapshot } from './memory/snapshot.ts';
+import { createTable, expired, remove, type Table } from './memory/table.ts';
 import { migrate } from './migrate.ts';
 import { purgeRegularly } from './purge.ts';
+import { countWrites } from './revision.ts';
 import { openSealing } from './sealing/open.ts';
 import { recordSeal } from './sealing/records.ts';
 import { checkDatabase } from './sql/sqlite-file.ts';
-import { openDatabaseSnapshot } from './sql/sqlite-snapshot.ts';
-import { openSqlite } from './sql/sqlite-store.ts';
+import { type DatabaseSnapshot, openDatabaseSnapshot } from './sql/sqlite-snapshot.ts';
+import { openSqlite, type SqliteStore } from './sql/sqlite-store.ts';
 import type { StoreOptions } from './store-options.ts';
 import { FILLING } from './transfer/parts.ts';
 
@@ -143,4 +148,159 @@ async function openLocked(directory: string, unlock: () => void, options: StoreO
     ],
     { database, check, takeSnapshot, close: () => (closing ??= close()) },
   );
+}
+
+// Files of the configuration that an older release did not have. The database records which files a store has had, so
+// that a lost file is distinguished from one that never existed.
+
+/**
+ * Reads every file of the configuration and changes nothing.
+ * @returns the collections without a file that were added after the first release of this format
+ * @throws Error as {@link openConfiguration} does.
+ */
+async function checkConfiguration(directory: string): Promise<string[]> {
+  const absent: string[] = [];
+  for (const [name, { added }] of configurationSpecs()) {
+    if (added === true && !(await isThere(configurationFile(directory, name)))) absent.push(name);
+    else await openConfiguration(directory, name);
+  }
+  return absent;
+}
+
+/**
+ * Creates empty files for collections that the store never had, and records which files exist.
+ * @param database the file of a checked database
+ * @throws Error naming a file that the store had and that is missing.
+ */
+async function addConfiguration(
+  directory: string,
+  database: string,
+  absent: readonly string[],
+): Promise<void> {
+  const connection = new DatabaseSync(database);
+  try {
+    const row = connection.prepare("SELECT value FROM meta WHERE name = 'configuration'").get();
+    const had: string[] = row === undefined ? [] : JSON.parse(String(row.value));
+    for (const name of absent) {
+      const isNew = !had.includes(name);
+      const low = await openConfiguration(directory, name, isNew ? new Map() : undefined);
+      await low.write();
+    }
+    if (absent.length > 0) await syncDirectory(directory);
+    const all = JSON.stringify(configurationSpecs().map(([name]) => name));
+    if (row?.value === all) return;
+    connection.prepare("INSERT OR REPLACE INTO meta (name, value) VALUES ('configuration', ?)").run(all);
+  } finally {
+    connection.close();
+  }
+}
+
+async function isThere(file: string): Promise<boolean> {
+  return access(file).then(
+    () => true,
+    () => false,
+  );
+}
+
+// The embedded store, made of the collections in files, in memory and in the SQLite database.
+
+const purgedAtOnce = 500;
+
+/** The commit of collections that are kept in memory only: there is nothing to wait for. */
+const noCommit: Commit = () => undefined;
+
+/** Creates empty tables for the collections that are kept in memory only. */
+function memoryTables(clock: Clock): Table[] {
+  return collectionSpecs()
+    .filter(([, spec]) => spec.kept === 'memory')
+    .map(([name, spec]) => createTable(name, spec, clock));
+}
+
+/** Returns a function that deletes some expired records, and returns whether there may be more. */
+const purger = (table: Table, commit: Commit, now: Clock) => async () => {
+  const ids = expired(table, purgedAtOnce, now());
+  if (ids.length > 0) await commit(remove(table, ids));
+  return ids.length === purgedAtOnce;
+};
+
+interface Parts {
+  database: SqliteStore;
+  check(): void;
+  /** Takes a snapshot of everything, in one turn of the event loop. */
+  takeSnapshot(): Snapshot & { close(): void };
+  close(): Promise<void>;
+}
+
+/** Combines a copy of the configuration with a snapshot of the database. */
+function snapshotOf(
+  configuration: readonly Configuration[],
+  database: DatabaseSnapshot,
+  at: number,
+): Snapshot & { close(): void } {
+  const files = tablesSnapshot(
+    configuration.map(({ table }) => table),
+    at,
+  );
+  return {
+    at,
+    records: (name) => (files.has(name) ? files : database).records(name),
+    close: database.close,
+  };
+}
+
+/**
+ * Returns the store of some collections.
+ * @param collections by name.
+ * @param parts what the methods that concern no single collection call; `check` throws when the store is closed.
+ */
+function storeOf(
+  collections: [string, Collection<Stored>][],
+  { database, check, takeSnapshot, close }: Parts,
+): Store {
+  let revision = 0;
+  const count = () => {
+    revision += 1;
+  };
+  const cached = new Set(
+    collectionSpecs()
+      .filter(([, spec]) => isCached(spec))
+      .map(([name]) => name),
+  );
+  const byName = new Map(
+    collections.map(([name, collection]) => [
+      name,
+      cached.has(name) ? countWrites(collection, count) : collection,
+    ]),
+  );
+  return {
+    exclusive: true,
+    collection: collectionsIn(byName),
+    revision: () => revision,
+    async batch(writes) {
+      check();
+      try {
+        await database.batch(writes);
+      } finally {
+        if (writes.some(({ collection }) => cached.has(collection))) count();
+      }
+    },
+    async compact() {
+      check();
+      await database.compact();
+    },
+    async withSnapshot(work) {
+      check();
+      const snapshot = takeSnapshot();
+      try {
+        return await work(snapshot);
+      } finally {
+        snapshot.close();
+      }
+    },
+    async ready() {
+      check();
+      await database.ready();
+    },
+    close,
+  };
 }

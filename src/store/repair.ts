@@ -1,14 +1,19 @@
 // `gatehouse repair`: gives up what is damaged or missing in a store and keeps the rest. Each damaged file stays beside
 // its replacement under the name `….damaged`.
+
+import { existsSync } from 'node:fs';
 import { readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { configurationSpecs, databaseFile, expectStore } from './create.ts';
 import { syncDirectory, syncFile } from './files.ts';
+import { keyValues } from './keys.ts';
 import { lockDirectory } from './lock.ts';
 import { configurationFile, openConfiguration, type Texts, textsOf } from './lowdb/file.ts';
-import { isObject } from './record.ts';
+import { type AnyRecord, isObject } from './record.ts';
 import { fillDatabase } from './sql/fill.ts';
-import { salvage } from './sql/salvage.ts';
+import { checksum, RecordFault, type Row, recordOfRow, unopened } from './sql/row.ts';
+import { type SqlCollection, sqlCollections } from './sql/schema.ts';
 import { checkDatabase, createDatabase, DatabaseFault } from './sql/sqlite-file.ts';
 
 /**
@@ -102,4 +107,76 @@ async function repairDatabase(file: string): Promise<string[]> {
 async function setAside(file: string): Promise<void> {
   const stats = await stat(file).catch(() => undefined);
   if (stats !== undefined) await rename(file, `${file}.damaged`);
+}
+
+// Reads what is still readable in a damaged database.
+
+interface Salvaged {
+  /** The JSON text of each record, by collection and id. */
+  records: Map<string, Map<string, string>>;
+  /** Whether every table could be read to its end. */
+  complete: boolean;
+  /** Messages about the damaged records. */
+  damaged: string[];
+}
+
+/** Returns whether a table has checksums; format 1 had none. */
+const sumColumn = (database: DatabaseSync, name: string) =>
+  database.prepare(`SELECT 1 FROM pragma_table_info('${name}') WHERE name = 'sum'`).get() !== undefined;
+
+/** Reads each table from both ends up to the damage. A record with a unique key that an earlier one has is left out. */
+function salvage(file: string): Salvaged {
+  const records = new Map<string, Map<string, string>>();
+  const damaged: string[] = [];
+  let complete = true;
+  if (!existsSync(file)) return { records, complete: false, damaged };
+  const database = new DatabaseSync(file);
+  try {
+    for (const collection of sqlCollections()) {
+      const found = new Map<string, string>();
+      records.set(collection.name, found);
+      const keep = recordCollector(collection, found, damaged);
+      if (scan(database, collection.name, 'ASC', keep)) continue;
+      complete = false;
+      scan(database, collection.name, 'DESC', keep);
+    }
+  } finally {
+    database.close();
+  }
+  return { records, complete, damaged: [...new Set(damaged)] };
+}
+
+/** Returns whether the table could be read to its end. */
+function scan(database: DatabaseSync, name: string, order: string, keep: (row: Row) => void): boolean {
+  try {
+    const columns = sumColumn(database, name) ? 'id, data, sum' : 'id, data';
+    const rows = database.prepare(`SELECT ${columns} FROM "${name}" ORDER BY rowid ${order}`).iterate();
+    for (const row of rows) keep(row);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function recordCollector(
+  { name, spec }: SqlCollection,
+  found: Map<string, string>,
+  damaged: string[],
+): (row: Row) => void {
+  const uniqueKeys = new Set<string>();
+  return (row) => {
+    const json = String(row.data);
+    let record: AnyRecord;
+    try {
+      record = recordOfRow(name, { sum: checksum(name, json), ...row }, unopened);
+    } catch (fault) {
+      damaged.push(fault instanceof RecordFault ? fault.message : `a record of ${name} is damaged`);
+      return;
+    }
+    if (found.has(record.id)) return;
+    const keys = keyValues(spec.unique, record).map(([key, value]) => `${key}\n${value}`);
+    if (keys.some((key) => uniqueKeys.has(key))) return;
+    for (const key of keys) uniqueKeys.add(key);
+    found.set(record.id, json);
+  };
 }

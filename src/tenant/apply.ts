@@ -1,5 +1,6 @@
 // Applies a tenant file to the store: records that are missing at start, everything with `gatehouse apply`.
 
+import { isDeepStrictEqual } from 'node:util';
 import type { Key } from '../records/collection-spec.ts';
 import { collections } from '../records/collections.ts';
 import { databaseIdentity } from '../records/new-identity.ts';
@@ -10,7 +11,6 @@ import type { Random } from '../runtime/random.ts';
 import { collectionByName } from '../store/collection-by-name.ts';
 import type { Store } from '../store/contract.ts';
 import { type Change, changesOf, linesOf } from './changes.ts';
-import { declaredEarlier, storeDeclared } from './declared.ts';
 import {
   APPLIED_COLLECTIONS,
   type AppliedCollection,
@@ -203,4 +203,25 @@ async function createDevelopmentUser(
   });
   if ('taken' in created)
     throw new Error(`users: the ${created.taken} of ${email} is taken in ${connection}`);
+}
+
+// The names that the tenant file declared at the last start. A record that the file declared then and that is gone
+// now was deleted on purpose, and is not created again. A name that the file dropped and declares again is new.
+
+const ID = 'declared';
+
+/** Returns the names that the file declared the last time. */
+async function declaredEarlier(store: Store): Promise<ReadonlySet<string>> {
+  const found = await store.collection('documents').get(ID);
+  return new Set(found?.kind === ID ? (found.body.names as readonly string[]) : []);
+}
+
+/** Stores the names that the file declares now. */
+async function storeDeclared(store: Store, declared: readonly string[]): Promise<void> {
+  const names = [...new Set(declared)].sort();
+  const before = await store.collection('documents').get(ID);
+  if (isDeepStrictEqual(before?.body.names, names)) return;
+  const at = new Date().toISOString();
+  const created_at = before?.created_at ?? at;
+  await store.collection('documents').put({ id: ID, kind: ID, body: { names }, created_at, updated_at: at });
 }

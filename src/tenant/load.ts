@@ -2,21 +2,23 @@
 // kept, and reported as warnings.
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { z } from 'zod';
 import { classWarnings } from '../records/authentication-classes.ts';
 import { strategyRecord } from '../records/connections.ts';
 import { MAX_RESET_SECONDS } from '../records/delivery.ts';
+import { lookupEmail, normalizeEmail } from '../records/email.ts';
 import { isSentType, streamFaults } from '../records/log-streams.ts';
 import { networkAclWarnings } from '../records/network-acls.ts';
+import { MAX_PASSWORD_LENGTH, normalizePassword } from '../records/passwords.ts';
+import { bindingWarnings, type SamlpAddon } from '../records/samlp.ts';
 import { type TenantFile, tenantFileSchema } from '../records/tenant.ts';
 import { crossFaults } from './cross-checks.ts';
 import { databaseWarnings } from './database-warnings.ts';
 import { readYaml, type YamlFault } from './document.ts';
 import { readHtmlFiles } from './html-files.ts';
 import { identifierWarnings } from './identifier-warnings.ts';
+import { directoryOf } from './names.ts';
 import { pageWarnings } from './pages.ts';
-import { samlWarnings } from './saml-warnings.ts';
-import { parseWithoutUnknown, unknownKeys, unknownKeyWarning } from './unknown-keys.ts';
-import { userFaults } from './user-faults.ts';
 import { fillIn } from './variables.ts';
 
 /** A tenant file that cannot be used, with all faults: file and line if known, path, and cause. */
@@ -178,4 +180,148 @@ function aclWarnings({ networkACLs = [] }: TenantFile): string[] {
   return networkACLs.flatMap((acl, index) =>
     networkAclWarnings(acl).map((warning) => `networkACLs[${index}]: ${warning}`),
   );
+}
+
+// Faults of development users that could not be created or could never log in.
+
+/** Returns a message for each fault. */
+function userFaults(file: TenantFile): string[] {
+  const { users } = file;
+  const taken = new Set<string>();
+  const customDatabases = new Set(
+    file.databases
+      .filter(({ options }) => options.enabledDatabaseCustomization === true && options.import_mode !== true)
+      .map(({ name }) => name),
+  );
+  return users.flatMap((user, index) => {
+    const { email, password, username } = user;
+    const faults: string[] = [];
+    const directory = directoryOf(file, user);
+    if (customDatabases.has(directory))
+      faults.push(`connection: the users of ${directory} are kept elsewhere`);
+    if (normalizeEmail(email) === undefined) faults.push(`email: ${email} is no e-mail address`);
+    // Logins reject longer passwords without hashing them.
+    if (Buffer.byteLength(normalizePassword(password)) > MAX_PASSWORD_LENGTH) {
+      faults.push(`password: more than ${MAX_PASSWORD_LENGTH} bytes of UTF-8, which no login accepts`);
+    }
+    if (!password.isWellFormed()) faults.push('password: half of a surrogate pair, which no login can send');
+    if (username !== undefined) {
+      const name = `${username.trim().toLowerCase()} in ${directory}`;
+      if (username.trim() === '') faults.push('username: must not be empty');
+      // Such a username would match another user's e-mail address at login.
+      if (lookupEmail(username) !== undefined) faults.push(`username: ${username} is an e-mail address`);
+      if (taken.has(name)) faults.push(`username: ${name} is there twice`);
+      taken.add(name);
+    }
+    return faults.map((fault) => `users[${index}].${fault}`);
+  });
+}
+
+// Warnings about valid but risky SAML addons.
+
+/** Returns a warning for each setting that trusts more than needed, or is ambiguous. */
+function samlWarnings({ clients }: Pick<TenantFile, 'clients'>): string[] {
+  const providers = clients.flatMap(({ addons, name }, index) =>
+    addons?.samlp === undefined ? [] : [{ name, addon: addons.samlp, at: `clients[${index}].addons.samlp` }],
+  );
+  return providers.flatMap((provider) => {
+    const others = providers.filter((other) => other !== provider);
+    const bindings = bindingWarnings(provider.name, provider.addon).map(
+      (warning) => `${provider.at}.binding: ${warning}`,
+    );
+    return [...trustWarnings(provider), ...bindings, ...audienceWarnings(provider, others)];
+  });
+}
+
+interface Provider {
+  name: string;
+  addon: SamlpAddon;
+  /** Its path in the file. */
+  at: string;
+}
+
+function trustWarnings({ name, addon, at }: Provider): string[] {
+  if (addon.allowUnverifiedIdentifiers !== true) return [];
+  return [
+    `${at}.allowUnverifiedIdentifiers: ${name} is told addresses that nobody proved: whoever signs up with somebody else's is taken for them there`,
+  ];
+}
+
+function audienceWarnings({ name, addon, at }: Provider, others: readonly Provider[]): string[] {
+  if (others.length === 0) return [];
+  if (addon.audience === undefined) {
+    return [
+      `${at}.audience is not set: requests of ${name} are taken only if their Issuer can be no other SAML application's`,
+    ];
+  }
+  const same = others.filter((other) => other.addon.audience === addon.audience).map((other) => other.name);
+  if (same.length === 0) return [];
+  return [`${at}.audience: what ${name} is sent is also good for ${same.join(', ')}, which has the same`];
+}
+
+// Finds unknown keys of a tenant file at any depth, so that nobody relies on a misspelt setting.
+
+/** The warning of an unknown key. @param at its path. */
+const unknownKeyWarning = (at: string) => `${at} is not known here: it is kept, and has no effect`;
+
+/** Returns a warning for each key of a document that its schema does not know. */
+function unknownKeys(document: unknown, schema: unknown, path = ''): string[] {
+  const known = unwrapped(schema);
+  if (known instanceof z.ZodArray && Array.isArray(document)) {
+    return document.flatMap((item, index) => unknownKeys(item, known.element, `${path}[${index}]`));
+  }
+  if (!(known instanceof z.ZodObject) || typeof document !== 'object' || document === null) return [];
+  return Object.entries(document).flatMap(([key, value]) => {
+    const at = path === '' ? key : `${path}.${key}`;
+    return Object.hasOwn(known.shape, key)
+      ? unknownKeys(value, known.shape[key], at)
+      : [unknownKeyWarning(at)];
+  });
+}
+
+/** Returns a schema without optional and default wrappers, and without the transform that prepares its input. */
+function unwrapped(schema: unknown): unknown {
+  if (schema instanceof z.ZodPipe && schema.in instanceof z.ZodTransform) return unwrapped(schema.out);
+  const optional =
+    schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault;
+  return optional ? unwrapped(schema.unwrap()) : schema;
+}
+
+/**
+ * The sections where an unknown key stays a fault. The members of a custom claim say to whom it is given, and without
+ * a misspelt one everybody would get it; no other tool writes them.
+ */
+const STRICT_SECTIONS: readonly PropertyKey[] = ['customClaims'];
+
+/**
+ * Parses a document. Where its schema is one that the Management API has, too, which refuses unknown keys, they are left out
+ * with a warning: in a file no unknown key is a fault, because files come from other versions and other tools, except in
+ * {@link STRICT_SECTIONS}.
+ */
+function parseWithoutUnknown<T>(
+  document: unknown,
+  schema: z.ZodType<T>,
+): { result: z.ZodSafeParseResult<T>; warnings: string[] } {
+  const warnings: string[] = [];
+  for (let read = document; ; ) {
+    const result = schema.safeParse(read);
+    const refused = (result.error?.issues ?? []).flatMap((issue) =>
+      issue.code === 'unrecognized_keys' && !STRICT_SECTIONS.includes(issue.path[0] ?? '')
+        ? issue.keys.map((key) => [...issue.path, key])
+        : [],
+    );
+    const known = refused.length === 0 ? read : structuredClone(read);
+    const removed = refused.filter((path) => remove(known, path));
+    if (removed.length === 0) return { result, warnings };
+    warnings.push(...removed.map((path) => `${z.core.toDotPath(path)} is not known here: it is left out`));
+    read = known;
+  }
+}
+
+/** Removes a member. @returns false where there is none. */
+function remove(document: unknown, [step = '', ...rest]: readonly PropertyKey[]): boolean {
+  if (typeof document !== 'object' || document === null) return false;
+  return rest.length === 0
+    ? Object.hasOwn(document, step) && Reflect.deleteProperty(document, step)
+    : remove(Reflect.get(document, step), rest);
 }

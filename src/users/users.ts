@@ -1,13 +1,16 @@
 // The users of the tenant, with their identities and passwords: all functions on them as one object.
 
+import { DATABASE } from '../records/connections.ts';
 import type { NamedConnection } from '../records/database-attributes.ts';
 import { identityId, type UpstreamGrant } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
-import type { Write } from '../store/contract.ts';
+import { UniqueKeyError, type Write } from '../store/contract.ts';
 import type { Asker } from './asker.ts';
 import { confirmEmail, type MetadataMerge, proveEmail, removeUser, updateUser } from './changes.ts';
-import { createUser, type NewUser } from './create.ts';
-import { createCredentials, type PasswordCheck } from './credentials.ts';
+import type { ExpectedConnection } from './connection-check.ts';
+import { createUser, type FurtherWrites, type NewUser, type Profile } from './create.ts';
+import { type Credentials, createCredentials, type PasswordCheck } from './credentials.ts';
+import { addressesOf, type DatabaseUser, isSameUser } from './database-user.ts';
 import {
   type ConnectionAddress,
   findByAddress,
@@ -18,12 +21,12 @@ import {
   originalUserId,
   usersWithEmail,
 } from './identities.ts';
+import { factorWrites, factorWritesIfNone } from './imported-factors.ts';
 import { declineLink, type LinkJudge, linkUser, unlinkIdentity, updateLinked } from './linking.ts';
 import type { Login } from './login.ts';
 import { type MirroredUser, mirrorUser } from './mirrored.ts';
-import { type MovedUser, moveUser } from './moved.ts';
 import { permissionsAt } from './permissions.ts';
-import { type ProvedAddress, userWhoProved } from './proved.ts';
+import { rootProfile } from './root-profile.ts';
 import { idOfStable, type StableAccount } from './stable-id.ts';
 import { stillWrite } from './still.ts';
 import { accountFromUpstream, renewGrant } from './upstream.ts';
@@ -245,4 +248,113 @@ function loginWrite(userId: string, ip: string, now: () => string): Write {
       return { ...before, last_login: now(), last_ip: ip, logins_count: before.logins_count + 1 };
     },
   };
+}
+
+// Users who move here from a custom database, one by one, as they log in. That database verifies the first login; from then
+// on their password is stored here.
+
+/** A user of the database. */
+interface MovedUser extends DatabaseUser, ExpectedConnection {
+  /** The password that the database has just verified; undefined if this is not a login. */
+  password?: string;
+}
+
+/**
+ * Creates the user, or sets the first password of a user who was created before. Concurrent calls create one user and set one
+ * password. A password that is stored here is never replaced.
+ * @returns the user, and the check by which their password is verified from now on; undefined if the user has no address, or
+ *   the address or the id belongs to another user.
+ */
+async function moveUser(
+  deps: UsersDependencies,
+  credentials: Pick<Credentials, 'load' | 'setFirst'>,
+  moved: MovedUser,
+): Promise<{ user: User; verify: PasswordCheck } | undefined> {
+  const { connection, connectionId, upstreamId, profile, metadata, password, factors } = moved;
+  const { addresses, unique } = addressesOf(moved);
+  if (Object.keys(addresses).length === 0) return undefined;
+  const { email: _1, username: _2, ...claims } = rootProfile({ profile, nonPersistent: [] });
+  const passwordHash = password === undefined ? undefined : await deps.hasher.hash(password);
+  try {
+    const created = await createUser(deps, {
+      identity: { connection, connectionId, provider: DATABASE, upstreamId, addresses, unique },
+      profile: { ...claims, ...metadata },
+      passwordHash,
+      also: ({ id }) => factorWrites(deps, id, factors),
+    });
+    if ('user' in created) return { user: created.user, verify: await credentials.load(created.user.id) };
+  } catch (thrown) {
+    if (!(thrown instanceof UniqueKeyError)) throw thrown;
+  }
+  const before = await deps.store.collection('identities').get(identityId(connection, upstreamId));
+  if (before === undefined || !isSameUser(before, moved)) return undefined;
+  if (passwordHash !== undefined)
+    await credentials.setFirst(
+      originalUserId(before),
+      passwordHash,
+      await factorWritesIfNone(deps, before, factors),
+    );
+  const user = await deps.store.collection('users').get(before.user_id);
+  return user && { user, verify: await credentials.load(user.id, originalUserId(before)) };
+}
+
+// Users of passwordless connections, who log in by proving an address.
+
+/** An address that its owner has just proved. */
+interface ProvedAddress extends ConnectionAddress, ExpectedConnection {
+  kind: 'email' | 'phone_number';
+  /** The connection's strategy. */
+  provider: string;
+  /** Whether to create a user if there is none. */
+  mayCreate: boolean;
+  /** The user with the address, if that was looked up already. */
+  lookup?: { user: User | undefined };
+  /** The profile of a new user. */
+  profile?: Profile | undefined;
+  /** Written with a new user. */
+  also?: FurtherWrites | undefined;
+}
+
+const VERIFIED = { email: 'email_verified', phone_number: 'phone_verified' } as const;
+
+/**
+ * Returns the user who has just proved an address, with the address marked as verified. Creates the user if there is none;
+ * concurrent proofs create one user.
+ * @returns undefined if there is none and `mayCreate` is false.
+ */
+async function userWhoProved(
+  deps: UsersDependencies,
+  proved: ProvedAddress,
+): Promise<{ user: User; isNew: boolean } | undefined> {
+  const { store, clock } = deps;
+  const found = proved.lookup === undefined ? await findByAddress(store, proved) : proved.lookup.user;
+  if (found === undefined) return proved.mayCreate ? create(deps, proved) : undefined;
+  const verified = VERIFIED[proved.kind];
+  // The address of a linked identity says nothing about the user's own address.
+  if (found[verified] === true || found[proved.kind] !== proved.address) return { user: found, isNew: false };
+  const updated = await store
+    .collection('users')
+    .update(found.id, (current) =>
+      current[proved.kind] === proved.address
+        ? { ...current, [verified]: true, updated_at: new Date(clock()).toISOString() }
+        : current,
+    );
+  return { user: updated ?? found, isNew: false };
+}
+
+async function create(
+  deps: UsersDependencies,
+  proved: ProvedAddress,
+): Promise<{ user: User; isNew: boolean }> {
+  const { connection, connectionId, provider, kind, address, profile, also } = proved;
+  const created = await createUser(deps, {
+    identity: { connection, connectionId, provider, addresses: { [kind]: address }, unique: [kind] },
+    profile: { ...profile, [VERIFIED[kind]]: true },
+    also,
+  });
+  if ('user' in created) return { user: created.user, isNew: true };
+  // A concurrent proof has created the user.
+  const user = await findByAddress(deps.store, proved);
+  if (user === undefined) throw new Error('the new user is not in the store');
+  return { user, isNew: false };
 }

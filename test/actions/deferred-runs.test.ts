@@ -2,8 +2,8 @@
 // processes run the same one.
 import { expect } from 'chai';
 import type { Actions } from '../../src/capabilities/actions/actions.ts';
-import { createDeferredRuns, type RecordedRun } from '../../src/capabilities/actions/deferred-runs.ts';
 import type { ActionRun } from '../../src/capabilities/actions/progress.ts';
+import { createDeferredRuns, type RecordedRun } from '../../src/capabilities/actions/registration.ts';
 import { createDeliveries } from '../../src/capabilities/delivery/deliveries.ts';
 import { AuthError } from '../../src/http/errors.ts';
 import { createLog } from '../../src/runtime/log.ts';

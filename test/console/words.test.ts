@@ -1,7 +1,7 @@
 // Texts of generated resource pages in the reader's language.
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { fieldsOf as optionsOf } from '../../src/features/console/connections/option-fields.ts';
+import { fieldsOf as optionsOf } from '../../src/features/console/connections/options.ts';
 import { groupOf, placesOf, titleOf } from '../../src/features/console/resources/declared.ts';
 import { type Field, fieldsOf } from '../../src/features/console/resources/fields.ts';
 import { STRATEGIES } from '../../src/records/connections.ts';

@@ -1,7 +1,7 @@
 // The documents that are generated from declarations in the code: the tables of docs/operating.md, and the API.
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { openApi } from '../../src/features/development/openapi.ts';
+import { openApi } from '../../src/features/development/feature.ts';
 import { managementOpenApi } from '../../src/features/management/openapi.ts';
 import { CLIENT_RULES } from '../../src/records/client-compliance.ts';
 import { BACKCHANNEL_RULES, REQUEST_RULES, TOKEN_RULES } from '../../src/records/compliance.ts';

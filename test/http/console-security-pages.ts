@@ -1,5 +1,5 @@
 // States of the console's section "Security".
-import { SETTINGS_FORMS, shownValues } from '../../src/features/console/security/settings-forms.ts';
+import { SETTINGS_FORMS, shownValues } from '../../src/features/console/security/settings-pages.ts';
 
 const tabs = ['factors', 'attacks', 'blocked', 'keys', 'sessions', 'tenant'].map((part) => ({
   path: `/console/security/${part}`,

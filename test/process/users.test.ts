@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import bcrypt from 'bcryptjs';
 import { expect } from 'chai';
-import { usersOf } from '../../src/users/transfer/split.ts';
+import { usersOf } from '../../src/users/transfer/whole-file.ts';
 import { runCommand } from '../support/command.ts';
 import { CLI, runServer, runToEnd } from '../support/process.ts';
 import { serveFolder } from '../support/server.ts';

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { SCRIPT_LIMITS } from '../../src/capabilities/scripts/limits.ts';
 import type { ToThread } from '../../src/capabilities/scripts/messages.ts';
-import { createScriptRatings } from '../../src/capabilities/scripts/script-ratings.ts';
+import { createScriptRatings } from '../../src/capabilities/scripts/scripts.ts';
 import { createSharedRuns } from '../../src/capabilities/scripts/shared-runs.ts';
 import type { JobOutcome } from '../../src/capabilities/scripts/thread.ts';
 import { createOutbound } from '../../src/http/outbound.ts';

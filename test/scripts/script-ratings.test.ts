@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
-import { createScriptRatings, scriptKey } from '../../src/capabilities/scripts/script-ratings.ts';
+import { createScriptRatings, scriptKey } from '../../src/capabilities/scripts/scripts.ts';
 import type { JobOutcome } from '../../src/capabilities/scripts/thread.ts';
 
 const MIB = 1024 * 1024;

@@ -3,11 +3,13 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { withLessMemory } from '../../src/capabilities/scripts/engine-memory.ts';
 import { compute } from '../../src/capabilities/scripts/host-functions.ts';
-import { ignoreMappedArguments } from '../../src/capabilities/scripts/mapped-arguments.ts';
-import { moduleLoader } from '../../src/capabilities/scripts/module.ts';
-import { createSandbox, type Sandbox } from '../../src/capabilities/scripts/sandbox.ts';
+import { moduleLoader, withLessMemory } from '../../src/capabilities/scripts/module.ts';
+import {
+  createSandbox,
+  ignoreMappedArguments,
+  type Sandbox,
+} from '../../src/capabilities/scripts/sandbox.ts';
 import { createPages, snapshot } from '../../src/capabilities/scripts/snapshot.ts';
 
 const MIB = 1024 * 1024;

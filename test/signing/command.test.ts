@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
-import { signQuery, verifyQuery } from '../../src/capabilities/saml-messages/query-signature.ts';
+import { signQuery, verifyQuery } from '../../src/capabilities/saml-messages/bindings.ts';
 import { verifyRoot } from '../../src/capabilities/saml-messages/reader.ts';
 import { signRoot } from '../../src/capabilities/saml-messages/signature.ts';
 import { openHolder } from '../../src/capabilities/signing/holder.ts';

@@ -6,18 +6,24 @@ import type { Rules } from '../../records/rules.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
+import { asFault, PackageFault } from '../scripts/packages/folder.ts';
 import type { Packages } from '../scripts/packages/packages.ts';
 import type { Scripts } from '../scripts/scripts.ts';
-import { type ActionCache, createActionCache } from './cache.ts';
 import { type ActionOutcome, applyCommand, type Command, TRIGGER_METHODS } from './commands.ts';
 import { type ActionEvent, currentEvent, ruleEvent } from './current-event.ts';
 import type { Execution, Executions } from './executions.ts';
 import type { RequiredFactors } from './factor-methods.ts';
 import { commonFacts } from './facts.ts';
 import { type ActionRun, createRun, type Progress } from './progress.ts';
-import { runRules } from './rules.ts';
-import type { ActionCall, RunActionDependencies, UserRole } from './run-action.ts';
-import { type RunInTurnOptions, runInTurn } from './run-in-turn.ts';
+import { type RuleUpdate, ruleAnswerSchema, ruleCommands, ruleState } from './rule-context.ts';
+import {
+  type ActionAnswer,
+  type ActionCall,
+  clientIdIn,
+  type RunActionDependencies,
+  runActions,
+  type UserRole,
+} from './run-action.ts';
 
 /** The user and the client of a run, for the log. */
 export interface ActionLogFields {
@@ -254,3 +260,154 @@ export function executionDetails(id: string | undefined): {
 } {
   return id === undefined ? {} : { details: { actions: { executions: [id] } } };
 }
+
+// Runs the actions that are bound to a trigger in turn, with as few calls of the sandbox as possible.
+
+/** When an action ran, epoch milliseconds. */
+interface RunTimes {
+  began: number;
+  ended: number;
+}
+
+interface RunInTurnOptions {
+  /** Index of the first action to run. */
+  from: number;
+  /** How many actions one call of the sandbox may get. `mayRun` is asked only about the first of them. */
+  batchSize: number;
+  /** Reports whether an action may run now. */
+  mayRun(action: BoundAction): boolean;
+  /** Returns the call of an action, as of now. */
+  callOf(action: BoundAction, index: number): ActionCall;
+  /** Handles the answer of an action. @returns whether no further action runs now. */
+  onAnswer(index: number, call: ActionCall, answer: ActionAnswer, time: RunTimes): Promise<boolean>;
+}
+
+/** Runs the actions. */
+async function runInTurn(
+  deps: RunActionDependencies,
+  bound: readonly BoundAction[],
+  { from, batchSize, mayRun, callOf, onAnswer }: RunInTurnOptions,
+): Promise<void> {
+  let next = from;
+  for (let action = bound[next]; action !== undefined && mayRun(action); action = bound[next]) {
+    const calls = bound.slice(next, next + batchSize).map((one, offset) => callOf(one, next + offset));
+    let began = deps.wallClock();
+    for (const [offset, answer] of (await runActions(deps, calls)).entries()) {
+      const call = calls[offset];
+      const ended = began + Math.round(answer.run?.used.wallMs ?? 0);
+      if (call === undefined || (await onAnswer(next++, call, answer, { began, ended }))) return;
+      began = ended;
+    }
+  }
+}
+
+// `api.cache`: texts that actions of one trigger keep for later runs, in this process, for a day at most.
+
+interface Entry {
+  value: string;
+  /** Epoch milliseconds. */
+  expires_at: number;
+}
+
+interface ActionCache {
+  /** Returns the entries of a trigger, by key. */
+  entries(trigger: string): Record<string, Entry>;
+  /** Applies `cache.set` and `cache.delete`. @returns false for another command. */
+  apply(trigger: string, command: Command): boolean;
+}
+
+/** Limits of a trigger's cache: entries, characters of a key and of a value, age in milliseconds. */
+const LIMITS = { entries: 20, key: 64, value: 4096, age: 24 * 3600 * 1000 };
+
+/** Makes the cache. @param clock returns epoch milliseconds. */
+function createActionCache(clock: Clock): ActionCache {
+  const triggers = new Map<string, Map<string, Entry>>();
+  const entriesOf = (trigger: string) => {
+    const entries = triggers.get(trigger) ?? new Map<string, Entry>();
+    triggers.set(trigger, entries);
+    for (const [key, { expires_at }] of entries) if (expires_at <= clock()) entries.delete(key);
+    return entries;
+  };
+  return {
+    entries: (trigger) => Object.fromEntries(entriesOf(trigger)),
+    apply: (trigger, { method, args }) => {
+      const [key, value, until] = args;
+      if (!method.startsWith('cache.') || typeof key !== 'string') return false;
+      const entries = entriesOf(trigger);
+      entries.delete(key);
+      if (method === 'cache.delete') return true;
+      if (typeof value !== 'string' || typeof until !== 'number') return false;
+      if (key.length > LIMITS.key || value.length > LIMITS.value) return true;
+      const [oldest] = entries.keys();
+      if (entries.size >= LIMITS.entries && oldest !== undefined) entries.delete(oldest);
+      entries.set(key, { value, expires_at: Math.min(until, clock() + LIMITS.age) });
+      return true;
+    },
+  };
+}
+
+// Runs the rules of a tenant at a login, before its actions, one after the other: each is called with the `user` and
+// `context` that the one before it left. As with actions, what they ask for is returned as data.
+
+/** The outcome of the rules. */
+interface RulesOutcome {
+  /** What they asked for together; nothing where one refused or failed. */
+  commands: Command[];
+  /** The message of a rule that refused the login. */
+  refused?: string;
+  /** Which rule failed, and why. */
+  fault?: string;
+}
+
+interface RulesDependencies {
+  config: Pick<Config, 'rules'>;
+  scripts: Pick<Scripts, 'run'>;
+  packages: Pick<Packages, 'filesFor'>;
+  /** The tenant's host name. */
+  hostname: string;
+}
+
+/** Runs the enabled rules. @param event the event of `post-login`. */
+async function runRules(
+  { config, scripts, packages, hostname }: RulesDependencies,
+  event: Readonly<Record<string, unknown>>,
+  execution: Pick<Execution, 'startRun'>,
+): Promise<RulesOutcome> {
+  const { enabled, configuration } = config.rules();
+  const updates: RuleUpdate[] = [];
+  let state = ruleState(event, hostname.split('.')[0] ?? hostname);
+  for (const { name, script } of enabled) {
+    const recordEnd = execution.startRun(name);
+    const files = await packages.filesFor(script).catch(asFault);
+    if (files instanceof PackageFault) {
+      recordEnd(files.message);
+      return failed(name, files.message);
+    }
+    const { result, failure } = await scripts.run({
+      of: `rule ${name}`,
+      askedBy: clientIdIn(event),
+      source: '',
+      around: 'rule',
+      entry: 'rule',
+      args: [state.user, state.context, hostname, script],
+      globals: { configuration },
+      files,
+      hidden: Object.values(configuration),
+    });
+    recordEnd(failure && `${failure.kind}: ${failure.message}`);
+    // The rule refuses the login; the client is told the message.
+    if (failure?.kind === 'script' && failure.name === 'UnauthorizedError')
+      return { commands: [], refused: failure.message };
+    if (failure !== undefined) return failed(name, `${failure.kind}: ${failure.message}`);
+    const parsed = ruleAnswerSchema.safeParse(result);
+    if (!parsed.success) return failed(name, 'what it left cannot be read');
+    state = parsed.data;
+    updates.push(...parsed.data.updates);
+  }
+  return { commands: ruleCommands(state, updates, event) };
+}
+
+const failed = (name: string, why: string): RulesOutcome => ({
+  commands: [],
+  fault: `The rule ${name} failed: ${why}`,
+});

@@ -2,11 +2,12 @@
 import { join } from 'node:path';
 import { Liquid } from 'liquidjs';
 import type { Languages } from '../../http/languages.ts';
+import { type EmailTemplate, MAX_RESET_SECONDS } from '../../records/delivery.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { TenantRecord } from '../../records/tenant.ts';
 import type { ReportingLiquid } from '../liquid/liquid.ts';
+import { mailColors } from '../pages/colors.ts';
 import { chooseLocale, type Locale } from '../pages/locales.ts';
-import { emailModel, lifetimeOf, settingsOf } from './email-model.ts';
 import type { EmailKind, MessageKind, Notice, SmsKind, TemplateSettings } from './messages.ts';
 import {
   type DraftFaults,
@@ -20,7 +21,6 @@ import {
   tenantRenderer,
 } from './tenant-template.ts';
 import type { OutgoingEmail, OutgoingSms } from './transport.ts';
-import { variablesOf } from './variables.ts';
 
 interface TemplatesOptions {
   /** The `views` directory. */
@@ -179,4 +179,168 @@ function oneLine(text: string): string {
     .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
     .trim()
     .slice(0, MAX_LINE_LENGTH);
+}
+
+// The variables of the tenant's templates, named as in the hosted service.
+
+/** Fields that users may read themselves: not `app_metadata`. */
+const USER_FIELDS = [
+  'email',
+  'email_verified',
+  'phone_number',
+  'username',
+  'name',
+  'given_name',
+  'family_name',
+  'nickname',
+  'picture',
+  'user_metadata',
+] as const;
+
+/** Returns the variables of a message. */
+function variablesOf(
+  { tenant }: Frozen<TenantRecord>,
+  { to, application, connection, organization, inviter, user, url, code, method, languages }: Notice,
+  { locale }: { locale: string },
+): Record<string, unknown> {
+  const callback = application?.callbacks[0];
+  const known = Object.fromEntries(USER_FIELDS.map((field) => [field, user?.[field]]));
+  return {
+    application: {
+      name: application?.name ?? tenant.friendly_name,
+      clientID: application?.client_id,
+      callback_domain: callback === undefined ? undefined : URL.parse(callback)?.origin,
+    },
+    connection: { name: connection?.name },
+    organization:
+      organization === undefined
+        ? undefined
+        : {
+            id: organization.id,
+            name: organization.name,
+            display_name: organization.display_name ?? organization.name,
+            metadata: organization.metadata,
+          },
+    inviter: inviter === undefined ? undefined : { name: inviter.name },
+    // A new user has no record yet.
+    user: {
+      email: to.includes('@') ? to : undefined,
+      phone_number: to,
+      ...defined(known),
+      user_id: user?.id,
+    },
+    url,
+    link: url,
+    code,
+    password: code,
+    otp: code,
+    method,
+    send: url === undefined ? 'code' : 'link',
+    tenant: tenant.friendly_name,
+    friendly_name: tenant.friendly_name,
+    support_email: tenant.support_email,
+    support_url: tenant.support_url,
+    request_language: languages?.[0],
+    locale,
+  };
+}
+
+function defined(all: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+}
+
+// The values that the template of an e-mail is filled with.
+
+/** Default lifetime of links, seconds: five days, as in the hosted service. */
+const LINK_SECONDS = 432_000;
+
+/**
+ * Shorter lifetimes of links that people wait for, seconds. A reset link gives the account to anybody who finds it in a
+ * mailbox.
+ */
+const LIFETIMES: Partial<Record<EmailKind, number>> = {
+  reset_email: 4 * 3600,
+  blocked_account: 86_400,
+  mfa_oob_code: 300,
+};
+
+/**
+ * Returns the settings of a template, with defaults for what the tenant has not set.
+ * @param template the tenant's own template of that kind; undefined where it has none.
+ * @returns lifetimes in seconds; that of a reset link is never more than {@link MAX_RESET_SECONDS}.
+ */
+function settingsOf(kind: EmailKind, template: Frozen<EmailTemplate> | undefined): TemplateSettings {
+  return {
+    // The welcome mail is off by default, as in the hosted service.
+    enabled: template?.enabled ?? kind !== 'welcome_email',
+    urlLifetimeInSeconds: Math.min(
+      template?.urlLifetimeInSeconds ?? LIFETIMES[kind] ?? LINK_SECONDS,
+      kind === 'reset_email' ? MAX_RESET_SECONDS : Number.POSITIVE_INFINITY,
+    ),
+    ...(template?.resultUrl === undefined ? {} : { resultUrl: template.resultUrl }),
+    includeEmailInRedirect: template?.includeEmailInRedirect ?? true,
+  };
+}
+
+/** Returns the lifetime of the credential in a message, seconds, for its text. */
+function lifetimeOf(
+  kind: EmailKind,
+  { connection, lifetimeInSeconds }: Notice,
+  template: Frozen<EmailTemplate> | undefined,
+): number {
+  if (lifetimeInSeconds !== undefined) return lifetimeInSeconds;
+  if (kind !== 'passwordless_email') return settingsOf(kind, template).urlLifetimeInSeconds;
+  const { totp } = (connection?.options ?? {}) as { totp?: { time_step?: number } };
+  return totp?.time_step ?? 180;
+}
+
+/**
+ * Returns the values that the template of an e-mail is filled with: its texts in the recipient's language, its link or
+ * code, and the tenant's branding.
+ * @param lifetime lifetime of the link or code, seconds.
+ */
+function emailModel(
+  kind: EmailKind,
+  { code, url, application, organization, inviter, method, change, address, to }: Notice,
+  { tenant, branding }: Frozen<TenantRecord>,
+  locale: Locale,
+  lifetime: number,
+) {
+  const name = application?.name ?? tenant.friendly_name;
+  const base = kind === 'passwordless_email' ? `${kind}.${url === undefined ? 'code' : 'link'}` : kind;
+  const t = (part: string) =>
+    locale.text(`email.${base}.${part}`, {
+      application: name,
+      tenant: tenant.friendly_name,
+      organization: organization?.display_name ?? organization?.name ?? '',
+      inviter: inviter?.name ?? '',
+      method: method === undefined ? '' : locale.text(`method.${method}`),
+      change: change === undefined ? '' : locale.text(`email.account_changed.change.${change}`),
+      address: address ?? '',
+      to,
+    });
+  const logo = branding.logo_url ?? tenant.picture_url;
+  return {
+    subject: t('subject'),
+    preheader: t('lead'),
+    heading: t('heading'),
+    lead: t('lead'),
+    hint: t('hint'),
+    ...(url === undefined ? {} : { url, button: t('button'), pasteHint: locale.text('email.paste') }),
+    ...(code === undefined ? {} : { code }),
+    ...(url === undefined && code === undefined ? {} : { validity: validityText(locale, lifetime) }),
+    footer: locale.text('email.footer', { tenant: tenant.friendly_name, to }),
+    brand: tenant.friendly_name,
+    ...(logo !== undefined && /^https:/i.test(logo) ? { logo } : {}),
+    supportUrl: tenant.support_url,
+    supportEmail: tenant.support_email,
+    locale: { tag: locale.tag, direction: locale.direction },
+    ...mailColors(branding.colors),
+  };
+}
+
+function validityText(locale: Locale, seconds: number): string {
+  if (seconds < 2 * 3600) return locale.text('email.minutes', { count: Math.ceil(seconds / 60) });
+  if (seconds < 2 * 86_400) return locale.text('email.hours', { count: Math.floor(seconds / 3600) });
+  return locale.text('email.days', { count: Math.floor(seconds / 86_400) });
 }

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { Liquid } from 'liquidjs';
 import { z } from 'zod';
 import type { Frozen } from '../../records/record.ts';
+import type { TenantRecord } from '../../records/tenant.ts';
 import type { Random } from '../../runtime/random.ts';
 import { type ReportingLiquid, TemplateFault } from '../liquid/liquid.ts';
 import type { Assets } from './assets.ts';
 import { fontCss, themeCss } from './colors.ts';
 import { type CustomTexts, withCustomTexts } from './custom-texts.ts';
-import { describeTenant, imagesOf } from './layout-data.ts';
 import type { Locale } from './locales.ts';
 import { inTemplate, isFramed, type PageTemplate, type Settings, templateModel } from './page-template.ts';
 import { fontOf, logoOf, type OrganizationColors, type Theme, themeLook } from './theme.ts';
@@ -178,4 +178,55 @@ function createLiquid(directory: string, assets: Assets): Liquid {
     return locale.has(`${prefix}${text}`) ? locale.text(`${prefix}${text}`) : text;
   });
   return liquid;
+}
+
+// Selects what the layout shows of the tenant, and which images a page contains.
+
+/** The tenant's data in the layout. */
+interface TenantLayout {
+  name: string;
+  logo: string | undefined;
+  favicon: string | undefined;
+  terms: string | undefined;
+  privacy: string | undefined;
+  support: string | undefined;
+}
+
+/** The parts of models that may contain images. */
+interface WithLogos {
+  client?: { logo?: string };
+  connections?: readonly { logo?: string }[];
+  others?: readonly { logo?: string }[];
+}
+
+/** Returns the addresses of the images on a page. */
+function imagesOf(
+  { logo, favicon }: TenantLayout,
+  { client, connections = [], others = [] }: WithLogos,
+): string[] {
+  const logos = [logo, favicon, ...[client ?? {}, ...connections, ...others].map((one) => one.logo)];
+  return logos.filter((address) => address !== undefined);
+}
+
+/** Returns the tenant's data for the layout, without addresses of other kinds than expected. */
+function describeTenant(
+  tenant: Frozen<TenantRecord>['tenant'],
+  branding: Frozen<TenantRecord>['branding'],
+): TenantLayout {
+  return {
+    name: tenant.friendly_name,
+    logo: addressOf(IMAGE, branding.logo_url ?? tenant.picture_url),
+    favicon: addressOf(IMAGE, branding.favicon_url),
+    terms: addressOf(LINK, branding.terms_url),
+    privacy: addressOf(LINK, branding.privacy_url),
+    support: addressOf(LINK, tenant.support_url),
+  };
+}
+
+const LINK = /^https?:/i;
+const IMAGE = /^(https?:|data:image\/)/i;
+
+/** Returns the address if it is of that kind; undefined for `javascript:` and the like. */
+function addressOf(kind: RegExp, address: string | undefined): string | undefined {
+  return address !== undefined && kind.test(address) ? address : undefined;
 }

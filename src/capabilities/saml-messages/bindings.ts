@@ -3,11 +3,10 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { Context } from 'koa';
 import { bodyObject } from '../../http/body-fields.ts';
 import type { Views } from '../pages/views.ts';
-import { type Parameter, type Parameters, readFormParameters, readParameters } from './query.ts';
-import { type SignedQuery, signQuery, verifyQuery } from './query-signature.ts';
 import { parseXml, textOfMessage, verifyRoot } from './reader.ts';
 import { SMALL } from './scan.ts';
-import type { Signer, Verifier } from './signature.ts';
+import { allowedAlgorithm, SIGNATURE_URI, type Signer, type Verifier, wrongSignature } from './signature.ts';
+import { isSignedBy } from './verification.ts';
 import { badMessage, type XmlElement } from './xml.ts';
 
 /** The standard allows 80 bytes, but service providers put whole URLs in. */
@@ -180,4 +179,96 @@ export async function redirectAddress(
   const query = `${parameterOf(kind)}=${encodeURIComponent(bytes.toString('base64'))}${state}`;
   const finalQuery = signer === undefined ? query : await signQuery(query, signer);
   return `${location}${location.includes('?') ? '&' : '?'}${finalQuery}`;
+}
+
+// Signatures of messages in a query (SAML 2.0 Bindings §3.4.4.1).
+
+/** A signed query. The signature covers its octets as sent (Bindings §3.4.4.1). */
+interface SignedQuery {
+  octets: string;
+  /** URI, decoded. */
+  algorithm: string;
+  /** Base64, decoded from the query. */
+  signature: string;
+}
+
+/** Verifies the signature of a query. @throws AuthError 400 when it is missing or invalid. */
+export function verifyQuery(query: SignedQuery | undefined, verifier: Verifier): void {
+  if (query === undefined) throw badMessage('The SAML message must be signed.');
+  const algorithm = allowedAlgorithm(query.algorithm, verifier);
+  const octets = Buffer.from(query.octets, 'latin1');
+  if (!isSignedBy(verifier, algorithm, octets, query.signature)) throw wrongSignature();
+}
+
+/** Adds `SigAlg` and `Signature` to a query. @param query SAMLRequest or SAMLResponse, and RelayState. */
+export async function signQuery(query: string, { sign, signatureAlgorithm }: Signer): Promise<string> {
+  const octets = `${query}&SigAlg=${encodeURIComponent(SIGNATURE_URI[signatureAlgorithm])}`;
+  const signature = Buffer.from(await sign(signatureAlgorithm, Buffer.from(octets))).toString('base64');
+  return `${octets}&Signature=${encodeURIComponent(signature)}`;
+}
+
+// The parameters of HTTP-Redirect (SAML Bindings §3.4.4), parsed once: the verified octets and the used value come from
+// the same piece of the query, so that two parsers cannot disagree about what was signed.
+
+const NAMES = ['SAMLRequest', 'SAMLResponse', 'RelayState', 'SAMLEncoding', 'SigAlg', 'Signature'] as const;
+
+type ParameterName = (typeof NAMES)[number];
+
+/** A parameter, raw and decoded. */
+interface Parameter {
+  /** `name=value` as sent: what a signature covers. */
+  raw: string;
+  value: string;
+}
+
+type Parameters = Partial<Record<ParameterName, Parameter>>;
+
+/**
+ * Returns the SAML parameters of a query. Others are ignored.
+ * @param query without the question mark, as received.
+ * @throws AuthError 400 when one occurs twice, has an escaped name, or cannot be decoded: a name that only one of
+ *   two parsers recognizes would let an unsigned value in.
+ */
+function readParameters(query: string): Parameters {
+  const parameters: Parameters = {};
+  for (const raw of query.split('&')) {
+    const [writtenName = ''] = raw.split('=', 1);
+    const name = NAMES.find((known) => known === decode(writtenName));
+    if (name === undefined) continue;
+    if (writtenName !== name) throw badMessage(`The name of ${name} must be written without escapes.`);
+    if (parameters[name] !== undefined) throw repeatedParameter();
+    const value = decode(raw.slice(writtenName.length + 1));
+    if (value === undefined) throw badMessage(`${name} cannot be decoded.`);
+    parameters[name] = { raw, value };
+  }
+  return parameters;
+}
+
+/**
+ * Returns the SAML parameters of a form. Only the message in them is signed.
+ * @param form the parsed body.
+ * @throws AuthError 400 when one occurs twice, or is not a string.
+ */
+function readFormParameters(form: Readonly<Record<string, unknown>>): Parameters {
+  const parameters: Parameters = {};
+  for (const name of NAMES) {
+    const value = Object.hasOwn(form, name) ? form[name] : undefined;
+    if (value === undefined) continue;
+    if (typeof value !== 'string') throw repeatedParameter();
+    parameters[name] = { raw: '', value };
+  }
+  return parameters;
+}
+
+function repeatedParameter() {
+  return badMessage('The SAML parameters must come once.');
+}
+
+/** Percent-decodes (RFC 3986 §2.1). @returns undefined when malformed or not UTF-8. */
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return undefined;
+  }
 }

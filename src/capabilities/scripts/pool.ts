@@ -1,6 +1,8 @@
 // Runs scripts in threads of their own, which they wait for.
+
+import { keepLatest } from '../../runtime/latest.ts';
+import { countByKey } from './counts.ts';
 import type { JobSequence } from './messages.ts';
-import { type Asker, createScriptQueue } from './script-queue.ts';
 import type { JobOutcome, Thread } from './thread.ts';
 import { createThreads, type ThreadsOptions } from './threads.ts';
 
@@ -93,4 +95,121 @@ function oneTimer(work: () => void, ms: number): () => void {
   return () => {
     if (timer === undefined) timer = setTimeout(run, ms).unref();
   };
+}
+
+// The scripts that wait for a thread of their own, and which of them is next: no tenant object takes all threads from the
+// others, and no application takes all threads of one object from other applications.
+
+/** Who wants a thread. */
+interface Asker {
+  /** What the scripts belong to. */
+  key: string;
+  /** Whose request it is; empty for the server's own work. */
+  askedBy: string;
+}
+
+interface ScriptQueue<T extends Asker> {
+  /**
+   * Adds a script, in place of one of whoever has the most there where the queue is full.
+   * @returns false when it has no place.
+   */
+  add(one: T): boolean;
+  /** Takes a script out. @returns whether it was there. */
+  remove(one: T): boolean;
+  /** Takes out the script that is next; undefined where none may run now. */
+  next(): T | undefined;
+  /** How many of them may run now. */
+  runnable(): number;
+  /** Whether none waits and none runs. */
+  isIdle(): boolean;
+  /** Takes all out. */
+  clear(): T[];
+  /** Counts a script as running, or as ended. */
+  count(asker: Asker, more: 1 | -1): void;
+}
+
+/** How many scripts wait at most. */
+const MAX_WAITING = 500;
+/** How many of them may belong to the same object. */
+const MAX_WAITING_PER_KEY = 250;
+/** The share of an object's threads that one application leaves to the others. */
+const RESERVED_SHARE = 0.25;
+/** How many askers are remembered as served. */
+const MAX_SERVED = 1_000;
+
+const shareOf = ({ key, askedBy }: Asker): string => JSON.stringify([key, askedBy]);
+
+/**
+ * Makes an empty queue.
+ * @param maxPerKey how many scripts of one object may run at once.
+ * @param drop called with a script that loses its place.
+ */
+function createScriptQueue<T extends Asker>(maxPerKey: number, drop: (one: T) => void): ScriptQueue<T> {
+  const waiting: T[] = [];
+  const [running, runningByShare] = [countByKey(), countByKey()];
+  /** When an asker last had a thread: the number of the turn. */
+  const served = new Map<string, number>();
+  let turn = 0;
+  const maxPerShare = Math.max(1, maxPerKey - Math.ceil(maxPerKey * RESERVED_SHARE));
+  const mayRun = (one: T) =>
+    running.of(one.key) < maxPerKey && (one.askedBy === '' || runningByShare.of(shareOf(one)) < maxPerShare);
+  /** What decides who is next, the smaller first. */
+  const rankOf = (one: T): number[] => {
+    const share = shareOf(one);
+    return [running.of(one.key), runningByShare.of(share), served.get(share) ?? 0];
+  };
+  const remove = (one: T) => {
+    const at = waiting.indexOf(one);
+    if (at >= 0) waiting.splice(at, 1);
+    return at >= 0;
+  };
+  return {
+    remove,
+    add: (one) => {
+      const ofKey = waiting.filter(({ key }) => key === one.key);
+      const full =
+        ofKey.length >= MAX_WAITING_PER_KEY ? ofKey : waiting.length >= MAX_WAITING ? waiting : undefined;
+      if (full !== undefined) {
+        const loser = lastOfLargest(full, one);
+        if (loser === undefined) return false;
+        remove(loser);
+        drop(loser);
+      }
+      waiting.push(one);
+      return true;
+    },
+    next: () => {
+      const [first, ...others] = waiting.filter(mayRun);
+      if (first === undefined) return undefined;
+      const best = others.reduce((found, one) => (isLess(rankOf(one), rankOf(found)) ? one : found), first);
+      remove(best);
+      keepLatest(served, MAX_SERVED, shareOf(best), ++turn);
+      return best;
+    },
+    runnable: () => waiting.filter(mayRun).length,
+    isIdle: () => waiting.length === 0 && running.isEmpty(),
+    clear: () => waiting.splice(0),
+    count: (asker, more) => {
+      running.add(asker.key, more);
+      runningByShare.add(shareOf(asker), more);
+    },
+  };
+}
+
+/** Returns the last script of whoever has the most in a full queue; undefined where that is who asks. */
+function lastOfLargest<T extends Asker>(full: readonly T[], asking: T): T | undefined {
+  const counts = countByKey();
+  for (const one of full) counts.add(shareOf(one), 1);
+  const largest = full.reduce((most, one) =>
+    counts.of(shareOf(one)) > counts.of(shareOf(most)) ? one : most,
+  );
+  // Whoever would have as many as the largest takes no place from it.
+  if (counts.of(shareOf(asking)) + 1 >= counts.of(shareOf(largest))) return undefined;
+  return full.findLast((one) => shareOf(one) === shareOf(largest));
+}
+
+/** Compares numbers, the first first. */
+function isLess(a: readonly number[], b: readonly number[]): boolean {
+  const at = a.findIndex((value, index) => value !== b[index]);
+  return at >= 0 && (a[at] ?? 0) < (b[at] ?? 0);
 }

@@ -1,10 +1,14 @@
 // Runs the scripts of a tenant's configuration (profiles of connections, custom databases, actions) in a sandbox that
 // has no access to this process, within limits.
+
+import { hash } from 'node:crypto';
 import type { Worker } from 'node:worker_threads';
 import type { Outbound } from '../../http/outbound.ts';
+import { keepLatest } from '../../runtime/latest.ts';
 import { requester } from '../../runtime/requester.ts';
 import type { SpareThreads } from '../../runtime/spare-threads.ts';
 import {
+  MAX_REUSED_BYTES,
   SCRIPT_LIMITS,
   type ScriptFailure,
   type ScriptLimits,
@@ -12,12 +16,11 @@ import {
   type ScriptUsage,
 } from './limits.ts';
 import { createScriptLog, type ScriptLog } from './log.ts';
-import type { ContinueCondition, Job, ModuleFiles, ThreadData, Wrapper } from './messages.ts';
+import type { ContinueCondition, Job, JobSequence, ModuleFiles, ThreadData, Wrapper } from './messages.ts';
 import { moduleLoader } from './module.ts';
 import { createPool } from './pool.ts';
-import { dataOf, isTooDeep } from './result.ts';
-import { createScriptRatings, scriptKey } from './script-ratings.ts';
-import { createShared, ELSEWHERE } from './shared.ts';
+import type { SharedOutcome } from './shared-runs.ts';
+import { type SharedThread, type SharedThreadOptions, startSharedThread } from './shared-thread.ts';
 import type { JobOutcome } from './thread.ts';
 import { MAX_THREADS } from './threads.ts';
 
@@ -239,3 +242,196 @@ const failed = (kind: ScriptFailure['kind'], message: string): ScriptOutcome => 
   used: NOTHING_USED,
   printed: [],
 });
+
+// Checks on the result of a script before it is used as data.
+
+/**
+ * Parses JSON, without members named `__proto__`. Only a text with such a name, plain or escaped, is parsed with a
+ * reviver, which is slow.
+ */
+const dataOf = (json: string): unknown =>
+  /__proto__|\\u/i.test(json) ? JSON.parse(json, asData) : JSON.parse(json);
+
+/** Leaves out the member that would become the prototype of a copy. */
+const asData = (key: string, value: unknown) => (key === '__proto__' ? undefined : value);
+
+/**
+ * Deepest nesting of a result. Copying a value or writing it as JSON recurses for each level, and thousands would
+ * exhaust the stack.
+ */
+const MAX_DEPTH = 100;
+
+/**
+ * Reports whether a result is nested deeper than {@link MAX_DEPTH}. It does not recurse, because the script chooses the
+ * depth.
+ */
+function isTooDeep(data: unknown): boolean {
+  let level = [data].filter(isNesting);
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > MAX_DEPTH) return true;
+    level = level.flatMap((one) => Object.values(one).filter(isNesting));
+  }
+  return false;
+}
+
+const isNesting = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+// Runs several scripts in one thread, so that one runs while others wait for their requests: a thread for each costs
+// more than most scripts. Only scripts that used little in threads of their own come here.
+
+interface Shared {
+  /**
+   * Runs a job sequence beside others.
+   * @param key what the scripts belong to. No key may take more than half of the places.
+   * @param onRefused called when one of the scripts must not run in a shared thread again.
+   * @returns the outcomes of the jobs that ended here. `spentMs` is set when the remaining jobs are to run in a thread
+   * of their own: there was no place, one of them is not allowed here, or another run ended the thread. What they have
+   * done so far had no effect outside.
+   */
+  run(key: string, sequence: JobSequence, onRefused: () => void): Promise<SharedOutcome>;
+  close(): Promise<void>;
+}
+
+/** How many sequences wait for a place, and how long, milliseconds. */
+const MAX_WAITING = 200;
+const TIMEOUT_WAITING_MS = 250;
+
+/** Nothing has run: all jobs are to run in a thread of their own. */
+const ELSEWHERE: SharedOutcome = { outcomes: [], spentMs: 0 };
+
+/** Makes a shared thread's queue. No thread is started before the first sequence, which runs elsewhere. */
+function createShared(options: Omit<SharedThreadOptions, 'onFree' | 'onEnd'>): Shared {
+  const waiting = new Set<{ key: string; take(thread: SharedThread | undefined): void }>();
+  let isClosed = false;
+  let thread: SharedThread | undefined;
+  let starting: Promise<void> | undefined;
+
+  const onFree = () => {
+    // Most waiting sequences have the same key: once one of them finds no place, the others need not be tried.
+    let full: string | undefined;
+    for (const one of waiting) {
+      if (one.key === full) continue;
+      if (thread?.hasPlace(one.key)) one.take(thread);
+      else full = one.key;
+    }
+  };
+  const onEnd = () => {
+    thread = undefined;
+    for (const one of waiting) one.take(undefined);
+  };
+  const start = async () => {
+    const started = await startSharedThread({ ...options, onFree, onEnd }).catch(() => undefined);
+    if (isClosed) await started?.leave();
+    else thread = started;
+    starting = undefined;
+  };
+  return {
+    run: async (key, sequence, onRefused) => {
+      if (isClosed) return ELSEWHERE;
+      if (thread === undefined) {
+        starting ??= start();
+        return ELSEWHERE;
+      }
+      if (thread.hasPlace(key)) return thread.run(key, sequence, onRefused);
+      if (waiting.size >= MAX_WAITING) return ELSEWHERE;
+      return new Promise((resolve) => {
+        const one = {
+          key,
+          take: (found: SharedThread | undefined) => {
+            clearTimeout(timer);
+            waiting.delete(one);
+            resolve(found?.run(key, sequence, onRefused) ?? ELSEWHERE);
+          },
+        };
+        const timer = setTimeout(() => one.take(undefined), TIMEOUT_WAITING_MS);
+        waiting.add(one);
+      });
+    },
+    close: async () => {
+      isClosed = true;
+      await starting;
+      await thread?.leave();
+    },
+  };
+}
+
+// Decides which scripts may share a thread: those that used little in threads of their own.
+
+/** By the key of {@link scriptKey}. */
+interface ScriptRatings {
+  /** Whether the script uses little and makes requests. */
+  has(script: string): boolean;
+  /** Whether the script makes no requests and ends before another thread would have started. */
+  isQuick(script: string): boolean;
+  /** Records what a run used. */
+  note(script: string, outcomes: readonly JobOutcome[]): void;
+  /** Keeps a script out of shared threads for long: it kept others from running, or must not be run twice. */
+  refuse(script: string): void;
+}
+
+/** How many such runs in a row a script needs before it may share a thread. */
+const REQUIRED_RUNS = 3;
+/** The count after a refusal: so many such runs more. */
+const REFUSED_COUNT = -1_000;
+/** Processor time that is too much, milliseconds. */
+const MAX_LIGHT_CPU_MS = 50;
+/**
+ * Processor time of a quick run, milliseconds: less than a login itself needs, so that one thread has time for all.
+ * Once a script is quick, the second limit applies.
+ */
+const [QUICK_CPU_MS, STILL_QUICK_CPU_MS] = [1, 4];
+/** A run that took so long was waiting, not computing, milliseconds. */
+const MAX_QUICK_WALL_MS = 100;
+/** How many scripts are remembered. */
+const MAX_SCRIPTS = 200;
+
+/** How many runs in a row were of each kind; negative after a refusal. */
+interface RunCounts {
+  requesting: number;
+  quick: number;
+}
+
+const countOf = (before: number, continues: boolean, more: number): number =>
+  Math.min(continues ? before + more : Math.min(before, 0), REQUIRED_RUNS);
+
+/** Returns the key of a sequence of scripts, of a fixed length. */
+export function scriptKey(
+  runs: readonly { readonly of: string; readonly entry: string; readonly source: string }[],
+): string {
+  const each = runs.map(({ of, entry, source }) => [
+    of,
+    entry,
+    source && hash('sha256', source, 'base64url'),
+  ]);
+  return hash('sha256', JSON.stringify(each), 'base64url');
+}
+
+/** Makes the record of scripts, which is empty at first. */
+export function createScriptRatings(): ScriptRatings {
+  const known = new Map<string, RunCounts>();
+  const countsOf = (script: string): RunCounts => known.get(script) ?? { requesting: 0, quick: 0 };
+  const remember = (script: string, now: RunCounts) => keepLatest(known, MAX_SCRIPTS, script, now);
+  const usesLittle = ({ failure, used }: JobOutcome) =>
+    (failure === undefined || failure.kind === 'script') &&
+    used.cpuMs < MAX_LIGHT_CPU_MS &&
+    used.memoryBytes <= MAX_REUSED_BYTES;
+  return {
+    has: (script) => countsOf(script).requesting >= REQUIRED_RUNS,
+    isQuick: (script) => countsOf(script).quick >= REQUIRED_RUNS,
+    note: (script, outcomes) => {
+      const before = countsOf(script);
+      const [useLittle, makesRequests] = [
+        outcomes.every(usesLittle),
+        outcomes.some(({ used }) => used.requests > 0),
+      ];
+      const maxCpuMs = before.quick >= REQUIRED_RUNS ? STILL_QUICK_CPU_MS : QUICK_CPU_MS;
+      const areShort = outcomes.every(({ used }) => used.cpuMs < maxCpuMs && used.wallMs < MAX_QUICK_WALL_MS);
+      remember(script, {
+        // A script that makes no requests leaves the thread no time for others.
+        requesting: countOf(before.requesting, useLittle, makesRequests ? 1 : 0),
+        quick: countOf(before.quick, useLittle && areShort && !makesRequests, 1),
+      });
+    },
+    refuse: (script) => remember(script, { requesting: REFUSED_COUNT, quick: REFUSED_COUNT }),
+  };
+}

@@ -1,12 +1,14 @@
 // The thread that several scripts share, seen from this process. Each run has a sandbox, a time limit and a processor
 // account of its own. A run that exceeds what is allowed here ends, and its script runs again in a thread of its own,
 // where the full limits hold. To make that unnoticeable, scripts may only make safe requests here (RFC 9110 §9.2.1).
+
+import type { Worker } from 'node:worker_threads';
 import type { Outbound } from '../../http/outbound.ts';
+import { HAS_THREAD_CPU_USAGE, threadTime } from '../../runtime/thread-time.ts';
 import { MAX_REUSED_BYTES, type ScriptLimits } from './limits.ts';
 import type { LoadModule } from './module.ts';
 import { openWorker, type WorkerOptions } from './open-worker.ts';
 import { createSharedRuns, type SharedRuns, type SharedRunsOptions } from './shared-runs.ts';
-import { watchForStalls } from './watch.ts';
 
 export interface SharedThread extends Pick<SharedRuns, 'hasPlace'> {
   /** Runs a sequence; only after `hasPlace`. */
@@ -120,4 +122,42 @@ function untilReady({ worker, receive }: ReturnType<typeof openWorker>): Promise
   // The reason of an error is not needed: the exit rejects, too.
   worker.on('error', () => {});
   return promise;
+}
+
+// Watches a shared thread from this process.
+
+/** How often a shared thread is checked, milliseconds. */
+const STALL_CHECK_MS = 50;
+/** Processor time that a run may use before another one must have its turn, milliseconds. */
+const MAX_STALL_MS = 100;
+
+/**
+ * Watches a shared thread for a run that keeps it from the others.
+ * @param entered the number of the run that uses the thread (0: none), and how often that has changed.
+ * @param stalled called with the number of that run.
+ */
+function watchForStalls(worker: Worker, entered: Int32Array, stalled: (run: number) => void) {
+  let timer: NodeJS.Timeout | undefined;
+  let before: { turn: number; at: number; used: number } | undefined;
+  const check = async () => {
+    const [run, turn] = [Atomics.load(entered, 0), Atomics.load(entered, 1)];
+    if (run === 0 || turn !== before?.turn) {
+      before = { turn, at: performance.now(), used: -1 };
+      return;
+    }
+    const since = before;
+    const used = HAS_THREAD_CPU_USAGE ? await threadTime(worker) : performance.now() - since.at;
+    if (since.used < 0) since.used = used;
+    const isSame = timer !== undefined && Atomics.load(entered, 1) === since.turn;
+    if (isSame && used - since.used >= MAX_STALL_MS) stalled(run);
+  };
+  return {
+    start: () => {
+      timer ??= setInterval(() => void check(), STALL_CHECK_MS);
+    },
+    stop: () => {
+      clearInterval(timer);
+      timer = undefined;
+    },
+  };
 }

@@ -2,11 +2,13 @@
 // other, or, in a shared thread, one while others wait. A sandbox is prepared while the thread is idle. This side
 // limits processor time, memory, output and requests. The process limits elapsed time, and terminates a thread that
 // does not answer.
+
+import { setImmediate } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
+import { collectGarbage } from '../../runtime/garbage.ts';
 import { countProcessorTime, processorTime } from '../../runtime/thread-time.ts';
-import { meetsContinueCondition } from './continue-condition.ts';
 import { compute, type Plain } from './host-functions.ts';
-import { INITIAL_MEMORY_BYTES } from './limits.ts';
+import { INITIAL_MEMORY_BYTES, MAX_REUSED_BYTES } from './limits.ts';
 import type {
   AnswerMessage,
   ContinueCondition,
@@ -27,9 +29,46 @@ import {
   scriptFailure,
   tooMuchMemory,
 } from './run.ts';
-import { createSandbox } from './sandbox.ts';
-import { countSandboxMemory } from './sandbox-memory-count.ts';
+import { createSandbox, type Sandbox } from './sandbox.ts';
 import { createPages } from './snapshot.ts';
+
+// Counts the memory that the sandboxes of a thread hold.
+
+type MemoryHolder = Pick<Sandbox, 'heldBytes'>;
+
+interface SandboxMemoryCount {
+  add(sandbox: MemoryHolder): void;
+  /** Counts a sandbox as discarded. */
+  lose(sandbox: MemoryHolder): void;
+  /** What the sandboxes in use hold, bytes. */
+  bytes(): number;
+  /**
+   * Frees discarded sandboxes before another one is made. V8 would free them at its next garbage collection, which
+   * nothing in the thread may trigger.
+   */
+  free(): Promise<void>;
+}
+
+/** Makes the count, of no sandboxes at first. */
+function countSandboxMemory(): SandboxMemoryCount {
+  const all = new Set<MemoryHolder>();
+  let discardedBytes = 0;
+  return {
+    add: (sandbox) => void all.add(sandbox),
+    lose: (sandbox) => {
+      all.delete(sandbox);
+      discardedBytes += sandbox.heldBytes();
+    },
+    bytes: () => [...all].reduce((sum, sandbox) => sum + sandbox.heldBytes(), 0),
+    free: async () => {
+      if (discardedBytes <= MAX_REUSED_BYTES) return;
+      // By then nothing on the stack refers to the last sandbox any more.
+      await setImmediate();
+      discardedBytes = 0;
+      collectGarbage('regular');
+    },
+  };
+}
 
 const { wasmModule, limits, prepared, entered } = workerData as ThreadData;
 /**
@@ -260,3 +299,21 @@ parentPort?.on('message', (messages: readonly ToThread[]) => {
 });
 
 await makeReady();
+
+// Decides from a script's result whether the next script may begin.
+
+/**
+ * Reports whether a result is a list of the expected commands. It is JSON, unless the script has replaced the function
+ * that writes it.
+ */
+function meetsContinueCondition({ methods, most }: ContinueCondition, result: string | undefined): boolean {
+  let commands: unknown;
+  try {
+    commands = JSON.parse(result ?? 'null');
+  } catch {
+    return false;
+  }
+  const isAllowed = (one: Partial<{ method: string; args: unknown }> | null) =>
+    methods.includes(one?.method ?? '') && Array.isArray(one?.args);
+  return Array.isArray(commands) && commands.length <= most && commands.every(isAllowed);
+}

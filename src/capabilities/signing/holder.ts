@@ -6,9 +6,9 @@ import { AuthError } from '../../http/errors.ts';
 import type { Outbound } from '../../http/outbound.ts';
 import { isSigningAlg, type SigningAlg } from '../../records/signing-algs.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { signingCommand } from './command.ts';
+import { withoutEnd } from '../../runtime/without-end.ts';
+import { keySetOf, signingCommand } from './command.ts';
 import { joseSignature } from './der.ts';
-import { signingService } from './http.ts';
 import { verifySignature } from './local.ts';
 import { hardwareToken } from './pkcs11.ts';
 import type { KeyPlace, SigningSettings, SignRequest } from './place.ts';
@@ -136,4 +136,56 @@ function fitsAlgorithm(
   if (alg === 'EdDSA') return type === 'ed25519';
   if (alg === 'ES256') return type === 'ec' && details?.namedCurve === 'prime256v1';
   return type === 'rsa' && (details?.modulusLength ?? 0) >= 2048;
+}
+
+// SIGNING=http: signs with a service that holds the keys (docs/keys.md "A service"), through the client with the rules
+// for outbound requests.
+
+interface Service {
+  url: string;
+  secret: string;
+}
+
+/** Bytes. Key sets and signatures are short. */
+const MAX_RESPONSE_BYTES = 256 * 1024;
+
+/**
+ * Makes the key place of a signing service.
+ * @returns functions that throw an Error when the service answers with a status other than 2xx, or with another
+ * content.
+ */
+function signingService({ url, secret }: Service, { fetch }: Pick<Outbound, 'fetch'>): KeyPlace {
+  const base = withoutEnd(url, '/');
+  const request = async (path: string, init: RequestInit): Promise<string> => {
+    const response = await fetch(`${base}${path}`, {
+      ...init,
+      headers: { ...init.headers, authorization: `Bearer ${secret}`, accept: 'application/json' },
+      redirect: 'error',
+      maxBytes: MAX_RESPONSE_BYTES,
+    });
+    if (!response.ok) throw new Error(`the signing service answered ${response.status}`);
+    return response.text();
+  };
+  return {
+    keys: async (signal) => keySetOf(await request('/keys', { signal })),
+    sign: async ({ alg, kid, data }, signal) => {
+      const answer = await request('/sign', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ alg, kid, data: Buffer.from(data).toString('base64') }),
+        signal,
+      });
+      return Buffer.from(signatureOf(answer), 'base64');
+    },
+  };
+}
+
+function signatureOf(answer: string): string {
+  try {
+    const { signature } = JSON.parse(answer) as { signature?: unknown };
+    if (typeof signature === 'string') return signature;
+  } catch {
+    // Reported below.
+  }
+  throw new Error('the signing service gave no signature');
 }

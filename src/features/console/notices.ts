@@ -1,7 +1,41 @@
 // Messages about what a form has done. The query parameter `said` of a page names one of these keys.
-import { ACTIONS_NOTICES } from './actions/notices.ts';
-import { SECURITY_NOTICES } from './security/notices.ts';
-import { USERS_NOTICES } from './users/notices.ts';
+
+// Messages that these pages show after a change.
+
+const USERS_NOTICES: readonly string[] = [
+  'userMade',
+  'userDeleted',
+  'passwordSet',
+  'blocked',
+  'unblocked',
+  'lockoutsLifted',
+  'mailSent',
+  'unlinked',
+  'methodRemoved',
+  'browsersForgotten',
+  'sessionEnded',
+  'accessEnded',
+  'tokenEnded',
+  'withdrawn',
+  'deviceRemoved',
+  'roleGiven',
+  'roleTaken',
+  'permissionGiven',
+  'permissionTaken',
+].map((name) => `console.users.said.${name}`);
+
+// Messages that these pages show after an action was changed.
+
+const ACTIONS_NOTICES: readonly string[] = ['made', 'saved', 'secretSaved', 'deployed', 'rolledBack'].map(
+  (name) => `console.actions.said.${name}`,
+);
+
+// Messages that these pages show after a change.
+const SECURITY_NOTICES: readonly string[] = [
+  'console.security.said.rotated',
+  'console.security.said.revoked',
+  'console.security.said.unblocked',
+];
 
 /** All keys, including those of each area. */
 const NOTICES: readonly string[] = [

@@ -2,26 +2,32 @@
 // this path.
 import type { Context } from 'koa';
 import type { LoginTickets } from '../../capabilities/protection/login-tickets.ts';
+import { toAudience } from '../../engine/audience.ts';
 import type { Organizations } from '../../engine/organizations.ts';
 import { requestExpired } from '../../engine/pending-interaction.ts';
+import { waitingState } from '../../engine/restarted-request.ts';
 import { formFields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
+import { customPagePolicy } from '../../http/headers.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
-import { customLoginPage } from '../../tenant/pages.ts';
+import { domainOf } from '../../records/email.ts';
+import type { Random } from '../../runtime/random.ts';
+import type { Config } from '../../tenant/config.ts';
+import { CONFIG_PLACEHOLDER, customLoginPage } from '../../tenant/pages.ts';
 import type { Users } from '../../users/users.ts';
 import { type ActionRedirectDependencies, redirectForAction } from './action-redirects.ts';
-import { type CustomPageDependencies, sendCustomPage } from './custom-page.ts';
 import { ACCOUNT_LINK_STEP, FACTOR_STEP, OFFER_STEP } from './finish.ts';
 import { mayKeepAccount, nextStep, waitsForLogin } from './next.ts';
-import { acceptChoice, acceptName, showChoice, showName } from './organization.ts';
 import { accountPage, consentPage } from './pages.ts';
 import {
   type HostedDependencies,
   openRequestPage,
+  pageModel,
   type RequestPage,
   renderPage,
   stepPath,
 } from './request-page.ts';
+import { settingsBase, tenantName } from './widget.ts';
 
 /** Shows the page of a login. @param form the form to show, when its own path was opened. */
 type ShowLogin = (ctx: Context, form?: string) => Promise<void>;
@@ -176,4 +182,207 @@ async function decideConsent({ interactions }: FlowDependencies, ctx: Context): 
   const isAllowed = formFields(ctx, 'decision').decision === 'accept';
   const refusal = { error: 'access_denied', description: 'User did not authorize the request' };
   await interactions.answer(ctx, isAllowed ? 'consent' : refusal);
+}
+
+// The pages that ask for an organization, when the application requires one and its request names none: the user
+// types its name or an e-mail address before the login, or chooses one of their own after it.
+
+interface OrganizationDependencies extends HostedDependencies {
+  organizations: Pick<Organizations, 'choices'>;
+}
+
+type Show = (deps: OrganizationDependencies, ctx: Context, page: RequestPage) => Promise<void>;
+
+/**
+ * Asks for the name, or for an e-mail address with the domain of an organization, as the application's settings
+ * say.
+ */
+const showName: Show = (deps, ctx, page) =>
+  renderNamePage(
+    deps,
+    ctx,
+    page,
+    methodsOf(page).includes('email') ? (page.pending.params.login_hint ?? '') : '',
+  );
+
+function methodsOf({ client }: RequestPage) {
+  return client.organization_discovery_methods ?? ['organization_name'];
+}
+
+function renderNamePage(
+  deps: OrganizationDependencies,
+  ctx: Context,
+  page: RequestPage,
+  name: string,
+  alert?: string,
+): Promise<void> {
+  const methods = methodsOf(page);
+  const model = {
+    ...pageModel(page, 'organization'),
+    name,
+    takesName: methods.includes('organization_name'),
+    takesEmail: methods.includes('email'),
+    ...(alert === undefined ? {} : { alert }),
+  };
+  return renderPage(deps, ctx, page, 'login/organization-name', model, alert === undefined ? 200 : 400);
+}
+
+/** The longest e-mail address (RFC 5321 §4.5.3.1); names of organizations are shorter. */
+const MAX_NAME_LENGTH = 254;
+
+/**
+ * Accepts the typed name or e-mail address. Membership is checked only after the login, and an e-mail address is
+ * matched by its domain, so the page does not reveal which accounts exist.
+ */
+const acceptName: Show = async (deps, ctx, page) => {
+  const typed = formFields(ctx, 'organization').organization.trim().slice(0, MAX_NAME_LENGTH);
+  const methods = methodsOf(page);
+  const domain = methods.includes('email') ? domainOf(typed) : undefined;
+  if (domain !== undefined) {
+    const found = await deps.config.organizationOfDomain(domain);
+    return found === undefined
+      ? renderNamePage(deps, ctx, page, typed, 'organization.unknownEmail')
+      : deps.interactions.answer(ctx, { organization: found.id, login_hint: typed });
+  }
+  const found = methods.includes('organization_name') ? await deps.config.organization(typed) : undefined;
+  if (found === undefined || found.name.toLowerCase() !== typed.toLowerCase()) {
+    const alert = methods.includes('organization_name') ? 'unknown' : 'unknownEmail';
+    return renderNamePage(deps, ctx, page, typed, `organization.${alert}`);
+  }
+  await deps.interactions.answer(ctx, { organization: found.id });
+};
+
+async function choicesOf(
+  { organizations }: OrganizationDependencies,
+  { pending: { userId, connection } }: RequestPage,
+) {
+  return userId === undefined ? [] : organizations.choices(userId, connection ?? '');
+}
+
+/** Lets the user choose. With a single organization the request continues at once. */
+const showChoice: Show = async (deps, ctx, page) => {
+  const choices = await choicesOf(deps, page);
+  const [first] = choices;
+  if (first === undefined) {
+    return deps.interactions.answer(ctx, {
+      error: 'access_denied',
+      description: 'client requires organization membership, but user does not belong to any organization',
+    });
+  }
+  if (choices.length === 1) return deps.interactions.answer(ctx, { organization: first.id });
+  const organizations = choices.map(({ id, name, display_name }) => ({ id, name: display_name ?? name }));
+  await renderPage(deps, ctx, page, 'login/organization', {
+    ...pageModel(page, 'organization'),
+    organizations,
+  });
+};
+
+/** Accepts the choice, if it is one of the user's organizations. */
+const acceptChoice: Show = async (deps, ctx, page) => {
+  const { organization } = formFields(ctx, 'organization');
+  const isOwn = (await choicesOf(deps, page)).some(({ id }) => id === organization);
+  return isOwn ? deps.interactions.answer(ctx, { organization }) : showChoice(deps, ctx, page);
+};
+
+// Customized login pages (docs/wire/legacy-pages.md), whose script calls /usernamepassword/login and the like. They run in
+// our origin, so a content security policy limits them to the origins that the page names.
+
+interface CustomPageDependencies {
+  baseUrl: string;
+  config: Config;
+  random: Random;
+}
+
+/** Answers with the page for a waiting request. @param html as the operator wrote it. */
+function sendCustomPage(deps: CustomPageDependencies, ctx: Context, page: RequestPage, html: string): void {
+  const nonce = deps.random(16).toString('hex');
+  const { vendor_host: vendor } = deps.config.settings();
+  ctx.set('Content-Type', 'text/html; charset=utf-8');
+  ctx.set('Cache-Control', 'no-store');
+  ctx.set(
+    'Content-Security-Policy',
+    customPagePolicy({
+      nonce,
+      sources: [`https://cdn.${vendor}`, ...namedOrigins(html)],
+    }),
+  );
+  ctx.set('Cross-Origin-Opener-Policy', 'unsafe-none');
+  ctx.set('Referrer-Policy', 'same-origin');
+  ctx.body = withNonce(html, nonce).replaceAll(CONFIG_PLACEHOLDER, encode(configOf(deps, page)));
+}
+
+/** Encodes JSON as base64, which needs no escaping in HTML or in a script's string. */
+function encode(config: object): string {
+  return Buffer.from(JSON.stringify(config), 'utf8').toString('base64');
+}
+
+/** Adds the nonce to each script element; unquoted, so as not to break a script that writes one. */
+function withNonce(html: string, nonce: string): string {
+  return html.replace(/<script(?=[\s/>])/gi, (tag) => `${tag} nonce=${nonce}`);
+}
+
+const MAX_ORIGINS = 30;
+
+/** Returns the origins of the URLs in a page. */
+function namedOrigins(html: string): string[] {
+  const origins = [
+    ...html.matchAll(/(?:https:)?\/\/((?:[a-z0-9-]+\.)+[a-z0-9-]+(?::\d{1,5})?)(?=[/"'\s?#)<]|$)/gi),
+  ];
+  return [...new Set(origins.map(([, host = '']) => `https://${host.toLowerCase()}`))].slice(0, MAX_ORIGINS);
+}
+
+/** Parameters of the request that the page's SDK continues with. */
+const PARAMETERS = [
+  'response_type',
+  'response_mode',
+  'scope',
+  'nonce',
+  'code_challenge',
+  'code_challenge_method',
+  'prompt',
+  'max_age',
+  'acr_values',
+  'login_hint',
+  'screen_hint',
+  'ui_locales',
+  'display',
+  'organization',
+  'connection_scope',
+] as const;
+
+/** Returns the value of `@@config@@`, with the member names of the hosted service. */
+function configOf({ baseUrl, config }: CustomPageDependencies, page: RequestPage): object {
+  const { pending, client, csrf } = page;
+  const { params } = pending;
+  const { branding, vendor_host: vendor } = config.settings();
+  const options = {
+    protocol: 'oauth2',
+    ...Object.fromEntries(
+      PARAMETERS.flatMap((name) => (params[name] === undefined ? [] : [[name, params[name]]])),
+    ),
+    ...(params.resource !== undefined && { audience: toAudience(params.resource) }),
+    // Names the waiting request; the page never sees the application's own state.
+    state: waitingState(pending.uid),
+    _csrf: csrf,
+    _intstate: 'deprecated',
+  };
+  return {
+    icon: client.logo_uri ?? branding.logo_url ?? '',
+    assetsUrl: '',
+    auth0Domain: new URL(baseUrl).host,
+    auth0Tenant: tenantName(baseUrl),
+    clientConfigurationBaseUrl: settingsBase(baseUrl, params.organization),
+    callbackOnLocationHash: params.response_type?.split(' ').some((type) => type !== 'code') === true,
+    callbackURL: params.redirect_uri,
+    cdn: `https://cdn.${vendor}/`,
+    clientID: client.client_id,
+    connection: params.connection ?? null,
+    prompt: params.prompt,
+    dict: { signin: { title: client.name } },
+    extraParams: { ...pending.upstream, ...options },
+    internalOptions: options,
+    isThirdPartyClient: !client.is_first_party,
+    authorizationServer: { url: baseUrl, issuer: `${baseUrl}/` },
+    colors: branding.colors,
+  };
 }

@@ -1,10 +1,11 @@
 // The end of every logout: ends the session, notifies its applications, and returns where the browser goes.
 import type { Context } from 'koa';
 import type { Sessions } from '../../engine/sessions.ts';
+import type { UserSession } from '../../engine/user-session.ts';
+import { withParameters } from '../../http/query.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import { type FederatedDependencies, federatedLogout } from './federated.ts';
-import { frontChannelFrames } from './front-channel.ts';
 
 /** A logout request after validation. */
 export interface ValidLogout {
@@ -61,4 +62,20 @@ export async function endSession(
     description: 'User successfully logged out',
   });
   return { to: to === ownPage ? undefined : to, frames };
+}
+
+// Front-channel logout (OpenID Connect Front-Channel Logout 1.0 §3): URLs of applications that the signed-out page
+// loads in frames, so that they end their own sessions in this browser.
+
+/** Returns the front-channel logout URLs of a session's applications, with `iss` and `sid`. */
+async function frontChannelFrames(
+  config: Config,
+  issuer: string,
+  { clientIds, sid }: Pick<UserSession, 'clientIds' | 'sid'>,
+): Promise<string[]> {
+  const clients = await Promise.all(clientIds.map((clientId) => config.client(clientId)));
+  return clients.flatMap((client) => {
+    if (client?.frontchannel_logout_uri === undefined) return [];
+    return [withParameters(client.frontchannel_logout_uri, { iss: issuer, sid })];
+  });
 }

@@ -1,11 +1,115 @@
 // The Management API.
+
+import type { Context } from 'koa';
 import { feature } from '../../engine/feature.ts';
-import type { Area } from '../../http/routes.ts';
+import { bodyOf, bodyWithoutFile } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import { isMultipart } from '../../http/multipart.ts';
+import type { Area, RouteDeclarations } from '../../http/routes.ts';
 import type { Limits } from '../../records/limits.ts';
+import { type AnswerDependencies, allow, execute, queryFor, recordFailure } from './answer.ts';
+import { largestBodyOf } from './body-size.ts';
+import type { Call, Caller, CallRequest } from './call.ts';
+import { authorize, type CallerDependencies, callerOf } from './caller.ts';
 import { MANAGEMENT_CALLS, type ManagementDependencies } from './calls.ts';
 import { managementShape } from './errors.ts';
 import { exportLinks, type LinkDependencies } from './jobs/links.ts';
-import { type ManagementRoutesDependencies, routesOfCalls } from './routes.ts';
+
+// Routes for the calls of the Management API.
+
+interface ManagementRoutesDependencies extends CallerDependencies, AnswerDependencies {}
+
+/** Returns the route of each call. */
+function routesOfCalls<D>(calls: readonly Call<D>[]): RouteDeclarations<D & ManagementRoutesDependencies> {
+  return Object.fromEntries(
+    calls.map((call) => [
+      `${call.method} /api/v2${call.path}`,
+      {
+        limit: 'management',
+        cors: 'applications',
+        errors: managementShape,
+        bodies: {
+          ...(call.body && { maxBytes: largestBodyOf(call.body), isShared: true }),
+          ...(call.textTypes && { textTypes: call.textTypes }),
+          ...(call.body === undefined && { ignoresNull: true }),
+          ...(call.file && { file: call.file }),
+        },
+        admit: (deps: D & ManagementRoutesDependencies, ctx: Context) => admit(deps, call, ctx),
+        handle: (deps: D & ManagementRoutesDependencies, ctx: Context) => answer(deps, call, ctx),
+      },
+    ]),
+  );
+}
+
+/**
+ * Authenticates the caller and checks its scopes. Refuses a wrong query or type of body if the body is a file, because
+ * reading that is the expensive part.
+ * @throws AuthError 4xx
+ */
+async function admit<D>(deps: ManagementRoutesDependencies, call: Call<D>, ctx: Context): Promise<void> {
+  const caller = await callerOf(deps, ctx);
+  ctx.state.caller = caller;
+  const request = requestOf(deps, call, ctx, caller);
+  allow(deps, call, request);
+  if (call.file === undefined) return;
+  try {
+    queryFor(call, queryOf(call, ctx));
+    if (!isMultipart(ctx))
+      throw new AuthError(400, 'invalid_request', 'The request must be multipart/form-data.');
+  } catch (thrown) {
+    recordFailure(deps.events, call, request, thrown);
+    throw thrown;
+  }
+}
+
+async function answer<D>(deps: D & ManagementRoutesDependencies, call: Call<D>, ctx: Context): Promise<void> {
+  const request = requestOf(deps, call, ctx, ctx.state.caller as Caller);
+  const response = await execute(deps, call, request, { query: queryOf(call, ctx), body: bodyOf(ctx) });
+  ctx.status = response.status;
+  ctx.set('Cache-Control', 'no-store');
+  if (response.body === undefined) ctx.body = null;
+  else ctx.body = response.body;
+  // Assigning an empty body makes Koa set 204, so the status is set again.
+  ctx.status = response.status;
+}
+
+/**
+ * Returns the request for the log, with its path and body before validation. The query and an uploaded file are not
+ * included.
+ */
+function requestOf<D>(
+  deps: ManagementRoutesDependencies,
+  call: Call<D>,
+  ctx: Context,
+  caller: Caller,
+): CallRequest {
+  const params = ctx.params as Record<string, string>;
+  return {
+    params,
+    query: {},
+    body: bodyWithoutFile(ctx),
+    caller,
+    ip: ctx.ip,
+    userAgent: ctx.get('User-Agent'),
+    admitAgain: async () => authorize(call, await callerOf(deps, ctx), params),
+  };
+}
+
+/**
+ * Returns the query: a parameter that is repeated is an array, any other a string. The forms that clients in Go and PHP
+ * send for lists, `strategy[0]=…` and `strategy[]=…`, mean a repeated `strategy`.
+ */
+function queryOf(call: Pick<Call<never>, 'query'>, ctx: Context): Record<string, unknown> {
+  const query: Record<string, unknown> = {};
+  for (const [sent, value] of Object.entries(ctx.query)) {
+    if (value === undefined) continue;
+    const name = /^(\w+)\[\d{0,4}\]$/.exec(sent)?.[1] ?? sent;
+    const isIndexed = name !== sent && Object.hasOwn(call.query?.shape ?? {}, name);
+    if (isIndexed) query[name] = [query[name] ?? [], value].flat();
+    else query[sent] = query[sent] === undefined ? value : [query[sent], value].flat();
+  }
+  return query;
+}
 
 const limits = {
   management: { capacity: 300, perMinute: 1800, per: 'address', where: '`/api/v2/*`' },

@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import type { CallRules } from './call.ts';
 import { MANAGEMENT_CALLS } from './calls.ts';
-import { parameterDescription } from './parameter-descriptions.ts';
 
 type Json = Record<string, unknown>;
 
@@ -147,3 +146,103 @@ function schemaOf(schema: z.ZodType): Json {
   const { $schema: _dialect, ...json } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
   return json;
 }
+
+// What the parameters of the Management API mean, for the API document. A description in the schema of a query takes
+// precedence.
+
+const COMMON: Readonly<Record<string, string>> = {
+  actionName: 'Only the action with this name.',
+  allow_any_organization: 'Only client grants that allow any organization, or only those that do not.',
+  app_type: 'Only applications of these types, separated by commas.',
+  audience: 'Only those for the API with this identifier.',
+  bounded: 'Whether the search stops after a limited number of users that it has to compare one by one.',
+  client_id: 'The client_id of the application.',
+  connection: 'Only users of the connection with this name.',
+  connection_id: 'The id of the connection.',
+  consider_brute_force_enablement: 'Whether the list is empty while brute-force protection is off.',
+  consumer: 'Only policies for this kind of consumer.',
+  consumer_selector: 'Only policies with this selector of consumers.',
+  credential_id: 'The id of the credential.',
+  default_for: 'Only client grants that are the default for this group of applications.',
+  deployed: 'Only actions that are deployed, or only those that are not.',
+  disabled: 'Only those that are disabled, or only those that are not.',
+  domain: 'The domain name.',
+  domain_alias: 'Only connections with this domain among their aliases.',
+  domain_id: 'The id of the domain.',
+  email: 'The e-mail address of the user.',
+  enabled: 'Only those that are enabled, or only those that are not.',
+  enrollment_id: 'The id of the enrolment.',
+  external_client_id: 'Only applications with this external client_id; there are none.',
+  fields: 'Names of members, separated by commas.',
+  force: 'Whether it is deleted although it is in use.',
+  from: 'Where a page of a list begins: the `next` of the page before it.',
+  grant_id: 'The id of the client grant.',
+  grant_ids: 'Only client grants with these ids.',
+  hydrate: 'Accepted and ignored.',
+  id: 'The id of the resource.',
+  identifier: 'The e-mail address, username or phone number of the user.',
+  identifiers: 'Only APIs with these identifiers.',
+  identity_id: 'The id of the user at the provider.',
+  include_client_association_for: 'A client_id, whose association with each organization is added.',
+  include_faults: 'Whether the response says why each user, or the job, failed, in a form for programs.',
+  include_fields: 'Whether the response has only the members in `fields` (true), or all others (false).',
+  include_places: 'Whether each error has the position of its user in the file.',
+  include_totals: 'Whether the response is an object with the total and the items, or the items alone.',
+  installed: 'Only actions that were installed from a catalogue; there are none.',
+  is_enabled: 'Accepted and ignored.',
+  is_first_party: 'Only first-party applications, or only third-party ones.',
+  is_global: 'Only the global client, or only all others.',
+  key: 'The name of the variable.',
+  kid: 'The `kid` of the key.',
+  language: 'The language, such as `en`.',
+  method_id: 'The id of the authentication method.',
+  name: 'Only the one with this name.',
+  name_filter: 'Only roles whose name contains this text.',
+  invitation_id: 'The id of the invitation.',
+  owner_id: 'Only roles of the organization with this id.',
+  page: 'The number of the page, from 0.',
+  per_page: 'How many items a page has.',
+  primary_order: 'Accepted and ignored.',
+  prompt: 'The name of the prompt.',
+  provider: 'The provider.',
+  q: 'A search query.',
+  rendering_mode: 'Only screens that are rendered in this mode.',
+  resource: 'Only policies for this resource.',
+  role_id: 'The id of the role.',
+  screen: 'The name of the screen.',
+  search: 'The search query, under its older name.',
+  search_engine: 'The version of the search syntax, `v3`.',
+  sort: 'The member by which the list is sorted and the direction, such as `name:1` or `name:-1`.',
+  strategy: 'Only connections of these strategies.',
+  subject_type: 'Only client grants for this type of subject.',
+  synchronous: 'Only flows that run synchronously, or only those that do not.',
+  take: 'How many items a page has, where pages begin at `from`.',
+  templateName: 'The name of the template.',
+  token_id: 'The id of the token.',
+  triggerId: 'The id of the trigger.',
+  type: 'Only those of this type.',
+  user_id: 'The id of the user.',
+  version: 'The id of the version.',
+};
+
+/** Where a name means something else than in other paths. */
+const BY_PATH: Readonly<Record<string, string>> = {
+  '/guardian/factors/:name name': 'The name of the factor.',
+  '/logs from': 'The id of the log event after which a page begins.',
+  '/organizations/name/:name name': 'The name of the organization.',
+  '/roles type': 'Accepted and ignored.',
+  '/self-service-profiles/:id/custom-text/:language/:page page': 'The name of the page.',
+  '/stats/daily from': 'The first day, as YYYYMMDD.',
+  '/stats/daily to': 'The last day, as YYYYMMDD.',
+  '/users/:id/identities/:provider/:identity_id provider':
+    'The provider of the identity, such as `google-oauth2`.',
+  '/users/:id/multifactor/:provider provider': 'The provider of the second factors.',
+};
+
+/**
+ * Returns what a parameter means.
+ * @param path the path of the call, as it is declared.
+ * @returns undefined for a parameter that has no description yet.
+ */
+const parameterDescription = (path: string, name: string): string | undefined =>
+  BY_PATH[`${path} ${name}`] ?? COMMON[name];

@@ -1,14 +1,18 @@
 // The orders of commands about a tenant. The server that has the store open carries them out, or the command itself
 // if there is none.
-
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { openHolder } from '../../capabilities/signing/holder.ts';
 import { rotateSigningKeys } from '../../capabilities/signing/keys.ts';
 import { metadataFaults } from '../../features/connections/samlp/metadata-faults.ts';
+import { createLink, type LinkDependencies } from '../../features/console/administrators/links.ts';
+import { changeRoleAsOperator, memberOf } from '../../features/console/administrators/members.ts';
 import { managementAudience } from '../../features/management/audience.ts';
+import { removeConnectionParts } from '../../features/management/resources/connections.ts';
 import { createOutbound } from '../../http/outbound.ts';
 import { outboundRules } from '../../http/outbound-rules.ts';
+import type { Records } from '../../records/collections.ts';
+import { normalizeEmail } from '../../records/email.ts';
 import { SIGNING_ALGS, type SigningAlg } from '../../records/signing-algs.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
@@ -27,10 +31,8 @@ import type { Users } from '../../users/users.ts';
 import { decideAccount } from './account.ts';
 import { storedAction } from './action-test.ts';
 import { createAdmin } from './admin.ts';
-import { ownerLink } from './administrator.ts';
 import { inspect } from './inspect.ts';
 import { recordOrder } from './order-events.ts';
-import { removeParts } from './removals.ts';
 import { connectionScript, TESTABLE_SCRIPTS } from './script-test.ts';
 
 /** All orders; others are refused. */
@@ -168,4 +170,47 @@ async function signingKey(store: Store, alg: SigningAlg = 'RS256'): Promise<{ ki
   const keys = await store.collection('signingKeys').findBy('state', 'current');
   const [key] = keysFor(keys, alg);
   return key === undefined ? undefined : { kid: key.id };
+}
+
+// What else is deleted with a record that a tenant file removes, as with one that a call removes.
+
+/** Deletes what belongs to a record alone. */
+async function removeParts(store: Store, collection: AppliedCollection, record: object): Promise<void> {
+  if (collection === 'connections') await removeConnectionParts(store, (record as Records['connections']).id);
+  if (collection === 'documents')
+    await store.collection('logStreamPositions').delete((record as Records['documents']).id);
+}
+
+// Access to the console for anyone who can read the data directory: for the first owner, and for one who is locked
+// out.
+
+/** A link, and whether it is for a new administrator. */
+interface OwnerLink {
+  url: string;
+  isNew: boolean;
+}
+
+/**
+ * Creates a link with which somebody becomes an owner of the console. An existing administrator becomes an owner at
+ * once, and sets a new password with the link.
+ * @throws Error if the e-mail address is not valid, or too many links are open.
+ */
+async function ownerLink(deps: LinkDependencies, address: string): Promise<OwnerLink> {
+  const email = normalizeEmail(address);
+  if (email === undefined) throw new Error(`${address} is no e-mail address`);
+  const [user] = await deps.administrators.withEmail(email);
+  const member = user && (await memberOf(deps, user.id));
+  if (user === undefined || member === undefined) {
+    return { url: await createOwnerLink(deps, { email, role: 'owner' }), isNew: true };
+  }
+  await changeRoleAsOperator(deps, user.id, 'owner');
+  return { url: await createOwnerLink(deps, { email, user_id: user.id }), isNew: false };
+}
+
+async function createOwnerLink(
+  ...request: [LinkDependencies, Parameters<typeof createLink>[1]]
+): Promise<string> {
+  const url = await createLink(...request, undefined);
+  if (url === undefined) throw new Error('too many links are out: they end after three days');
+  return url;
 }

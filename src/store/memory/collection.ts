@@ -17,7 +17,6 @@ const alone: IsReferenced = () => false;
 /**
  * Returns the collection of a table. `check` is called at the start of each method and throws when the store is closed.
  */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share the pending changes
 export function createCollection(
   table: rows.Table,
   commit: Commit,

@@ -8,8 +8,6 @@ import type { Clock } from '../../runtime/clock.ts';
 import { UniqueKeyError } from '../contract.ts';
 import { type AnySpec, keyValues } from '../keys.ts';
 import { type AnyRecord, compareIds, type Encoded, isExpired, parseRecord } from '../record.ts';
-import { createExpiry, type Expiry } from './expiry.ts';
-import { createSortedIds, type SortedIds } from './sorted-ids.ts';
 
 export interface Table {
   readonly name: string;
@@ -214,4 +212,130 @@ function unlist(table: Table, record: AnyRecord): void {
     if (!(ids instanceof Set) || ids.size === 0) index?.delete(value);
   }
   if (record.expiresAt !== undefined) table.expiry.remove(record.id, record.expiresAt);
+}
+
+// When records expire, in buckets of one minute: looking for expired records examines only the minutes that have begun.
+// Moving a record's expiry, as each request of a session does, leaves no stale entry behind.
+
+interface Expiry {
+  /** Adds a record that expires at a time in epoch seconds. */
+  add(id: string, expiresAt: number): void;
+  /** Removes a record added with this time. */
+  remove(id: string, expiresAt: number): void;
+  /** Returns at most `limit` ids of records that have expired at a time in epoch milliseconds. */
+  due(now: number, limit: number): string[];
+}
+
+const bucketSeconds = 60;
+const bucketOf = (expiresAt: number) => Math.floor(expiresAt / bucketSeconds);
+
+/** Returns an empty schedule. */
+function createExpiry(): Expiry {
+  const buckets = new Map<number, Map<string, number>>();
+  /** The earliest bucket; undefined when it must be determined anew. */
+  let earliest: number | undefined;
+  const first = () => {
+    earliest ??= [...buckets.keys()].reduce((least, bucket) => Math.min(least, bucket), Infinity);
+    return earliest;
+  };
+
+  return {
+    add(id, expiresAt) {
+      const bucket = bucketOf(expiresAt);
+      const entries = buckets.get(bucket);
+      if (entries === undefined) buckets.set(bucket, new Map([[id, expiresAt]]));
+      else entries.set(id, expiresAt);
+      if (earliest !== undefined && bucket < earliest) earliest = bucket;
+    },
+    remove(id, expiresAt) {
+      const bucket = bucketOf(expiresAt);
+      const entries = buckets.get(bucket);
+      entries?.delete(id);
+      if (entries?.size !== 0) return;
+      buckets.delete(bucket);
+      if (bucket === earliest) earliest = undefined;
+    },
+    due(now, limit) {
+      const current = bucketOf(now / 1000);
+      if (first() > current) return [];
+      const found: string[] = [];
+      for (const [bucket, entries] of buckets) {
+        if (bucket > current) continue;
+        for (const [id, expiresAt] of entries) {
+          if (expiresAt * 1000 > now) continue;
+          found.push(id);
+          if (found.length === limit) return found;
+        }
+      }
+      return found;
+    },
+  };
+}
+
+// The ids of a collection in order, so that a page of `list` costs in proportion to the page and not to the collection.
+// They are kept in sorted chunks of bounded length: adding or deleting moves at most one chunk.
+
+interface SortedIds {
+  add(id: string): void;
+  delete(id: string): void;
+  /** Yields the ids greater than `id`, or all of them, in order. Must not be continued after a change. */
+  after(id: string | undefined): Generator<string>;
+}
+
+const maxChunk = 1024;
+
+/** Returns an empty set of ids, sorted by `<`. */
+function createSortedIds(): SortedIds {
+  const chunks: string[][] = [];
+  const chunkFor = (id: string) => firstIndex(chunks.length, (i) => (chunks[i]?.at(-1) ?? '') >= id);
+
+  return {
+    add(id) {
+      const index = Math.min(chunkFor(id), Math.max(chunks.length - 1, 0));
+      const chunk = chunks[index];
+      if (chunk === undefined) {
+        chunks.push([id]);
+        return;
+      }
+      const position = positionIn(chunk, id);
+      if (chunk[position] === id) return;
+      chunk.splice(position, 0, id);
+      if (chunk.length > maxChunk) chunks.splice(index + 1, 0, chunk.splice(maxChunk / 2));
+    },
+    delete(id) {
+      const index = chunkFor(id);
+      const chunk = chunks[index];
+      if (chunk === undefined) return;
+      const position = positionIn(chunk, id);
+      if (chunk[position] !== id) return;
+      chunk.splice(position, 1);
+      if (chunk.length === 0) chunks.splice(index, 1);
+    },
+    *after(id) {
+      for (let index = id === undefined ? 0 : chunkFor(id); index < chunks.length; index++) {
+        for (const candidate of chunks[index] ?? []) {
+          if (id === undefined || candidate > id) yield candidate;
+        }
+      }
+    },
+  };
+}
+
+/** Returns the position of an id in a sorted chunk, or where it would be inserted. */
+function positionIn(chunk: string[], id: string): number {
+  return firstIndex(chunk.length, (i) => (chunk[i] ?? '') >= id);
+}
+
+/**
+ * Returns the first index below `length` for which `reached` is true, given that it is true for all indexes after it.
+ */
+function firstIndex(length: number, reached: (index: number) => boolean): number {
+  let low = 0;
+  let high = length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (reached(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }

@@ -30,7 +30,6 @@ interface SqlCollectionOptions {
 }
 
 /** Returns the collection of a table. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share one table, writer and check
 export function createSqlCollection({
   table,
   writer,

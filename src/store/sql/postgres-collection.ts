@@ -3,18 +3,20 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { CollectionName } from '../../records/collections.ts';
 import type { Stored } from '../../records/record.ts';
-import { type Collection, UniqueKeyError } from '../contract.ts';
-import { checkQuery } from '../filter.ts';
+import { type Collection, type Query, QueryTimeout, StoreUnavailable, UniqueKeyError } from '../contract.ts';
+import { checkQuery, defaultLimit } from '../filter.ts';
 import { hasKey, isUniqueKey } from '../keys.ts';
 import { type AnyRecord, type Encoded, encodeRecord, encodeUpdate, isExpired } from '../record.ts';
-import { pageOf } from './collection.ts';
+import type { Statement } from './any-order.ts';
+import { type Candidate, candidatePage } from './candidate-page.ts';
+import { type Found, pageOf } from './collection.ts';
+import { postgresDialect } from './dialect.ts';
+import { queryStatements } from './filter.ts';
 import { slot } from './overlay.ts';
 import { createBatchedGet, createBatchedGetWithNamed, type StoredRow } from './postgres-batched-reads.ts';
-import type { Pool } from './postgres-pool.ts';
-import { search } from './postgres-search.ts';
+import { type Pool, stateOf } from './postgres-pool.ts';
 import { type Access, find, insert, type PostgresTable, put, recordIn, write } from './postgres-table.ts';
 import { idText, valueText } from './postgres-text.ts';
-import { createWriteOrder, type WriteOrder } from './postgres-write-order.ts';
 
 interface PostgresCollectionOptions {
   table: PostgresTable;
@@ -204,4 +206,97 @@ async function changeAll(
     return;
   }
   for (const settle of settled) settle();
+}
+
+// Queries in PostgreSQL.
+
+const queryCanceled = '57014';
+
+/** Returns a page of a query's result and, if the query asks for it, the number of matches. @throws QueryTimeout */
+async function search({ run }: Pool, table: PostgresTable, query: Query): Promise<Found> {
+  const { limit = defaultLimit } = query;
+  const now = table.clock() / 1000;
+  try {
+    const ask = async ({ sql, parameters }: Statement) => (await run({ text: sql }, parameters)).rows;
+    const first = await candidatePage({ ...table, now }, query, postgresDialect, {
+      numbers: async (statement) => ((await ask(statement))[0] ?? []).map(Number),
+      candidates: async (statement) =>
+        (await ask(statement)).map((row) => candidateOf(row, () => recordIn(table, row))),
+    });
+    if (first.found !== undefined) return first.found;
+    const { page, total } = queryStatements(table, first.query, now, postgresDialect);
+    const [found, counted] = await Promise.all([
+      limit === 0 ? { rows: [] } : run({ text: page.sql }, page.parameters),
+      query.total ? run({ text: total.sql }, total.parameters) : undefined,
+    ]);
+    const records = found.rows.slice(0, limit).map((row) => recordIn(table, row));
+    const count = counted === undefined ? undefined : Number(counted.rows[0]?.[0]);
+    return { records, more: found.rows.length > limit, total: count };
+  } catch (error) {
+    if (error instanceof StoreUnavailable && stateOf(error.database) === queryCanceled)
+      throw new QueryTimeout();
+    throw error;
+  }
+}
+
+function candidateOf(row: readonly (string | null)[], record: Candidate['record']): Candidate {
+  const [n, ...held] = row.slice(postgresDialect.stored.length);
+  return { n: Number(n), held: held.map((one) => one === '1'), record };
+}
+
+// The order of this process's own writes: writes of one record are made one after another, in the order of the calls,
+// and a read waits for those that came before it. Waiting changes of one record are made together, as one write.
+
+/** The position of a write; others may join it until it begins. */
+interface Turn<T> {
+  done: Promise<void>;
+  joined: T[] | undefined;
+}
+
+interface WriteOrder<T> {
+  /** Makes a write of a record after the earlier writes of the same record. */
+  take<R>(id: string, work: () => Promise<R>): Promise<R>;
+  /** As `take`, together with the changes that join before it begins. */
+  join(id: string, one: T, work: (all: T[]) => Promise<void>): Promise<void>;
+  /** Resolves when the last write of a record is done; undefined if none is under way. */
+  of(id: string): Promise<void> | undefined;
+  /** Resolves when all writes under way are done. */
+  all(): Promise<unknown>;
+}
+
+/** Returns an order with no write under way. */
+function createWriteOrder<T>(): WriteOrder<T> {
+  const last = new Map<string, Turn<T>>();
+
+  function enter<R>(id: string, joined: T[] | undefined, work: () => Promise<R>): Promise<R> {
+    const before = last.get(id)?.done;
+    const turn: Turn<T> = { done: Promise.resolve(), joined };
+    const run = async () => {
+      if (before !== undefined) await before;
+      turn.joined = undefined;
+      return work();
+    };
+    const result = run();
+    turn.done = result.then(leave, leave);
+    function leave(): void {
+      if (last.get(id) === turn) last.delete(id);
+    }
+    last.set(id, turn);
+    return result;
+  }
+
+  return {
+    take: (id, work) => enter(id, undefined, work),
+    join(id, one, work) {
+      const turn = last.get(id);
+      if (turn?.joined !== undefined) {
+        turn.joined.push(one);
+        return turn.done;
+      }
+      const all = [one];
+      return enter(id, all, () => work(all));
+    },
+    of: (id) => last.get(id)?.done,
+    all: () => Promise.all([...last.values()].map(({ done }) => done)),
+  };
 }

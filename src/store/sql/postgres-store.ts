@@ -1,17 +1,20 @@
 // The store in a PostgreSQL database, for any number of processes.
-
 import type { KeyObject } from 'node:crypto';
+import pg from 'pg';
 import { isCached } from '../../records/collection-spec.ts';
 import type { Stored } from '../../records/record.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import { systemRandom } from '../../runtime/random.ts';
 import { collectionsIn } from '../collection-by-name.ts';
-import { type Collection, type Store, StoreUnavailable } from '../contract.ts';
+import { type Collection, type Snapshot, type Store, StoreUnavailable } from '../contract.ts';
 import { openDeletionClock } from '../deletion-clock.ts';
 import { collectionSpecs } from '../keys.ts';
 import { purgeRegularly } from '../purge.ts';
+import type { AnyRecord } from '../record.ts';
 import { countWrites } from '../revision.ts';
-import { recordSeal } from '../sealing/records.ts';
-import { openSharedSealing } from '../sealing/shared.ts';
+import { checkOf, keyFile, makeKey, RESTORE, readKey } from '../sealing/key.ts';
+import type { KeySource } from '../sealing/open.ts';
+import { opensWith, recordSeal } from '../sealing/records.ts';
 import type { StoreOptions } from '../store-options.ts';
 import { writeBatch } from './postgres-batch.ts';
 import { createPostgresCollection } from './postgres-collection.ts';
@@ -20,12 +23,10 @@ import { keyCheck, putKeyCheck } from './postgres-key-check.ts';
 import { openPool, type Pool, type Run, stateOf } from './postgres-pool.ts';
 import { checkPooling } from './postgres-pooling.ts';
 import { createPurge, stateInDatabase } from './postgres-purge.ts';
-import { watchRevision } from './postgres-revision.ts';
-import { migrateSchema } from './postgres-schema.ts';
-import { withSnapshot } from './postgres-snapshot.ts';
+import { CHANNEL, meta, migrateSchema } from './postgres-schema.ts';
 import { postgresStatements } from './postgres-statements.ts';
-import type { PostgresTable } from './postgres-table.ts';
-import { jsonFromPostgres } from './postgres-text.ts';
+import { type PostgresTable, recordIn } from './postgres-table.ts';
+import { idText, jsonFromPostgres } from './postgres-text.ts';
 import { databaseTime, NOW } from './postgres-time.ts';
 
 /** `dataDir` is only used for the file of the secrets' key, when `secretsKey` is not given. */
@@ -163,6 +164,174 @@ function trackWork() {
     async end(): Promise<void> {
       ended = true;
       await Promise.allSettled([...underWay]);
+    },
+  };
+}
+
+// Snapshots of a PostgreSQL database, read while others write.
+
+const atOnce = 500;
+
+/** Calls `work` with what is committed now. */
+function withSnapshot<T>(
+  { pool, tables, clock }: { pool: Pool; tables: ReadonlyMap<string, PostgresTable>; clock: Clock },
+  work: (snapshot: Snapshot) => Promise<T>,
+): Promise<T> {
+  return pool.alone(async (run) => {
+    // No limit on idle time: the reader of the snapshot may wait for a disk or for a network.
+    const begin =
+      'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = 0';
+    await run({ text: begin }, []);
+    const at = clock();
+    // The snapshot is taken by the first query of the transaction.
+    await run({ text: 'SELECT 1 FROM gatehouse_meta' }, []);
+    return work({ at, records: (name) => pages(run, tables.get(name), at) });
+  });
+}
+
+/** Yields the records of a table that have not expired, in batches. */
+async function* pages(
+  run: Run,
+  table: PostgresTable | undefined,
+  at: number,
+): AsyncGenerator<readonly AnyRecord[]> {
+  if (table === undefined || table.spec.kept === 'memory') return;
+  for (let after = ''; ; ) {
+    const { rows } = await run(table.statements.page, [after, at / 1000, atOnce]);
+    const records = rows.map((row) => recordIn(table, row));
+    yield records;
+    const last = records.at(-1);
+    if (last === undefined || records.length < atOnce) return;
+    after = idText(last.id);
+  }
+}
+
+// The key of a store in a shared database: the setting SECRETS_KEY, or a file in the data directory of each process.
+// All processes must have the same key; each checks this when it starts.
+
+/** What a database records of the key that its secrets are sealed with. */
+interface SealedDatabase {
+  /** The key check value; undefined where there is none. */
+  known: string | undefined;
+  /** Stored texts of some records with sealed members of each collection; read when there is no check value. */
+  texts(): AsyncIterable<readonly [collection: string, members: readonly string[], text: string]>;
+  /** Stores the check value of the first key, or of the key that opens what is stored. */
+  keep(check: string): Promise<void>;
+}
+
+/**
+ * Returns the key that a database's secrets are sealed with, creating it if nothing was sealed yet.
+ * @throws Error naming the key when it is missing, malformed or wrong, or cannot be created.
+ */
+async function openSharedSealing(
+  { dataDir, given, random }: KeySource,
+  { known, texts, keep }: SealedDatabase,
+): Promise<KeyObject> {
+  const file = keyFile(dataDir);
+  const name = given === undefined ? file : 'SECRETS_KEY';
+  const key = given ?? (await readKey(file));
+  const isRight =
+    known !== undefined ? key !== undefined && checkOf(key) === known : await opensSome(key, texts());
+  if (isRight === false) {
+    const what = key === undefined ? 'is missing, which' : 'is another key than';
+    throw new Error(
+      `${name} ${what} the secrets in the database are sealed with: set SECRETS_KEY to the key of the other processes, or ${RESTORE}`,
+    );
+  }
+  const first = key ?? (await makeKey(file, random));
+  if (known === undefined) await keep(checkOf(first));
+  return first;
+}
+
+/** Returns whether a key opens any of the records; undefined if nothing in them is sealed. */
+async function opensSome(
+  key: KeyObject | undefined,
+  texts: ReturnType<SealedDatabase['texts']>,
+): Promise<boolean | undefined> {
+  let some: boolean | undefined;
+  for await (const [collection, members, text] of texts) {
+    const { any, all } = opensWith(key, collection, members, text);
+    if (any && all) return true;
+    if (any) some = false;
+  }
+  return some;
+}
+
+// How this process learns that the configuration was written: directly for its own writes, by NOTIFY for those of
+// others, and, where notifications are not delivered (a pooler, a lost connection), by reading the counter.
+
+const everyMilliseconds = 500;
+
+interface Revision {
+  current(): number;
+  /** Called after this process has written the configuration. */
+  raise(): void;
+  stop(): Promise<void>;
+}
+
+/** Listens until it is stopped; a lost connection is made again with the next check. */
+async function watchRevision(pool: Pool): Promise<Revision> {
+  let raised = 0;
+  let known = Number(await meta(pool.run, 'revision'));
+  const { rows } = await pool.run({ text: 'SELECT current_schema()' }, []);
+  const schema = rows[0]?.[0] ?? '';
+  let client: pg.Client | undefined;
+  let asking: Promise<void> | undefined;
+  let stopped = false;
+
+  async function listen(): Promise<void> {
+    const next = new pg.Client({ ...pool.settings });
+    const lose = () => {
+      if (client === next) client = undefined;
+    };
+    next.on('error', lose);
+    next.on('end', lose);
+    next.on('notification', ({ payload = '', processId }) => {
+      const at = payload.lastIndexOf(' ');
+      if (payload.slice(0, at) !== schema) return;
+      // The number of another session's notification is not trusted, as anyone with access to the database can send one; nor is one
+      // of our own that skips a number. Either could hide a change: the next check of the counter then raises the revision again.
+      if (!pool.isOwn(processId)) raised += 1;
+      else if (Number(payload.slice(at + 1)) === known + 1) known += 1;
+    });
+    try {
+      await next.connect();
+      await next.query(`LISTEN ${CHANNEL}`);
+    } catch (error) {
+      await next.end();
+      throw error;
+    }
+    client = next;
+  }
+
+  async function ask(): Promise<void> {
+    try {
+      if (client === undefined) await listen();
+      const count = Number(await meta(pool.run, 'revision'));
+      // Also if the number is lower: a standby that has taken over may lack the latest writes.
+      if (count !== known) raised += 1;
+      known = count;
+    } catch {
+      // Requests report the fault of the database; the next check tries again.
+    }
+    asking = undefined;
+  }
+
+  await listen();
+  const timer = setInterval(() => {
+    if (!stopped) asking ??= ask();
+  }, everyMilliseconds);
+  timer.unref();
+  return {
+    current: () => raised,
+    raise: () => {
+      raised += 1;
+    },
+    async stop() {
+      stopped = true;
+      clearInterval(timer);
+      await asking;
+      await client?.end();
     },
   };
 }

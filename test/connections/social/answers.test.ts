@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { refreshOptions, socialConnection } from '../../../src/features/connections/social/options.ts';
 import { presets } from '../../../src/features/connections/social/presets.ts';
-import { socialIdentity } from '../../../src/features/connections/social/userinfo.ts';
+import { socialIdentity } from '../../../src/features/connections/social/strategy.ts';
 import type { AuthError } from '../../../src/http/errors.ts';
 import { createOutbound } from '../../../src/http/outbound.ts';
 import { outboundRules } from '../../../src/http/outbound-rules.ts';

@@ -1,13 +1,21 @@
 // /account/data: a copy of the user's data, and the deletion of the account.
-
 import type { Context } from 'koa';
+import type { RefreshTokenDirectory } from '../../../engine/refresh-directory.ts';
+import type { SessionDirectory } from '../../../engine/session-directory.ts';
 import { formFields } from '../../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../../http/routes.ts';
+import type { AuthenticatorRecord } from '../../../records/authenticators.ts';
 import { lookupEmail } from '../../../records/email.ts';
+import type { LogEventRecord } from '../../../records/log-events.ts';
+import type { Frozen } from '../../../records/record.ts';
+import { IDENTITY_MEMBERS, SERVER_MEMBERS } from '../../../records/users.ts';
 import { isSameSecret } from '../../../runtime/secrets.ts';
+import type { Store } from '../../../store/contract.ts';
+import { connectedAccountsOf, connectedAccountView } from '../../../users/connected-accounts.ts';
+import type { Identity } from '../../../users/identities.ts';
 import type { User } from '../../../users/user.ts';
+import type { Users } from '../../../users/users.ts';
 import { ACCOUNT } from './callbacks.ts';
-import { type CopyDependencies, copyOfData } from './copy.ts';
 import { type NoticeDependencies, notifyUser, recordChange } from './notices.ts';
 import {
   type AccountPageDependencies,
@@ -63,4 +71,91 @@ async function deleteAccount(deps: DataDependencies, ctx: Context, actor: PageAc
   await notifyUser(deps, ctx, actor.user, 'deleted');
   await endAccountSession(deps, ctx);
   await deps.views.page(ctx, 'account/done', { done: 'own.deleted' });
+}
+
+// A copy of the data stored of a user, for that user. It has no secrets, and no metadata that the tenant keeps for
+// itself.
+
+interface CopyDependencies {
+  refreshTokens: RefreshTokenDirectory;
+  sessionDirectory: SessionDirectory;
+  store: Store;
+  users: Users;
+}
+
+/** The members of the user's record in the copy. `app_metadata` is the tenant's. */
+const MEMBERS = ['id', ...IDENTITY_MEMBERS, 'user_metadata', ...SERVER_MEMBERS] as const;
+
+/** How many log events the copy has, the newest first. */
+const EVENTS = 1_000;
+
+/** Returns a copy of a user's data. */
+async function copyOfData(deps: CopyDependencies, userId: string): Promise<object> {
+  const { store, users } = deps;
+  const [
+    user,
+    identities,
+    sessions,
+    tokens,
+    consents,
+    authenticators,
+    passkeys,
+    memberships,
+    connected,
+    logs,
+  ] = await Promise.all([
+    users.get(userId),
+    users.identitiesOf(userId),
+    deps.sessionDirectory.of(userId),
+    deps.refreshTokens.of(userId),
+    store.collection('consents').findBy('user', userId),
+    store.collection('authenticators').findBy('user', userId),
+    store.collection('passkeys').findBy('user', userId),
+    store.collection('memberships').findBy('user', userId),
+    connectedAccountsOf(deps, userId),
+    store.collection('logs').list({
+      where: { field: 'user_id', equals: userId },
+      sort: { field: 'date', descending: true },
+      limit: EVENTS,
+    }),
+  ]);
+  return {
+    profile: Object.fromEntries(
+      MEMBERS.flatMap((name) => (user?.[name] === undefined ? [] : [[name, user[name]]])),
+    ),
+    identities: identities.map(identityOf),
+    sessions: sessions.map(({ session_metadata: _notes, ...session }) => session),
+    refresh_tokens: tokens.map(({ refresh_token_metadata: _notes, ...token }) => token),
+    consents: consents.map(({ client_id, scopes }) => ({ client_id, scopes })),
+    authentication_methods: [
+      ...authenticators.filter(({ active }) => active).map(factorOf),
+      ...passkeys.map(({ name, user_agent, created_at, last_used_at }) => ({
+        type: 'passkey',
+        name,
+        user_agent,
+        created_at,
+        last_used_at,
+      })),
+    ],
+    connected_accounts: connected.map(connectedAccountView),
+    organizations: memberships.map(({ organization_id }) => organization_id),
+    log: logs.records.map(eventOf),
+  };
+}
+
+function identityOf(one: Identity) {
+  const { connection, provider, upstream_id: user_id, email, username, phone_number, profile } = one;
+  return { connection, provider, user_id, email, username, phone_number, profile };
+}
+
+/**
+ * Leaves out the details: for administrators they hold requests and answers of the Management API, with others'
+ * data.
+ */
+function eventOf({ date, type, description, client_id, connection, user_name, ip }: Frozen<LogEventRecord>) {
+  return { date, type, description, client_id, connection, user_name, ip };
+}
+
+function factorOf({ kind, name, phone_number, email, created_at }: Frozen<AuthenticatorRecord>) {
+  return { type: kind, name, phone_number, email, created_at };
 }

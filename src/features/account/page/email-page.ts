@@ -1,22 +1,189 @@
 // Forms of an e-mail change: the request at the profile page, and the pages of the mailed links.
 import type { Context } from 'koa';
+import type { Messages } from '../../../capabilities/delivery/messages.ts';
+import type { Challenges, VerifiedChallenge } from '../../../capabilities/protection/challenges.ts';
+import { admissionOf, isCredentialCurrent } from '../../../engine/admission.ts';
+import type { Sessions } from '../../../engine/sessions.ts';
 import { formFields } from '../../../http/body-fields.ts';
 import { AuthError, linkExpired } from '../../../http/errors.ts';
-import { languagesOf } from '../../../http/languages.ts';
+import { type Languages, languagesOf } from '../../../http/languages.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/routes.ts';
+import { normalizeEmail } from '../../../records/email.ts';
+import { UniqueKeyError } from '../../../store/contract.ts';
+import type { Config } from '../../../tenant/config.ts';
+import { isStill } from '../../../users/still.ts';
+import type { User } from '../../../users/user.ts';
+import type { Users } from '../../../users/users.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { editableOf } from './editable.ts';
-import {
-  EMAIL_CHANGE,
-  type EmailChangeDependencies,
-  openChange,
-  requestChange,
-  useChange,
-} from './email-change.ts';
 import { notifyUser } from './notices.ts';
 import { back, formRoute, requirePage } from './page.ts';
 import { type ProfileDependencies, showProfile } from './profile.ts';
 import type { PageActor } from './session.ts';
+
+// A change of the e-mail address: allowed by a link sent to the old address, if that is verified, and proved by a
+// link sent to the new one. Nothing changes before both were used.
+
+interface EmailChangeDependencies {
+  baseUrl: string;
+  challenges: Challenges;
+  config: Config;
+  messages: Messages;
+  sessions: Pick<Sessions, 'isOpen'>;
+  users: Users;
+}
+
+/** Path that the links lead to. */
+const EMAIL_CHANGE = `${ACCOUNT}/email`;
+
+const PURPOSE = 'account_email';
+/** Lifetime of each link in seconds. */
+const LINK_SECONDS = 3600;
+
+/** What a link does: `allow` the change at the old address, or `prove` the new one. */
+type Step = 'allow' | 'prove';
+
+interface EmailChange {
+  step: Step;
+  /** The new address. */
+  email: string;
+  /** The address at the time of the request. The links end when it changes. */
+  from?: string;
+  /** Whether the old address has allowed the change. */
+  isAllowed?: true;
+  credentialVersion: number;
+  /** The id of the session that began the change, which the links end with. Tickets of older releases have none. */
+  session?: string;
+}
+
+/** A change whose link is valid. */
+interface OpenChange extends EmailChange {
+  user: User;
+}
+
+interface RequestContext {
+  languages: Languages;
+  ip: string;
+}
+
+/**
+ * Begins a change, and mails its first link. Does not say whether another user has the new address: that is only
+ * told to somebody who has proved to own it.
+ * @returns which link was sent; undefined for an invalid address, or the one that the user has.
+ */
+async function requestChange(
+  deps: EmailChangeDependencies,
+  user: User,
+  typed: string,
+  context: RequestContext & Pick<Required<EmailChange>, 'credentialVersion' | 'session'>,
+): Promise<Step | undefined> {
+  const email = normalizeEmail(typed);
+  if (email === undefined || email === user.email) return undefined;
+  const step = isOwned(user) ? 'allow' : 'prove';
+  const { credentialVersion, session } = context;
+  const change = {
+    step,
+    email,
+    credentialVersion,
+    session,
+    ...(user.email !== undefined && { from: user.email }),
+  } as const;
+  await mailLink(deps, user, change, context);
+  return step;
+}
+
+/** Returns whether the user's present address is verified, so that its owner has to allow the change. */
+function isOwned({ email, email_verified }: User): boolean {
+  return email !== undefined && email_verified;
+}
+
+async function mailLink(
+  { baseUrl, challenges, messages, sessions }: EmailChangeDependencies,
+  user: User,
+  change: EmailChange,
+  { languages, ip }: RequestContext,
+): Promise<void> {
+  const isFirst = change.step === 'allow';
+  const { secret, ref, save } = challenges.prepareTicket({
+    purpose: PURPOSE,
+    // One change at a time: a new one replaces the links of the last one.
+    subject: user.id,
+    userId: user.id,
+    ...(change.session !== undefined && { session: change.session }),
+    ttlSeconds: LINK_SECONDS,
+    data: { ...change },
+  });
+  const message = messages.prepare(
+    isFirst ? 'email_change_allow' : 'email_change_prove',
+    {
+      to: isFirst && change.from !== undefined ? change.from : change.email,
+      address: change.email,
+      url: `${baseUrl}${EMAIL_CHANGE}?ticket=${secret}`,
+      lifetimeInSeconds: LINK_SECONDS,
+      languages,
+      ip,
+    },
+    { ref, ttlSeconds: LINK_SECONDS },
+  );
+  await save([message.write]);
+  // A session that ended meanwhile could not revoke this ticket.
+  if (change.session !== undefined && !(await sessions.isOpen(change.session)))
+    return challenges.discard(PURPOSE, user.id);
+  message.post();
+}
+
+/** Returns the change of a valid link, without using the link; undefined when the user has changed since. */
+async function openChange(deps: EmailChangeDependencies, ticket: string): Promise<OpenChange | undefined> {
+  return validChange(deps, await deps.challenges.peekTicket<EmailChange>(PURPOSE, ticket));
+}
+
+async function validChange(
+  deps: EmailChangeDependencies,
+  verifiedChallenge: VerifiedChallenge<EmailChange> | undefined,
+): Promise<OpenChange | undefined> {
+  if (verifiedChallenge?.userId === undefined) return undefined;
+  const change = verifiedChallenge.data;
+  const { credentialVersion, step, isAllowed } = change;
+  const { user, refusal } = await admissionOf(deps.users, {
+    userId: verifiedChallenge.userId,
+    credentialVersion,
+  });
+  if (user === undefined || refusal !== undefined || user.email !== change.from) return undefined;
+  // The address was verified after the request, and its owner has not allowed this change.
+  if (step === 'prove' && isAllowed !== true && isOwned(user)) return undefined;
+  const editable = await editableOf(deps, user.id);
+  return editable?.editsEmail === true ? { ...change, user } : undefined;
+}
+
+/** The result of a link that was used. */
+type ChangeOutcome = 'expired' | 'asked' | 'taken' | { changed: User; email: string };
+
+/** Uses a link. Of several concurrent calls one succeeds. */
+async function useChange(
+  deps: EmailChangeDependencies,
+  ticket: string,
+  context: RequestContext,
+): Promise<ChangeOutcome> {
+  const open = await validChange(deps, await deps.challenges.spendTicket<EmailChange>(PURPOSE, ticket));
+  if (open === undefined) return 'expired';
+  const { user, step, ...stored } = open;
+  if (step === 'allow') {
+    await mailLink(deps, user, { ...stored, step: 'prove', isAllowed: true }, context);
+    return 'asked';
+  }
+  // A password set from here on ends the change, because the account may have been recovered from an attacker.
+  const { credentialVersion, from } = stored;
+  if (!(await isCredentialCurrent(deps.users, { userId: user.id, credentialVersion }))) return 'expired';
+  const isUnchanged = (current: User) => current.email === from && isStill(user)(current);
+  const change = { email: stored.email, email_verified: true };
+  try {
+    const after = await deps.users.update(user.id, change, undefined, isUnchanged);
+    return after === undefined ? 'expired' : { changed: user, email: stored.email };
+  } catch (thrown) {
+    if (thrown instanceof UniqueKeyError) return 'taken';
+    throw thrown;
+  }
+}
 
 export interface EmailPageDependencies extends ProfileDependencies, EmailChangeDependencies {
   sessions: ProfileDependencies['sessions'];

@@ -1,5 +1,4 @@
 // /account/sessions: the user's sessions.
-
 import { type FormatTime, timesOf } from '../../../capabilities/pages/times.ts';
 import type { SessionDirectory, SessionView } from '../../../engine/session-directory.ts';
 import { formFields } from '../../../http/body-fields.ts';
@@ -8,7 +7,6 @@ import { ACCOUNT } from './callbacks.ts';
 import { type NoticeDependencies, recordChange } from './notices.ts';
 import { type AccountPageDependencies, back, formRoute, pageRoute, renderAccount } from './page.ts';
 import { endAccountSession, revokeLinksOf } from './session.ts';
-import { agentName } from './user-agent.ts';
 
 export interface SessionsPageDependencies extends AccountPageDependencies, NoticeDependencies {
   sessionDirectory: SessionDirectory;
@@ -65,4 +63,31 @@ async function sessionModel(
     used: time(last_interacted_at ?? created_at),
     applications: names,
   };
+}
+
+// Names of browsers and systems, for display only.
+
+const BROWSERS: readonly (readonly [RegExp, string])[] = [
+  [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
+  [/\bOPR\/|\bOpera\b/, 'Opera'],
+  [/\bSamsungBrowser\//, 'Samsung Internet'],
+  [/\bFirefox\/|\bFxiOS\//, 'Firefox'],
+  [/\bHeadlessChrome\/|\bChrome\/|\bCriOS\//, 'Chrome'],
+  [/\bSafari\//, 'Safari'],
+];
+
+const SYSTEMS: readonly (readonly [RegExp, string])[] = [
+  [/\biPhone\b/, 'iPhone'],
+  [/\biPad\b/, 'iPad'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bMac OS X\b|\bMacintosh\b/, 'macOS'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bLinux\b/, 'Linux'],
+];
+
+/** Returns the browser and the system that a `User-Agent` names; each undefined when it is not known. */
+function agentName(userAgent: string): { browser: string | undefined; system: string | undefined } {
+  const find = (known: typeof BROWSERS) => known.find(([sign]) => sign.test(userAgent))?.[1];
+  return { browser: find(BROWSERS), system: find(SYSTEMS) };
 }

@@ -1,5 +1,4 @@
 // Custom databases: databases of the operator's own, which a connection asks by its scripts.
-
 import type { Pause } from '../../../capabilities/delivery/queue.ts';
 import { nameKey } from '../../../capabilities/protection/counts.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
@@ -17,7 +16,6 @@ import {
   recordScriptFailure,
   runCustom,
 } from './custom-run.ts';
-import { padFailures } from './pad-failures.ts';
 
 export interface CustomDatabases {
   /**
@@ -233,4 +231,29 @@ function userIn(result: unknown, { identifier }: DatabaseRequest): DatabaseUser 
   const name = identifier.trim().toLowerCase();
   const isSameUser = email === undefined ? (user.username ?? name) === name : user.email === email;
   return isSameUser ? user : 'it gave another user than the one it was asked for';
+}
+
+// Hides how long a custom database took to refuse.
+
+/** Milliseconds; most databases answer sooner. */
+const STEP = 500;
+
+/**
+ * Does some work. If it returns undefined or throws, waits until the elapsed time is a multiple of 500 ms, so that the time
+ * reveals little about the reason: a wrong password here, an unknown user there, or a hash that a script compared.
+ */
+async function padFailures<T>(
+  { clock, pause }: { clock: Clock; pause: Pause },
+  work: () => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const start = clock();
+  const pad = () => pause(STEP - ((clock() - start) % STEP), new AbortController().signal);
+  try {
+    const answer = await work();
+    if (answer === undefined) await pad();
+    return answer;
+  } catch (thrown) {
+    await pad();
+    throw thrown;
+  }
 }

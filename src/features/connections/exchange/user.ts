@@ -1,20 +1,25 @@
 // Finds the user that an action of `custom-token-exchange` names: by user id, or as a user of a connection, who may be created
 // or updated.
-
-import type { UserOfConnection } from '../../../capabilities/actions/exchange-methods.ts';
+import type {
+  ExchangedAttributes,
+  UserOfConnection,
+} from '../../../capabilities/actions/exchange-methods.ts';
 import { requestContextOf } from '../../../engine/action-event.ts';
 import type { GrantRequest } from '../../../engine/tokens.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { type StrategyName, strategyRecord } from '../../../records/connections.ts';
-import { uniqueIn } from '../../../records/database-attributes.ts';
+import { attributesOf, uniqueIn } from '../../../records/database-attributes.ts';
 import { customDatabase, databaseOptions } from '../../../records/database-options.ts';
+import { normalizeEmail } from '../../../records/email.ts';
+import type { UserRecord } from '../../../records/users.ts';
 import { UniqueKeyError } from '../../../store/contract.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Events } from '../../../tenant/events.ts';
 import { expectedConnection } from '../../../users/connection-check.ts';
 import type { DatabaseUser } from '../../../users/database-user.ts';
 import { type Identity, isLinked, originalUserId, primaryIdentity } from '../../../users/identities.ts';
+import { usernameRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
 import type { CustomDatabases } from '../database/custom.ts';
@@ -23,7 +28,6 @@ import { conflictReason, mirroredIn } from '../database/custom-user.ts';
 import { connectionsFor } from '../resolve.ts';
 import { strategyOf } from '../strategies.ts';
 import { userOf as userFromProvider } from '../upstream/user.ts';
-import { addressesOf, invalid, profileOf, replacement } from './attributes.ts';
 
 export interface ExchangedUserDependencies {
   config: Config;
@@ -212,4 +216,55 @@ async function createUser(
   deps.events.record({ type: 'ss', ...details, ...(user.email !== undefined && { user_name: user.email }) });
   if (verify_email !== false) await deps.askToVerify(user, connection, clientId, ip);
   return identity;
+}
+
+// The attributes of a user that an action of `custom-token-exchange` gives: what a new user gets, and what they replace.
+
+/** Returns the error, 400, for a user that cannot be set as the action asks. */
+const invalid = (description: string) => new AuthError(400, 'invalid_request', description);
+
+/** Returns the addresses of a new user. @throws AuthError 400 for attributes that this connection does not take. */
+function addressesOf(
+  connection: Connection,
+  { email: address, username, phone_number }: ExchangedAttributes,
+) {
+  const email = normalizeEmail(address ?? '');
+  if (email === undefined) throw invalid('The user needs an e-mail address.');
+  // A phone number must be verified at this server; a token's claim is not enough.
+  if (phone_number != null) throw invalid('phone_number cannot be set for this connection.');
+  if (username == null) return { email };
+  const options = databaseOptions(connection);
+  if (!attributesOf(options).username.isIdentifier || usernameRefusal(options, username) !== undefined)
+    throw invalid('username cannot be set for this connection.');
+  return { email, username: username.trim().toLowerCase() };
+}
+
+const PROFILE = ['name', 'given_name', 'family_name', 'nickname', 'picture'] as const;
+
+/** Returns the profile that attributes give. @throws AuthError 400 for a picture that is no URI. */
+function profileOf(attributes: ExchangedAttributes): Partial<Record<(typeof PROFILE)[number], string>> {
+  const { picture } = attributes;
+  if (picture != null && !/^https?:\/\//i.test(picture)) throw invalid('picture must be a URI.');
+  return Object.fromEntries(
+    PROFILE.flatMap((one) => (attributes[one] == null ? [] : [[one, attributes[one]]])),
+  );
+}
+
+/** Returns the changes that replace a user's profile. @throws AuthError 400 if the attributes would change an identifier. */
+function replacement(user: User, attributes: ExchangedAttributes): Partial<UserRecord> {
+  const { email, username, phone_number, email_verified, phone_verified } = attributes;
+  const identifiers = {
+    email: email == null ? undefined : (normalizeEmail(email) ?? email),
+    username: username?.trim().toLowerCase(),
+    phone_number: phone_number ?? undefined,
+    email_verified: email_verified ?? user.email_verified,
+    phone_verified: phone_verified ?? user.phone_verified,
+  };
+  const changedField = (Object.keys(identifiers) as (keyof typeof identifiers)[]).find(
+    (one) => identifiers[one] !== user[one],
+  );
+  if (changedField !== undefined)
+    throw invalid(`The user's ${changedField} cannot be changed by a token exchange.`);
+  const emptyProfile = Object.fromEntries(PROFILE.map((one) => [one, undefined]));
+  return { ...emptyProfile, ...profileOf(attributes) };
 }

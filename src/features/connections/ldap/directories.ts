@@ -1,20 +1,23 @@
 // Verifies passwords by a directory: finds the entry that a name stands for, and binds as it with the password.
 import { randomUUID } from 'node:crypto';
-import { type Client, ResultCodeError, type SearchOptions, SizeLimitExceededError } from 'ldapts';
+import { once } from 'node:events';
+import net, { isIP, type Socket } from 'node:net';
+import tls from 'node:tls';
+import { Client, type Entry, ResultCodeError, type SearchOptions, SizeLimitExceededError } from 'ldapts';
 import { AuthError, serverBusy } from '../../../http/errors.ts';
 import type { Outbound } from '../../../http/outbound.ts';
+import { OutboundError } from '../../../http/outbound-error.ts';
 import type { Connection } from '../../../records/collections.ts';
-import { type LdapOptions, ldapOptions } from '../../../records/ldap.ts';
+import { certificatesOf, type LdapOptions, ldapOptions } from '../../../records/ldap.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { createFairWork, type FairWork } from '../../../runtime/fair-work.ts';
-import { connect } from './connect.ts';
 import { filterFor } from './filter.ts';
-import { groupsOf } from './groups.ts';
 import {
   attributesOf,
   BINARY,
   type DirectoryEntry,
   entryOf,
+  firstValue,
   IDENTIFYING,
   ownIdOf,
   profileOf,
@@ -269,4 +272,103 @@ const REFUSALS = new Set([32, 34, 48, 49, 50, 53]);
 
 function isRefusal(thrown: unknown): boolean {
   return thrown instanceof ResultCodeError && REFUSALS.has(thrown.code);
+}
+
+// The groups of a user: groups that list the user as a member, and groups that list such a group.
+
+/** How deep nested groups are followed, and how many groups are collected. A cycle ends at a group already found. */
+const MAX_NESTING = 10;
+const MAX_GROUPS = 1000;
+const MEMBER_FILTER = '(|(member={0})(uniqueMember={0}))';
+
+/** Returns the names of the groups of an entry, sorted. @param dn of the entry. @throws the error of the client. */
+async function groupsOf(client: Client, dn: string, options: LdapOptions): Promise<string[]> {
+  const { LDAP_SEARCH_GROUPS: template, LDAP_GROUPS_BASE: base = options.LDAP_BASE } = options;
+  const { GROUP_PROPERTY: property, GROUPS_TIMEOUT_SECONDS: timeLimit } = options;
+  const groupsListing = async (member: string): Promise<Entry[]> => {
+    const filter = filterFor(template ?? MEMBER_FILTER, member);
+    const search: SearchOptions = { scope: 'sub', filter, attributes: [property], timeLimit, paged: true };
+    return (await client.search(base, search)).searchEntries;
+  };
+  const found = new Map<string, Entry>();
+  let members = [dn];
+  for (let depth = 0; members.length > 0 && depth < (template === undefined ? MAX_NESTING : 1); depth++) {
+    const nextMembers: string[] = [];
+    for (const member of members) {
+      for (const group of await groupsListing(member)) {
+        if (found.has(group.dn) || found.size === MAX_GROUPS) continue;
+        found.set(group.dn, group);
+        nextMembers.push(group.dn);
+      }
+    }
+    members = nextMembers;
+  }
+  const names = [...found.values()].flatMap((group) => firstValue(group, property) ?? []);
+  return [...new Set(names)].sort();
+}
+
+// Connects to a directory: to an address that the outbound policy allows, and with TLS before any request.
+
+/** Milliseconds to connect, TLS included. */
+const CONNECT_TIMEOUT = 5000;
+const START_TLS = '1.3.6.1.4.1.1466.20037';
+
+/**
+ * Connects to the directory of a connection, with TLS unless the operator allows its host without.
+ * @param timeout of each request, milliseconds.
+ * @throws OutboundError if the address is not allowed; else the error of the socket.
+ */
+async function connect(outbound: Outbound, options: LdapOptions, timeout: number): Promise<Client> {
+  const url = new URL(options.LDAP_URL);
+  const isLdaps = url.protocol === 'ldaps:';
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  const { isOpened, lookup } = await outbound.resolve(host);
+  if (!isLdaps && !options.LDAP_STARTTLS && !isOpened) {
+    throw new OutboundError('refused', `${host} is to be asked with TLS`);
+  }
+  const signal = AbortSignal.timeout(CONNECT_TIMEOUT);
+  const port = url.port === '' ? (isLdaps ? 636 : 389) : Number(url.port);
+  let socket: Socket = net.connect({ host, port, lookup });
+  try {
+    await once(socket, 'connect', { signal });
+    if (!isLdaps && options.LDAP_STARTTLS) await startTls(socket, timeout);
+    if (isLdaps || options.LDAP_STARTTLS) {
+      socket = tls.connect({ socket, ...tlsOptions(host, options) });
+      await once(socket, 'secureConnect', { signal });
+    }
+  } catch (thrown) {
+    socket.destroy();
+    throw thrown;
+  }
+  return clientOn(socket, timeout);
+}
+
+/**
+ * Returns a client on a socket. It never reconnects by itself: the new connection would have neither TLS nor a bind, and the
+ * next password would be sent over it in the clear.
+ */
+function clientOn(socket: Socket, timeout: number): Client {
+  let isUsed = false;
+  const createConnection = () => {
+    if (isUsed) throw new Error('the connection to the directory was closed');
+    isUsed = true;
+    return socket;
+  };
+  // The URL is required but never used: createConnection returns the socket.
+  return new Client({ url: 'ldap://directory', timeout, createConnection });
+}
+
+/**
+ * Sends StartTLS (RFC 4511 §4.14) by a client that is used for nothing else. Bytes that an attacker appends to the plain
+ * response are discarded with that client, so they cannot pass for the response to a request made under TLS.
+ */
+async function startTls(socket: Socket, timeout: number): Promise<void> {
+  await clientOn(socket, timeout).exop(START_TLS);
+  socket.removeAllListeners();
+}
+
+/** Returns the TLS options: the certificate must be valid for the host, by the system's certificates or the connection's. */
+function tlsOptions(host: string, { LDAP_CA: pem }: LdapOptions): tls.ConnectionOptions {
+  const ca = pem === undefined ? {} : { ca: [...tls.getCACertificates('default'), ...certificatesOf(pem)] };
+  return { host, ...(isIP(host) === 0 && { servername: host }), ...ca };
 }

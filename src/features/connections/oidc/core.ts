@@ -1,23 +1,27 @@
 // The common implementation of all OpenID Connect strategies.
+
+import { unverifiedClaims } from '../../../capabilities/signing/verify-jwt.ts';
 import { STRATEGIES } from '../../../records/connections.ts';
-import type { OpenIdOptions } from '../../../records/openid.ts';
+import type { UpstreamGrant } from '../../../records/identities.ts';
+import { type OpenIdOptions, STANDARD_PROFILE } from '../../../records/openid.ts';
 import { epochSeconds } from '../../../runtime/clock.ts';
+import { grantOf } from '../oauth2/token.ts';
 import {
   type RedirectStrategy,
   refuseProviderError,
   type UpstreamDependencies,
   type UpstreamIdentity,
+  type UpstreamRefresh,
   type UpstreamResponse,
   upstreamFault,
   withQuery,
 } from '../redirect.ts';
 import { authorizationUrl, sendsNonce } from './authorization.ts';
+import type { Tokens } from './client.ts';
 import { claimsOf, endpointOf, endSessionOf, type OpenIdConnection, openConnection } from './connection.ts';
-import { exchangeCode, userInfoOf, withProofKey } from './exchange.ts';
+import { exchangeCode, exchangeRefreshToken, userInfoOf, withProofKey } from './exchange.ts';
 import { idTokenFault } from './id-token.ts';
 import type { Preset, ProviderResponse } from './preset.ts';
-import { profileOf } from './profile.ts';
-import { openIdGrant, refreshGrant } from './refresh.ts';
 
 /** Creates the strategy of a preset. */
 export function openIdStrategy<Options extends OpenIdOptions>(preset: Preset<Options>): RedirectStrategy {
@@ -169,4 +173,114 @@ function sessionEndOf(
     throw idTokenFault('has a session_expiry that is no time');
   if (expiry <= epochSeconds(wallClock)) throw idTokenFault('is of a session that is over');
   return Math.floor(expiry);
+}
+
+// Renews access tokens of OpenID providers (OpenID Connect Core 1.0 §12).
+
+/**
+ * Exchanges a refresh token. The response need not have an ID token; one that it has is verified as at a login, and must be of
+ * the same user as the one before (§12.2).
+ * @throws AuthError by `upstreamFault`.
+ */
+async function refreshGrant<Options extends OpenIdOptions>(
+  deps: UpstreamDependencies,
+  configured: OpenIdConnection<Options>,
+  refresh: UpstreamRefresh,
+): Promise<UpstreamGrant> {
+  const connection = await withProofKey(configured);
+  const tokens = await exchangeRefreshToken(deps, connection, refresh);
+  const { id_token, access_token: accessToken } = tokens;
+  if (id_token !== undefined) {
+    const { iss, sub } = await claimsOf(deps, connection, id_token, { nonce: undefined, accessToken });
+    const previous = refresh.idToken === undefined ? undefined : unverifiedClaims(refresh.idToken);
+    if (previous?.sub !== sub || previous.iss !== iss) throw idTokenFault('is of another user');
+  }
+  return openIdGrant(tokens, connection, deps);
+}
+
+/**
+ * Returns the part of a token response that is stored. A DPoP-bound access token is left out: its key is not stored, so it
+ * could not be used.
+ */
+function openIdGrant(
+  tokens: Tokens,
+  { boundTo }: Pick<OpenIdConnection<OpenIdOptions>, 'boundTo'>,
+  { wallClock }: Pick<UpstreamDependencies, 'wallClock'>,
+): UpstreamGrant {
+  const grant = grantOf(tokens, wallClock);
+  if (boundTo === undefined) return grant;
+  const { access_token: _bound, expires_at: _ends, ...others } = grant;
+  return others;
+}
+
+// Builds the user's profile from the claims of a provider: all of them, or those that the connection maps (`attribute_map`).
+
+/** Claims that describe the token, and not the user. */
+const PROTOCOL = new Set([
+  ...['iss', 'sub', 'aud', 'azp', 'exp', 'iat', 'nbf', 'jti', 'nonce', 'sid', 'auth_time', 'acr', 'amr'],
+  ...['at_hash', 'c_hash', 's_hash', 'nonce_supported', 'typ', 'ver', 'aio', 'rh', 'uti', '_claim_names'],
+  '_claim_sources',
+]);
+
+/** A placeholder in a value of the map. */
+const PLACEHOLDER = /\$\{([^{}]+)\}/g;
+
+/** Returns the profile that a connection's `attribute_map` makes of a provider's claims. */
+function profileOf(
+  { attribute_map: map }: OpenIdOptions,
+  response: ProviderResponse,
+): Record<string, unknown> {
+  if (map.mapping_mode === 'use_map') return mapClaims(map.attributes, response);
+  // The ID token is signed, so its claims take precedence.
+  const all = { ...response.userInfo, ...response.claims };
+  const isBasic = map.mapping_mode === 'basic_profile';
+  return Object.fromEntries(
+    Object.entries(all).filter(([name]) => (isBasic ? STANDARD_PROFILE.has(name) : !PROTOCOL.has(name))),
+  );
+}
+
+function mapClaims(
+  attributes: Readonly<Record<string, unknown>>,
+  response: ProviderResponse,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(attributes).flatMap(([name, value]) => {
+      const found = typeof value === 'string' ? fillTemplate(value, response) : value;
+      return found === undefined || found === null ? [] : [[name, found]];
+    }),
+  );
+}
+
+/**
+ * Replaces the placeholders of a value. A value that consists of one placeholder becomes the claim with its own type; within
+ * a text, claims are inserted as texts.
+ */
+function fillTemplate(template: string, response: ProviderResponse): unknown {
+  const [[placeholder, claim = ''] = []] = template.matchAll(PLACEHOLDER);
+  if (placeholder === template && isClaim(claim)) return claimAt(response, claim);
+  return template.replaceAll(PLACEHOLDER, (all, name: string) => {
+    if (!isClaim(name)) return all;
+    const found = claimAt(response, name);
+    return typeof found === 'string' || typeof found === 'number' ? String(found) : '';
+  });
+}
+
+const [FROM_TOKEN, FROM_USERINFO] = ['context.tokenset.', 'context.userinfo.'];
+
+const isClaim = (text: string): boolean =>
+  [FROM_TOKEN, FROM_USERINFO].some((source) => text.startsWith(source) && text.length > source.length);
+
+/** @param claim the content of a placeholder. */
+function claimAt({ claims, userInfo }: ProviderResponse, claim: string): unknown {
+  const isOfToken = claim.startsWith(FROM_TOKEN);
+  const source: Readonly<Record<string, unknown>> = isOfToken ? claims : userInfo;
+  const name = claim.slice((isOfToken ? FROM_TOKEN : FROM_USERINFO).length);
+  // Namespaced claims have URLs as their names, with dots in them.
+  if (Object.hasOwn(source, name)) return source[name];
+  let found: unknown = source;
+  for (const member of name.split('.')) {
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, member)) return undefined;
+    found = (found as Record<string, unknown>)[member];
+  }
+  return found;
 }

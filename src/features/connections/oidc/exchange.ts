@@ -1,6 +1,7 @@
 // The back channel: exchanges codes and refresh tokens at the token endpoint, and reads the userinfo endpoint.
-import { importJWK } from 'jose';
+import { importJWK, type JWK } from 'jose';
 import type { OpenIdOptions } from '../../../records/openid.ts';
+import type { Store } from '../../../store/contract.ts';
 import {
   type UpstreamDependencies,
   type UpstreamRefresh,
@@ -12,7 +13,6 @@ import type { ClientCredential, CodeExchange, Tokens } from './client.ts';
 import { endpointOf, type OpenIdConnection } from './connection.ts';
 import { providerFault } from './faults.ts';
 import type { Metadata } from './metadata.ts';
-import { signingKeyOf } from './signing-key.ts';
 
 /** Returns a connection with a new DPoP key for the tokens of one exchange, if its options ask for DPoP (RFC 9449). */
 export async function withProofKey<Options extends OpenIdOptions>(
@@ -118,4 +118,16 @@ async function keyCredential(
   const audience =
     token_endpoint_jwtca_aud_format === 'issuer' ? metadata.issuer : endpointOf(metadata, 'token_endpoint');
   return { method: 'private_key_jwt', key, kid, audience };
+}
+
+// The keys with which connections sign their requests.
+
+/** Returns the current signing key of a connection; undefined if it has none. @param connectionId the connection's `id`. */
+async function signingKeyOf(
+  store: Pick<Store, 'collection'>,
+  connectionId: string,
+): Promise<{ kid: string; jwk: JWK } | undefined> {
+  const keys = await store.collection('connectionKeys').findBy('connection', connectionId);
+  const current = keys.find(({ state }) => state === 'current');
+  return current && { kid: current.id, jwk: { ...current.jwk } };
 }

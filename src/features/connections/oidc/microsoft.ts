@@ -8,9 +8,177 @@ import {
   type WaadOptions,
   waadOptionsSchema,
 } from '../../../records/openid.ts';
-import { upstreamFault } from '../redirect.ts';
-import { graphProfile, graphScopes } from './graph.ts';
+import { jsonOf } from '../../../runtime/json.ts';
+import { endpointFault, requestEndpoint } from '../oauth2/provider-request.ts';
+import { type UpstreamDependencies, upstreamFault } from '../redirect.ts';
+import type { Metadata } from './metadata.ts';
 import type { Preset } from './preset.ts';
+
+// Reads from Microsoft Graph what the ID token of Entra does not have: the attributes and groups that a connection's options
+// ask for (`ext_…`), with the user's own access token.
+
+/** Attribute (the name of the option without `ext_`) to property of Graph's user resource. */
+const PROPERTIES: Readonly<Record<string, string>> = {
+  account_enabled: 'accountEnabled',
+  assigned_licenses: 'assignedLicenses',
+  assigned_plans: 'assignedPlans',
+  azure_id: 'id',
+  city: 'city',
+  country: 'country',
+  department: 'department',
+  dir_sync_enabled: 'onPremisesSyncEnabled',
+  fax: 'faxNumber',
+  job_title: 'jobTitle',
+  last_sync: 'onPremisesLastSyncDateTime',
+  mobile: 'mobilePhone',
+  phone: 'businessPhones',
+  physical_delivery_office_name: 'officeLocation',
+  postal_code: 'postalCode',
+  preferred_language: 'preferredLanguage',
+  provisioned_plans: 'provisionedPlans',
+  proxy_addresses: 'proxyAddresses',
+  state: 'state',
+  street_address: 'streetAddress',
+  upn: 'userPrincipalName',
+  usage_location: 'usageLocation',
+};
+
+/** The attributes that `ext_profile` asks for. */
+const PROFILE = [
+  ...['city', 'country', 'department', 'job_title', 'mobile', 'phone', 'physical_delivery_office_name'],
+  ...['postal_code', 'preferred_language', 'state', 'street_address', 'usage_location'],
+];
+
+/** Groups that are read if the option `max_groups_to_retrieve` is not set. */
+const DEFAULT_GROUPS = 250;
+/** The largest value of that option that is honoured. */
+const MAX_GROUPS = 5_000;
+/** Entries of one page of the response. */
+const PAGE_SIZE = 500;
+/** Pages that are read. */
+const MAX_PAGES = 20;
+
+/** What a connection's options ask for. */
+interface RequestedData {
+  attributes: readonly string[];
+  /** Direct groups only, or nested ones, too; undefined for none. */
+  groups: 'memberOf' | 'transitiveMemberOf' | undefined;
+}
+
+function requestedData(options: WaadOptions): RequestedData {
+  // Tokens of the older endpoints are for Azure AD Graph, which Microsoft has retired.
+  if (options.identity_api !== 'microsoft-identity-platform-v2.0')
+    return { attributes: [], groups: undefined };
+  const has = (name: string) => options[`ext_${name}`] === true;
+  const named = Object.keys(PROPERTIES).filter(has);
+  const attributes = [...new Set([...(has('profile') ? PROFILE : []), ...named])];
+  if (has('nested_groups')) return { attributes, groups: 'transitiveMemberOf' };
+  return { attributes, groups: has('groups') || has('group_ids') ? 'memberOf' : undefined };
+}
+
+/** Returns the scopes that a connection's requests to Graph need. */
+function graphScopes(options: WaadOptions): string[] {
+  const { attributes, groups } = requestedData(options);
+  return [
+    ...(attributes.length > 0 ? ['User.Read'] : []),
+    ...(groups === undefined ? [] : ['GroupMember.Read.All']),
+  ];
+}
+
+/**
+ * Returns the attributes and groups of an access token's user that a connection asks for. Those that the organization has not
+ * consented to are left out.
+ * @throws AuthError by `upstreamFault` if Graph does not answer. The login then fails, because a profile without the user's
+ *   groups would look like one whose groups were taken away.
+ */
+async function graphProfile(
+  { fetch }: Pick<UpstreamDependencies, 'fetch'>,
+  { options, metadata }: { options: WaadOptions; metadata: Metadata },
+  accessToken: string,
+): Promise<Record<string, unknown>> {
+  const { attributes, groups } = requestedData(options);
+  const base = `${graphOrigin(metadata)}/v1.0/me`;
+  const request = (url: string) => requestGraph({ fetch }, url, accessToken);
+  const [user, member] = await Promise.all([
+    attributes.length === 0 ? undefined : request(`${base}?$select=${selectOf(attributes)}`),
+    groups &&
+      groupsOf(request, `${base}/${groups}?$select=id,displayName&$top=${PAGE_SIZE}`, mostGroups(options)),
+  ]);
+  const found = attributes.flatMap((name) => {
+    const value = user?.[PROPERTIES[name] ?? ''];
+    return value === undefined || value === null ? [] : [[name, value] as const];
+  });
+  return {
+    ...Object.fromEntries(found),
+    ...(member && options.ext_group_ids === true && { group_ids: member.map(({ id }) => id) }),
+    ...(member && { groups: member.map(({ name }) => name) }),
+  };
+}
+
+const selectOf = (attributes: readonly string[]) => attributes.map((name) => PROPERTIES[name]).join(',');
+
+function mostGroups({ max_groups_to_retrieve: setting }: WaadOptions): number {
+  const limit = Number(setting === '' ? undefined : setting);
+  return Number.isInteger(limit) && limit > 0 ? Math.min(limit, MAX_GROUPS) : DEFAULT_GROUPS;
+}
+
+/**
+ * Returns the origin of Graph. National clouds have a host of their own, which the discovery document names (`msgraph_host`);
+ * the scheme is that of the token endpoint.
+ */
+function graphOrigin({ msgraph_host: host, token_endpoint: endpoint }: Metadata): string {
+  const isHost = typeof host === 'string' && /^[A-Za-z0-9.-]+(:\d+)?$/.test(host);
+  if (!isHost) return 'https://graph.microsoft.com';
+  return `${URL.parse(String(endpoint))?.protocol ?? 'https:'}//${host}`;
+}
+
+type GraphRequest = (url: string) => Promise<Record<string, unknown> | undefined>;
+
+/** Sends a request to Graph. @returns the response body; undefined if the organization has not consented to the request. */
+async function requestGraph(
+  deps: Pick<UpstreamDependencies, 'fetch'>,
+  url: string,
+  accessToken: string,
+): ReturnType<GraphRequest> {
+  const headers = { accept: 'application/json', authorization: `Bearer ${accessToken}` };
+  const { response, text } = await requestEndpoint(deps, 'profile endpoint', url, { headers });
+  if (response.status === 401 || response.status === 403) return undefined;
+  if (response.status !== 200)
+    throw endpointFault('profile endpoint', `answered with status ${response.status}`);
+  const answer = jsonOf(text);
+  if (typeof answer === 'object' && answer !== null) return answer as Record<string, unknown>;
+  throw endpointFault('profile endpoint', 'sent an answer that is no JSON');
+}
+
+interface Group {
+  id: string;
+  name: string;
+}
+
+/** Returns the groups of a user from all pages of the response; undefined as {@link requestGraph}. */
+async function groupsOf(request: GraphRequest, first: string, limit: number): Promise<Group[] | undefined> {
+  const found: Group[] = [];
+  const { origin } = new URL(first);
+  let next: string | undefined = first;
+  for (let page = 0; next !== undefined && page < MAX_PAGES && found.length < limit; page++) {
+    const answer: Record<string, unknown> | undefined = await request(next);
+    if (answer === undefined) return undefined;
+    found.push(...groupsIn(answer.value));
+    const { '@odata.nextLink': link } = answer;
+    // A link to another origin is not followed: it would receive the access token.
+    next = typeof link === 'string' && URL.parse(link)?.origin === origin ? link : undefined;
+  }
+  return found.slice(0, limit);
+}
+
+/** Returns the groups of a list that also has directory roles and administrative units. */
+function groupsIn(value: unknown): Group[] {
+  return (Array.isArray(value) ? value : []).flatMap((one: Record<string, unknown> | null) => {
+    const { '@odata.type': type, id, displayName: name } = one ?? {};
+    const isGroup = type === '#microsoft.graph.group' && typeof id === 'string' && typeof name === 'string';
+    return isGroup ? [{ id, name }] : [];
+  });
+}
 
 const LOGIN = 'https://login.microsoftonline.com';
 /** The placeholder for the organization's id in the issuer of the document for every organization. */

@@ -10,6 +10,7 @@ import { nameBrowser } from '../../../http/browser.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Languages } from '../../../http/languages.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/routes.ts';
+import type { CodeKind } from '../../../records/database-options.ts';
 import type { Random } from '../../../runtime/random.ts';
 import { RegistrationRefused } from '../../../users/registration.ts';
 import { waitsForLogin } from '../../flow/next.ts';
@@ -17,15 +18,18 @@ import {
   acceptsConnection,
   type HostedDependencies,
   openRequestPage,
+  pageModel,
+  type RequestPage,
+  renderPage,
   requestLanguages,
+  stepPath,
   tooManyAlert,
 } from '../../flow/request-page.ts';
-import { identifierOf } from '../request-connections.ts';
+import { identifierOf, loginChoices, mayUsePassword, passwordChoice } from '../request-connections.ts';
 import type { ProofDependencies } from '../strategy.ts';
-import { type CodePage, showAddress, showCode } from './code-page.ts';
 import { type PasswordlessConnection, passwordlessConnection } from './connection.ts';
-import { codeConnection, proveSession } from './session-code.ts';
-import { asPasswordless, beginSession } from './session-routes.ts';
+import { codeChoices, codeConnection, codeStep, proveSession } from './session-code.ts';
+import { asPasswordless, beginSession, RESEND_SECONDS } from './session-routes.ts';
 import { type StartDependencies, start } from './start.ts';
 import { subjectOf } from './strategy.ts';
 import { redeem } from './verify.ts';
@@ -203,4 +207,75 @@ function alertOf(thrown: AuthError, { strategy }: PasswordlessConnection): strin
     temporarily_unavailable: 'passwordless.notSent',
   };
   return tooManyAlert(thrown) ?? alerts[thrown.error];
+}
+
+// The pages at which a user types an address, and then the code that was sent to it.
+
+/** The request and the connection of a page. */
+interface CodePage {
+  page: RequestPage;
+  connection: PasswordlessConnection;
+  /** For a database connection: the kind of address that its codes are sent to. */
+  kind?: CodeKind;
+}
+
+/** Answers with the page for the address. @param input the address as typed, and the message key of an error. */
+async function showAddress(
+  deps: HostedDependencies,
+  ctx: Context,
+  codePage: CodePage,
+  input: { address: string; alert?: string },
+  status = 200,
+): Promise<void> {
+  const { page, connection } = codePage;
+  const choices = await loginChoices(deps.config, page);
+  const ownUrl = stepPath(page.pending, stepOf(codePage));
+  const codes = codePage.kind === undefined ? [] : codeChoices(page, connection.record);
+  const password = (await mayUsePassword(deps.config, page)) ? [passwordChoice(page)] : [];
+  await renderPage(
+    deps,
+    ctx,
+    page,
+    'passwordless/address',
+    {
+      ...pageModel(page, stepOf(codePage)),
+      channel: connection.strategy.name,
+      ...input,
+      others: [...password, ...codes, ...choices].filter(({ url }) => url !== ownUrl),
+    },
+    status,
+  );
+}
+
+/** Answers with the page for the code. @param input the address, and an error (`alert`) or a notice (`said`). */
+async function showCode(
+  deps: HostedDependencies,
+  ctx: Context,
+  codePage: CodePage,
+  input: { address: string; alert?: string; said?: string | undefined },
+  status = 200,
+): Promise<void> {
+  const { page, connection } = codePage;
+  const step = stepOf(codePage);
+  await renderPage(
+    deps,
+    ctx,
+    page,
+    'passwordless/code',
+    {
+      ...pageModel(page, `${step}/code`),
+      ...input,
+      channel: connection.strategy.name,
+      digits: connection.digits,
+      minutes: Math.ceil(connection.ttlSeconds / 60),
+      resendUrl: stepPath(page.pending, step),
+      resendSeconds: RESEND_SECONDS,
+      backUrl: stepPath(page.pending, step),
+    },
+    status,
+  );
+}
+
+function stepOf({ connection: { record, strategy }, kind }: CodePage): string {
+  return kind === undefined ? strategy.step(record) : codeStep(record, kind);
 }

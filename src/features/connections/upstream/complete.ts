@@ -4,12 +4,14 @@ import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { AuthError } from '../../../http/errors.ts';
 import type { Connection } from '../../../records/collections.ts';
-import { epochSeconds } from '../../../runtime/clock.ts';
+import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
+import type { Store } from '../../../store/contract.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Events } from '../../../tenant/events.ts';
+import { storeConnectedAccount } from '../../../users/connected-accounts.ts';
 import type { Login } from '../../../users/login.ts';
 import type { Users } from '../../../users/users.ts';
-import { storeLoginTokens } from '../connected/login-tokens.ts';
+import { sharesLoginTokens } from '../connected/purposes.ts';
 import { sealSession } from '../provider-session.ts';
 import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
 import { connectionsFor } from '../resolve.ts';
@@ -169,4 +171,30 @@ function authTimeOf(
   if (authenticatedAt === undefined || authenticatedAt >= now - TOLERANCE) return now;
   const age = Math.min(NOT_RECENT, (config.settings().tenant.session_lifetime * 3600) / 2);
   return Math.floor(Math.max(authenticatedAt, now - age));
+}
+
+// Connected accounts that result from logins: if a connection is configured so, applications may use the tokens of a login.
+
+/** Stores the tokens of a login as a connected account of the user, if the connection is configured so. */
+async function storeLoginTokens(
+  deps: { store: Store; wallClock: Clock },
+  userId: string,
+  { connection, strategy }: Upstream,
+  { id: upstreamId, grant }: UpstreamIdentity,
+): Promise<void> {
+  if (!sharesLoginTokens(connection) || strategy.refresh === undefined) return;
+  if (grant?.access_token === undefined) return;
+  const { store } = deps;
+  const account = await storeConnectedAccount(deps, userId, connection, {
+    upstreamId,
+    grant,
+    requestedScopes: [],
+  });
+  // If the user or the connection was deleted meanwhile, that deletion did not see the new account.
+  const [user, storedConnection] = await Promise.all([
+    store.collection('users').get(userId),
+    store.collection('connections').get(connection.id),
+  ]);
+  if (user === undefined || storedConnection === undefined)
+    await store.collection('connectedAccounts').delete(account.id);
 }

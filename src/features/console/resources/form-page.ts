@@ -1,4 +1,6 @@
 // The form for creating or changing a record, and the page that shows what a change changes.
+
+import { isDeepStrictEqual } from 'node:util';
 import type { Context } from 'koa';
 import { sha256 } from '../../../runtime/secrets.ts';
 import type { CallRules } from '../../management/call.ts';
@@ -6,7 +8,6 @@ import { isObject } from '../../management/section.ts';
 import type { ConsoleSession } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { groupOf, isNameMember, type Operation, type Place, parametersOf, titleOf } from './declared.ts';
-import { differences } from './differences.ts';
 import type { FormFaults } from './faults.ts';
 import { type Field, fieldsOf, queryFieldsOf, WHOLE, WHOLE_FIELD } from './fields.ts';
 import {
@@ -20,7 +21,7 @@ import {
   translated,
 } from './model.ts';
 import { isHarmless, operationPath, pageOf } from './operations.ts';
-import { maskUnchanged } from './secrets.ts';
+import { HIDDEN, hasSecrets, maskSecrets, maskUnchanged } from './secrets.ts';
 import { type FilledField, filledFields, type Posted } from './values.ts';
 
 /** The operation of a page. */
@@ -179,3 +180,55 @@ export async function renderReview(
     },
   });
 }
+
+// Compares a record with a change of it, member by member.
+
+/** A member that changes. */
+interface Difference {
+  /** The path of the member: `jwt_configuration.alg`. */
+  path: string;
+  /** JSON with secrets masked; undefined when the member did not exist. */
+  before: string | undefined;
+  /** Undefined when the member is removed. */
+  after: string | undefined;
+}
+
+/**
+ * Returns the differences between a record and a change of it.
+ * @param after the members that are sent; null removes one.
+ */
+function differences(
+  before: Readonly<Record<string, unknown>>,
+  after: Readonly<Record<string, unknown>>,
+  path: readonly string[] = [],
+): Difference[] {
+  return Object.entries(after).flatMap(([name, value]) => {
+    const at = [...path, name];
+    const old = Object.hasOwn(before, name) ? before[name] : undefined;
+    if (isDeepStrictEqual(old, value) || (old === undefined && value === null)) return [];
+    if (isObject(old) && isObject(value)) return differences(old, withAbsent(old, value), at);
+    return [{ path: at.join('.'), ...shownPair(name, old, value) }];
+  });
+}
+
+/**
+ * Returns the new object with undefined for members that it no longer has: a nested object is replaced as a whole.
+ */
+const withAbsent = (before: object, after: Record<string, unknown>): Record<string, unknown> => ({
+  ...Object.fromEntries(Object.keys(before).map((name) => [name, undefined])),
+  ...after,
+});
+
+function shownPair(name: string, before: unknown, after: unknown): Pick<Difference, 'before' | 'after'> {
+  const shown = (value: unknown) =>
+    value === undefined || value === null ? undefined : textOf(maskSecrets(value, name));
+  const isSecret = hasSecrets({ [name]: before }) || hasSecrets({ [name]: after });
+  const pair = { before: shown(before), after: shown(after) };
+  // Two masked secrets look the same, so a mark shows that the secret changes.
+  return isSecret && pair.before === pair.after && pair.after === HIDDEN
+    ? { ...pair, after: `${HIDDEN} *` }
+    : pair;
+}
+
+const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value, null, 2);

@@ -4,18 +4,41 @@ import { formFields } from '../../../http/body-fields.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { RouteDeclaration, RouteDeclarations } from '../../../http/routes.ts';
 import type { CallRules } from '../../management/call.ts';
+import { isObject } from '../../management/section.ts';
 import { withLongTexts } from '../forms.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { queryText } from '../query.ts';
-import { type Operation, type Place, parametersOf, placesOf } from './declared.ts';
+import { renderConsole } from '../render.ts';
+import { maySeeSecrets } from '../roles.ts';
+import {
+  groupOf,
+  type Operation,
+  type Place,
+  parametersOf,
+  placesBelow,
+  placesOf,
+  titleOf,
+} from './declared.ts';
 import { isListOfRecords } from './find.ts';
 import { operationForm, renderForm } from './form-page.ts';
-import { showIndex } from './index-page.ts';
 import { showList } from './list-page.ts';
-import { type Places, type ResourcesDependencies, readAt, requireCall, sectionOf } from './model.ts';
-import { isHarmless, operationsOf, pageOf } from './operations.ts';
-import { showRecord } from './record-page.ts';
+import {
+  crumbsOf,
+  type Link,
+  labelOf,
+  operationLinks,
+  type Places,
+  paramsOf,
+  type ResourcesDependencies,
+  readAt,
+  requireCall,
+  sectionOf,
+  translated,
+} from './model.ts';
+import { isHarmless, mayCall, operationPath, operationsOf, type Params, pageOf } from './operations.ts';
 import { showRemoval, submitRemoval } from './remove-page.ts';
+import { hasSecrets } from './secrets.ts';
+import { shownMember, shownMembers } from './shown.ts';
 import { isShownOnce, submitForm } from './submit-form.ts';
 
 type Route = RouteDeclaration<ResourcesDependencies>;
@@ -154,3 +177,128 @@ export const RESOURCES_PAGES = [
   'console/resources-remove',
   'console/resources-answer',
 ] as const;
+
+// The page of all resources.
+
+interface Group {
+  title: string;
+  pages: Link[];
+  actions: Link[];
+  /** Records that no list leads to; they are opened by entering their ids. */
+  named: { title: string; at: string; parameters: string[] }[];
+}
+
+/** Shows the resources that the role may see, grouped by the first segment of their paths. */
+async function showIndex(
+  deps: ResourcesDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  places: Places,
+): Promise<void> {
+  await renderConsole(deps, ctx, session, {
+    template: 'console/resources-index',
+    section: 'resources',
+    title: 't:console.nav.resources',
+    model: { groups: groupsOf(session, places) },
+  });
+}
+
+function groupsOf(session: ConsoleSession, places: Places): Group[] {
+  const names = [...new Set([...places.keys()].map(groupOf))].sort();
+  return names
+    .map((name) => {
+      const all = [...places.values()].filter(({ path }) => groupOf(path) === name);
+      const top = all.filter(({ path }) => parametersOf(path).length === 0);
+      return {
+        title: titleOf(`/${name}`),
+        pages: top
+          .filter(({ read }) => read !== undefined && mayCall(session, read))
+          .map(({ path }) => ({ href: pageOf(path), text: titleOf(path) })),
+        actions: top
+          .filter(({ read }) => read === undefined)
+          .flatMap((place) => operationLinks(session, place)),
+        named: all
+          .filter((place) => isFoundByName(session, places, place))
+          .map(({ path }) => ({
+            title: titleOf(path),
+            at: path,
+            parameters: parametersOf(path),
+          })),
+      };
+    })
+    .filter(({ pages, actions, named }) => pages.length + actions.length + named.length > 0);
+}
+
+/** Reports whether a record can only be reached by entering its ids, because no list leads to it. */
+function isFoundByName(session: ConsoleSession, places: Places, { path, read }: Place): boolean {
+  if (read === undefined || !mayCall(session, read)) return false;
+  const [, first = ''] = /^(.*?)\/:\w+/.exec(path) ?? [];
+  if (first === '' || parametersOf(path).length === 0) return false;
+  const head = places.get(first);
+  const isBelowFound = [...places.values()].some(
+    (other) =>
+      other.path !== path && path.startsWith(`${other.path}/`) && /:\w+$/.test(other.path) && other.read,
+  );
+  return head?.read === undefined && !isBelowFound;
+}
+
+// The page of a record or of settings.
+
+/** Shows a record. @param isRevealed whether its secrets are shown. */
+async function showRecord(
+  deps: ResourcesDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  {
+    places,
+    place,
+    record,
+    isRevealed = false,
+  }: { places: Places; place: Place; record: unknown; isRevealed?: boolean },
+): Promise<void> {
+  const params = paramsOf(ctx);
+  const last = params[parametersOf(place.path).at(-1) ?? ''] ?? '';
+  const isRecord = place.kind === 'record';
+  const hides = maySeeSecrets(session.administrator.role) && !isRevealed && hasSecrets(record);
+  await renderConsole(deps, ctx, session, {
+    template: 'console/resources-record',
+    section: sectionOf(place),
+    title: translated(deps, ctx, 'title', titleOf(place.path)),
+    model: {
+      isRecord,
+      heading: isRecord ? labelOf(record, last) : titleOf(place.path),
+      crumbs: crumbsOf(places, place.path, params),
+      members: isObject(record)
+        ? shownMembers(record, isRevealed)
+        : [shownMember(titleOf(place.path), record, isRevealed)],
+      isAbsent: record === undefined,
+      operations: operationLinks(session, place, params, record === undefined),
+      json: place.change === undefined || record === undefined ? undefined : jsonLink(session, place, params),
+      below: below(session, places, place.path, params),
+      isRevealed,
+      reveal: hides ? operationPath('reveal', place.path, params) : undefined,
+    },
+  });
+}
+
+function jsonLink(session: ConsoleSession, { path, change }: Place, params: Params): string | undefined {
+  if (change === undefined || !mayCall(session, change)) return undefined;
+  return `${operationPath('change', path, params)}?as=json`;
+}
+
+/** Returns links to the pages below a record, and to the actions on it. */
+function below(
+  session: ConsoleSession,
+  places: Places,
+  path: string,
+  params: Params,
+): { pages: Link[]; actions: Link[] } {
+  const near = placesBelow(places, path);
+  const pages = near
+    .filter(({ read }) => read !== undefined && mayCall(session, read))
+    .map((place) => ({ href: pageOf(place.path, params), text: titleOf(place.path) }));
+  const actions = near
+    .filter(({ read }) => read === undefined)
+    .flatMap((place) => operationLinks(session, place, params));
+  return { pages, actions };
+}

@@ -13,8 +13,188 @@ import {
   redirectAfterForm,
 } from '../page.ts';
 import { renderConsole } from '../render.ts';
-import { bodyOf, SETTINGS_FORMS, type SettingsForm, shownValues } from './settings-forms.ts';
 import { PARTS, type Part, pathOfPart, tabsOf } from './tabs.ts';
+
+// The forms for settings: their fields, the position of each in the settings of the Management API, and the
+// conversion of values.
+
+interface FieldBase {
+  /** The name of the field in the form and in its message keys. */
+  name: string;
+  /** The path of the member in the settings. */
+  at: readonly string[];
+}
+
+type SettingsField = FieldBase &
+  (
+    | { kind: 'switch' | 'text' | 'lines' }
+    /** Whole numbers, unless `step` says otherwise. */
+    | { kind: 'number'; least: number; most: number; step?: 'any' }
+    | { kind: 'choice'; options: readonly string[] }
+    /** A switch for one value of a list. */
+    | { kind: 'member'; value: string }
+  );
+
+interface SettingsForm {
+  name: string;
+  part: Part;
+  /** The section of the tenant file by which a refusal may name the member. */
+  section?: string;
+  /** The calls that read and change the settings. */
+  read: string;
+  write: string;
+  /** The scope required to change them. */
+  update: string;
+  fields: readonly SettingsField[];
+}
+
+const attack = (path: string, section: string) => ({
+  part: 'attacks' as const,
+  section,
+  read: `GET /attack-protection/${path}`,
+  write: `PATCH /attack-protection/${path}`,
+  update: 'update:attack_protection',
+});
+
+const tenant = {
+  read: 'GET /tenants/settings',
+  write: 'PATCH /tenants/settings',
+  update: 'update:tenant_settings',
+};
+
+const hours = (name: string): SettingsField => ({
+  name,
+  at: [name],
+  kind: 'number',
+  least: 0.01,
+  most: 87_600,
+  step: 'any',
+});
+
+export const SETTINGS_FORMS: readonly SettingsForm[] = [
+  {
+    name: 'bruteForce',
+    ...attack('brute-force-protection', 'bruteForceProtection'),
+    fields: [
+      { name: 'enabled', at: ['enabled'], kind: 'switch' },
+      { name: 'block', at: ['shields'], kind: 'member', value: 'block' },
+      { name: 'notify', at: ['shields'], kind: 'member', value: 'user_notification' },
+      { name: 'max_attempts', at: ['max_attempts'], kind: 'number', least: 1, most: 100 },
+      {
+        name: 'mode',
+        at: ['mode'],
+        kind: 'choice',
+        options: ['count_per_identifier_and_ip', 'count_per_identifier'],
+      },
+      { name: 'allowlist', at: ['allowlist'], kind: 'lines' },
+    ],
+  },
+  {
+    name: 'suspiciousIp',
+    ...attack('suspicious-ip-throttling', 'suspiciousIpThrottling'),
+    fields: [
+      { name: 'enabled', at: ['enabled'], kind: 'switch' },
+      { name: 'block', at: ['shields'], kind: 'member', value: 'block' },
+      { name: 'admin', at: ['shields'], kind: 'member', value: 'admin_notification' },
+      { name: 'login', at: ['stage', 'pre-login', 'max_attempts'], kind: 'number', least: 1, most: 100_000 },
+      {
+        name: 'signup',
+        at: ['stage', 'pre-user-registration', 'max_attempts'],
+        kind: 'number',
+        least: 1,
+        most: 100_000,
+      },
+      { name: 'allowlist', at: ['allowlist'], kind: 'lines' },
+    ],
+  },
+  {
+    name: 'sessions',
+    part: 'sessions',
+    ...tenant,
+    fields: [
+      hours('session_lifetime'),
+      hours('idle_session_lifetime'),
+      hours('ephemeral_session_lifetime'),
+      hours('idle_ephemeral_session_lifetime'),
+    ],
+  },
+  {
+    name: 'tenant',
+    part: 'tenant',
+    ...tenant,
+    fields: [
+      { name: 'friendly_name', at: ['friendly_name'], kind: 'text' },
+      { name: 'support_email', at: ['support_email'], kind: 'text' },
+      { name: 'support_url', at: ['support_url'], kind: 'text' },
+      { name: 'default_audience', at: ['default_audience'], kind: 'text' },
+      { name: 'allowed_logout_urls', at: ['allowed_logout_urls'], kind: 'lines' },
+      { name: 'log_retention_days', at: ['log_retention_days'], kind: 'number', least: 1, most: 3650 },
+      { name: 'account_linking', at: ['account_linking'], kind: 'choice', options: ['never', 'suggest'] },
+    ],
+  },
+];
+
+type Settings = Readonly<Record<string, unknown>>;
+
+const valueAt = (settings: Settings, at: readonly string[]): unknown =>
+  at.reduce<unknown>((value, name) => (value as Settings | undefined)?.[name], settings);
+
+/** Returns the values that a form shows: strings, and `on` for a switch that is on. */
+export function shownValues({ fields }: SettingsForm, settings: Settings): Record<string, string> {
+  return Object.fromEntries(
+    fields.map((field) => [field.name, shownValue(field, valueAt(settings, field.at))]),
+  );
+}
+
+function shownValue(field: SettingsField, value: unknown): string {
+  if (field.kind === 'switch') return value === true ? 'on' : '';
+  if (field.kind === 'member') return Array.isArray(value) && value.includes(field.value) ? 'on' : '';
+  if (field.kind === 'lines') return Array.isArray(value) ? value.join('\n') : '';
+  return value === undefined || value === null ? '' : String(value);
+}
+
+/**
+ * Returns the body of the call that changes the settings.
+ * @param settings the current settings; values without a field are kept.
+ */
+function bodyOf(form: SettingsForm, sent: Readonly<Record<string, string>>, settings: Settings): object {
+  const body: Record<string, unknown> = {};
+  for (const field of form.fields) {
+    const { at } = field;
+    const before = valueAt(body, at) ?? valueAt(settings, at);
+    put(body, at, sentValue(field, sent[field.name] ?? '', before));
+  }
+  return body;
+}
+
+/** Converts an entered text. An empty one becomes null, which restores the default. */
+function sentValue(field: SettingsField, text: string, before: unknown): unknown {
+  switch (field.kind) {
+    case 'switch':
+      return text === 'on';
+    case 'member': {
+      const others = (Array.isArray(before) ? before : []).filter((one) => one !== field.value);
+      return text === 'on' ? [...others, field.value] : others;
+    }
+    case 'lines':
+      return text.split(/\s+/).filter((line) => line !== '');
+    case 'number':
+      // A text that is not a number is sent unchanged: the API words the error.
+      return text.trim() === '' ? null : Number.isFinite(Number(text)) ? Number(text) : text;
+    default:
+      return text.trim() === '' ? null : text.trim();
+  }
+}
+
+function put(body: Record<string, unknown>, [name = '', ...rest]: readonly string[], value: unknown): void {
+  if (rest.length === 0) {
+    body[name] = value;
+    return;
+  }
+  const inner = (body[name] ?? {}) as Record<string, unknown>;
+  body[name] = inner;
+  put(inner, rest, value);
+}
 
 export interface SecuritySettingsDependencies extends ConsolePageDependencies, ApiCallDependencies {}
 

@@ -1,8 +1,10 @@
 // POST /bc-authorize (OpenID Connect CIBA Core 1.0 §7): an application asks a user to approve a login, without a browser.
 import type { Context } from 'koa';
 import { z } from 'zod';
+import type { Messages } from '../../../capabilities/delivery/messages.ts';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
+import { admissionError } from '../../../engine/admission.ts';
 import { requestedDetails } from '../../../engine/authorization-details.ts';
 import { type BackchannelParameters, backchannelParameters } from '../../../engine/backchannel-parameters.ts';
 import { BACKCHANNEL_INTERVAL, issueBackchannelRequest } from '../../../engine/backchannel-requests.ts';
@@ -14,11 +16,11 @@ import { asksEachTime } from '../../../records/apis.ts';
 import { authenticationMethod } from '../../../records/client-authentication.ts';
 import type { Client } from '../../../records/collections.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
+import { jsonOf } from '../../../runtime/json.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { User } from '../../../users/user.ts';
-import { CIBA_GRANT } from './callbacks.ts';
-import { type HintDependencies, hintedUser } from './hint.ts';
-import { type MailDependencies, mailApproval } from './mail.ts';
+import type { Users } from '../../../users/users.ts';
+import { APPROVAL_PATH, CIBA_GRANT } from './callbacks.ts';
 import { requestId } from './request-id.ts';
 
 export interface AuthorizationDependencies extends HintDependencies, MailDependencies, BackchannelParameters {
@@ -214,4 +216,61 @@ async function devicesFor(
 
 function refusal(error: string, description: string, status = 400): AuthError {
   return new AuthError(status, error, description);
+}
+
+// The e-mail that asks a user to approve. Its link is no secret: whoever opens it has to log in, and sees what
+// waits for them.
+
+interface MailDependencies {
+  baseUrl: string;
+  messages: Pick<Messages, 'post'>;
+}
+
+/**
+ * Queues the e-mail. It is stored when the promise resolves, and sent in the background.
+ * @param about.ttlSeconds how long the request waits.
+ */
+async function mailApproval(
+  { baseUrl, messages }: MailDependencies,
+  about: { client: Client; user: User; ip: string; ttlSeconds: number },
+): Promise<void> {
+  const { client, user, ip, ttlSeconds } = about;
+  const url = `${baseUrl}${APPROVAL_PATH}?client_id=${encodeURIComponent(client.client_id)}`;
+  const notice = { to: user.email ?? '', application: client, user, url, ip, lifetimeInSeconds: ttlSeconds };
+  await messages.post('async_approval', notice, { ttlSeconds });
+}
+
+// Finds the user of a CIBA request by its `login_hint`: a subject identifier (RFC 9493 §3.2.3).
+
+const subject = z.object({
+  format: z.literal('iss_sub'),
+  iss: z.string(),
+  sub: z.string().min(1).max(300),
+});
+
+interface HintDependencies {
+  issuer: string;
+  users: Users;
+  /** Whether a connection is enabled for an application. */
+  hasRealm(clientId: string, realm: string): Promise<boolean>;
+}
+
+/**
+ * Returns the user of a hint, and that connection of the user which is enabled for the application. A user of other
+ * connections, and one who may not log in, counts as unknown: nobody asks their devices.
+ * @throws AuthError 400 `unknown_user_id`
+ */
+async function hintedUser(
+  { issuer, users, hasRealm }: HintDependencies,
+  clientId: string,
+  hint: string,
+): Promise<{ user: User; connection: string }> {
+  const parsed = subject.safeParse(jsonOf(hint));
+  const isOurs = parsed.success && parsed.data.iss.replace(/\/$/, '') === issuer.replace(/\/$/, '');
+  const user = isOurs ? await users.get(parsed.data.sub) : undefined;
+  const isAdmitted = user !== undefined && admissionError(user) === undefined;
+  for (const { connection } of isAdmitted ? await users.identitiesOf(user.id) : []) {
+    if (isAdmitted && (await hasRealm(clientId, connection))) return { user, connection };
+  }
+  throw new AuthError(400, 'unknown_user_id', 'User ID is malformed or unknown');
 }

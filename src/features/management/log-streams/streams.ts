@@ -1,17 +1,29 @@
 // Sends the tenant's log events to log streams, in order and at least once. The position of a stream is stored after
 // the receiver has accepted a batch, so that a restart continues there. Memory holds at most one batch of each
 // stream.
+
+import { createHmac } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, mkdir, open } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Outbound } from '../../../http/outbound.ts';
 import type { DocumentRecord } from '../../../records/documents.ts';
 import type { LogStreamPositionRecord } from '../../../records/log-events.ts';
-import { type FileSink, type HttpSink, isSentType, piiConfigSchema } from '../../../records/log-streams.ts';
+import {
+  type FileSink,
+  type HttpSink,
+  isSentType,
+  type PiiConfig,
+  piiConfigSchema,
+} from '../../../records/log-streams.ts';
 import type { Frozen } from '../../../records/record.ts';
 import type { Background } from '../../../runtime/background.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import type { Measures } from '../../../runtime/measures.ts';
 import type { Random } from '../../../runtime/random.ts';
 import type { Store } from '../../../store/contract.ts';
+import { directoryMode, fileMode, naming, writeAll } from '../../../store/files.ts';
 import type { Leases } from '../../../store/leases.ts';
 import { sharedSecret } from '../../../store/shared-secret.ts';
 import type { Config } from '../../../tenant/config.ts';
@@ -19,9 +31,7 @@ import { type Events, eventIdAt } from '../../../tenant/events.ts';
 import { documentsOf } from '../document-resource.ts';
 import { type LogEvent, logContextOf, logView } from '../log-view.ts';
 import { includesType } from './categories.ts';
-import { appendBatch } from './file-sink.ts';
 import { type SendResult, type StreamedEvent, sendBatch } from './http-sink.ts';
-import { personalDataRemover } from './pii.ts';
 
 interface LogStreamsDependencies {
   store: Store;
@@ -245,4 +255,111 @@ async function suspend(
       : { ...current, body: { ...current.body, status: 'suspended' }, updated_at: timestamp };
   });
   if (!isChanged) log.warn({ stream: id }, 'a log stream was suspended: its receiver takes nothing');
+}
+
+// Appends events to a local file, one on each line, for a collector on the same machine. To rotate the file, rename
+// it: the next batch creates a new one.
+
+/** O_NOFOLLOW refuses symbolic links, which could point to a file elsewhere. */
+const FLAGS = constants.O_APPEND | constants.O_CREAT | constants.O_RDWR | (constants.O_NOFOLLOW ?? 0);
+
+/**
+ * Appends a batch; the data is on disk when the promise resolves.
+ * @param directory created if it does not exist.
+ * @returns how many events were written, and the reason if not all were
+ */
+async function appendBatch(
+  directory: string,
+  { path }: FileSink,
+  events: readonly StreamedEvent[],
+): Promise<SendResult> {
+  if (events.length === 0) return { acceptedCount: 0 };
+  const file = join(directory, path);
+  try {
+    await mkdir(directory, { recursive: true, mode: directoryMode });
+    const handle = await open(file, FLAGS, fileMode);
+    try {
+      const lines = events.map((event) => `${JSON.stringify(event)}\n`).join('');
+      const start = (await isCutShort(handle)) ? '\n' : '';
+      await naming(file, writeAll(handle, Buffer.from(start + lines)));
+      await naming(file, handle.datasync());
+    } finally {
+      await handle.close();
+    }
+    return { acceptedCount: events.length };
+  } catch (thrown) {
+    return {
+      acceptedCount: 0,
+      fault: thrown instanceof Error ? thrown.message : 'the file could not be written',
+    };
+  }
+}
+
+/**
+ * Whether the last line is incomplete, because the process was killed or the disk was full. Its events are sent
+ * again.
+ */
+async function isCutShort(handle: FileHandle): Promise<boolean> {
+  const { size } = await handle.stat();
+  if (size === 0) return false;
+  const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
+  return buffer.toString() !== '\n';
+}
+
+// Masks or hashes personal data in events before they are sent.
+
+type Field = PiiConfig['log_fields'][number];
+
+/** The names of the members that hold each field, at any depth of an event. */
+const MEMBERS: Readonly<Record<Field, readonly string[]>> = {
+  first_name: ['first_name', 'given_name', 'name', 'nickname'],
+  last_name: ['last_name', 'family_name', 'name'],
+  username: ['username', 'preferred_username', 'nickname'],
+  email: ['email'],
+  phone: ['phone', 'phone_number'],
+  address: ['address', 'formatted', 'street_address', 'locality', 'region', 'postal_code'],
+};
+
+const MASK = '*****';
+/** Splits a text, path or identifier into words that may be an address or a number. */
+const WORD = /[^\s"'<>()[\]{},;:=&?/\\|]+/g;
+const EMAIL = /^[^@]+@[^@]+$|^(?=[^@]+$).+%40./i;
+const PHONE = /^(?:\+|%2B)\d{6,15}$/i;
+const DIGITS = /^\+?\d{6,15}$/;
+
+/**
+ * Returns a function that masks or hashes the given fields of an event. E-mail addresses and phone numbers are found
+ * in all texts, the other fields only in members of their names.
+ * @param key of the hashes. Without a key, a receiver could hash known addresses and compare.
+ */
+function personalDataRemover({ log_fields, method }: PiiConfig, key: Buffer): <T>(event: T) => T {
+  const fields = new Set(log_fields);
+  const members = new Set(log_fields.flatMap((field) => MEMBERS[field]));
+  const replace = (value: string): string =>
+    method === 'hash'
+      ? createHmac('sha256', key).update(value.trim().toLowerCase()).digest('hex').slice(0, 32)
+      : MASK;
+  const isPersonalWord = (word: string) =>
+    (fields.has('email') && EMAIL.test(word)) || (fields.has('phone') && PHONE.test(word));
+  const isPersonal = (member: string, value: unknown) =>
+    member === 'user_name' ? typeof value === 'string' && fields.has(kindOf(value)) : members.has(member);
+  const maskValue = (value: unknown, isWhole: boolean): unknown => {
+    if (typeof value === 'string')
+      return isWhole
+        ? replace(value)
+        : value.replace(WORD, (word) => (isPersonalWord(word) ? replace(word) : word));
+    if (typeof value === 'number' && isWhole) return replace(String(value));
+    if (Array.isArray(value)) return value.map((one) => maskValue(one, isWhole));
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, one]) => [name, maskValue(one, isWhole || isPersonal(name, one))]),
+    );
+  };
+  return <T>(event: T) => maskValue(event, false) as T;
+}
+
+/** Returns the field that a login identifier is: e-mail address, phone number or username. */
+function kindOf(identifier: string): Field {
+  if (identifier.includes('@')) return 'email';
+  return DIGITS.test(identifier) ? 'phone' : 'username';
 }

@@ -3,29 +3,32 @@ import { z } from 'zod';
 import { authenticationMethod, isCredentialMethod } from '../../../records/client-authentication.ts';
 import { clientSchema, TRY_LOGIN } from '../../../records/clients.ts';
 import type { Client, Records } from '../../../records/collections.ts';
+import { pageSchema } from '../../../records/pages.ts';
 import { bindingWarnings } from '../../../records/samlp.ts';
 import type { ClientRecord } from '../../../records/tenant.ts';
 import type { Random } from '../../../runtime/random.ts';
 import type { Store } from '../../../store/contract.ts';
+import { listAll } from '../../../store/list-all.ts';
 import { defaultGrantTypes } from '../../../tenant/declared-records.ts';
-import { type Call, callsWith, ok } from '../call.ts';
+import { type Call, type Caller, callsWith, ok } from '../call.ts';
+import { requestObjectKeys } from '../client-keys.ts';
 import { apiError } from '../errors.ts';
 import { flag, searchQuery } from '../fields.ts';
 import { letters } from '../ids.ts';
 import { checkedBy, conflict, merged, notFound, resourceCalls, shown } from '../resource.ts';
 import type { Resource } from '../resource-declaration.ts';
-import { isObject } from '../section.ts';
+import { isObject, type SectionDependencies, section } from '../section.ts';
 import {
   applyKeys,
   applyRequestKeys,
+  credentialIds,
+  KEY_SCOPES,
+  KEYS,
   refuseUnrequestedPublic,
   withoutVaultKeys,
 } from './client-authentication.ts';
 import { clientMetadata, createClientBody, patchClientBody } from './client-bodies.ts';
-import { requireProfiles } from './client-profiles.ts';
-import { grantedBy } from './client-search.ts';
-import { clientView, DEFAULTS } from './client-view.ts';
-import { changeGlobalClient, GLOBAL_CLIENT, globalClient } from './global-client.ts';
+import { grantsOf } from './organizations/client-grants.ts';
 import { currentCertificates } from './signing-keys.ts';
 
 export interface ClientsDependencies {
@@ -183,3 +186,177 @@ export const clientCalls: Call<ClientsDependencies>[] = [
     },
   }),
 ];
+
+// Profiles that a client refers to. They are stored for tools, and have no effect.
+
+/** Checks that the profiles exist that a client's `my_organization_configuration` names. @throws AuthError 400 */
+async function requireProfiles(store: Store, asked: unknown): Promise<void> {
+  if (!isObject(asked)) return;
+  for (const kind of ['connection-profiles', 'user-attribute-profiles']) {
+    const member = `${kind.slice(0, -1).replaceAll('-', '_')}_id`;
+    const id = asked[member];
+    if (id === undefined || id === null) continue;
+    const found = await store.collection('documents').get(String(id));
+    if (found?.kind !== kind)
+      throw apiError(400, `my_organization_configuration.${member} names nothing`, 'invalid_body');
+  }
+}
+
+// The parameter `q` of `GET /clients`, which selects clients by their client grants. As at the hosted service, it
+// supports nothing else.
+
+const QUERY = /^client_grant\.(?:organization_id:"?(org_\w+)"?|allow_any_organization:true)$/;
+
+/**
+ * Returns a test for the clients that a query selects: those with a grant of the organization, or with a grant that
+ * any organization may use.
+ * @returns undefined if there is no query
+ * @throws AuthError 400 for any other query
+ */
+async function grantedBy(
+  store: Store,
+  q: string | undefined,
+): Promise<((client: Client) => boolean) | undefined> {
+  if (q === undefined) return undefined;
+  const result = QUERY.exec(q);
+  if (result === null)
+    throw apiError(
+      400,
+      'The query (q) must be client_grant.organization_id:<id> or client_grant.allow_any_organization:true',
+      'invalid_query_string',
+    );
+  const [, organizationId] = result;
+  const organization =
+    organizationId === undefined ? undefined : await store.collection('organizations').get(organizationId);
+  const grantIds = organization === undefined ? [] : grantsOf(organization);
+  const grants = (await listAll(store.collection('clientGrants'))).filter((grant) =>
+    organizationId === undefined ? grant.allow_any_organization === true : grantIds.includes(grant.id),
+  );
+  const clients = new Set(grants.map(({ client_id }) => client_id));
+  return ({ client_id }) => clients.has(client_id);
+}
+
+// The "global" client. At the hosted service, the tenant's customized login page is a member of it, and tools look
+// for it there. Here the page is in the section `pages`, and this client is a view of it.
+
+/** No other client has this id: generated ones are 32 letters and digits. */
+const GLOBAL_CLIENT = 'gatehouse-all-applications';
+
+const pages = z.array(pageSchema);
+
+/** Returns the global client with the current login page. */
+async function globalClient(deps: SectionDependencies): Promise<Client> {
+  const page = (await section('pages', pages).read(deps))?.find(({ name }) => name === 'login');
+  return {
+    ...clientSchema.parse({ client_id: GLOBAL_CLIENT, name: 'All Applications', grant_types: [] }),
+    id: GLOBAL_CLIENT,
+    global: true,
+    ...(page === undefined
+      ? { custom_login_page_on: false }
+      : { custom_login_page: page.html, custom_login_page_on: page.enabled ?? true }),
+  };
+}
+
+/** Changes the tenant's login page; nothing else of this client can be changed. */
+async function changeGlobalClient(
+  deps: SectionDependencies,
+  { custom_login_page: html, custom_login_page_on: enabled }: Readonly<Record<string, unknown>>,
+): Promise<Client> {
+  await section('pages', pages).change(deps, (current = []) => {
+    const page = current.find(({ name }) => name === 'login');
+    const changed = {
+      ...page,
+      name: 'login',
+      ...(html === undefined ? {} : { html: html ?? '' }),
+      ...(enabled === undefined ? {} : { enabled: enabled ?? true }),
+    };
+    return [...current.filter((one) => one !== page), changed];
+  });
+  return globalClient(deps);
+}
+
+// A client as the Management API shows it.
+
+/** Members of a new client that the body does not set, and of a client of earlier releases that lacks them. */
+const DEFAULTS = {
+  is_first_party: true,
+  oidc_conformant: false,
+  sso_disabled: false,
+  cross_origin_authentication: false,
+  custom_login_page_on: true,
+} as const;
+
+/** Members of `session_transfer` that apply if it does not have them. */
+const TRANSFER_DEFAULTS = {
+  can_create_session_transfer_token: false,
+  enforce_cascade_revocation: true,
+  allowed_authentication_methods: [],
+  enforce_device_binding: 'ip',
+  allow_refresh_token: false,
+  enforce_online_refresh_tokens: true,
+};
+
+/**
+ * Returns members that apply though the client does not have them. Tools compare them with what they would set; a
+ * missing one would be a change in each of their plans.
+ */
+function inForce({
+  refresh_token: refresh,
+  session_transfer: transfer,
+  oidc_logout: logout,
+}: Client): object {
+  const isEndless = refresh?.expiration_type === 'non-expiring';
+  return {
+    ...(refresh && {
+      refresh_token: {
+        infinite_token_lifetime: isEndless,
+        infinite_idle_token_lifetime: isEndless,
+        ...refresh,
+      },
+    }),
+    ...(transfer && { session_transfer: { ...TRANSFER_DEFAULTS, ...transfer } }),
+    ...(logout && { oidc_logout: logoutView(logout) }),
+  };
+}
+
+/** Without the selected initiators where all are meant. */
+function logoutView({
+  backchannel_logout_initiators: initiators,
+  ...logout
+}: NonNullable<Client['oidc_logout']>) {
+  const { selected_initiators: _, ...shown } = initiators ?? {};
+  return {
+    ...logout,
+    ...(initiators && { backchannel_logout_initiators: shown.mode === 'all' ? shown : initiators }),
+  };
+}
+
+/** Returns a client as the API shows it. */
+function clientView(client: Client, caller: Pick<Caller, 'scopes'>, tenant: string): object {
+  const { id: _, credentials: _waiting, ...members } = client;
+  const mayReadKeys = KEY_SCOPES.some((scope) => caller.scopes.has(scope));
+  const visible = Object.fromEntries(
+    Object.entries(members).filter(([name]) => mayReadKeys || !(KEYS as readonly string[]).includes(name)),
+  );
+  return {
+    tenant,
+    global: false,
+    ...DEFAULTS,
+    is_token_endpoint_ip_header_trusted: false,
+    ...visible,
+    ...inForce(client),
+    callbacks: client.callbacks,
+    jwt_configuration: { secret_encoded: false, ...client.jwt_configuration },
+    ...('client_authentication_methods' in visible
+      ? { client_authentication_methods: credentialIds(client) }
+      : {}),
+    ...(client.signed_request_object
+      ? {
+          signed_request_object: {
+            ...client.signed_request_object,
+            credentials: requestObjectKeys(client).map(({ id }) => ({ id })),
+          },
+        }
+      : {}),
+  };
+}

@@ -7,7 +7,48 @@ import { apiError } from '../errors.ts';
 import { searchQuery } from '../fields.ts';
 import { arraySource, cursorQuery, listAnswer } from '../list.ts';
 import { conflict, notFound } from '../resource.ts';
-import { type Group, groups, matching, unique, without } from './directory-groups.ts';
+
+// Groups of a directory that are selected for synchronization.
+
+/** Groups to synchronize, for `synchronize_groups: selected`. */
+const groups = z
+  .array(
+    z.strictObject({
+      id: z.string().min(1).max(255),
+      name: z.string().max(255).optional(),
+      email: z.email("Object didn't pass validation for format email: ").max(320).optional(),
+      direct_members_count: z.int().min(0).optional(),
+    }),
+  )
+  .max(100);
+type Group = z.output<typeof groups>[number];
+
+/** Returns the groups without repeated ids; the last one of an id is kept. */
+const unique = (groups: readonly Group[]): Group[] => [
+  ...new Map(groups.map((one) => [one.id, one])).values(),
+];
+
+/** Returns the groups without those whose ids others have. */
+function without(groups: readonly Group[], others: readonly Group[]): Group[] {
+  const ids = new Set(others.map(({ id }) => id));
+  return groups.filter(({ id }) => !ids.has(id));
+}
+
+/**
+ * Returns a test for groups by name or address: exact, or by prefix as in `name:engineering*`. Case is ignored.
+ * @throws AuthError 400
+ */
+function matching(q: string | undefined): (group: Group) => boolean {
+  if (q === undefined) return () => true;
+  const [, field, start = '', wildcard] = /^(name|email):"?([^"*]*)"?(\*)?$/.exec(q) ?? [];
+  if (field !== 'name' && field !== 'email')
+    throw apiError(400, 'Groups are searched by name or email.', 'invalid_query_string');
+  const wanted = start.toLowerCase();
+  return (group) => {
+    const value = group[field]?.toLowerCase() ?? '';
+    return wildcard === undefined ? value === wanted : value.startsWith(wanted);
+  };
+}
 
 const KIND = 'directory-provisioning';
 const PATH = '/connections/:id/directory-provisioning';
