@@ -98,7 +98,9 @@ export function enrollmentPages<D extends FactorPagesDependencies>(
 type Handler = (deps: FactorPagesDependencies, ctx: Context, page: FactorPage) => Promise<void>;
 
 /** Shows the factors to choose from. */
-const choose: Handler = async (deps, _ctx, page) => showChoice(deps, page, await choiceOf(deps, page));
+async function choose(deps: FactorPagesDependencies, _ctx: Context, page: FactorPage): Promise<void> {
+  return showChoice(deps, page, await choiceOf(deps, page));
+}
 
 /**
  * Answers the first page: shows the new recovery code if the factor was given already, or the choice if there is
