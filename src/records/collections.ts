@@ -67,8 +67,8 @@ export interface Records {
   documents: DocumentRecord;
   users: UserRecord;
   identities: IdentityRecord;
-  /** The migrations that were applied, by name. */
-  migrations: Stored;
+  /** What is true of the store as a whole, by name: that it is half filled. */
+  marks: Stored;
   credentials: CredentialRecord;
   administrators: AdministratorsRecord;
   administratorUsers: UserRecord;
@@ -105,9 +105,6 @@ export interface Records {
 }
 
 export type CollectionName = keyof Records;
-
-/** Collections of earlier releases whose records were only valid for minutes; their tables are dropped. */
-export const retiredCollections: readonly string[] = ['oobChallenges'];
 
 export type Client = Frozen<Records['clients']>;
 export type Connection = Frozen<Records['connections']>;
@@ -182,7 +179,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   administratorUsers: { writtenFor: 'operators', unique: {}, indexes: { email: (user) => user.email } },
   administratorIdentities: { ...identitiesSpec, writtenFor: 'operators' },
   administratorCredentials: { writtenFor: 'operators', unique: {}, indexes: {} },
-  migrations: { writtenFor: 'operators', unique: {}, indexes: {} },
+  marks: { writtenFor: 'operators', unique: {}, indexes: {} },
   signingKeys: {
     writtenFor: 'operators',
     unique: {},

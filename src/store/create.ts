@@ -5,8 +5,7 @@ import { dirname, join } from 'node:path';
 import { StoreAbsent } from './contract.ts';
 import { directoryMode, syncDirectory, syncFile } from './files.ts';
 import { collectionSpecs } from './keys.ts';
-import { openConfiguration, type Texts } from './lowdb/file.ts';
-import { fillDatabase } from './sql/fill.ts';
+import { openConfiguration } from './lowdb/file.ts';
 import { createDatabase, namingDatabase } from './sql/sqlite-file.ts';
 
 /** Returns the path of a store's database. */
@@ -32,36 +31,25 @@ export async function expectStore(directory: string): Promise<void> {
 }
 
 /**
- * Creates a store with these records (JSON texts by collection and id), completely or not at all.
+ * Creates an empty store, completely or not at all.
  * @param directory must not exist yet, or be empty
  */
-export async function createStore(directory: string, records: ReadonlyMap<string, Texts>): Promise<void> {
+export async function createStore(directory: string): Promise<void> {
   const making = `${directory}.new`;
-  await prepareStore(making, records);
+  // What an interrupted attempt has left.
+  await rm(making, { recursive: true, force: true });
+  await mkdir(making, { recursive: true, mode: directoryMode });
+  await chmod(making, directoryMode);
+  for (const [name] of configurationSpecs()) {
+    const low = await openConfiguration(making, name, new Map());
+    await low.write();
+  }
+  namingDatabase(databaseFile(making), () => createDatabase(databaseFile(making)).close());
+  await syncFile(databaseFile(making));
+  await syncDirectory(making);
   await rmdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
   });
   await rename(making, directory);
   await syncDirectory(dirname(directory));
-}
-
-/** Creates a store in the directory `making`; what an earlier attempt left there is deleted first. */
-export async function prepareStore(making: string, records: ReadonlyMap<string, Texts>): Promise<void> {
-  await rm(making, { recursive: true, force: true });
-  await mkdir(making, { recursive: true, mode: directoryMode });
-  await chmod(making, directoryMode);
-  for (const [name] of configurationSpecs()) {
-    const low = await openConfiguration(making, name, records.get(name) ?? new Map());
-    await low.write();
-  }
-  namingDatabase(databaseFile(making), () => {
-    const database = createDatabase(databaseFile(making));
-    try {
-      fillDatabase(database, records);
-    } finally {
-      database.close();
-    }
-  });
-  await syncFile(databaseFile(making));
-  await syncDirectory(making);
 }

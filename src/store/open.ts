@@ -4,7 +4,6 @@ import { access, chmod, mkdir, readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { isCached } from '../records/collection-spec.ts';
-import { migrations } from '../records/migrations.ts';
 import type { Stored } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { systemRandom } from '../runtime/random.ts';
@@ -14,14 +13,12 @@ import { configurationSpecs, createStore, databaseFile, expectStore, holdsStore 
 import { openDeletionClock, stateInFile } from './deletion-clock.ts';
 import { directoryMode, syncDirectory } from './files.ts';
 import { type AnySpec, collectionSpecs } from './keys.ts';
-import { convertLegacyStore } from './legacy/convert.ts';
 import { lockDirectory } from './lock.ts';
 import { type Configuration, openConfigurationCollection } from './lowdb/configuration.ts';
 import { configurationFile, openConfiguration, temporarySuffix } from './lowdb/file.ts';
 import { type Commit, createCollection } from './memory/collection.ts';
 import { tablesSnapshot } from './memory/snapshot.ts';
 import { createTable, expired, remove, type Table } from './memory/table.ts';
-import { migrate } from './migrate.ts';
 import { purgeRegularly } from './purge.ts';
 import { countWrites } from './revision.ts';
 import { openSealing } from './sealing/open.ts';
@@ -35,15 +32,14 @@ import { FILLING } from './transfer/parts.ts';
 const defaultCheckBytes = 64 << 20;
 
 /**
- * Opens the store in the given database, or else the embedded one. Creates it if there is none, and converts one of the
- * legacy format.
+ * Opens the store in the given database, or else the embedded one. Creates it if there is none.
  * @throws Error when another process has it open, a file in it is missing, damaged or of a newer format, or the
  * database cannot be used.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const store = await openWhole(options);
   if (options.isFilling === true) return store;
-  const half = await store.collection('migrations').get(FILLING);
+  const half = await store.collection('marks').get(FILLING);
   if (half === undefined) return store;
   await store.close();
   throw new Error('the store is half filled: run gatehouse restore or gatehouse migrate again to its end');
@@ -55,35 +51,19 @@ async function openWhole(options: StoreOptions): Promise<Store> {
     await mkdir(dataDir, { recursive: true, mode: directoryMode });
     // Imported here because the embedded store does not need the PostgreSQL client.
     const { openPostgres } = await import('./sql/postgres-store.ts');
-    const inDatabase = migrations.filter((one) => one.isForPostgres);
-    return migrated(await openPostgres({ ...options, url: databaseUrl }), options, inDatabase);
+    return openPostgres({ ...options, url: databaseUrl });
   }
-  return migrated(await openAsItIs(options), options);
+  return openEmbedded(options);
 }
 
-async function migrated(
-  store: Store,
-  { log }: StoreOptions,
-  which?: Parameters<typeof migrate>[2],
-): Promise<Store> {
-  try {
-    await migrate(store, log, which);
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
-  return store;
-}
-
-async function openAsItIs(options: StoreOptions): Promise<Store> {
-  const { dataDir, clock, log } = options;
+async function openEmbedded(options: StoreOptions): Promise<Store> {
+  const { dataDir } = options;
   const directory = join(dataDir, 'store');
   if (options.mustBeThere === true) await expectStore(directory);
   await mkdir(dataDir, { recursive: true, mode: directoryMode });
   const unlock = lockDirectory(dataDir);
   try {
-    await convertLegacyStore(directory, clock, log);
-    if (!(await holdsStore(directory))) await createStore(directory, new Map());
+    if (!(await holdsStore(directory))) await createStore(directory);
     await chmod(directory, directoryMode);
     for (const name of await readdir(directory)) {
       if (name.endsWith(temporarySuffix)) await unlink(join(directory, name));

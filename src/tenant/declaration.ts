@@ -12,6 +12,6 @@ export const tenant: Declaration = {
     'organizations',
     'logs',
     'logCounts',
-    'migrations',
+    'marks',
   ],
 };

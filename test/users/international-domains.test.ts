@@ -1,18 +1,9 @@
-// E-mail addresses with an international domain: browsers send its A-labels (`xn--bcher-kva`), other programs its letters.
-// Both are one address. Addresses with invisible characters are none.
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect } from 'chai';
 import { lookupEmail, normalizeEmail, spellingsOf } from '../../src/records/email.ts';
-import type { IdentityRecord } from '../../src/records/identities.ts';
-import type { UserRecord } from '../../src/records/users.ts';
-import type { Write } from '../../src/store/contract.ts';
 import { callsWith, type ManagementCall, managementToken, startManaged } from '../management/support.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import type { TestServer } from '../support/server.ts';
-import { openStoreOf } from '../support/store.ts';
 import { aMoment } from '../support/wait-until.ts';
 
 const LETTERS = 'bücher.example';
@@ -261,108 +252,6 @@ describe('an address with an international domain', () => {
       expect((await signUp(email)).status).to.equal(400);
       const answer = await call('POST', '/users', { connection: 'users', password: PASSWORD, email });
       expect(answer.status).to.equal(400);
-    }
-  });
-});
-
-describe('users whose addresses an earlier release stored with the letters of an international domain', () => {
-  let dataDir: string;
-  beforeEach(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-domains-'));
-  });
-  afterEach(() => rm(dataDir, { recursive: true, force: true }));
-
-  /** Signs users up, and stores their addresses as an earlier release did. */
-  const storeOlder = async (changes: Record<string, string>) => {
-    const server = await startManaged(tenant, dataDir);
-    const ids: Record<string, string> = {};
-    try {
-      for (const email of Object.keys(changes)) {
-        await createAgent(server).request('/dbconnections/signup', {
-          json: { client_id: 'web', connection: 'users', email, password: PASSWORD },
-        });
-        ids[email] = String(await logIn(createAgent(server), email));
-      }
-    } finally {
-      await server.stop();
-    }
-    const store = await openStoreOf({ dataDir, clock: Date.now });
-    try {
-      for (const [from, to] of Object.entries(changes)) {
-        const [identity] = await store.collection('identities').findBy('user', ids[from] ?? '');
-        const user = await store.collection('users').get(ids[from] ?? '');
-        await store.batch([
-          { collection: 'identities', put: { ...identity, email: to } as IdentityRecord },
-          { collection: 'users', put: { ...user, email: to } as UserRecord },
-        ] satisfies Write[]);
-      }
-      for (const name of ['identities', 'users'])
-        await store.collection('migrations').delete(`international-domains:${name}`);
-    } finally {
-      await store.close();
-    }
-    return ids;
-  };
-
-  it('are found by both spellings after the next start, and nobody else can sign up with either', async () => {
-    const { 'ada@older.example': id } = await storeOlder({ 'ada@older.example': `ada@${LETTERS}` });
-    const server = await startManaged(tenant, dataDir);
-    try {
-      const agent = createAgent(server);
-      for (const domain of [LETTERS, LABELS]) {
-        const email = `ada@${domain}`;
-        expect(await logIn(agent, email)).to.equal(id);
-        const json = { client_id: 'web', connection: 'users', email, password: PASSWORD };
-        expect((await agent.request('/dbconnections/signup', { json })).status).to.equal(400);
-      }
-      expect((await server.users.get(id ?? ''))?.email).to.equal(`ada@${LABELS}`);
-    } finally {
-      await server.stop();
-    }
-  });
-
-  it('each keep their account where two have one address, and the log names both', async () => {
-    const ids = await storeOlder({
-      'ada@older.example': `ada@${LETTERS}`,
-      'other@older.example': `ada@${LABELS}`,
-    });
-    const [letters = '', labels = ''] = Object.values(ids);
-    const server = await startManaged(tenant, dataDir);
-    try {
-      const agent = createAgent(server);
-      expect(await logIn(agent, `ada@${LETTERS}`)).to.equal(letters);
-      expect(await logIn(agent, `ada@${LABELS}`)).to.equal(labels);
-      const call = callsWith(server, await managementToken(server));
-      const users = (await call('GET', `/users-by-email?email=ada@${LABELS}`)).json();
-      expect(users.map((one: { user_id: string }) => one.user_id)).to.have.members([letters, labels]);
-      const warning = server
-        .logged()
-        .split('\n')
-        .find((line) => line.includes('two users have one e-mail address'));
-      expect(JSON.parse(warning ?? '{}').users).to.deep.equal([letters, labels]);
-      // An administrator ends it: with another address, the account is found by that.
-      const changed = await call('PATCH', `/users/${encodeURIComponent(letters)}`, {
-        email: 'ada@new.example',
-        connection: 'users',
-        client_id: 'web',
-      });
-      expect(changed.status, changed.text).to.equal(200);
-      expect(await logIn(agent, 'ada@new.example')).to.equal(letters);
-      expect(await logIn(agent, `ada@${LETTERS}`)).to.equal(labels);
-    } finally {
-      await server.stop();
-    }
-  });
-
-  it('keep their account where the address has invisible characters', async () => {
-    const { 'ada@older.example': id } = await storeOlder({
-      'ada@older.example': 'a\u200bda@example.test',
-    });
-    const server = await startManaged(tenant, dataDir);
-    try {
-      expect(await logIn(createAgent(server), 'a\u200bda@example.test')).to.equal(id);
-    } finally {
-      await server.stop();
     }
   });
 });

@@ -4,7 +4,6 @@
 import type { KeyObject } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { isCached } from '../../records/collection-spec.ts';
-import { retiredCollections } from '../../records/collections.ts';
 import { type AnySpec, addedIndexes, collectionSpecs, keyValues } from '../keys.ts';
 import { parseRecord } from '../record.ts';
 import { recordSeal, sealRest } from '../sealing/records.ts';
@@ -13,7 +12,7 @@ import type { Run } from './postgres-pool.ts';
 import { rowOf } from './postgres-row.ts';
 import { addition, keyTables, refill } from './postgres-statements.ts';
 import { fromPostgres, idText, jsonFromPostgres, valueText } from './postgres-text.ts';
-import { fieldColumn, fieldIndex, removal, textIndexes } from './schema.ts';
+import { fieldColumn, fieldIndex, textIndexes } from './schema.ts';
 
 const { text } = postgresDialect;
 
@@ -96,7 +95,7 @@ export function refuseNewer(known: Declaration): void {
   const all = (one: Declared) => [...one.unique, ...one.indexes, ...one.fields, ...one.sealed];
   const foreign = Object.entries(known).flatMap(([name, there]) => {
     const here = own[name];
-    if (here === undefined) return retiredCollections.includes(name) ? [] : [name];
+    if (here === undefined) return [name];
     const declared = all(here);
     return all(there).flatMap((one) => (declared.includes(one) ? [] : `${name}.${one}`));
   });
@@ -116,7 +115,6 @@ export async function addDeclared(
   known: Declaration,
   { key, onRewrite }: { key: KeyObject; onRewrite(collection: string): void },
 ): Promise<void> {
-  for (const statement of removal()) await run({ text: statement }, []);
   const declared = declaration();
   for (const [name, spec] of collectionSpecs()) {
     const [before, after] = [known[name], declared[name]];

@@ -2,7 +2,6 @@
 // checksum) and, if it has keys, tables of their values, because a record may have several values of a key. A field
 // that records are sorted by has a column with an index, which is written only when the field changes; an index on an
 // expression of the JSON would be written with every change. The dialect covers the differences between databases.
-import { retiredCollections } from '../../records/collections.ts';
 import { type AnySpec, collectionSpecs } from '../keys.ts';
 import type { Dialect } from './dialect.ts';
 
@@ -34,13 +33,6 @@ export function sqlCollections(): SqlCollection[] {
   return collectionSpecs()
     .filter(([, spec]) => spec.kept === undefined)
     .map(([name, spec], n) => ({ name, spec, first: n * writes.length }));
-}
-
-/** Returns the statements that drop the tables of collections that no longer exist. */
-export function removal(): string[] {
-  return retiredCollections.flatMap((name) =>
-    [name, `${name}_unique`, `${name}_index`].map((table) => `DROP TABLE IF EXISTS "${table}"`),
-  );
 }
 
 /** Returns the statements that create missing tables; tables for keys only if the collection has such keys. */

@@ -9,15 +9,7 @@ import { isObject, parseRecord } from '../record.ts';
 import { sqliteDialect } from './dialect.ts';
 import { keyAdder } from './fill.ts';
 import { checksum } from './row.ts';
-import {
-  creation,
-  fieldColumn,
-  fieldIndex,
-  fieldOf,
-  removal,
-  type SqlCollection,
-  sqlCollections,
-} from './schema.ts';
+import { creation, fieldColumn, fieldIndex, fieldOf, type SqlCollection, sqlCollections } from './schema.ts';
 import { damagedFrame } from './sqlite-wal.ts';
 
 /** "gate", the application id in the file's header, which distinguishes a store from other databases. */
@@ -187,7 +179,7 @@ function addFields(database: DatabaseSync): void {
 
 function createTables(database: DatabaseSync): void {
   database.exec('CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID');
-  for (const sql of [...removal(), ...creation(sqliteDialect)]) database.exec(sql);
+  for (const sql of creation(sqliteDialect)) database.exec(sql);
   for (const collection of sqlCollections()) indexAgain(database, collection);
 }
 

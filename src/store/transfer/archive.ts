@@ -6,7 +6,6 @@ import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import { z } from 'zod';
-import { retiredCollections } from '../../records/collections.ts';
 import type { Snapshot, Store } from '../contract.ts';
 import { collectionSpecs } from '../keys.ts';
 import { encodeRecord } from '../record.ts';
@@ -106,7 +105,7 @@ export async function* archiveParts(file: string, key: KeyObject): AsyncGenerato
   const seals = sealsOf(key);
   let part: { collection: string; records: Part['records'][number][] } | undefined;
   for await (const found of read(file)) {
-    if ('header' in found || retiredCollections.includes(found.collection)) continue;
+    if ('header' in found) continue;
     const seal = seals.get(found.collection);
     if (seal === undefined) throw newer(file);
     const isFull = part !== undefined && (part.collection !== found.collection || part.records.length >= 500);

@@ -7,7 +7,6 @@ import type { CollectionName } from '../../records/collections.ts';
 import { collectionByName } from '../collection-by-name.ts';
 import type { Store, Write } from '../contract.ts';
 import { collectionSpecs } from '../keys.ts';
-import { migrate } from '../migrate.ts';
 import type { AnyRecord } from '../record.ts';
 import { FILLING, type Part, transferredCollections, transferredParts } from './parts.ts';
 
@@ -29,7 +28,7 @@ export async function fillStore(
   parts: AsyncIterable<Part>,
   onProgress: (progress: Progress) => void = () => undefined,
 ): Promise<number> {
-  const marks = target.collection('migrations');
+  const marks = target.collection('marks');
   const isResumed = (await marks.get(FILLING)) !== undefined;
   if (!isResumed) {
     const nonEmpty = await firstNonEmpty(target);
@@ -37,18 +36,13 @@ export async function fillStore(
     await marks.put({ id: FILLING });
   }
   const source = createDigest();
-  const changes = new Set<string>();
   let records = 0;
   for await (const part of parts) {
     source.add(part.collection, part.records);
-    if (part.collection === 'migrations') for (const { id } of part.records) changes.add(id);
     await putAll(target, part, isResumed);
     records += part.records.length;
     onProgress({ collection: part.collection, records });
   }
-  // The new store has marked its migrations as done while it was empty; the copied records may still need them.
-  for (const { id } of (await marks.list({ limit: 1000 })).records)
-    if (id !== FILLING && !changes.has(id)) await marks.delete(id);
   const copy = createDigest();
   await target.withSnapshot(async (snapshot) => {
     for await (const { collection, records: page } of transferredParts(snapshot)) copy.add(collection, page);
@@ -59,14 +53,13 @@ export async function fillStore(
       `the copy differs from what it is of, in ${different.join(', ')}: empty the store that was to be filled, and begin anew`,
     );
   }
-  await migrate(target);
   await marks.delete(FILLING);
   return records;
 }
 
 /** Returns the first collection that holds anything, apart from what a new store contains itself. */
 async function firstNonEmpty(store: Store): Promise<string | undefined> {
-  const others = transferredCollections().filter((name) => name !== 'migrations' && name !== 'keyChecks');
+  const others = transferredCollections().filter((name) => name !== 'marks' && name !== 'keyChecks');
   for (const name of others) if ((await store.collection(name).count()) > 0) return name;
   return undefined;
 }

@@ -5,13 +5,13 @@ import { collectionSpecs } from '../keys.ts';
 import type { AnyRecord } from '../record.ts';
 import { CHECK, CHECK_BEFORE, FORMER_CHECK } from '../sealing/open.ts';
 
-/** The id of the record in `migrations` that marks a store as half filled; such a store is not opened. */
+/** The id of the record in `marks` that marks a store as half filled; such a store is not opened. */
 export const FILLING = 'moving-in';
 
 const OWN: Readonly<Record<string, readonly string[]>> = {
   // The check values of the key that this store's secrets are sealed with.
   keyChecks: [CHECK, CHECK_BEFORE, FORMER_CHECK],
-  migrations: [FILLING],
+  marks: [FILLING],
 };
 
 /** Returns the collections that are transferred: all but those kept in memory only. */
