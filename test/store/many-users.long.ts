@@ -2,9 +2,11 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
-import { createStore } from '../../src/store/create.ts';
+import { createStore, databaseFile } from '../../src/store/create.ts';
 import { openStore } from '../../src/store/open.ts';
+import { fillDatabase } from '../../src/store/sql/fill.ts';
 import { createAgent } from '../support/agent.ts';
 import { runServer } from '../support/process.ts';
 import { aUser } from './contract.ts';
@@ -25,7 +27,11 @@ describe(`a store with ${users} users`, function () {
       const user = { ...aUser(`auth0|${n}`, `user${n}@example.com`), user_metadata: { padding } };
       return [user.id, JSON.stringify(user)];
     });
-    await createStore(join(dataDir, 'store'), new Map([['users', new Map(texts)]]));
+    const directory = join(dataDir, 'store');
+    await createStore(directory);
+    const database = new DatabaseSync(databaseFile(directory));
+    fillDatabase(database, new Map([['users', new Map(texts)]]));
+    database.close();
     // What is done once is done at the first start.
     await (await openStore({ dataDir, clock: Date.now })).close();
   });

@@ -79,16 +79,6 @@ export function creation(name: string, spec: AnySpec): string[] {
   ];
 }
 
-/** Returns the existing collections of a database that has not recorded its declaration; their keys are unknown. */
-export async function presentTables(run: Run): Promise<Declaration> {
-  const known: Declaration = {};
-  for (const [name] of collectionSpecs()) {
-    const { rows } = await run({ text: 'SELECT to_regclass($1)' }, [`"${name}"`]);
-    if (rows[0]?.[0]) known[name] = { unique: [], indexes: [], fields: [], sealed: [] };
-  }
-  return known;
-}
-
 /** Refuses a database that a newer release has extended. @throws Error naming what is unknown. */
 export function refuseNewer(known: Declaration): void {
   const own = declaration();

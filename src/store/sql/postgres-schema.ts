@@ -1,18 +1,11 @@
-// Brings the tables in PostgreSQL to their present form: first numbered versions, forward only, each in a transaction,
-// by whichever process gets the lock; then what collections.ts declares (postgres-declared.ts).
+// Brings the tables in PostgreSQL to their present form, by whichever process gets the lock: what every schema has, then
+// what collections.ts declares (postgres-declared.ts).
 import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
 import { StoreAbsent } from '../contract.ts';
 import { collectionSpecs } from '../keys.ts';
 import { postgresDialect } from './dialect.ts';
-import {
-  addDeclared,
-  creation,
-  type Declaration,
-  declaration,
-  presentTables,
-  refuseNewer,
-} from './postgres-declared.ts';
+import { addDeclared, creation, type Declaration, declaration, refuseNewer } from './postgres-declared.ts';
 import { missingIndexes } from './postgres-indexes.ts';
 import { inLongTransaction } from './postgres-long-transaction.ts';
 import type { Pool, Run } from './postgres-pool.ts';
@@ -22,33 +15,20 @@ export const CHANNEL = 'gatehouse_configuration';
 
 const { text } = postgresDialect;
 
-/** The statements from one schema version to the next; versions are numbered by their position, from 1. */
-type Version = readonly string[];
+/** The version of what every schema has beside the declared collections; a release that changes this raises it. */
+const VERSION = 1;
 
-const versions: readonly Version[] = [
-  [
-    `INSERT INTO gatehouse_meta (name, value) VALUES ('revision', '0')`,
-    // A write to the configuration notifies all processes when it commits; the counter is for those that receive no
-    // notifications.
-    `CREATE FUNCTION gatehouse_configuration_written() RETURNS trigger LANGUAGE plpgsql AS $$
-      DECLARE revision text;
-      BEGIN
-        UPDATE gatehouse_meta SET value = (value::bigint + 1)::text WHERE name = 'revision' RETURNING value INTO revision;
-        PERFORM pg_notify('${CHANNEL}', current_schema() || ' ' || revision);
-        RETURN NULL;
-      END $$`,
-  ],
-  [
-    // The first release recorded the statements that had made the tables; later ones record the declaration.
-    `DELETE FROM gatehouse_meta WHERE name = 'declaration'`,
-    `DO $$
-      DECLARE one text;
-      BEGIN
-        FOREACH one IN ARRAY ARRAY['artifacts', 'challenges', 'failures', 'limits', 'users', 'identities', 'browsers', 'samlSessions'] LOOP
-          EXECUTE format('ALTER TABLE IF EXISTS %I SET (fillfactor = 85)', one);
-        END LOOP;
-      END $$`,
-  ],
+const CREATION = [
+  `INSERT INTO gatehouse_meta (name, value) VALUES ('revision', '0')`,
+  // A write to the configuration notifies all processes when it commits; the counter is for those that receive no
+  // notifications.
+  `CREATE FUNCTION gatehouse_configuration_written() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE revision text;
+    BEGIN
+      UPDATE gatehouse_meta SET value = (value::bigint + 1)::text WHERE name = 'revision' RETURNING value INTO revision;
+      PERFORM pg_notify('${CHANNEL}', current_schema() || ' ' || revision);
+      RETURN NULL;
+    END $$`,
 ];
 
 interface Migrating {
@@ -68,21 +48,18 @@ interface Migrating {
 export async function migrateSchema(pool: Pool, { mustBeThere = false, openKey, log }: Migrating) {
   return oneAtATime(pool, async (run) => {
     const version = await currentVersion(run, mustBeThere);
-    if (version > versions.length) {
+    if (version > VERSION) {
       throw new Error(
-        `the database has schema ${version}, and ${versions.length} is the newest that is known here: a newer release of Gatehouse has changed it`,
+        `the database has schema ${version}, and ${VERSION} is the newest that is known here: a newer release of Gatehouse has changed it`,
       );
     }
     const noted = await meta(run, 'declared');
-    // The first schema did not record the declaration.
-    const known: Declaration = noted === undefined ? await presentTables(run) : JSON.parse(noted);
+    const known: Declaration = noted === undefined ? {} : JSON.parse(noted);
     refuseNewer(known);
-    for (const [n, statements] of versions.entries()) {
-      if (n < version) continue;
-      if (version > 0) log?.warn({ schema: n + 1 }, 'the database is brought to a newer schema, once');
+    if (version < VERSION) {
       await inLongTransaction(run, async () => {
-        for (const statement of statements) await run({ text: statement }, []);
-        await run({ text: setMeta }, ['version', String(n + 1)]);
+        for (const statement of CREATION) await run({ text: statement }, []);
+        await run({ text: setMeta }, ['version', String(VERSION)]);
       });
     }
     const [, checks] = collectionSpecs().find(([name]) => name === 'keyChecks') ?? [];
