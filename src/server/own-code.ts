@@ -1,5 +1,6 @@
 // What runs the tenant's own code: scripts, actions, custom databases.
 
+import { totalmem } from 'node:os';
 import { createActions } from '../capabilities/actions/actions.ts';
 import { METHOD_LISTS } from '../capabilities/actions/commands.ts';
 import { createExecutions } from '../capabilities/actions/executions.ts';
@@ -17,7 +18,6 @@ import { withCustomDatabases } from '../features/connections/database/custom-use
 import type { Outbound } from '../http/outbound.ts';
 import type { Background } from '../runtime/background.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { availableMemory } from '../runtime/memory-of-machine.ts';
 import type { Random } from '../runtime/random.ts';
 import type { SpareThreads } from '../runtime/spare-threads.ts';
 import type { Waits } from '../runtime/waits.ts';
@@ -114,4 +114,11 @@ export function ownCode(
       registrationActions({ actions, config, deliveries, events, store, users, wallClock }),
     ),
   };
+}
+
+/** Returns the memory of the machine, or of the container if that is less, in bytes. */
+function availableMemory(): number {
+  const allowed = process.constrainedMemory();
+  // 0 where the system knows of no such limit.
+  return allowed > 0 ? Math.min(allowed, totalmem()) : totalmem();
 }

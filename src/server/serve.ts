@@ -6,7 +6,6 @@ import type { Logger } from 'pino';
 import { addExample } from '../features/console/administrators/example.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { exitNow } from '../runtime/exit-now.ts';
-import { limitHeapGrowth, shrinkHeapWhenIdle } from '../runtime/idle-memory.ts';
 import type { Tracing } from '../runtime/tracing.ts';
 import { isForThisMachine, type Settings } from '../settings/settings.ts';
 import { EXAMPLE_FILE, exampleUser, isFirstStart } from '../tenant/examples.ts';
@@ -71,8 +70,6 @@ export async function serve(
   } catch (thrown) {
     return fail(thrown);
   }
-  limitHeapGrowth();
-  shrinkHeapWhenIdle();
   // Last, because a supervisor that waits for this line may send a signal at once.
   if (reportReady === undefined) return announce(running, log, output);
   reportReady(readyOf(running));
