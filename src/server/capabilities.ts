@@ -48,8 +48,8 @@ import type { Store } from '../store/contract.ts';
 import { createLeases } from '../store/leases.ts';
 import { type Config, openConfig } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
-import { withAdministrators } from '../users/administrators.ts';
-import type { Users } from '../users/users.ts';
+import { type Administrators, type AllUsers, withAdministrators } from '../users/administrators.ts';
+import type { TenantUsers } from '../users/users.ts';
 import { configsOf } from './configs.ts';
 import { LIMITS, ROUTE_LIMITS } from './features.ts';
 import { ownCode } from './own-code.ts';
@@ -62,9 +62,8 @@ const VIEWS = fileURLToPath(new URL('../../views', import.meta.url));
 export interface TenantDependencies {
   settings: Settings;
   store: Store;
-  users: Users;
-  /** The users who log in to the console. */
-  administrators: Users;
+  users: TenantUsers;
+  administrators: Administrators;
   log: Logger;
   /** A monotonic clock, for durations: expiry, limits, timeouts. */
   clock: Clock;
@@ -82,6 +81,9 @@ export interface TenantDependencies {
   metrics?: Metrics | undefined;
   tracing?: Tracing | undefined;
 }
+
+/** The same once the capabilities are made: features know the users with the tenant's own code, and the administrators. */
+export type ServedDependencies = Omit<TenantDependencies, 'users'> & { users: AllUsers };
 
 interface CapabilityDependencies extends TenantDependencies {
   /** Aborted when the server begins to stop. */
@@ -105,7 +107,7 @@ export async function createCapabilities(deps: CapabilityDependencies) {
   const deliveries = createDeliveries(deps);
   const tenantCode = ownCode(deps, { background, config, deliveries, events, leases, outbound, rateLimits });
   const people = {
-    apiUsers: tenantCode.users,
+    tenantUsers: tenantCode.users,
     users: withAdministrators(tenantCode.users, deps.administrators),
   };
   const { settings: tenantSettings, look } = config;

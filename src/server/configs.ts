@@ -6,39 +6,39 @@ import { withMfaApi } from '../features/factors/api.ts';
 import { managementApiOf, withApi } from '../features/management/api.ts';
 import type { Random } from '../runtime/random.ts';
 import { isForThisMachine, mtlsOrigin, type Settings } from '../settings/settings.ts';
-import type { Config } from '../tenant/config.ts';
+import type { FullConfig, TenantConfig } from '../tenant/config.ts';
 
 /** Returns the views of the configuration that different parts of the server use. */
 export function configsOf(
-  tenantConfig: Config,
+  declaredConfig: TenantConfig,
   { settings, random }: { settings: Settings; random: Random },
-) {
-  const apiConfig = withBuiltIns(tenantConfig, settings);
+): { declaredConfig: TenantConfig; tenantConfig: TenantConfig; config: FullConfig } {
+  const tenantConfig = withBuiltIns(declaredConfig, settings);
   return {
     /** Only what the tenant declares. */
-    tenantConfig,
+    declaredConfig,
     /** For the Management API, which sees nothing of the console. */
-    apiConfig,
-    config: settings.console ? withConsole(apiConfig, random) : apiConfig,
+    tenantConfig,
+    config: settings.console ? withConsole(tenantConfig, random) : { ...tenantConfig, whose: 'all' },
   };
 }
 
 /** Adds the built-in APIs, and the application of "Try login" on a development server. */
-function withBuiltIns(tenantConfig: Config, settings: Settings): Config {
+function withBuiltIns(declared: TenantConfig, settings: Settings): TenantConfig {
   const { issuer } = settings;
-  const config = withMtlsOrigin(withBuiltInApis(tenantConfig, issuer), settings);
+  const config = withMtlsOrigin(withBuiltInApis(declared, issuer), settings);
   return isForThisMachine(settings) ? withTryLogin(config, settings.baseUrl) : config;
 }
 
-function withBuiltInApis(tenantConfig: Config, issuer: string): Config {
-  const config = withMfaApi(tenantConfig, issuer);
+function withBuiltInApis(declared: TenantConfig, issuer: string): TenantConfig {
+  const config = withMfaApi(declared, issuer);
   const account = accountApi(issuer);
   const management = managementApiOf(issuer, config);
   return [() => account, management].reduce((before, api) => withApi(before, api().identifier, api), config);
 }
 
 /** Adds the origin at which clients show certificates (mutual TLS) to the custom domains. */
-function withMtlsOrigin(config: Config, settings: Settings): Config {
+function withMtlsOrigin(config: TenantConfig, settings: Settings): TenantConfig {
   const origin = mtlsOrigin(settings);
   return origin === undefined
     ? config

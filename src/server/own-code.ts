@@ -29,12 +29,12 @@ import type { Events } from '../tenant/events.ts';
 import { retentionDays } from '../tenant/log-retention.ts';
 import { withIdentifierNotices } from '../users/identifier-notices.ts';
 import { withRegistration } from '../users/registration.ts';
-import type { Users } from '../users/users.ts';
+import type { TenantUsers } from '../users/users.ts';
 
 interface OwnCodeDependencies {
   settings: Settings;
   store: Store;
-  users: Users;
+  users: TenantUsers;
   clock: Clock;
   wallClock: Clock;
   random: Random;

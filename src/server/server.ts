@@ -44,7 +44,12 @@ import { askedBy } from '../runtime/requester.ts';
 import { VERSION } from '../runtime/version.ts';
 import { consoleOrigin, isForThisMachine, mtlsOrigin } from '../settings/settings.ts';
 import type { Events } from '../tenant/events.ts';
-import { type Capabilities, createCapabilities, type TenantDependencies } from './capabilities.ts';
+import {
+  type Capabilities,
+  createCapabilities,
+  type ServedDependencies,
+  type TenantDependencies,
+} from './capabilities.ts';
 import { LIMITS, servedFeatures } from './features.ts';
 import { finishWork } from './stop.ts';
 import { accountDependencies } from './tenant-account.ts';
@@ -81,7 +86,7 @@ export async function createTenant(dependencies: TenantDependencies): Promise<Te
   const { settings, log } = dependencies;
   const ending = new AbortController();
   const capabilities = await createCapabilities({ ...dependencies, ending: ending.signal });
-  const deps = { ...dependencies, users: capabilities.users };
+  const deps: ServedDependencies = { ...dependencies, users: capabilities.users };
   const tenantEngine = await createTenantEngine(deps, capabilities);
   const { config, background, deliveries, events, correlation } = capabilities;
   const threads = [capabilities.scripts, capabilities.views.liquid, capabilities.xml];
@@ -122,14 +127,14 @@ export async function createTenant(dependencies: TenantDependencies): Promise<Te
 
 /** Returns the routes of all features, each given its dependencies by name. */
 function routesOf(
-  deps: TenantDependencies,
+  deps: ServedDependencies,
   capabilities: Capabilities,
   tenantEngine: TenantEngine,
   { ending, endings }: { ending: AbortSignal; endings: TenantEngine['endings'] },
 ) {
   const { settings, store, users, log, clock, wallClock, random } = deps;
   const { baseUrl, issuer } = settings;
-  const { tenantConfig, config, events, challenges, rateLimits, limitLogin, callers } = capabilities;
+  const { declaredConfig, config, events, challenges, rateLimits, limitLogin, callers } = capabilities;
   const { attempts, outbox, messages, tickets, views, csrf, signing, streams } = capabilities;
   const { actionRedirects, engine, finish, secondFactor, credentialGrants, readApiToken, idp } = tenantEngine;
   const { delegatedLogins, deviceLogins, factorDependencies } = tenantEngine;
@@ -254,7 +259,7 @@ function routesOf(
           features: servedFeatures(settings.metrics),
           limits: LIMITS,
           managementOpenApi: () => managementOpenApi(baseUrl),
-          config: tenantConfig,
+          config: declaredConfig,
           exampleAdministrator: () => exampleLogin(deps),
           outbox,
           scripts: capabilities.scripts,

@@ -8,7 +8,7 @@ import { isForThisMachine, type Settings } from '../settings/settings.ts';
 import type { Store } from '../store/contract.ts';
 import { exampleRemains, productionFaults } from '../tenant/examples.ts';
 import { type LoadedTenant, TenantFault } from '../tenant/load.ts';
-import type { Users } from '../users/users.ts';
+import type { TenantDependencies } from './capabilities.ts';
 import { LIMITS } from './features.ts';
 
 /**
@@ -43,7 +43,7 @@ function warnOfMissingPages({ baseUrl, dataDir, mail, sms }: Settings, log: Logg
 /** Returns what is left of the example in a store, one sentence each. Production refuses a store with any of it. */
 export async function exampleLeft(
   store: Store,
-  { users, administrators }: Record<'users' | 'administrators', Users>,
+  { users, administrators }: Pick<TenantDependencies, 'users' | 'administrators'>,
 ): Promise<string[]> {
   const found = await exampleRemains(store, users);
   if (await isExampleOpen(administrators))

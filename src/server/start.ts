@@ -25,9 +25,9 @@ import { storedDomainWarnings } from '../tenant/custom-domain-warnings.ts';
 import type { LoadedTenant } from '../tenant/load.ts';
 import { RemovalPending } from '../tenant/pending-removals.ts';
 import { storedFaults } from '../tenant/stored.ts';
-import { administratorStore } from '../users/administrators.ts';
+import { type Administrators, createAdministrators } from '../users/administrators.ts';
 import { createHasher, type Hasher } from '../users/hashing.ts';
-import { createUsers, type Users } from '../users/users.ts';
+import { createUsers, type TenantUsers } from '../users/users.ts';
 import { listenForOrders } from './administration/listen.ts';
 import type { TenantDependencies } from './capabilities.ts';
 import { listenAll } from './listen.ts';
@@ -65,9 +65,8 @@ export interface Running {
   /** The port of metrics, where they have one of their own. */
   metricsPort?: number;
   store: Store;
-  users: Users;
-  /** The users who log in to the console. */
-  administrators: Users;
+  users: TenantUsers;
+  administrators: Administrators;
   tenant: Tenant;
   /**
    * Finishes requests in flight, flushes and closes the store.
@@ -110,7 +109,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
     });
     const store = boundedStore(unbounded, { clock, log, scale: options.boundsScale });
     const users = createUsers({ store, hasher, clock, random });
-    const administrators = createUsers({ store: administratorStore(store), hasher, clock, random });
+    const administrators = createAdministrators({ store, hasher, clock, random });
     if (settings.production)
       refuseStore(settings, 'is not fit for production', await exampleLeft(store, { users, administrators }));
     const injected = {

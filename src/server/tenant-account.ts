@@ -7,7 +7,7 @@ import { ACCOUNT } from '../features/account/page/callbacks.ts';
 import { issueTicketLink } from '../features/connections/database/ticket-link.ts';
 import { firstMethod } from '../features/connections/first-method.ts';
 import type { Connection } from '../records/collections.ts';
-import type { Capabilities, TenantDependencies } from './capabilities.ts';
+import type { Capabilities, ServedDependencies } from './capabilities.ts';
 import type { TenantEngine } from './tenant-engine.ts';
 
 /** How long a user may take to set a new password at the account page, seconds. */
@@ -15,7 +15,7 @@ const PASSWORD_SECONDS = 600;
 
 /** Returns the dependencies of the account page and the account API, by name. */
 export function accountDependencies(
-  deps: TenantDependencies,
+  deps: ServedDependencies,
   capabilities: Capabilities,
   { accountLogins, engine: { sessions }, factorDependencies }: TenantEngine,
 ) {

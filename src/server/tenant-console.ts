@@ -22,7 +22,7 @@ import { tenantHostOf } from '../http/request-host.ts';
 import { parseRouteKey, type Route } from '../http/routes.ts';
 import { consoleOrigin, type Settings } from '../settings/settings.ts';
 import { retentionDays } from '../tenant/log-retention.ts';
-import type { Capabilities, TenantDependencies } from './capabilities.ts';
+import type { Capabilities, ServedDependencies } from './capabilities.ts';
 import { EVENTS } from './features.ts';
 import type { TenantEngine } from './tenant-engine.ts';
 
@@ -31,7 +31,7 @@ import type { TenantEngine } from './tenant-engine.ts';
  * @param own `management`: the dependencies of the Management API; `ending`: aborted when the server begins to stop.
  */
 function consoleDependencies(
-  deps: TenantDependencies,
+  deps: ServedDependencies,
   capabilities: Capabilities,
   {
     consoleLogins,
@@ -87,7 +87,7 @@ function consoleDependencies(
 
 /** Returns the dependencies of "Try" at a connection, which logs in there without a session. */
 function tryDependencies(
-  { settings, users, clock, wallClock, pause = timerPause }: TenantDependencies,
+  { settings, users, clock, wallClock, pause = timerPause }: ServedDependencies,
   capabilities: Capabilities,
   upstream: TenantEngine['upstream'],
 ) {
@@ -127,7 +127,7 @@ function tryDependencies(
  * Returns the server's certificate, PEM. It is read each time, because a renewed file is there before the server uses
  * it.
  */
-async function certificateFile({ tls }: TenantDependencies['settings']): Promise<string | undefined> {
+async function certificateFile({ tls }: ServedDependencies['settings']): Promise<string | undefined> {
   if (tls.mode !== 'files') return undefined;
   // A file that cannot be read is reported at the start and by the doctor.
   return readFile(tls.certFile, 'utf8').catch(() => undefined);
@@ -138,7 +138,7 @@ async function certificateFile({ tls }: TenantDependencies['settings']): Promise
  * the error page.
  */
 export function errorPageOf(
-  { settings, store }: TenantDependencies,
+  { settings, store }: ServedDependencies,
   { config, views }: Capabilities,
   { factorDependencies }: TenantEngine,
 ): ErrorShape {
@@ -206,7 +206,7 @@ export function testUrl(settings: Settings): string {
 export async function exampleLogin({
   settings,
   administrators,
-}: Pick<TenantDependencies, 'settings' | 'administrators'>) {
+}: Pick<ServedDependencies, 'settings' | 'administrators'>) {
   const example = settings.console ? await exampleOf(administrators) : undefined;
   return example && { ...example, consoleUrl: `${consoleOrigin(settings)}${CONSOLE}` };
 }

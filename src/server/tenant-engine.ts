@@ -40,14 +40,14 @@ import { saml } from '../features/saml/feature.ts';
 import { type IdentityProvider, identityProvider } from '../features/saml/identity-provider.ts';
 import { MFA_POLICY } from '../records/authentication-classes.ts';
 import { consoleOrigin } from '../settings/settings.ts';
-import type { Capabilities, TenantDependencies } from './capabilities.ts';
+import type { Capabilities, ServedDependencies } from './capabilities.ts';
 import { OWN_PARAMETERS } from './features.ts';
 import { ownLogins } from './own-logins.ts';
 import { tokenExchanges } from './tenant-exchanges.ts';
 import { factorDependencies } from './tenant-factors.ts';
 
 /** Builds the engine. @throws Error when an application cannot be served. */
-export async function createTenantEngine(deps: TenantDependencies, capabilities: Capabilities) {
+export async function createTenantEngine(deps: ServedDependencies, capabilities: Capabilities) {
   const { settings, log, clock, wallClock, random } = deps;
   const { certificates, config, events, challenges, signing, tickets, views } = capabilities;
   const { issuer, baseUrl } = settings;
@@ -105,7 +105,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
 }
 
 /** Returns the dependencies of second factors, and what asks for a second factor at a login. */
-function factorParts(deps: TenantDependencies, capabilities: Capabilities) {
+function factorParts(deps: ServedDependencies, capabilities: Capabilities) {
   const { issuer } = deps.settings;
   const factors = factorDependencies(deps, capabilities);
   const mfaApi = mfaAudience(issuer);
@@ -150,7 +150,7 @@ function approving({ authenticators, config, webPush }: Capabilities) {
 
 /** Returns what ends a login in the browser, and what ends with an account: a login may link two accounts. */
 function loginEnds(
-  deps: TenantDependencies,
+  deps: ServedDependencies,
   capabilities: Capabilities,
   {
     interactions,
@@ -174,7 +174,7 @@ function loginEnds(
 
 /** Returns the dependencies of logins at other identity providers. */
 function upstreamDependencies(
-  { settings, store, clock, wallClock, random }: TenantDependencies,
+  { settings, store, clock, wallClock, random }: ServedDependencies,
   { challenges, config, outbound, scripts, signing, xml }: Capabilities,
 ) {
   return {
@@ -197,7 +197,7 @@ function upstreamDependencies(
 
 /** Returns the grants and logout channels that the features contribute to the engine. */
 function engineParts(
-  { store, users, log, clock, wallClock, random }: TenantDependencies,
+  { store, users, log, clock, wallClock, random }: ServedDependencies,
   {
     attempts,
     callers,

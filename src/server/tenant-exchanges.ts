@@ -8,11 +8,11 @@ import { subjectTokenReader } from '../engine/subject-tokens.ts';
 import { type ExchangeDependencies, type ExchangeToken, tokenExchange } from '../engine/token-exchange.ts';
 import { askToVerify } from '../features/connections/database/verification-link.ts';
 import { customExchange } from '../features/connections/exchange/custom.ts';
-import type { Capabilities, TenantDependencies } from './capabilities.ts';
+import type { Capabilities, ServedDependencies } from './capabilities.ts';
 
 /** Makes the token exchanges of a tenant. @param tokenReading verifies the tokens that the tenant itself issued. */
 export function tokenExchanges(
-  deps: TenantDependencies,
+  deps: ServedDependencies,
   capabilities: Capabilities,
   tokenReading: Omit<ExchangeDependencies, 'config' | 'users' | 'wallClock'> & {
     checkPossession: CheckPossession;
@@ -30,15 +30,14 @@ export function tokenExchanges(
 
 /** Makes the exchange of foreign tokens, which the tenant's actions judge. */
 function foreignExchange(
-  deps: TenantDependencies,
+  deps: ServedDependencies,
   capabilities: Capabilities,
   tokenReading: Pick<ExchangeDependencies, 'readIdTokenSubject'> & {
     enrolledFactors: SecondFactor['enrolledFactors'];
   },
 ): ExchangeToken {
   const { baseUrl } = deps.settings;
-  // Without administrators: an action can neither name one nor read one.
-  const users = capabilities.apiUsers;
+  const users = capabilities.tenantUsers;
   return customExchange({
     ...deps,
     ...capabilities,

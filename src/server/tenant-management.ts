@@ -31,8 +31,16 @@ import { resumePermissionRemovals } from '../features/management/permission-remo
 import type { Background } from '../runtime/background.ts';
 import { consoleOrigin } from '../settings/settings.ts';
 import type { Leases } from '../store/leases.ts';
-import type { Capabilities, TenantDependencies } from './capabilities.ts';
+import type { TenantConfig } from '../tenant/config.ts';
+import type { TenantUsers } from '../users/users.ts';
+import type { Capabilities, ServedDependencies, TenantDependencies } from './capabilities.ts';
 import type { TenantEngine } from './tenant-engine.ts';
+
+/** The capabilities without the console's records and the administrators. */
+type ShownCapabilities = Omit<Capabilities, 'users' | 'config'> & {
+  users: TenantUsers;
+  config: TenantConfig;
+};
 
 /**
  * Returns the dependencies of the Management API, by name, and starts its background work.
@@ -40,7 +48,7 @@ import type { TenantEngine } from './tenant-engine.ts';
  */
 function managementDependencies(
   deps: TenantDependencies,
-  capabilities: Capabilities,
+  capabilities: ShownCapabilities,
   tenantEngine: TenantEngine,
   own: ReturnType<typeof accountEndings> & { ending: AbortSignal },
 ): ManagementFeatureDependencies {
@@ -99,7 +107,7 @@ function managementDependencies(
 }
 
 /** Returns what asks other servers for documents. */
-const atOtherServers = ({ outbound, xml }: Capabilities) => ({
+const atOtherServers = ({ outbound, xml }: ShownCapabilities) => ({
   outbound,
   importMetadata: (strategy: string, options: Record<string, unknown>) =>
     importMetadata({ ...outbound, xml }, strategy, options),
@@ -108,7 +116,7 @@ const atOtherServers = ({ outbound, xml }: Capabilities) => ({
 /** Returns our own APIs, what decides whom an access token for the Management API stands for, and its log. */
 const ownApis = (
   { settings: { issuer }, wallClock, log }: TenantDependencies,
-  { config }: Pick<Capabilities, 'config'>,
+  { config }: Pick<ShownCapabilities, 'config'>,
   engine: TenantEngine,
 ) => ({
   systemApis: () => [managementApi(issuer, config.settings().managementApi), accountApi(issuer)],
@@ -130,16 +138,16 @@ function exportLinks({ settings, clock }: TenantDependencies): ManagementFeature
 
 /** Returns the dependencies of the Management API. The console's records and the administrators are hidden from it. */
 export function managementOf(
-  deps: TenantDependencies,
+  deps: ServedDependencies,
   capabilities: Capabilities,
   ...more: [TenantEngine, Parameters<typeof managementDependencies>[3]]
 ): ReturnType<typeof managementDependencies> {
-  const { apiConfig: config, apiUsers: users } = capabilities;
+  const { tenantConfig: config, tenantUsers: users } = capabilities;
   return managementDependencies({ ...deps, users }, { ...capabilities, config, users }, ...more);
 }
 
 /** Returns the functions about the tenant's own code: packages, tests of an action, databases with scripts. */
-const codeTools = ({ packages, tryAction, customDatabases, users, views }: Capabilities) => ({
+const codeTools = ({ packages, tryAction, customDatabases, users, views }: ShownCapabilities) => ({
   liquid: views.liquid,
   packages,
   tryAction,
@@ -147,14 +155,18 @@ const codeTools = ({ packages, tryAction, customDatabases, users, views }: Capab
 });
 
 /** Starts the background work of the Management API. */
-function startWork(deps: TenantDependencies, capabilities: Capabilities, ending: AbortSignal): void {
+function startWork(deps: TenantDependencies, capabilities: ShownCapabilities, ending: AbortSignal): void {
   sendLogStreams(deps, capabilities, ending);
   const check = () => warnOfMissingPackages({ ...deps, ...capabilities });
   capabilities.background.run('a look at the packages of actions', check);
 }
 
 /** Starts the log streams of the tenant. */
-function sendLogStreams(deps: TenantDependencies, capabilities: Capabilities, ending: AbortSignal): void {
+function sendLogStreams(
+  deps: TenantDependencies,
+  capabilities: ShownCapabilities,
+  ending: AbortSignal,
+): void {
   const { logStreamFiles, dataDir } = deps.settings;
   startLogStreams({
     ...deps,

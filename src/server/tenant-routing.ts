@@ -12,7 +12,7 @@ import { createRouter } from '../http/router.ts';
 import { parseRouteKey, type Route } from '../http/routes.ts';
 import { CONSOLE_CLIENT } from '../records/administrators.ts';
 import type { LimitName } from '../records/limits.ts';
-import type { Capabilities, TenantDependencies } from './capabilities.ts';
+import type { Capabilities, ServedDependencies } from './capabilities.ts';
 import { LIMITS } from './features.ts';
 import { consoleAtItsHost, errorPageOf } from './tenant-console.ts';
 import type { TenantEngine } from './tenant-engine.ts';
@@ -54,7 +54,7 @@ function consoleLogin({ engine }: Pick<TenantEngine, 'engine'>) {
 /** Makes the middleware that answers the requests of a tenant's routes. */
 export function routing(
   routes: readonly Route[],
-  deps: TenantDependencies,
+  deps: ServedDependencies,
   capabilities: Capabilities,
   tenantEngine: TenantEngine,
 ) {

@@ -78,13 +78,26 @@ export interface Config {
   clientGrant(clientId: string, audience: string): Promise<ClientGrant | undefined>;
 }
 
+/**
+ * The configuration that may be shown: nothing of the console is in it. What may show no administrator asks for this: that
+ * with the console has another type, and does not compile in its place.
+ */
+export interface TenantConfig extends Config {
+  readonly whose: 'tenant';
+}
+
+/** The configuration with the console's application and directory, for what serves logins to it as well. */
+export interface FullConfig extends Config {
+  readonly whose: 'all';
+}
+
 const NO_ACTIONS: readonly BoundAction[] = [];
 
 /**
  * Reads the configuration of the tenant in a store.
  * @throws Error when no tenant file was ever applied to the store.
  */
-export async function openConfig(store: Store): Promise<Config> {
+export async function openConfig(store: Store): Promise<TenantConfig> {
   let snapshot = await readSnapshot(store);
   let reading: Promise<Snapshot> | undefined;
 
@@ -105,6 +118,7 @@ export async function openConfig(store: Store): Promise<Config> {
     snapshot.revision === store.revision() ? Promise.resolve(part(snapshot)) : currentSnapshot().then(part);
 
   return {
+    whose: 'tenant',
     revision: () => snapshot.revision,
     settings: () => snapshot.settings,
     look: () => snapshot.look,

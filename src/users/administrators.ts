@@ -2,7 +2,8 @@
 import { CONSOLE_DIRECTORY, isAdministratorId } from '../records/administrators.ts';
 import type { CollectionName } from '../records/collections.ts';
 import type { Store, Write } from '../store/contract.ts';
-import type { Users } from './users.ts';
+import type { UsersDependencies } from './user.ts';
+import { createUsers, type TenantUsers, type Users } from './users.ts';
 
 /** The collections that contain the administrators' records, by the collection of the users'. */
 const NAMES: Partial<Record<CollectionName, CollectionName>> = {
@@ -11,8 +12,22 @@ const NAMES: Partial<Record<CollectionName, CollectionName>> = {
   credentials: 'administratorCredentials',
 };
 
+/** The users who log in to the console. */
+export interface Administrators extends Users {
+  readonly whose: 'administrators';
+}
+
+/** The users of the tenant and the administrators together. */
+export interface AllUsers extends Users {
+  readonly whose: 'all';
+}
+
+export function createAdministrators(deps: UsersDependencies): Administrators {
+  return { ...createUsers({ ...deps, store: administratorStore(deps.store) }), whose: 'administrators' };
+}
+
 /** Returns a store whose users are the administrators. */
-export function administratorStore(store: Store): Store {
+function administratorStore(store: Store): Store {
   return {
     ...store,
     // The collections of administrators have the types of those of users.
@@ -30,11 +45,12 @@ function ofAdministrator(write: Write): Write {
  * Returns the users of the tenant and the administrators together, for logins of both. The id of a user or the name of a
  * connection decides which of the two is asked. Functions that take neither find only users of the tenant.
  */
-export function withAdministrators(users: Users, administrators: Users): Users {
+export function withAdministrators(users: TenantUsers, administrators: Administrators): AllUsers {
   const byId = (userId: string) => (isAdministratorId(userId) ? administrators : users);
   const byName = (connection: string) => (connection === CONSOLE_DIRECTORY ? administrators : users);
   return {
     ...users,
+    whose: 'all',
     get: (id) => byId(id).get(id),
     findInConnection: (one, identifier) => byName(one.name).findInConnection(one, identifier),
     idInConnection: (one, identifier) => byName(one.name).idInConnection(one, identifier),

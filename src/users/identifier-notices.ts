@@ -26,7 +26,7 @@ const INSTEAD = 'have the permanent id of the account sent, and say so in the op
  * Returns `users` that record an event at the first login of a connection whose users are identified by a name: once for each
  * connection, until the server starts again.
  */
-export function withIdentifierNotices(users: Users, { record }: NoticeDependencies): Users {
+export function withIdentifierNotices<U extends Users>(users: U, { record }: NoticeDependencies): U {
   const told = new Set<string>();
   const notice = ({ connection, connectionId = connection, ...user }: NamedUser): void => {
     const is = told.has(connectionId) ? undefined : nameIn({ connection, ...user });

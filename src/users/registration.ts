@@ -51,7 +51,7 @@ export class RegistrationRefused extends AuthError {
  * Returns `users` with the tenant's own code around `create`, `whoProved` and `setPassword`. Users of imports, custom databases
  * and upstream providers are created by other functions, without that code.
  */
-export function withRegistration(users: Users, registration: Registration): Users {
+export function withRegistration<U extends Users>(users: U, registration: Registration): U {
   return {
     ...users,
     create: async (newUser) => {

@@ -165,8 +165,15 @@ interface PasswordChange {
   by?: User | undefined;
 }
 
-/** Returns the users in a store. */
-export function createUsers(deps: UsersDependencies): Users {
+/**
+ * The users of the tenant alone. What may show no administrator (the Management API, the tenant's own code) asks for these:
+ * those with administrators have another type, and do not compile in their place.
+ */
+export interface TenantUsers extends Users {
+  readonly whose: 'tenant';
+}
+
+export function createUsers(deps: UsersDependencies): TenantUsers {
   const { store, clock } = deps;
   const users = store.collection('users');
   const credentials = createCredentials(deps);
@@ -174,6 +181,7 @@ export function createUsers(deps: UsersDependencies): Users {
   const idInConnection: Users['idInConnection'] = async (connection, identifier) =>
     (await identityByName(store, connection, identifier))?.user_id;
   return {
+    whose: 'tenant',
     get: (id) => users.get(id),
     findInConnection: async (connection, identifier) =>
       users.get((await idInConnection(connection, identifier)) ?? NOBODY),

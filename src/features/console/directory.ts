@@ -6,7 +6,7 @@ import type { Client, Connection } from '../../records/collections.ts';
 import { DATABASE, databaseOptionsSchema } from '../../records/connections.ts';
 import type { DatabaseOptions } from '../../records/tenant.ts';
 import type { Random } from '../../runtime/random.ts';
-import type { Config } from '../../tenant/config.ts';
+import type { FullConfig, TenantConfig } from '../../tenant/config.ts';
 
 /** The password policy of administrators. */
 export const DIRECTORY_OPTIONS: DatabaseOptions = databaseOptionsSchema.parse({
@@ -15,7 +15,7 @@ export const DIRECTORY_OPTIONS: DatabaseOptions = databaseOptionsSchema.parse({
 });
 
 /** Returns the configuration with the console's application and directory added. */
-export function withConsole(config: Config, random: Random): Config {
+export function withConsole(config: TenantConfig, random: Random): FullConfig {
   const client: Client = {
     ...clientSchema.parse({
       client_id: CONSOLE_CLIENT,
@@ -41,6 +41,7 @@ export function withConsole(config: Config, random: Random): Config {
   };
   return {
     ...config,
+    whose: 'all',
     client: (id) => (id === CONSOLE_CLIENT ? Promise.resolve(client) : config.client(id)),
     connection: (name) => (name === CONSOLE_DIRECTORY ? Promise.resolve(directory) : config.connection(name)),
     connectionsOf: async (id) => (id === CONSOLE_CLIENT ? [directory] : config.connectionsOf(id)),

@@ -9,7 +9,7 @@ import type { Config } from '../../tenant/config.ts';
 export const TRY_LOGIN_CALLBACK = '/dev/callback';
 
 /** Adds the "Try login" application to the configuration. */
-export function withTryLogin(config: Config, baseUrl: string): Config {
+export function withTryLogin<C extends Config>(config: C, baseUrl: string): C {
   const client: Client = {
     ...clientSchema.parse({
       client_id: TRY_LOGIN,

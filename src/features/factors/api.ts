@@ -7,7 +7,7 @@ import { MFA_SCOPES, mfaAudience } from './bearer.ts';
 import { API_TOKEN_SECONDS } from './factor-changes.ts';
 
 /** Returns the tenant's configuration with the MFA API added to the APIs of the tenant file. */
-export function withMfaApi(config: Config, issuer: string): Config {
+export function withMfaApi<C extends Config>(config: C, issuer: string): C {
   const identifier = mfaAudience(issuer);
   const api: ResourceServer = {
     ...resourceServerSchema.parse({

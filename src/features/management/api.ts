@@ -42,7 +42,7 @@ export function managementApi(issuer: string, settings?: Frozen<ManagementApiSet
 }
 
 /** Returns the configuration with one more resource server, which is not in the store. @param api returns its record. */
-export function withApi(config: Config, identifier: string, api: () => ResourceServer): Config {
+export function withApi<C extends Config>(config: C, identifier: string, api: () => ResourceServer): C {
   return {
     ...config,
     resourceServer: (asked) => (asked === identifier ? Promise.resolve(api()) : config.resourceServer(asked)),

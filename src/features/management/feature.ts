@@ -7,6 +7,8 @@ import { AuthError } from '../../http/errors.ts';
 import { isMultipart } from '../../http/multipart.ts';
 import type { Area, RouteDeclarations } from '../../http/routes.ts';
 import type { Limits } from '../../records/limits.ts';
+import type { TenantConfig } from '../../tenant/config.ts';
+import type { TenantUsers } from '../../users/users.ts';
 import { type AnswerDependencies, allow, execute, queryFor, recordFailure } from './answer.ts';
 import { largestBodyOf } from './body-size.ts';
 import type { Call, Caller, CallRequest } from './call.ts';
@@ -128,8 +130,11 @@ declare module '../../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-/** The dependencies of the Management API. */
-export type ManagementFeatureDependencies = ManagementDependencies &
+/** What the Management API needs. It may show no administrator. */
+export type ManagementFeatureDependencies = {
+  users: TenantUsers;
+  config: TenantConfig;
+} & ManagementDependencies &
   ManagementRoutesDependencies &
   LinkDependencies;
 

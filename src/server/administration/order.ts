@@ -6,7 +6,7 @@ import type { Settings } from '../../settings/settings.ts';
 import type { Store } from '../../store/contract.ts';
 import { openStore } from '../../store/open.ts';
 import { createEvents, RETENTION_DAYS } from '../../tenant/events.ts';
-import { administratorStore } from '../../users/administrators.ts';
+import { createAdministrators } from '../../users/administrators.ts';
 import { createHasher } from '../../users/hashing.ts';
 import { createUsers } from '../../users/users.ts';
 import { endAccessIn } from './end-access.ts';
@@ -35,7 +35,7 @@ export async function sendOrRunOrder(settings: Settings, order: Order, log: Logg
   const capabilities = { store, clock: systemClock, random: systemRandom };
   const hasher = createHasher();
   const users = createUsers({ ...capabilities, hasher });
-  const administrators = createUsers({ ...capabilities, store: administratorStore(store), hasher });
+  const administrators = createAdministrators({ ...capabilities, hasher });
   const days = (await store.collection('tenant').get('tenant'))?.tenant.log_retention_days;
   const events = createLocalEvents(capabilities, days ?? RETENTION_DAYS);
   // The next start continues recorded removals and checks the providers of connections.

@@ -27,7 +27,7 @@ import { productionFaults } from '../../tenant/examples.ts';
 import { exportTenant } from '../../tenant/export.ts';
 import { readTenant, TenantFault } from '../../tenant/load.ts';
 import { keysFor } from '../../tenant/snapshot.ts';
-import type { Users } from '../../users/users.ts';
+import type { Administrators } from '../../users/administrators.ts';
 import { decideAccount } from './account.ts';
 import { storedAction } from './action-test.ts';
 import { createAdmin } from './admin.ts';
@@ -65,8 +65,7 @@ export interface OrderDependencies {
   settings: Settings;
   store: Store;
   users: ApplyDependencies['users'];
-  /** The users of the console. */
-  administrators: Users;
+  administrators: Administrators;
   clock: Clock;
   random: Random;
   waits?: Waits;

@@ -41,7 +41,7 @@ interface NewDatabaseUser {
 }
 
 /** Returns `users` with every change of a user in a custom database carried out there first. */
-export function withCustomDatabases(users: Users, deps: CustomUsersDependencies): Users {
+export function withCustomDatabases<U extends Users>(users: U, deps: CustomUsersDependencies): U {
   const databaseOf = (name: string) => deps.config.connection(name).then(customDatabaseOf);
   return {
     ...users,

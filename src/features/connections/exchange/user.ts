@@ -21,7 +21,7 @@ import type { DatabaseUser } from '../../../users/database-user.ts';
 import { type Identity, isLinked, originalUserId, primaryIdentity } from '../../../users/identities.ts';
 import { usernameRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
-import type { Users } from '../../../users/users.ts';
+import type { TenantUsers } from '../../../users/users.ts';
 import type { CustomDatabases } from '../database/custom.ts';
 import { hasScript } from '../database/custom-run.ts';
 import { conflictReason, mirroredIn } from '../database/custom-user.ts';
@@ -31,7 +31,8 @@ import { userOf as userFromProvider } from '../upstream/user.ts';
 
 export interface ExchangedUserDependencies {
   config: Config;
-  users: Users;
+  /** Without administrators: an action can neither name one nor read one. */
+  users: TenantUsers;
   events: Events;
   /** External user databases, which the connections' scripts query. */
   customDatabases: CustomDatabases;

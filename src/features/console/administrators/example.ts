@@ -1,7 +1,8 @@
 // The administrator of the example tenant: an owner with a well-known password, for development on one's own machine
 // only.
+
+import type { Administrators } from '../../../users/administrators.ts';
 import { FIRST_VERSION } from '../../../users/login.ts';
-import type { Users } from '../../../users/users.ts';
 import { addAdministrator, type MemberDependencies, readRegister } from './members.ts';
 
 /** The credentials of the example's administrator. */
@@ -18,7 +19,7 @@ export async function addExample(deps: MemberDependencies): Promise<void> {
 
 /** Returns the credentials of the example's administrator as long as the password has never been changed. */
 export async function exampleOf(
-  administrators: Pick<Users, 'withEmail' | 'credentialVersion'>,
+  administrators: Pick<Administrators, 'withEmail' | 'credentialVersion'>,
 ): Promise<typeof EXAMPLE_ADMINISTRATOR | undefined> {
   const [user] = await administrators.withEmail(EXAMPLE_ADMINISTRATOR.email);
   const isUnchanged =
@@ -27,7 +28,7 @@ export async function exampleOf(
 }
 
 /** Reports whether the example's well-known password still logs in. */
-export async function isExampleOpen(administrators: Users): Promise<boolean> {
+export async function isExampleOpen(administrators: Administrators): Promise<boolean> {
   const [user] = await administrators.withEmail(EXAMPLE_ADMINISTRATOR.email);
   const { password } = EXAMPLE_ADMINISTRATOR;
   return user !== undefined && (await administrators.verifyPassword(user.id, password)) !== undefined;

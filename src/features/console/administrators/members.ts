@@ -12,13 +12,13 @@ import type { Frozen } from '../../../records/record.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import type { Store, Write } from '../../../store/contract.ts';
 import { updateWithResult } from '../../../store/update-with-result.ts';
+import type { Administrators } from '../../../users/administrators.ts';
 import type { User } from '../../../users/user.ts';
-import type { Users } from '../../../users/users.ts';
 
 export interface MemberDependencies {
   store: Store;
   /** The directory of administrators. */
-  administrators: Users;
+  administrators: Administrators;
   wallClock: Clock;
 }
 
