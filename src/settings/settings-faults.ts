@@ -77,7 +77,6 @@ const SIGNING_NEEDS = {
   local: [],
   command: ['SIGNING_COMMAND'],
   http: ['SIGNING_URL', 'SIGNING_SECRET'],
-  pkcs11: ['PKCS11_MODULE', 'PKCS11_TOKEN', 'PKCS11_PIN'],
 } as const;
 
 function signingFaults(variables: Environment): string[] {

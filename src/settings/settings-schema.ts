@@ -90,7 +90,7 @@ export const environment = z.object({
     description: 'comma-separated addresses of the DNS servers that verify the ownership of custom domains',
     fallback: "the system's servers",
   }),
-  SIGNING: z.enum(['local', 'command', 'http', 'pkcs11']).default('local').meta({
+  SIGNING: z.enum(['local', 'command', 'http']).default('local').meta({
     description:
       'where the signing keys are: `local` in the store, the others outside it; see [keys.md](keys.md)',
   }),
@@ -105,15 +105,6 @@ export const environment = z.object({
     isSecret: true,
     description: 'with `SIGNING=http`: the bearer token for the service, at least 22 characters',
   }),
-  PKCS11_MODULE: z
-    .string()
-    .optional()
-    .meta({ description: "with `SIGNING=pkcs11`: the path of the vendor's library" }),
-  PKCS11_TOKEN: z.string().optional().meta({ description: 'with `SIGNING=pkcs11`: the label of the token' }),
-  PKCS11_PIN: z
-    .string()
-    .optional()
-    .meta({ isSecret: true, description: 'with `SIGNING=pkcs11`: the user PIN of the token' }),
   DATABASE_URL: z.string().optional().meta({
     isSecret: true,
     description:

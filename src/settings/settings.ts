@@ -218,10 +218,6 @@ function signingOf(variables: Environment): SigningSettings {
       };
     case 'http':
       return { kind: 'http', url: variables.SIGNING_URL ?? '', secret: variables.SIGNING_SECRET ?? '' };
-    case 'pkcs11': {
-      const { PKCS11_MODULE: module = '', PKCS11_TOKEN: token = '', PKCS11_PIN: pin = '' } = variables;
-      return { kind: 'pkcs11', module, token, pin, hidden: SECRET_SETTINGS };
-    }
   }
 }
 

@@ -32,7 +32,7 @@ const withES256 = {
 const SECRET_SETTINGS = describedSettings()
   .map(({ name }) => name)
   .filter((name) => /SECRET|TOKEN|KEY|PIN|PASSWORD|(DATABASE|SMTP)_URL/.test(name))
-  .filter((name) => !['TLS_KEY', 'PKCS11_TOKEN'].includes(name));
+  .filter((name) => !['TLS_KEY'].includes(name));
 
 const login = (agent: Agent, client: string, over: Record<string, string> = {}) =>
   token(agent, {
@@ -102,7 +102,7 @@ describe('keys that a program keeps', () => {
     }
     const { arguments: given, environment } = outside.seen();
     expect(given.at(-3)).to.equal('sign');
-    expect(SECRET_SETTINGS).to.include.members(['SECRETS_KEY_BEFORE', 'DATABASE_URL', 'PKCS11_PIN']);
+    expect(SECRET_SETTINGS).to.include.members(['SECRETS_KEY_BEFORE', 'DATABASE_URL', 'METRICS_TOKEN']);
     expect(environment).not.to.include.any.keys(...SECRET_SETTINGS);
     expect(environment).to.include.keys('PATH');
   });
@@ -258,7 +258,6 @@ describe('a start with keys outside', () => {
     for (const [SIGNING, name] of [
       ['command', 'SIGNING_COMMAND'],
       ['http', 'SIGNING_SECRET'],
-      ['pkcs11', 'PKCS11_MODULE'],
     ] as const)
       expect(await refusal({ SIGNING })).to.contain(`${name}: required with SIGNING=${SIGNING}`);
   });

@@ -1,8 +1,9 @@
-// SIGNING=pkcs11 with SoftHSM and OpenSC's pkcs11-tool, where both are installed (`apt-get install softhsm2 opensc`).
+// config/signing/pkcs11.mjs as the program that signs, with SoftHSM and OpenSC's pkcs11-tool, where both are installed (`apt-get install softhsm2 opensc`).
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 import { createAgent } from '../support/agent.ts';
@@ -11,6 +12,8 @@ import { startServer, type TestServer } from '../support/server.ts';
 
 const MODULE = '/usr/lib/softhsm/libsofthsm2.so';
 const PIN = '123456';
+const PROGRAM = fileURLToPath(new URL('../../config/signing/pkcs11.mjs', import.meta.url));
+const SIGNING = { SIGNING: 'command', SIGNING_COMMAND: `${process.execPath} ${PROGRAM}` };
 const KEYS = [
   ['RS256-1', 'rsa:2048'],
   ['RS512-1', 'rsa:2048'],
@@ -46,7 +49,13 @@ describe('keys in a PKCS #11 token (SoftHSM)', () => {
       join(directory, 'conf'),
       `directories.tokendir = ${directory}/tokens\nobjectstore.backend = file\n`,
     );
-    process.env.SOFTHSM2_CONF = join(directory, 'conf');
+    // The program gets the environment of the server.
+    Object.assign(process.env, {
+      SOFTHSM2_CONF: join(directory, 'conf'),
+      PKCS11_MODULE: MODULE,
+      PKCS11_TOKEN: 'gatehouse',
+      PKCS11_PIN: PIN,
+    });
     execFileSync('softhsm2-util', [
       ...['--init-token', '--free', '--label', 'gatehouse', '--pin', PIN, '--so-pin', '12345678'],
     ]);
@@ -54,14 +63,14 @@ describe('keys in a PKCS #11 token (SoftHSM)', () => {
       tool('--keypairgen', '--key-type', type, '--label', label, '--id', `0${index + 1}`);
   });
   after(() => {
-    delete process.env.SOFTHSM2_CONF;
+    for (const name of ['SOFTHSM2_CONF', 'PKCS11_MODULE', 'PKCS11_TOKEN', 'PKCS11_PIN'])
+      delete process.env[name];
     if (directory) rmSync(directory, { recursive: true, force: true });
   });
 
   for (const alg of ['RS512', 'PS256', 'ES256', 'EdDSA']) {
     it(`sign ID tokens with ${alg}, and access tokens with RS256`, async () => {
-      const env = { SIGNING: 'pkcs11', PKCS11_MODULE: MODULE, PKCS11_TOKEN: 'gatehouse', PKCS11_PIN: PIN };
-      const server: TestServer = await startServer({ tenant: tenantOf(alg), ownKeys: true, env });
+      const server: TestServer = await startServer({ tenant: tenantOf(alg), ownKeys: true, env: SIGNING });
       try {
         const agent = createAgent(server);
         const answer = await token(agent, {
@@ -86,8 +95,7 @@ describe('keys in a PKCS #11 token (SoftHSM)', () => {
   }
 
   it('sign for many requests at once, and for processes of another server meanwhile', async () => {
-    const env = { SIGNING: 'pkcs11', PKCS11_MODULE: MODULE, PKCS11_TOKEN: 'gatehouse', PKCS11_PIN: PIN };
-    const start = () => startServer({ tenant, ownKeys: true, env });
+    const start = () => startServer({ tenant, ownKeys: true, env: SIGNING });
     const servers: TestServer[] = [];
     try {
       for (let i = 0; i < 2; i++) servers.push(await start());
@@ -108,8 +116,8 @@ describe('keys in a PKCS #11 token (SoftHSM)', () => {
   });
 
   it('refuse the start with a wrong PIN, with an explanation', async () => {
-    const env = { SIGNING: 'pkcs11', PKCS11_MODULE: MODULE, PKCS11_TOKEN: 'gatehouse', PKCS11_PIN: '999999' };
-    const refused = await startServer({ tenant, ownKeys: true, env }).then(
+    process.env.PKCS11_PIN = '999999';
+    const refused = await startServer({ tenant, ownKeys: true, env: SIGNING }).then(
       async (server) => {
         await server.stop();
         return 'it started';

@@ -10,7 +10,6 @@ import { withoutEnd } from '../../runtime/without-end.ts';
 import { keySetOf, signingCommand } from './command.ts';
 import { joseSignature } from './der.ts';
 import { verifySignature } from './local.ts';
-import { hardwareToken } from './pkcs11.ts';
 import type { KeyPlace, SigningSettings, SignRequest } from './place.ts';
 
 /** A signing key that is kept outside. */
@@ -56,8 +55,6 @@ export function openHolder(settings: SigningSettings, deps: HolderDependencies):
       return keyHolder(signingCommand(settings), deps);
     case 'http':
       return keyHolder(signingService(settings, deps.outbound), deps);
-    case 'pkcs11':
-      return keyHolder(hardwareToken(settings), deps);
   }
 }
 

@@ -4,15 +4,14 @@ import type { SignatureAlg } from './local.ts';
 /** Where the signing keys are. */
 export type SigningSettings =
   | { kind: 'local' }
-  | ({ kind: 'command'; command: readonly string[] } & HiddenSettings)
-  | { kind: 'http'; url: string; secret: string }
-  | ({ kind: 'pkcs11'; module: string; token: string; pin: string } & HiddenSettings);
-
-/** What a program that signs does not get of the environment. */
-export interface HiddenSettings {
-  /** Names of variables. */
-  hidden: readonly string[];
-}
+  | {
+      kind: 'command';
+      /** The program and its first arguments. */
+      command: readonly string[];
+      /** Names of variables that the program does not get. */
+      hidden: readonly string[];
+    }
+  | { kind: 'http'; url: string; secret: string };
 
 /** A place that keeps signing keys. */
 export interface KeyPlace {
