@@ -3,8 +3,7 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createScripts } from '../src/capabilities/scripts/scripts.ts';
-import { createOutbound } from '../src/http/outbound.ts';
-import { LOOPBACK_RANGES, outboundRules } from '../src/http/outbound-rules.ts';
+import { createOutbound, LOOPBACK_RANGES, outboundRules } from '../src/http/outbound.ts';
 
 const RUNS = Number(process.env.BENCH_RUNS ?? 300);
 const PARALLEL = 50;

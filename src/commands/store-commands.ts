@@ -1,7 +1,7 @@
 // Commands that work on the store itself while no server uses it: sealing with another key, removing secrets, and
 // repair.
 import { type CommandProcess, print } from '../runtime/command-process.ts';
-import { systemRandom } from '../runtime/random.ts';
+import { systemRandom } from '../runtime/secrets.ts';
 import { readSettings } from '../settings/settings.ts';
 import { repairStore } from '../store/repair.ts';
 import { keyFile } from '../store/sealing/key.ts';

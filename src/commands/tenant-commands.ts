@@ -1,10 +1,9 @@
 // Commands about the tenant file: check it, apply it to the store, and export the store as one.
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { unknownLimits } from '../capabilities/protection/settings.ts';
+import { unknownLimits } from '../capabilities/protection/rate-limit.ts';
 import { tlsOptions } from '../capabilities/tls/options.ts';
-import { createOutbound } from '../http/outbound.ts';
-import { outboundRules } from '../http/outbound-rules.ts';
+import { createOutbound, outboundRules } from '../http/outbound.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
 import type { SendOrder } from '../server/administration/orders.ts';

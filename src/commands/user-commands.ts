@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import type { Logger } from 'pino';
 import { systemClock } from '../runtime/clock.ts';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
-import { systemRandom } from '../runtime/random.ts';
+import { systemRandom } from '../runtime/secrets.ts';
 import { type AccountState, accountReport } from '../server/administration/account.ts';
 import { endAccessIn } from '../server/administration/end-access.ts';
 import type { SendOrder } from '../server/administration/orders.ts';

@@ -1,8 +1,8 @@
 // The JWT access token of an API, in the API's dialect: the hosted service's, or RFC 9068 where it asks for that.
 import type { AccessToken, ClientCredentials, JWTStructured, KoaContextWithOIDC } from 'oidc-provider';
 import type { Actions } from '../capabilities/actions/actions.ts';
+import { scopeValues } from '../records/apis.ts';
 import type { ResourceServer as Api } from '../records/collections.ts';
-import { scopeValues } from '../records/scope.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import type { Config } from '../tenant/config.ts';
 import { readPresence } from '../users/login.ts';

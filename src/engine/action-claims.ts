@@ -3,7 +3,7 @@ import type { ActionLogFields, Actions } from '../capabilities/actions/actions.t
 import type { AssertionChanges } from '../capabilities/actions/assertion-methods.ts';
 import type { Trigger } from '../records/actions.ts';
 import { type ClaimTarget, claimFault } from '../records/custom-claims.ts';
-import { withinLimit } from '../users/custom-claims.ts';
+import { withinLimit } from '../users/profile.ts';
 
 /** What actions add to the tokens of a login. */
 export interface ActionClaims {

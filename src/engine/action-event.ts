@@ -1,8 +1,8 @@
 // The parts of the `event` object of actions that describe a request. They contain no secrets.
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
-import { isCredentialName } from '../http/credential-names.ts';
-import { tenantHostOf } from '../http/request-host.ts';
+import { isCredentialName } from '../http/request-log.ts';
+import { tenantHostOf } from '../http/request-target.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Asker } from '../users/asker.ts';

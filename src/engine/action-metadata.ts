@@ -3,7 +3,7 @@ import type { ActionLogFields, Actions } from '../capabilities/actions/actions.t
 import type { ActionOutcome } from '../capabilities/actions/commands.ts';
 import { withMembers } from '../capabilities/actions/current-event.ts';
 import type { Trigger } from '../records/actions.ts';
-import { MAX_METADATA_LENGTH, MetadataTooLarge } from '../users/metadata-bounds.ts';
+import { MAX_METADATA_LENGTH, MetadataTooLarge } from '../users/changes.ts';
 import type { Users } from '../users/users.ts';
 
 interface MetadataDependencies {

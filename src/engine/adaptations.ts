@@ -7,7 +7,7 @@ import Provider, {
 } from 'oidc-provider';
 import { authenticationClasses } from '../records/authentication-classes.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
-import type { Random } from '../runtime/random.ts';
+import type { Random } from '../runtime/secrets.ts';
 import type { Config } from '../tenant/config.ts';
 import { adaptAddresses, type RequestClass } from './addresses.ts';
 import { presenceOf } from './browser-login.ts';

@@ -2,7 +2,7 @@
 // `audience`, a missing scope, `offline_access` without consent prompt, parameters for upstream providers.
 import type { ParsedUrlQuery } from 'node:querystring';
 import { isTicket } from '../capabilities/protection/challenges.ts';
-import { isCredentialName } from '../http/credential-names.ts';
+import { isCredentialName } from '../http/request-log.ts';
 import { requestedApi, toResource } from './audience.ts';
 import { POPUP_MODE } from './message-modes.ts';
 import type { ReceivedRequest } from './received-request.ts';

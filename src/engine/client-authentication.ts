@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { forwardedAddress } from '../http/addresses.ts';
-import { bodyFields } from '../http/body-fields.ts';
+import { bodyFields } from '../http/body.ts';
 import { AuthError } from '../http/errors.ts';
 import { applicationSettings } from './applications.ts';
 import type { ReadBasic } from './basic-credentials.ts';

@@ -11,7 +11,7 @@ import { authenticationClasses } from '../records/authentication-classes.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Correlation } from '../runtime/correlation.ts';
 import type { Measures } from '../runtime/measures.ts';
-import type { Random } from '../runtime/random.ts';
+import type { Random } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';

@@ -4,14 +4,14 @@ import type { CustomClaim } from '../records/custom-claims.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
+import { primaryIdentity } from '../users/changes.ts';
 import {
   type ClaimSources,
   type ClaimsContext,
   claimsFor,
   claimValue,
   withinLimit,
-} from '../users/custom-claims.ts';
-import { primaryIdentity } from '../users/identities.ts';
+} from '../users/profile.ts';
 import type { Users } from '../users/users.ts';
 
 /** The user, application and place that claims are for. */

@@ -4,7 +4,7 @@ import type Provider from 'oidc-provider';
 import { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { jwtHeader } from '../capabilities/signing/verify-jwt.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { Random } from '../runtime/random.ts';
+import type { Random } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import { sharedSecret } from '../store/shared-secret.ts';
 import type { Config } from '../tenant/config.ts';

@@ -1,6 +1,6 @@
 // A feature declares its routes, grants, logout channels, limits, log events and pages as one value. Its
 // dependencies are bound when the server is built.
-import { bindRoutes, type Route, type RouteDeclarations } from '../http/routes.ts';
+import { bindRoutes, type Route, type RouteDeclarations } from '../http/router.ts';
 import type { Declaration } from '../records/declaration.ts';
 import type { Config } from '../tenant/config.ts';
 import type { LogoutChannel } from './logout-channels.ts';

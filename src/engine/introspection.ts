@@ -2,7 +2,7 @@
 // tokens for that API are; for any other token the answer is the same.
 import type { JWTPayload } from 'jose';
 import type { Context } from 'koa';
-import { bodyFields, requiredField } from '../http/body-fields.ts';
+import { bodyFields, requiredField } from '../http/body.ts';
 import { AuthError } from '../http/errors.ts';
 import { authenticationMethod } from '../records/client-authentication.ts';
 import type { ResourceServer } from '../records/collections.ts';

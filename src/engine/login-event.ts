@@ -7,7 +7,7 @@ import { isRoleFor } from '../records/roles.ts';
 import type { Correlation } from '../runtime/correlation.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
-import { type Identity, primaryIdentity } from '../users/identities.ts';
+import { type Identity, primaryIdentity } from '../users/changes.ts';
 import type { Transfer } from '../users/login.ts';
 import type { User } from '../users/user.ts';
 import { apiOf, engineRequestOf, organizationEvent } from './action-event.ts';

@@ -5,7 +5,7 @@ import type { Signing } from '../capabilities/signing/signing.ts';
 import { idTokenAlg } from '../records/clients.ts';
 import type { Client } from '../records/collections.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
-import type { Random } from '../runtime/random.ts';
+import type { Random } from '../runtime/secrets.ts';
 import { encryptFor } from './encryption.ts';
 import type { SessionMetadata } from './session-metadata.ts';
 

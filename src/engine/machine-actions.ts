@@ -2,7 +2,7 @@
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Actions } from '../capabilities/actions/actions.ts';
 import { clientOf } from '../capabilities/actions/facts.ts';
-import { scopeValues } from '../records/scope.ts';
+import { scopeValues } from '../records/apis.ts';
 import type { Config } from '../tenant/config.ts';
 import { allowedClaims } from './action-claims.ts';
 import { apiOf, engineRequestOf, organizationEvent } from './action-event.ts';

@@ -2,8 +2,8 @@
 // (docs/wire/authorize.md).
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
+import { cspHash } from '../http/application.ts';
 import { AuthError } from '../http/errors.ts';
-import { cspHash } from '../http/headers.ts';
 import { jsonForScript } from '../http/script.ts';
 
 /** Shows an error page instead of redirecting. */

@@ -16,8 +16,8 @@ import { hashSecret } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
+import { MetadataTooLarge } from '../users/changes.ts';
 import type { Login } from '../users/login.ts';
-import { MetadataTooLarge } from '../users/metadata-bounds.ts';
 import type { Users } from '../users/users.ts';
 import { allowsOrganizationNames, checkOrganization } from './organization-parameter.ts';
 

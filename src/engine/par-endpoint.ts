@@ -4,7 +4,7 @@ import { type ParsedUrlQuery, parse, stringify } from 'node:querystring';
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { unverifiedClaims } from '../capabilities/signing/verify-jwt.ts';
-import { bodyFields } from '../http/body-fields.ts';
+import { bodyFields } from '../http/body.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import { authenticationMethod } from '../records/client-authentication.ts';
 import type { Store } from '../store/contract.ts';

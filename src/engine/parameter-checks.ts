@@ -1,6 +1,6 @@
 // Checks the parameters of /authorize beyond the standard.
 import { type Client, errors, type KoaContextWithOIDC } from 'oidc-provider';
-import { scopeValues } from '../records/scope.ts';
+import { scopeValues } from '../records/apis.ts';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 import { requestedAudience } from './audience.ts';

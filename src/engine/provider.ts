@@ -10,8 +10,8 @@ import Provider, {
 } from 'oidc-provider';
 import type { Actions } from '../capabilities/actions/actions.ts';
 import { rememberBegun } from '../http/begun-requests.ts';
+import { scopeValues } from '../records/apis.ts';
 import type { ResourceServer as Api } from '../records/collections.ts';
-import { scopeValues } from '../records/scope.ts';
 import type { Config } from '../tenant/config.ts';
 import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';

@@ -2,9 +2,9 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
-import type { Random } from '../runtime/random.ts';
+import type { Random } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
-import { updateWithResult } from '../store/update-with-result.ts';
+import { updateWithResult } from '../store/contract.ts';
 import { artifactKey } from './artifact-keys.ts';
 import { INTERACTION_SECONDS } from './lifetimes.ts';
 import { readExtensions } from './request-extensions.ts';

@@ -6,7 +6,7 @@ import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provid
 import type { ArtifactRecord } from '../records/engine.ts';
 import { type Frozen, thawed } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
-import type { Random } from '../runtime/random.ts';
+import type { Random } from '../runtime/secrets.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import type { Collection, Store } from '../store/contract.ts';
 import { applicationSettings } from './applications.ts';

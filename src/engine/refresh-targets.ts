@@ -2,8 +2,7 @@
 // 6749 §6), or another one that the application's `refresh_token.policies` allow.
 import type { IncomingMessage } from 'node:http';
 import { type Client, errors, type Grant, type KoaContextWithOIDC, type RefreshToken } from 'oidc-provider';
-import { asksEachTime, skipsConsentOf } from '../records/apis.ts';
-import { scopeValues } from '../records/scope.ts';
+import { asksEachTime, scopeValues, skipsConsentOf } from '../records/apis.ts';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 import { toResource } from './audience.ts';

@@ -1,8 +1,9 @@
 // Ends a single session: records the end, removes the session and what is bound to it, and removes what concurrent
 // requests store in it afterwards.
-import { sessionUid } from '../records/artifacts.ts';
+
 import type { ArtifactRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
+import { sessionUid } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { type Collection, type Store, UniqueKeyError, type Write } from '../store/contract.ts';
 import type { EndedSession, LogoutChannels } from './logout-channels.ts';

@@ -1,7 +1,7 @@
 // Checks requests and refreshes in sessions that were transferred to a browser (session-transfer-redemption.ts), and
 // decides what an application may get in such a session.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
-import { scopeValues } from '../records/scope.ts';
+import { scopeValues } from '../records/apis.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Transfer } from '../users/login.ts';

@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { Signing } from '../capabilities/signing/signing.ts';
 import type { ClientCertificates } from '../capabilities/tls/client-certificates.ts';
-import { bodyFields, bodyObject } from '../http/body-fields.ts';
+import { bodyFields, bodyObject } from '../http/body.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import { formatName, subjectOf } from '../records/distinguished-name.ts';
 import type { EventType } from '../records/log-events.ts';

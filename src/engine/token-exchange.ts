@@ -2,12 +2,12 @@
 // same user, for the same API, with the same scopes or fewer.
 import type { JWTPayload } from 'jose';
 import { AuthError } from '../http/errors.ts';
+import { scopeValues } from '../records/apis.ts';
 import { authenticationMethod } from '../records/client-authentication.ts';
 import type { Client } from '../records/collections.ts';
-import { scopeValues } from '../records/scope.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Config } from '../tenant/config.ts';
-import { primaryIdentity } from '../users/identities.ts';
+import { primaryIdentity } from '../users/changes.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 import { TOKEN_EXCHANGE } from './applications.ts';

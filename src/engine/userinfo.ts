@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import type { AccessToken, Grant } from 'oidc-provider';
-import { bodyFields } from '../http/body-fields.ts';
+import { bodyFields } from '../http/body.ts';
 import { profileOf } from '../records/compliance-levels.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Config } from '../tenant/config.ts';

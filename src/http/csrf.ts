@@ -1,8 +1,8 @@
 // Protects forms against cross-site request forgery: a token in the form must equal a cookie that only this server
 // sets (double submit), and `Sec-Fetch-Site` and `Origin` must not name another site.
 import type { Context } from 'koa';
-import type { Random } from '../runtime/random.ts';
-import { formFields } from './body-fields.ts';
+import type { Random } from '../runtime/secrets.ts';
+import { formFields } from './body.ts';
 import { browserCookie } from './browser-cookie.ts';
 import { AuthError } from './errors.ts';
 

@@ -14,10 +14,10 @@ import { expiryOf } from './client-keys.ts';
 import { clientFaults } from './compliance.ts';
 import { COMPLIANCE_LEVELS } from './compliance-levels.ts';
 import { applicationKey, CONTENT_ENCRYPTION, ENCRYPTION_ALGS, encryptionFault } from './encryption.ts';
-import { calledAddress, clientBackChannelSchema, clientLogoutSchema } from './logout.ts';
 import { samlpSchema } from './samlp.ts';
 import { sessionTransferSchema } from './session-transfer.ts';
 import { SIGNING_ALGS, type SigningAlg, TOKEN_ALGS, type TokenAlg } from './signing-algs.ts';
+import { calledAddress, clientBackChannelSchema, clientLogoutSchema } from './upstream.ts';
 
 /** The client_id of the development page's application, which is not in the tenant file. */
 export const TRY_LOGIN = 'gatehouse-try-login';

@@ -1,10 +1,9 @@
 // Declares everything that is stored: the record, the unique keys and the indexes of each collection. Records with
 // names of the vendor's management API (clients, connections, users …) keep its snake_case.
-
 import type { ActionExecutionRecord } from './action-executions.ts';
 import type { AdministratorsRecord } from './administrators.ts';
 import type { AuthenticatorRecord, BrowserRecord, FactorChangesRecord } from './authenticators.ts';
-import type { CollectionSpec } from './collection-spec.ts';
+import type { Bound, CollectionSpec, Key } from './collection-spec.ts';
 import type { ConnectedAccountRecord } from './connected-accounts.ts';
 import type { DeliveryRecord } from './deliveries.ts';
 import { type DocumentRecord, documentSecrets } from './documents.ts';
@@ -16,25 +15,18 @@ import type {
   SharedSecretRecord,
   SigningKeyRecord,
 } from './engine.ts';
-import type { IdentityRecord } from './identities.ts';
+import { ADDRESS_KINDS, type AddressKind, addressOf, type IdentityRecord, identityId } from './identities.ts';
 import type { JobPartRecord, JobRecord } from './jobs.ts';
 import type { LeaseRecord, TriesRecord } from './leases.ts';
 import type { LogCountRecord, LogEventRecord, LogStreamPositionRecord } from './log-events.ts';
 import { domainNamesOf, type InvitationRecord, type MembershipRecord } from './organizations.ts';
 import type { PasskeyRecord } from './passkeys.ts';
 import type { ChallengeRecord, FailureRecord, KnownCallerRecord, LimitRecord } from './protection-state.ts';
-import type { Frozen, Stored } from './record.ts';
+import { accountsOf, type Frozen, type Stored, sessionUid, text } from './record.ts';
 import type { RoleRecord } from './roles.ts';
 import type { SamlLogoutRecord, SamlSessionRecord } from './saml-sessions.ts';
+import { searchTerms } from './search-terms.ts';
 import { clientSecrets, connectionSecrets, tenantSecrets } from './secrets.ts';
-import {
-  artifactsSpec,
-  challengesSpec,
-  deliveriesSpec,
-  failuresSpec,
-  logsSpec,
-  samlMessagesSpec,
-} from './strangers-specs.ts';
 import type {
   ClientGrantRecord,
   ClientRecord,
@@ -44,15 +36,258 @@ import type {
   TenantRecord,
 } from './tenant.ts';
 import type { CredentialRecord, UserRecord } from './users.ts';
-import {
-  authenticatorsSpec,
-  connectedAccountsSpec,
-  consentsSpec,
-  identitiesSpec,
-  passkeysSpec,
-  samlSessionsSpec,
-  usersSpec,
-} from './users-specs.ts';
+
+// The bounds of what strangers can make the server keep (collection-spec.ts).
+
+/** The bound of all records of a collection. */
+function wholeCollection(bound: Omit<Bound<unknown>, 'kind'>): Bound<unknown> {
+  return { ...bound, kind: () => 'all' };
+}
+
+/** Returns the first bound that is for a record, and the record's kind. */
+export function boundOf<T>(
+  bounds: readonly Bound<T>[],
+  record: T,
+): { bound: Bound<T>; kind: string } | undefined {
+  for (const bound of bounds) {
+    const kind = bound.kind(record);
+    if (kind !== undefined) return { bound, kind };
+  }
+  return undefined;
+}
+
+// The collections whose records strangers can cause, with the bounds of each kind of record.
+
+/** What waits for users who may never come. */
+const WAITING = { max: 10_000, maxOfAddress: 600, maxLength: 40_000, whenFull: 'evict' } as const;
+
+const ofModel =
+  (model: string) =>
+  (artifact: ArtifactRecord): string | undefined =>
+    artifact.model === model ? model : undefined;
+
+/** Waiting authorization requests, which anybody can create by a request to /authorize. */
+const waitingRequests: Bound<ArtifactRecord> = {
+  ...WAITING,
+  kind: ofModel('Interaction'),
+  // Its user has logged in or given a first factor.
+  isBegun: ({ payload: { result, lastSubmission, session } }) =>
+    result !== undefined || lastSubmission !== undefined || session !== undefined,
+};
+
+/** Pushed requests (RFC 9126). Of a server, which pushes those of all its users from one address, none is the oldest. */
+const pushedRequests: Bound<ArtifactRecord> = {
+  kind: ofModel('PushedAuthorizationRequest'),
+  max: 100_000,
+  maxLength: 100_000,
+  whenFull: 'evict',
+};
+
+/** The `jti` of assertions and of DPoP proofs, for which anybody may make keys (RFC 9449 §11.1). */
+const usedAssertions: Bound<ArtifactRecord> = {
+  kind: ofModel('ReplayDetection'),
+  max: 1_000_000,
+  maxLength: 5_000,
+  whenFull: 'refuse',
+};
+
+/** Logins at /authorize that something else than an application waits for, and those at an external provider. */
+const waitingChallenges: Bound<ChallengeRecord> = {
+  ...WAITING,
+  kind: ({ purpose, isWaiting, spent }) => {
+    if (isWaiting !== true) return undefined;
+    // Those that have ended are kept for a while, and take no place of one that waits.
+    return spent ? `${purpose} spent` : purpose;
+  },
+};
+
+/** Codes, links and device codes; each purpose by itself. Servers request them for all their users from one address. */
+const otherChallenges: Bound<ChallengeRecord> = {
+  kind: ({ purpose }) => purpose,
+  max: 50_000,
+  maxLength: 40_000,
+  whenFull: 'evict',
+};
+
+const ARTIFACTS = [waitingRequests, pushedRequests, usedAssertions] as const;
+const CHALLENGES = [waitingChallenges, otherChallenges] as const;
+
+const artifactsSpec: CollectionSpec<ArtifactRecord> = {
+  writtenFor: { strangers: ARTIFACTS, others: 'tokens and sessions of users and applications' },
+  unique: {},
+  indexes: {
+    uid: (artifact) => (artifact.model === 'Session' ? text(artifact.payload.uid) : undefined),
+    userCode: (artifact) => text(artifact.payload.userCode),
+    kind: (artifact) => boundOf(ARTIFACTS, artifact)?.kind,
+    grantId: (artifact) => text(artifact.payload.grantId),
+    account: ({ payload }) => accountsOf(payload),
+    session: ({ payload }) => sessionUid(payload),
+  },
+  named: {
+    grantId: { collection: 'artifacts', prefix: 'Grant:' },
+    account: { collection: 'users', prefix: '' },
+  },
+  hasRandomId: ({ model }) => model === 'AccessToken',
+  sealed: [
+    'payload.actions.assertion.settings.key',
+    ...['result', 'lastSubmission', 'prompt.details'].map(
+      (of) => `payload.${of}.actions.progress.outcome.login.assertion.settings.key`,
+    ),
+  ],
+};
+
+const challengesSpec: CollectionSpec<ChallengeRecord> = {
+  writtenFor: { strangers: CHALLENGES },
+  unique: {},
+  indexes: {
+    user: (challenge) => challenge.user_id,
+    subject: (challenge) => challenge.subject,
+    kind: (challenge) => boundOf(CHALLENGES, challenge)?.kind,
+    ticket: (challenge) => (challenge.salt === undefined ? challenge.secretHash : undefined),
+  },
+};
+
+const deliveriesSpec: CollectionSpec<DeliveryRecord> = {
+  writtenFor: { strangers: [wholeCollection({ max: 100_000, maxLength: 100_000, whenFull: 'refuse' })] },
+  unique: {},
+  indexes: {},
+  fields: { kind: 'text', dueAt: 'text' },
+  indexed: ['dueAt'],
+  sealed: ['content'],
+};
+
+const failuresSpec: CollectionSpec<FailureRecord> = {
+  writtenFor: { strangers: [wholeCollection({ max: 100_000, maxLength: 1_000, whenFull: 'refuse' })] },
+  unique: {},
+  indexes: { account: ({ account, typed = [] }) => [...(account === undefined ? [] : [account]), ...typed] },
+};
+
+const samlMessagesSpec: CollectionSpec<Stored> = {
+  writtenFor: { strangers: [wholeCollection({ max: 100_000, maxLength: 2_000, whenFull: 'refuse' })] },
+  unique: {},
+  indexes: {},
+};
+
+const logsSpec: CollectionSpec<LogEventRecord> = {
+  writtenFor: { rate: 'protection/event-budget.ts' },
+  unique: {},
+  indexes: {
+    user: (event) => event.user_id,
+    name: (event) => event.user_name,
+    transaction: (event) => event.transaction,
+  },
+  fields: {
+    type: 'text',
+    date: 'text',
+    description: 'text',
+    client_id: 'text',
+    connection: 'text',
+    user_id: 'text',
+    user_name: 'text',
+    ip: 'text',
+    transaction: 'text',
+  },
+  indexed: ['date', 'type'],
+  indexedText: ['ip', 'client_id', 'connection'],
+  hasRandomId: () => true,
+};
+
+// The declarations of users, identities, and what else users have.
+
+const uniqueAddress =
+  (kind: AddressKind): Key<IdentityRecord> =>
+  (identity) =>
+    identity.unique.includes(kind) ? addressOf(identity, kind) : undefined;
+
+const usersSpec: CollectionSpec<UserRecord> = {
+  writtenFor: { rate: 'the limit signup' },
+  unique: {},
+  indexes: {
+    email: (user) => user.email,
+    role: (user) => user.roles,
+    search: searchTerms,
+    lastLoginDay: (user) => user.last_login?.slice(0, 'YYYY-MM-DD'.length),
+  },
+  fields: {
+    email: 'text',
+    email_verified: 'boolean',
+    username: 'text',
+    phone_number: 'text',
+    name: 'text',
+    given_name: 'text',
+    family_name: 'text',
+    nickname: 'text',
+    blocked: 'boolean',
+    created_at: 'text',
+    updated_at: 'text',
+    last_login: 'text',
+    last_ip: 'text',
+    logins_count: 'number',
+    user_metadata: 'members',
+    app_metadata: 'members',
+  },
+  indexed: ['email', 'created_at'],
+};
+
+const identitiesSpec: CollectionSpec<IdentityRecord> = {
+  writtenFor: { rate: 'the limit signup' },
+  unique: {
+    email: uniqueAddress('email'),
+    username: uniqueAddress('username'),
+    phone_number: uniqueAddress('phone_number'),
+    stable: ({ connection, stable_id: id }) => (id == null ? undefined : identityId(connection, id)),
+  },
+  indexes: {
+    user: (identity) => identity.user_id,
+    connection: (identity) => identity.connection,
+    address: (identity) => ADDRESS_KINDS.flatMap((kind) => addressOf(identity, kind) ?? []),
+    // Each with its user, for `of` filters.
+    held: (one) => [
+      `connection=${one.connection}\n${one.user_id}`,
+      `provider=${one.provider}\n${one.user_id}`,
+      `user_id=${one.upstream_id}\n${one.user_id}`,
+    ],
+  },
+  sealed: ['upstream'],
+};
+
+const authenticatorsSpec: CollectionSpec<AuthenticatorRecord> = {
+  writtenFor: { users: 'MAX_CONFIRMED and MAX_UNCONFIRMED in factors' },
+  unique: {
+    first: (one) => (one.first === true ? one.user_id : undefined),
+    credential: (one) => one.webauthn?.credential_id,
+  },
+  indexes: { user: (one) => one.user_id },
+  sealed: ['secret', 'pushEndpoint'],
+};
+
+const connectedAccountsSpec: CollectionSpec<ConnectedAccountRecord> = {
+  writtenFor: { users: 'one of each connection' },
+  unique: {},
+  indexes: { user: (one) => one.user_id, connection: (one) => one.connection_id },
+  sealed: ['grant'],
+};
+
+const samlSessionsSpec: CollectionSpec<SamlSessionRecord> = {
+  writtenFor: { users: 'one of each application and session' },
+  unique: { party: (session) => `${session.client_id}\n${session.session_uid}` },
+  indexes: {
+    session: (session) => session.session_uid,
+    name: (session) => `${session.client_id}\n${session.name_id.value}`,
+  },
+};
+
+const passkeysSpec: CollectionSpec<PasskeyRecord> = {
+  writtenFor: { users: 'MAX_PASSKEYS' },
+  unique: {},
+  indexes: { user: (one) => one.user_id },
+};
+
+const consentsSpec: CollectionSpec<ConsentRecord> = {
+  writtenFor: { users: 'one of each application and API' },
+  unique: {},
+  indexes: { user: (consent) => consent.user_id },
+};
 
 export interface Records {
   tenant: TenantRecord & Stored;

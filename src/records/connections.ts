@@ -4,7 +4,6 @@ import { customScriptsSchema, missingScripts } from './custom-scripts.ts';
 import { attributesSchema } from './database-attributes.ts';
 import { ADDRESS_KINDS, type AddressKind } from './identities.ts';
 import { ldapOptionsSchema } from './ldap.ts';
-import { missingOAuth2Options, storedOAuth2OptionsSchema } from './oauth2.ts';
 import {
   adfsOptionsSchema,
   appleOptionsSchema,
@@ -22,7 +21,7 @@ import { passwordOptionsSchema } from './password-options.ts';
 import { domainAliases, emailOptionsSchema, smsOptionsSchema } from './passwordless.ts';
 import { missingSamlpOptions, samlpOptionsSchema } from './samlp-connection.ts';
 import { SOCIAL_USER_IDS, type SocialStrategyName, socialOptionsSchema } from './social.ts';
-import { rootAttributes } from './upstream.ts';
+import { missingOAuth2Options, rootAttributes, storedOAuth2OptionsSchema } from './upstream.ts';
 import {
   ofAdfs,
   ofAssertion,

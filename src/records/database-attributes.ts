@@ -1,9 +1,8 @@
 // The kinds of identifiers of a database connection's users: which they log in with, which they give at sign-up, and
 // which are required. They are set by `options.attributes` or, without it, by `requires_username` and `validation`.
 import { z } from 'zod';
-import { lookupEmail, spellingsOf } from './email.ts';
+import { lookupEmail, normalizePhone, spellingsOf } from './email.ts';
 import { ADDRESS_KINDS, type AddressKind } from './identities.ts';
-import { normalizePhone } from './phone.ts';
 
 const active = z.looseObject({ active: z.boolean().optional() });
 const signup = z.looseObject({ status: z.enum(['required', 'optional', 'inactive']).optional() });

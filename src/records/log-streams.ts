@@ -1,7 +1,7 @@
 // The options of log streams: destinations and personal data. The Management API and tenant files use the same
 // schemas.
 import { z } from 'zod';
-import { hasUserInfo } from '../http/outbound-rules.ts';
+import { hasUserInfo } from '../http/outbound.ts';
 
 /** A header name (RFC 9110 §5.1) that the request does not set itself. */
 const headerName = z

@@ -3,9 +3,8 @@ import type { Connection } from './collections.ts';
 import { DATABASE, STRATEGIES } from './connections.ts';
 import { uniqueIn } from './database-attributes.ts';
 import { databaseOptions } from './database-options.ts';
-import { normalizeEmail } from './email.ts';
+import { normalizeEmail, normalizePhone } from './email.ts';
 import type { AddressKind } from './identities.ts';
-import { normalizePhone } from './phone.ts';
 
 type Addresses = Partial<Record<AddressKind, string>>;
 

@@ -1,8 +1,7 @@
 // The options of connections to OpenID providers: strategy `oidc`, and strategies that extend it.
 import { z } from 'zod';
 import { pemKey } from '../runtime/pem-keys.ts';
-import { endpoint } from './oauth2.ts';
-import { upstreamOptions, withoutNull } from './upstream.ts';
+import { endpoint, upstreamOptions, withoutNull } from './upstream.ts';
 
 /** The signature algorithms of ID tokens that are accepted by default; the provider's published keys verify them. */
 export const ASYMMETRIC_ALGS = [

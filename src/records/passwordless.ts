@@ -1,6 +1,6 @@
 // The options of passwordless connections, strategies `email` and `sms`.
 import { z } from 'zod';
-import { isCallable } from '../http/outbound-rules.ts';
+import { isCallable } from '../http/outbound.ts';
 import { withoutNull } from './upstream.ts';
 
 /** E-mail domains whose users log in with the connection, if a client has several connections. */

@@ -1,7 +1,7 @@
 // The options of connections to SAML identity providers (`samlp`, `pingfederate`), with the hosted service's names.
 import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
-import { isHttpAddress } from '../http/outbound-rules.ts';
+import { isHttpAddress } from '../http/outbound.ts';
 import { pemBlocks } from '../runtime/pem-blocks.ts';
 import { pemKey } from '../runtime/pem-keys.ts';
 import { rsaPublicKey } from './samlp.ts';

@@ -4,7 +4,7 @@
 
 import type { KeyObject } from 'node:crypto';
 import { z } from 'zod';
-import { isHttpAddress } from '../http/outbound-rules.ts';
+import { isHttpAddress } from '../http/outbound.ts';
 import { pemKey, publicPemKey } from '../runtime/pem-keys.ts';
 
 /** The maximum length of a key or certificate that an action sets, in characters. */

@@ -1,7 +1,6 @@
 // Connections to well-known providers: the strategies, with the hosted service's names, and their options.
 import { z } from 'zod';
-import { endpoint } from './oauth2.ts';
-import { upstreamOptions, withoutNull } from './upstream.ts';
+import { endpoint, upstreamOptions, withoutNull } from './upstream.ts';
 
 /**
  * The strategies, with what each provider identifies its users by. It must be an id of the account that nobody else ever gets:

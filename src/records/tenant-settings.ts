@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { tenantSessionsSchema } from './anonymous.ts';
 import { CLASS_MEANINGS } from './authentication-classes.ts';
-import { tenantLogoutSchema } from './logout.ts';
+import { tenantLogoutSchema } from './upstream.ts';
 
 const hours = z.number().positive();
 

@@ -1,5 +1,5 @@
 // Hashes of secrets, and comparison in constant time.
-import { createHmac, hash, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /** Returns the SHA-256 of a text (in UTF-8) or of bytes, in base64url: 43 characters. */
 export function sha256(data: string | Uint8Array): string {
@@ -24,3 +24,11 @@ export function isSameSecret(a: string, b: string): boolean {
   const [x, y] = [Buffer.from(a), Buffer.from(b)];
   return x.length === y.length && timingSafeEqual(x, y);
 }
+
+// Randomness, passed in so that tests control it.
+
+/** Returns that many cryptographically secure bytes. */
+export type Random = (bytes: number) => Buffer;
+
+/** The operating system's random source. */
+export const systemRandom: Random = (bytes) => randomBytes(bytes);

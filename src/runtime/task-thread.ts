@@ -3,7 +3,7 @@
 // turns, as in fair-work.ts.
 import type { ResourceLimits, Worker } from 'node:worker_threads';
 import { deadlineIn, doneBy } from './deadline.ts';
-import { createFairWork } from './fair-work.ts';
+import { createFairWork } from './fair-queue.ts';
 import type { Origin } from './shares.ts';
 import type { FromTaskThread } from './task-worker.ts';
 import { endWorker, startWorker, watchOver } from './worker-thread.ts';

@@ -4,7 +4,7 @@ import { withConsole } from '../features/console/directory.ts';
 import { withTryLogin } from '../features/development/try-login.ts';
 import { withMfaApi } from '../features/factors/api.ts';
 import { managementApiOf, withApi } from '../features/management/api.ts';
-import type { Random } from '../runtime/random.ts';
+import type { Random } from '../runtime/secrets.ts';
 import { isForThisMachine, mtlsOrigin, type Settings } from '../settings/settings.ts';
 import type { FullConfig, TenantConfig } from '../tenant/config.ts';
 

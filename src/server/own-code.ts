@@ -18,7 +18,7 @@ import { withCustomDatabases } from '../features/connections/database/custom-use
 import type { Outbound } from '../http/outbound.ts';
 import type { Background } from '../runtime/background.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { Random } from '../runtime/random.ts';
+import type { Random } from '../runtime/secrets.ts';
 import type { SpareThreads } from '../runtime/spare-threads.ts';
 import type { Waits } from '../runtime/waits.ts';
 import { isForThisMachine, packagesDirectory, type Settings, workersOf } from '../settings/settings.ts';
@@ -26,7 +26,7 @@ import type { Store } from '../store/contract.ts';
 import type { Leases } from '../store/leases.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
-import { retentionDays } from '../tenant/log-retention.ts';
+import { retentionDays } from '../tenant/events.ts';
 import { withIdentifierNotices } from '../users/identifier-notices.ts';
 import { withRegistration } from '../users/registration.ts';
 import type { TenantUsers } from '../users/users.ts';

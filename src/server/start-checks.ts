@@ -1,7 +1,7 @@
 // The checks before a server serves: the tenant file, the store, and whether both are fit for production.
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { unknownLimits } from '../capabilities/protection/settings.ts';
+import { unknownLimits } from '../capabilities/protection/rate-limit.ts';
 import { metadataFaults } from '../features/connections/samlp/metadata-faults.ts';
 import { EXAMPLE_ADMINISTRATOR, isExampleOpen } from '../features/console/administrators/example.ts';
 import { isForThisMachine, type Settings } from '../settings/settings.ts';

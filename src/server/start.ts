@@ -11,7 +11,7 @@ import { switchMetricsOn } from '../features/metrics/switch.ts';
 import { inTurns } from '../http/turns.ts';
 import type { TenantFile } from '../records/tenant.ts';
 import { type Clock, steadyClock, systemClock } from '../runtime/clock.ts';
-import { type Random, systemRandom } from '../runtime/random.ts';
+import { type Random, systemRandom } from '../runtime/secrets.ts';
 import type { Tracing } from '../runtime/tracing.ts';
 import { VERSION } from '../runtime/version.ts';
 import { wrapError } from '../runtime/wrap-error.ts';

@@ -6,12 +6,11 @@ import type { Metrics } from '../features/metrics/registry.ts';
 import type { Background } from '../runtime/background.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { createCorrelation } from '../runtime/correlation.ts';
-import type { Random } from '../runtime/random.ts';
+import type { Random } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
-import { createEvents } from '../tenant/events.ts';
+import { createEvents, keepRetention, retentionDays } from '../tenant/events.ts';
 import { createLogCounts } from '../tenant/log-counts.ts';
-import { keepRetention, retentionDays } from '../tenant/log-retention.ts';
 import { EVENTS } from './features.ts';
 
 interface TenantLogDependencies {

@@ -2,7 +2,7 @@
 import { isIP } from 'node:net';
 import { isAddressRange } from '../http/addresses.ts';
 import { isLoopback } from '../http/loopback.ts';
-import { isCallable, isOutboundEntry } from '../http/outbound-rules.ts';
+import { isCallable, isOutboundEntry } from '../http/outbound.ts';
 import { isGuessable } from '../store/sealing/key.ts';
 import type { Environment } from './settings-schema.ts';
 

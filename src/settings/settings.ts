@@ -8,7 +8,7 @@ import type { SigningSettings } from '../capabilities/signing/place.ts';
 import type { TlsSettings } from '../capabilities/tls/options.ts';
 import type { MetricsSettings } from '../features/metrics/serve.ts';
 import { isLoopback } from '../http/loopback.ts';
-import { LOOPBACK_RANGES } from '../http/outbound-rules.ts';
+import { LOOPBACK_RANGES } from '../http/outbound.ts';
 import { crossFaults, list } from './settings-faults.ts';
 import { type Environment, environment, SECRET_SETTINGS } from './settings-schema.ts';
 

@@ -6,16 +6,16 @@
 // every process.
 import type { Logger } from 'pino';
 import { AuthError, serverBusy } from '../http/errors.ts';
-import { boundOf } from '../records/bounds.ts';
 import type { Bound } from '../records/collection-spec.ts';
 import type { CollectionName } from '../records/collections.ts';
+import { boundOf } from '../records/collections.ts';
 import type { Stored } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type Requester, requester } from '../runtime/requester.ts';
 import { createShares } from '../runtime/shares.ts';
-import { collectionByName, collectionsIn } from './collection-by-name.ts';
 import type { Collection, Store, Write } from './contract.ts';
-import { collectionSpecs } from './keys.ts';
+import { collectionByName, collectionsIn } from './contract.ts';
+import { collectionSpecs } from './record.ts';
 
 interface BoundedOptions {
   clock: Clock;

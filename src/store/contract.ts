@@ -246,3 +246,51 @@ export interface Store {
   /** Waits for what is in flight and releases everything; the store is unusable afterwards. */
   close(): Promise<void>;
 }
+
+// Access to collections whose names are known only at run time.
+
+/**
+ * Returns the collection with a name that is only known at run time. The caller must write only records that it read
+ * from this collection, or from the same collection of another store.
+ */
+export function collectionByName<Record extends Stored = Stored>(
+  store: Store,
+  name: CollectionName,
+): Collection<Record> {
+  // The type of a collection whose name is one of several accepts only what all of them accept, which is nothing.
+  return store.collection(name) as unknown as Collection<Record>;
+}
+
+/** Returns the `Store.collection` method of a store that keeps its collections in a map. */
+export function collectionsIn(all: ReadonlyMap<string, object>): Store['collection'] {
+  // Each collection of the map holds only the records that were written to it under its own type.
+  return ((name: CollectionName) => all.get(name)) as unknown as Store['collection'];
+}
+
+// Updates that also return a decision about the record, for what may happen only once.
+
+/** What `decide` returns: its result and, where the record changes, the record that replaces it. */
+interface Decision<T extends Stored, R> {
+  result: R;
+  next?: Incoming<T> | undefined;
+}
+
+/**
+ * Updates a record and returns the result that `decide` gave for it. Setting a variable in `decide` would not be
+ * reliable: another process may delete the record after `decide` was called, and then nothing is written.
+ * @param decide called again when another process changed the record first; without `next` the record stays as it is.
+ * @returns the result for the record as it was when it was replaced; undefined when there is no such record.
+ */
+export async function updateWithResult<T extends Stored, R>(
+  records: Pick<Collection<T>, 'update'>,
+  id: string,
+  decide: (current: Frozen<T>) => Decision<T, R>,
+): Promise<R | undefined> {
+  let result: R | undefined;
+  const found = await records.update(id, (current) => {
+    const decision = decide(current);
+    result = decision.result;
+    return decision.next ?? (current as Incoming<T>);
+  });
+  return found === undefined ? undefined : result;
+}

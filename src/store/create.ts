@@ -4,8 +4,8 @@ import { chmod, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StoreAbsent } from './contract.ts';
 import { directoryMode, syncDirectory, syncFile } from './files.ts';
-import { collectionSpecs } from './keys.ts';
 import { openConfiguration } from './lowdb/file.ts';
+import { collectionSpecs } from './record.ts';
 import { createDatabase, namingDatabase } from './sql/sqlite-file.ts';
 
 /** Returns the path of a store's database. */

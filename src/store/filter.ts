@@ -1,8 +1,7 @@
 // The meaning of filters: checks them against the declared fields and evaluates them for a record in memory. The SQL
 // engines express the same in SQL (sql/filter.ts); the contract's tests compare the two.
 import type { FieldValue, Filter, IndexFilter, Query, ReferenceFilter } from './contract.ts';
-import { type AnySpec, collectionSpecs } from './keys.ts';
-import { type AnyRecord, compareIds, isObject } from './record.ts';
+import { type AnyRecord, type AnySpec, collectionSpecs, compareIds, isObject } from './record.ts';
 
 export const defaultLimit = 50;
 

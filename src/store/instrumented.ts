@@ -3,9 +3,9 @@
 import type { CollectionName } from '../records/collections.ts';
 import type { Measures } from '../runtime/measures.ts';
 import type { Tracing } from '../runtime/tracing.ts';
-import { collectionsIn } from './collection-by-name.ts';
 import type { Store } from './contract.ts';
-import { collectionSpecs } from './keys.ts';
+import { collectionsIn } from './contract.ts';
+import { collectionSpecs } from './record.ts';
 
 type Method = (...parameters: unknown[]) => Promise<unknown>;
 

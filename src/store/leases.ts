@@ -4,9 +4,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { LeaseRecord } from '../records/leases.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { Random } from '../runtime/random.ts';
-import { type Collection, type Store, UniqueKeyError } from './contract.ts';
-import { updateWithResult } from './update-with-result.ts';
+import type { Random } from '../runtime/secrets.ts';
+import { type Collection, type Store, UniqueKeyError, updateWithResult } from './contract.ts';
 
 export interface Leases {
   /**

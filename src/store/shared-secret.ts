@@ -1,6 +1,6 @@
 // Secrets that all processes of a tenant share. Each is created when it is first requested.
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import type { Random } from '../runtime/random.ts';
+import type { Random } from '../runtime/secrets.ts';
 import { type Store, UniqueKeyError } from './contract.ts';
 
 interface SecretDependencies {

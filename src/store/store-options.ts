@@ -2,7 +2,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock } from '../runtime/clock.ts';
-import type { Random } from '../runtime/random.ts';
+import type { Random } from '../runtime/secrets.ts';
 import type { SpareThreads } from '../runtime/spare-threads.ts';
 
 export interface StoreOptions {

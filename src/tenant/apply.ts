@@ -7,9 +7,9 @@ import { databaseIdentity } from '../records/new-identity.ts';
 import type { Stored } from '../records/record.ts';
 import { type DevelopmentUser, developmentProfileSchema, type TenantFile } from '../records/tenant.ts';
 import type { UserRecord } from '../records/users.ts';
-import type { Random } from '../runtime/random.ts';
-import { collectionByName } from '../store/collection-by-name.ts';
+import type { Random } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
+import { collectionByName } from '../store/contract.ts';
 import { type Change, changesOf, linesOf } from './changes.ts';
 import {
   APPLIED_COLLECTIONS,

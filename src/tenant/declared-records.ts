@@ -9,10 +9,10 @@ import {
 import type { Records } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
 import type { ClientRecord, ConnectionRecord, TenantFile, TenantRecord } from '../records/tenant.ts';
-import type { Random } from '../runtime/random.ts';
+import type { Random } from '../runtime/secrets.ts';
 import { sha256Hex } from '../runtime/secrets.ts';
-import { collectionByName } from '../store/collection-by-name.ts';
 import type { Store } from '../store/contract.ts';
+import { collectionByName } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import { documentsOf } from './documents.ts';
 import { clientIdOf } from './names.ts';

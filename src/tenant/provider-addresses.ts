@@ -1,5 +1,5 @@
 // Addresses of connections that a production server refuses to call, reported at start and not at the first login.
-import { outboundRules } from '../http/outbound-rules.ts';
+import { outboundRules } from '../http/outbound.ts';
 import type { TenantFile } from '../records/tenant.ts';
 
 /** The options with addresses that the server calls. */

@@ -4,10 +4,15 @@ import { spellingsOf } from '../records/email.ts';
 import { type AddressKind, addressKey, addressOf, type IdentityRecord } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
 import { type Store, UniqueKeyError, type Write } from '../store/contract.ts';
-import { releaseWrites } from './changes.ts';
+import {
+  type ConnectionAddress,
+  type Identity,
+  identityRecord,
+  metadataFault,
+  type NewIdentity,
+  releaseWrites,
+} from './changes.ts';
 import { writeNewUsers } from './connection-check.ts';
-import { type ConnectionAddress, type Identity, identityRecord, type NewIdentity } from './identities.ts';
-import { metadataFault } from './metadata-bounds.ts';
 import type { User, UsersDependencies } from './user.ts';
 
 /** The members of a new user's record, besides addresses and what the server sets itself. */

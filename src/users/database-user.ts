@@ -2,9 +2,9 @@
 import { DATABASE, STRATEGIES } from '../records/connections.ts';
 import { lookupEmail } from '../records/email.ts';
 import type { UpstreamGrant } from '../records/identities.ts';
-import type { Identity } from './identities.ts';
+import type { Identity } from './changes.ts';
 import { type ImportedFactor, importedFactors } from './imported-factors.ts';
-import { rootProfile } from './root-profile.ts';
+import { rootProfile } from './profile.ts';
 
 /** A user of a custom database. */
 export interface DatabaseUser {

@@ -4,8 +4,8 @@ import { availableParallelism } from 'node:os';
 import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2';
 import bcrypt from 'bcryptjs';
 import { serverBusy } from '../http/errors.ts';
-import { MAX_PASSWORD_LENGTH, normalizePassword } from '../records/passwords.ts';
-import { createFairWork } from '../runtime/fair-work.ts';
+import { MAX_PASSWORD_LENGTH, normalizePassword } from '../records/database-options.ts';
+import { createFairWork } from '../runtime/fair-queue.ts';
 import type { Measures } from '../runtime/measures.ts';
 import { isImported, verifyImported } from './imported-hashes/imported-hashes.ts';
 

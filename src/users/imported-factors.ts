@@ -6,7 +6,7 @@ import type { Frozen } from '../records/record.ts';
 import { type FactorKind, SECOND_FACTORS } from '../records/second-factors.ts';
 import type { Write } from '../store/contract.ts';
 import { takeTurn } from '../store/write-in-turn.ts';
-import { type Identity, isLinked } from './identities.ts';
+import { type Identity, isLinked } from './changes.ts';
 import type { UsersDependencies } from './user.ts';
 
 /** The schema of an imported phone number (E.164). */

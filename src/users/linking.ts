@@ -8,8 +8,8 @@ import type { UserRecord } from '../records/users.ts';
 import { IDENTITY_MEMBERS } from '../records/users.ts';
 import type { Write } from '../store/contract.ts';
 import { OVERTAKEN, writeInTurn } from '../store/write-in-turn.ts';
+import { type Identity, isLinked, originalUserId } from './changes.ts';
 import { type Credentials, versionOf } from './credentials.ts';
-import { type Identity, isLinked, originalUserId } from './identities.ts';
 import type { Login } from './login.ts';
 import type { User, UsersDependencies } from './user.ts';
 

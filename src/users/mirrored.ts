@@ -4,12 +4,10 @@ import { DATABASE } from '../records/connections.ts';
 import { type IdentityRecord, identityId } from '../records/identities.ts';
 import type { RootAttributes } from '../records/upstream.ts';
 import { UniqueKeyError } from '../store/contract.ts';
-import { updateUser } from './changes.ts';
+import { type Identity, isLinked, MetadataTooLarge, updateUser } from './changes.ts';
 import type { ExpectedConnection } from './connection-check.ts';
 import { addressesOf, type DatabaseUser, isSameUser } from './database-user.ts';
-import { type Identity, isLinked } from './identities.ts';
 import { factorWrites, factorWritesIfNone } from './imported-factors.ts';
-import { MetadataTooLarge } from './metadata-bounds.ts';
 import { userFromUpstream } from './upstream.ts';
 import type { User, UsersDependencies } from './user.ts';
 

@@ -1,7 +1,8 @@
 // The password policy of a database connection, from its `password_options` or else from the older options. All checks of a
 // password use this one policy.
+
+import { MAX_PASSWORD_LENGTH, normalizePassword } from '../records/database-options.ts';
 import { CHARACTER_TYPES, type CharacterType } from '../records/password-options.ts';
-import { MAX_PASSWORD_LENGTH, normalizePassword } from '../records/passwords.ts';
 import type { DatabaseOptions } from '../records/tenant.ts';
 
 export type { RuleVerdict };

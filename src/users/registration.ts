@@ -3,8 +3,8 @@
 import { AuthError } from '../http/errors.ts';
 import type { Write } from '../store/contract.ts';
 import type { Asker } from './asker.ts';
+import { originalUserId, primaryIdentity } from './changes.ts';
 import type { Profile } from './create.ts';
-import { originalUserId, primaryIdentity } from './identities.ts';
 import type { User } from './user.ts';
 import type { Users } from './users.ts';
 

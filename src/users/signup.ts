@@ -8,15 +8,14 @@ import {
   usernameLength,
 } from '../records/database-attributes.ts';
 import { databaseOptions, passwordUse, takesSignUps } from '../records/database-options.ts';
-import { normalizeEmail } from '../records/email.ts';
+import { normalizeEmail, normalizePhone } from '../records/email.ts';
 import { ADDRESS_KINDS, type AddressKind } from '../records/identities.ts';
 import { identityOfNew } from '../records/new-identity.ts';
-import { normalizePhone } from '../records/phone.ts';
 import type { DatabaseOptions } from '../records/tenant.ts';
 import { isUsername } from '../records/usernames.ts';
 import type { Asker } from './asker.ts';
+import type { Identity } from './changes.ts';
 import type { Profile } from './create.ts';
-import type { Identity } from './identities.ts';
 import {
   checkStrength,
   containsPersonalInfo,

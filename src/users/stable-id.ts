@@ -3,7 +3,7 @@
 // logs in by the identity from then on.
 import { type IdentityRecord, identityId } from '../records/identities.ts';
 import type { Store } from '../store/contract.ts';
-import type { Identity } from './identities.ts';
+import type { Identity } from './changes.ts';
 import type { StableId, UpstreamUser } from './upstream-user.ts';
 import type { UsersDependencies } from './user.ts';
 

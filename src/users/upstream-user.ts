@@ -1,9 +1,9 @@
 // The type of a user as an upstream provider describes them at a login.
 import type { AddressKind, UpstreamGrant } from '../records/identities.ts';
 import type { RootAttributes } from '../records/upstream.ts';
+import type { Identity } from './changes.ts';
 import type { ExpectedConnection } from './connection-check.ts';
 import type { FurtherWrites } from './create.ts';
-import type { Identity } from './identities.ts';
 import type { User } from './user.ts';
 
 /** How an account of a provider is known: by an id that is its own for ever, and by a name. */

@@ -9,11 +9,10 @@ import {
   type UpstreamGrant,
 } from '../records/identities.ts';
 import { UniqueKeyError } from '../store/contract.ts';
-import { updateUser } from './changes.ts';
+import { type Identity, isLinked, originalUserId, updateUser } from './changes.ts';
 import { writeNewUsers } from './connection-check.ts';
 import { newUserWrites, refuseStoredPassword } from './create.ts';
-import { type Identity, isLinked, originalUserId } from './identities.ts';
-import { attributesOf, type RootProfile, rootProfile } from './root-profile.ts';
+import { attributesOf, type RootProfile, rootProfile } from './profile.ts';
 import { settleStable } from './stable-id.ts';
 import type { UpstreamUser } from './upstream-user.ts';
 import type { User, UsersDependencies } from './user.ts';

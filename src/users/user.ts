@@ -3,7 +3,7 @@
 import type { Frozen } from '../records/record.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { Random } from '../runtime/random.ts';
+import type { Random } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import type { Hasher } from './hashing.ts';
 

@@ -6,27 +6,31 @@ import { identityId, type UpstreamGrant } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
 import { UniqueKeyError, type Write } from '../store/contract.ts';
 import type { Asker } from './asker.ts';
-import { confirmEmail, type MetadataMerge, proveEmail, removeUser, updateUser } from './changes.ts';
-import type { ExpectedConnection } from './connection-check.ts';
-import { createUser, type FurtherWrites, type NewUser, type Profile } from './create.ts';
-import { type Credentials, createCredentials, type PasswordCheck } from './credentials.ts';
-import { addressesOf, type DatabaseUser, isSameUser } from './database-user.ts';
 import {
   type ConnectionAddress,
+  confirmEmail,
   findByAddress,
   type Identity,
   idByAddress,
   identityByName,
+  type MetadataMerge,
   NOBODY,
   originalUserId,
+  proveEmail,
+  removeUser,
+  updateUser,
   usersWithEmail,
-} from './identities.ts';
+} from './changes.ts';
+import type { ExpectedConnection } from './connection-check.ts';
+import { createUser, type FurtherWrites, type NewUser, type Profile } from './create.ts';
+import { type Credentials, createCredentials, type PasswordCheck } from './credentials.ts';
+import { addressesOf, type DatabaseUser, isSameUser } from './database-user.ts';
 import { factorWrites, factorWritesIfNone } from './imported-factors.ts';
 import { declineLink, type LinkJudge, linkUser, unlinkIdentity, updateLinked } from './linking.ts';
 import type { Login } from './login.ts';
 import { type MirroredUser, mirrorUser } from './mirrored.ts';
 import { permissionsAt } from './permissions.ts';
-import { rootProfile } from './root-profile.ts';
+import { rootProfile } from './profile.ts';
 import { idOfStable, type StableAccount } from './stable-id.ts';
 import { stillWrite } from './still.ts';
 import { accountFromUpstream, renewGrant } from './upstream.ts';

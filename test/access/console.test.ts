@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { consoleRoutes } from '../../src/features/console/feature.ts';
 import { placesOf } from '../../src/features/console/resources/declared.ts';
 import { operationsOf } from '../../src/features/console/resources/operations.ts';
-import { parseRouteKey } from '../../src/http/routes.ts';
+import { parseRouteKey } from '../../src/http/router.ts';
 import { type AdministratorRole, ROLES } from '../../src/records/administrators.ts';
 import { type Answer, readForm } from '../support/agent.ts';
 import { openConsole, startConsole } from '../support/console.ts';

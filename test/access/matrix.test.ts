@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { strategies } from '../../src/features/connections/strategies.ts';
 import type { CallRules } from '../../src/features/management/call.ts';
 import { MANAGEMENT_CALLS } from '../../src/features/management/calls.ts';
-import { parseRouteKey } from '../../src/http/routes.ts';
+import { parseRouteKey } from '../../src/http/router.ts';
 import { FEATURES } from '../../src/server/features.ts';
 import { PRESENCES } from '../../src/users/login.ts';
 import { USER_ACTS } from '../../src/users/user-acts.ts';

@@ -7,7 +7,7 @@ import { createDeferredRuns, type RecordedRun } from '../../src/capabilities/act
 import { createDeliveries } from '../../src/capabilities/delivery/deliveries.ts';
 import { AuthError } from '../../src/http/errors.ts';
 import { createLog } from '../../src/runtime/log.ts';
-import { systemRandom } from '../../src/runtime/random.ts';
+import { systemRandom } from '../../src/runtime/secrets.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openMemoryStore } from '../../src/store/memory/store.ts';
 

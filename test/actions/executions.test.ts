@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { createExecutions } from '../../src/capabilities/actions/executions.ts';
 import { createBackground } from '../../src/runtime/background.ts';
 import { createLog } from '../../src/runtime/log.ts';
-import { systemRandom } from '../../src/runtime/random.ts';
+import { systemRandom } from '../../src/runtime/secrets.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openStoreOf } from '../support/store.ts';
 

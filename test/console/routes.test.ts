@@ -4,7 +4,7 @@ import { consoleRoutes } from '../../src/features/console/feature.ts';
 import { rulesOf } from '../../src/features/console/page.ts';
 import { scopesOf } from '../../src/features/console/roles.ts';
 import { managementApi } from '../../src/features/management/api.ts';
-import { parseRouteKey as pathOf } from '../../src/http/routes.ts';
+import { parseRouteKey as pathOf } from '../../src/http/router.ts';
 import { ROLES } from '../../src/records/administrators.ts';
 import { type Agent, type AgentRequest, type Answer, createAgent, readForm } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';

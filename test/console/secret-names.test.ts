@@ -5,7 +5,7 @@ import { secretsIn } from '../../src/features/console/connections/options.ts';
 import { createSecrets, shownJson } from '../../src/features/console/connections/steps.ts';
 import { withoutSecrets } from '../../src/features/console/masked.ts';
 import { maskSecrets } from '../../src/features/console/resources/secrets.ts';
-import { redacted } from '../../src/features/management/events.ts';
+import { redacted } from '../../src/features/management/call.ts';
 import { collections } from '../../src/records/collections.ts';
 import { connectionSecrets } from '../../src/records/secrets.ts';
 

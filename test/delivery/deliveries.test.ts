@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { createDeliveries, type Deliveries } from '../../src/capabilities/delivery/deliveries.ts';
 import { type Pause, timerPause } from '../../src/capabilities/delivery/queue.ts';
 import { createLog } from '../../src/runtime/log.ts';
-import { systemRandom } from '../../src/runtime/random.ts';
+import { systemRandom } from '../../src/runtime/secrets.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openMemoryStore } from '../../src/store/memory/store.ts';
 import { openStore } from '../../src/store/open.ts';

@@ -3,8 +3,7 @@ import { expect } from 'chai';
 import { DeliveryError } from '../../src/capabilities/delivery/messages.ts';
 import { checkSmsAccount, createSmsTransport } from '../../src/capabilities/delivery/sms.ts';
 import type { OutgoingSms } from '../../src/capabilities/delivery/transport.ts';
-import { createOutbound } from '../../src/http/outbound.ts';
-import { LOOPBACK_RANGES, outboundRules } from '../../src/http/outbound-rules.ts';
+import { createOutbound, LOOPBACK_RANGES, outboundRules } from '../../src/http/outbound.ts';
 import { startTwilio, type TestTwilio, TWILIO } from '../support/twilio.ts';
 import { PATIENCE } from '../support/wait-until.ts';
 

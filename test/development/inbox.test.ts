@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
 import { createOutbox } from '../../src/capabilities/delivery/outbox.ts';
-import { systemRandom } from '../../src/runtime/random.ts';
+import { systemRandom } from '../../src/runtime/secrets.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { type Agent, createAgent, readForm } from '../support/agent.ts';
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';

@@ -16,7 +16,7 @@ import { createReadAhead } from '../../src/engine/read-ahead.ts';
 import type { Sessions } from '../../src/engine/sessions.ts';
 import { createCorrelation } from '../../src/runtime/correlation.ts';
 import { createLog } from '../../src/runtime/log.ts';
-import { systemRandom } from '../../src/runtime/random.ts';
+import { systemRandom } from '../../src/runtime/secrets.ts';
 import { EVENTS } from '../../src/server/features.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { createEvents } from '../../src/tenant/events.ts';

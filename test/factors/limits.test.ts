@@ -1,9 +1,8 @@
 // The numbers of a user's authentication methods and device keys, with many requests at once.
 import { expect } from 'chai';
 import { storePasskey } from '../../src/features/connections/passkeys/passkeys.ts';
-import { createAuthenticators } from '../../src/features/factors/authenticators.ts';
-import { createFactorChanges } from '../../src/features/factors/factor-changes.ts';
-import { systemRandom as random } from '../../src/runtime/random.ts';
+import { createAuthenticators, createFactorChanges } from '../../src/features/factors/authenticators.ts';
+import { systemRandom as random } from '../../src/runtime/secrets.ts';
 import { callsWith, managementToken, startManaged } from '../management/support.ts';
 import { USER } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';

@@ -20,7 +20,7 @@ describe('the list of second factors', () => {
     const names = FACTORS.flatMap(({ name, kind, type, prefix }) => [name, kind, type, prefix]);
     const quoted = new RegExp(`['"](${[...new Set(names)].join('|')})['"]`);
     const files = (await readdir(DIRECTORY)).filter((file) => file.endsWith('.ts'));
-    expect(files).to.include.members(['policy.ts', 'pages.ts', 'routes.ts', 'grants.ts', 'verify.ts']);
+    expect(files).to.include.members(['policy.ts', 'page-routes.ts', 'feature.ts', 'grants.ts', 'verify.ts']);
     for (const file of files) {
       const lines = (await readFile(join(DIRECTORY, file), 'utf8')).split('\n');
       expect(lines.filter((line) => quoted.test(line))).to.deep.equal([], file);

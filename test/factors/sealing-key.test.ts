@@ -4,7 +4,7 @@ import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { systemRandom } from '../../src/runtime/random.ts';
+import { systemRandom } from '../../src/runtime/secrets.ts';
 import { applyTenant } from '../../src/tenant/apply.ts';
 import { readTenant } from '../../src/tenant/load.ts';
 import { runCommand } from '../support/command.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { createLog } from '../../src/runtime/log.ts';
-import { systemRandom } from '../../src/runtime/random.ts';
+import { systemRandom } from '../../src/runtime/secrets.ts';
 import { EVENTS } from '../../src/server/features.ts';
 import { createEvents } from '../../src/tenant/events.ts';
 import { callsOf, codeOf, MFA_GRANTS, tenant } from '../factors/tenant.ts';

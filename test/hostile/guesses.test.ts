@@ -5,7 +5,7 @@ import {
   createChallenges,
   type IssuedChallenge,
 } from '../../src/capabilities/protection/challenges.ts';
-import { systemRandom } from '../../src/runtime/random.ts';
+import { systemRandom } from '../../src/runtime/secrets.ts';
 import { tenant } from '../support/flows.ts';
 import { seeded } from '../support/seeded.ts';
 import { startServer, type TestServer } from '../support/server.ts';

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import Koa from 'koa';
 import type { Page } from 'playwright-core';
 import { nameField } from '../../src/features/connections/name-field.ts';
-import { cspSource, securityHeaders } from '../../src/http/headers.ts';
+import { cspSource, securityHeaders } from '../../src/http/application.ts';
 import { createAgent } from '../support/agent.ts';
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { PAGES } from './pages.ts';

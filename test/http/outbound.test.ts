@@ -6,9 +6,14 @@ import type { AddressInfo, Socket } from 'node:net';
 import { inspect, promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
-import { createOutbound, type ResolvedAddress } from '../../src/http/outbound.ts';
+import {
+  createOutbound,
+  isOutboundEntry,
+  LOOPBACK_RANGES,
+  outboundRules,
+  type ResolvedAddress,
+} from '../../src/http/outbound.ts';
 import { OutboundError } from '../../src/http/outbound-error.ts';
-import { isOutboundEntry, LOOPBACK_RANGES, outboundRules } from '../../src/http/outbound-rules.ts';
 import { startServer } from '../support/server.ts';
 
 /** Addresses that do not belong to the public Internet. */

@@ -10,14 +10,14 @@ import Koa, { type Context } from 'koa';
 import { createTenantLiquid, reportingLiquid } from '../../src/capabilities/liquid/liquid.ts';
 import { createViews, type PageOptions } from '../../src/capabilities/pages/views.ts';
 import { localCertificate } from '../../src/capabilities/tls/authority.ts';
+import { securityHeaders } from '../../src/http/application.ts';
 import { readBody } from '../../src/http/body.ts';
 import { createCsrf } from '../../src/http/csrf.ts';
 import { AuthError } from '../../src/http/errors.ts';
-import { securityHeaders } from '../../src/http/headers.ts';
 import { brandingSchema } from '../../src/records/tenant.ts';
 import { tenantSettingsSchema } from '../../src/records/tenant-settings.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
-import { systemRandom } from '../../src/runtime/random.ts';
+import { systemRandom } from '../../src/runtime/secrets.ts';
 
 export const VIEWS = fileURLToPath(new URL('../../views', import.meta.url));
 

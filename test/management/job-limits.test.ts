@@ -5,7 +5,7 @@ import pino from 'pino';
 import { createUserJobs } from '../../src/features/management/jobs/user-jobs.ts';
 import type { JobRecord } from '../../src/records/jobs.ts';
 import { createBackground } from '../../src/runtime/background.ts';
-import { systemRandom } from '../../src/runtime/random.ts';
+import { systemRandom } from '../../src/runtime/secrets.ts';
 import { createLeases } from '../../src/store/leases.ts';
 import type { TestServer } from '../support/server.ts';
 import { aMoment } from '../support/wait-until.ts';

@@ -7,7 +7,7 @@ import { createDeliveries } from '../../src/capabilities/delivery/deliveries.ts'
 import { sharedReservations } from '../../src/capabilities/protection/attempts.ts';
 import { inspectionFindings } from '../../src/commands/doctor/command.ts';
 import { createLog } from '../../src/runtime/log.ts';
-import { systemRandom } from '../../src/runtime/random.ts';
+import { systemRandom } from '../../src/runtime/secrets.ts';
 import { inspect } from '../../src/server/administration/inspect.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { createLeases } from '../../src/store/leases.ts';

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import pg from 'pg';
-import { systemRandom } from '../../src/runtime/random.ts';
+import { systemRandom } from '../../src/runtime/secrets.ts';
 import { openStore } from '../../src/store/open.ts';
 import { resealDatabase, resetDatabase } from '../../src/store/sql/postgres-reseal.ts';
 import { rejection } from '../store/contract.ts';

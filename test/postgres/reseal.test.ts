@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { ensureSigningKeys } from '../../src/capabilities/signing/keys.ts';
 import { repair } from '../../src/commands/store-commands.ts';
-import { systemRandom } from '../../src/runtime/random.ts';
+import { systemRandom } from '../../src/runtime/secrets.ts';
 import { openStore } from '../../src/store/open.ts';
 import { keyFile } from '../../src/store/sealing/key.ts';
 import { newFile } from '../../src/store/sealing/reseal.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { createLog } from '../../src/runtime/log.ts';
-import { systemRandom } from '../../src/runtime/random.ts';
+import { systemRandom } from '../../src/runtime/secrets.ts';
 import { type Running, startGatehouse } from '../../src/server/start.ts';
 import { applyTenant } from '../../src/tenant/apply.ts';
 import { EXAMPLE_FILE } from '../../src/tenant/examples.ts';

@@ -1,9 +1,8 @@
 // Limits by path, and their memory use.
 import { expect } from 'chai';
 import type { Context } from 'koa';
-import { addressKey, isListed } from '../../src/capabilities/protection/addresses.ts';
-import { createRateLimits } from '../../src/capabilities/protection/rate-limit.ts';
-import { unknownLimits } from '../../src/capabilities/protection/settings.ts';
+import { addressKey, isListed } from '../../src/capabilities/protection/callers.ts';
+import { createRateLimits, unknownLimits } from '../../src/capabilities/protection/rate-limit.ts';
 import { LIMITS, ROUTE_LIMITS } from '../../src/server/features.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { readTenant, TenantFault } from '../../src/tenant/load.ts';

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
 import { createScriptRatings, scriptKey } from '../../src/capabilities/scripts/scripts.ts';
-import type { JobOutcome } from '../../src/capabilities/scripts/thread.ts';
+import type { JobOutcome } from '../../src/capabilities/scripts/threads.ts';
 
 const MIB = 1024 * 1024;
 const little = { result: 'null', used: { cpuMs: 1, memoryBytes: 1, requests: 1 } } as unknown as JobOutcome;

@@ -3,8 +3,12 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SCRIPT_LIMITS, type ScriptLimits } from '../../src/capabilities/scripts/limits.ts';
 import { createScripts, type ScriptOutcome, type ScriptRun } from '../../src/capabilities/scripts/scripts.ts';
-import { createOutbound, type ResolvedAddress } from '../../src/http/outbound.ts';
-import { LOOPBACK_RANGES, outboundRules } from '../../src/http/outbound-rules.ts';
+import {
+  createOutbound,
+  LOOPBACK_RANGES,
+  outboundRules,
+  type ResolvedAddress,
+} from '../../src/http/outbound.ts';
 import { PATIENCE } from '../support/wait-until.ts';
 
 interface Seen {

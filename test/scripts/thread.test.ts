@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { SCRIPT_LIMITS } from '../../src/capabilities/scripts/limits.ts';
 import type { FromThread, Job } from '../../src/capabilities/scripts/messages.ts';
 import { moduleLoader } from '../../src/capabilities/scripts/module.ts';
-import { openWorker } from '../../src/capabilities/scripts/open-worker.ts';
+import { openWorker } from '../../src/capabilities/scripts/threads.ts';
 
 const job = (body: string): Job => ({
   source: `function (cb) { ${body} }`,

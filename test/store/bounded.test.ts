@@ -6,8 +6,8 @@ import { type CollectionName, collections } from '../../src/records/collections.
 import type { Stored } from '../../src/records/record.ts';
 import { askedBy, raiseStanding } from '../../src/runtime/requester.ts';
 import { boundedStore } from '../../src/store/bounded.ts';
-import { collectionByName } from '../../src/store/collection-by-name.ts';
 import type { Store } from '../../src/store/contract.ts';
+import { collectionByName } from '../../src/store/contract.ts';
 import { openMemoryStore } from '../../src/store/memory/store.ts';
 
 /** A record of each kind under each bound of each collection. */

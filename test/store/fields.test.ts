@@ -7,8 +7,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import type { UserRecord } from '../../src/records/users.ts';
 import type { Store } from '../../src/store/contract.ts';
-import { collectionSpecs } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open.ts';
+import { collectionSpecs } from '../../src/store/record.ts';
 import { sqliteDialect } from '../../src/store/sql/dialect.ts';
 
 const user = (id: string, email?: string): UserRecord => ({

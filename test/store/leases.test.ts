@@ -1,6 +1,6 @@
 // Work for one process at a time. Several processes are simulated by several sets of leases over one store.
 import { expect } from 'chai';
-import { systemRandom } from '../../src/runtime/random.ts';
+import { systemRandom } from '../../src/runtime/secrets.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { createLeases } from '../../src/store/leases.ts';
 import { openMemoryStore } from '../../src/store/memory/store.ts';

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { QueryTimeout } from '../../src/store/contract.ts';
-import { type SearchThreads, searchThreads } from '../../src/store/sql/sqlite-store.ts';
-import { startThread } from '../../src/store/sql/sqlite-thread.ts';
+import { type SearchThreads, searchThreads, startThread } from '../../src/store/sql/sqlite-store.ts';
 
 /** Counts for many seconds, but not for ever, because nothing can stop it. */
 const count = (to: number) => ({

@@ -1,8 +1,8 @@
 // A store that counts what is written to it, to see that a refused request has written nothing.
 import { isDeepStrictEqual } from 'node:util';
 import type { Stored } from '../../src/records/record.ts';
-import { collectionByName } from '../../src/store/collection-by-name.ts';
 import type { Collection, Store } from '../../src/store/contract.ts';
+import { collectionByName } from '../../src/store/contract.ts';
 import { openStore } from '../../src/store/open.ts';
 
 /** Collections that are written whatever the answer is: logs, counts, and what runs in the background. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { systemRandom } from '../../src/runtime/random.ts';
+import { systemRandom } from '../../src/runtime/secrets.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { applyTenant } from '../../src/tenant/apply.ts';
 import { productionFaults } from '../../src/tenant/examples.ts';

@@ -1,8 +1,8 @@
 import bcrypt from 'bcryptjs';
 import { expect } from 'chai';
 import type { AuthError } from '../../src/http/errors.ts';
-import { MAX_PASSWORD_LENGTH } from '../../src/records/passwords.ts';
-import { systemRandom } from '../../src/runtime/random.ts';
+import { MAX_PASSWORD_LENGTH } from '../../src/records/database-options.ts';
+import { systemRandom } from '../../src/runtime/secrets.ts';
 import { createHasher, type Hasher } from '../../src/users/hashing.ts';
 import { createUsers } from '../../src/users/users.ts';
 import { createAgent } from '../support/agent.ts';

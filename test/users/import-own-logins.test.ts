@@ -1,7 +1,7 @@
 // Imports that update an account whose creator can log in without its password.
 import bcrypt from 'bcryptjs';
 import { expect } from 'chai';
-import { systemRandom } from '../../src/runtime/random.ts';
+import { systemRandom } from '../../src/runtime/secrets.ts';
 import { readEntry } from '../../src/users/transfer/entry.ts';
 import { importUsers } from '../../src/users/transfer/import.ts';
 import { createAgent } from '../support/agent.ts';

@@ -1,7 +1,7 @@
 // Imports that update existing users, while those users log in, reset their passwords, or are linked.
 import bcrypt from 'bcryptjs';
 import { expect } from 'chai';
-import { systemRandom } from '../../src/runtime/random.ts';
+import { systemRandom } from '../../src/runtime/secrets.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { readEntry } from '../../src/users/transfer/entry.ts';
 import { importUsers } from '../../src/users/transfer/import.ts';

@@ -1,7 +1,7 @@
 // What actions may ask for: the methods of `api` by trigger, and the effect of each recorded call.
 import { z } from 'zod';
 import { isLoopback } from '../../http/loopback.ts';
-import { hasUserInfo } from '../../http/outbound-rules.ts';
+import { hasUserInfo } from '../../http/outbound.ts';
 import type { Trigger } from '../../records/actions.ts';
 import {
   type ApiMethod,

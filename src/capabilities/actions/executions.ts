@@ -4,7 +4,7 @@ import type { ActionExecutionRecord } from '../../records/action-executions.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { Background } from '../../runtime/background.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
-import type { Random } from '../../runtime/random.ts';
+import type { Random } from '../../runtime/secrets.ts';
 import { type Store, UniqueKeyError } from '../../store/contract.ts';
 
 export interface Executions {

@@ -1,7 +1,7 @@
 // The objects that events of all triggers have in common: user, client, connection, organization.
 import type { Client, Connection, Organization } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
-import type { Identity } from '../../users/identities.ts';
+import type { Identity } from '../../users/changes.ts';
 import type { User } from '../../users/user.ts';
 
 /** Returns `event.user`, without the members that are internal to the server. */

@@ -4,9 +4,8 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../runtime/clock.ts';
 import { deadlineIn, doneBy } from '../../runtime/deadline.ts';
-import type { Random } from '../../runtime/random.ts';
+import type { Random } from '../../runtime/secrets.ts';
 import type { Store, Write } from '../../store/contract.ts';
-import { type Claim, type Claims, COLLECTION, createClaims } from './claims.ts';
 import {
   type DeliveryKind,
   type DeliveryWatcher,
@@ -14,7 +13,7 @@ import {
   type QueuedKind,
   TooManyDeliveries,
 } from './delivery-kind.ts';
-import { createQueue, type Pause } from './queue.ts';
+import { type Claim, type Claims, COLLECTION, createClaims, createQueue, type Pause } from './queue.ts';
 
 /** A delivery that is not stored yet. */
 export interface PreparedDelivery {

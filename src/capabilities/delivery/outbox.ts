@@ -3,7 +3,7 @@ import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../runtime/clock.ts';
 import { jsonOf } from '../../runtime/json.ts';
-import type { Random } from '../../runtime/random.ts';
+import type { Random } from '../../runtime/secrets.ts';
 import { messageSchema, type OutboxMessage } from './outbox-message.ts';
 import type { Outgoing, Transport } from './transport.ts';
 

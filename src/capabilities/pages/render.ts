@@ -5,7 +5,7 @@ import { Liquid } from 'liquidjs';
 import { z } from 'zod';
 import type { Frozen } from '../../records/record.ts';
 import type { TenantRecord } from '../../records/tenant.ts';
-import type { Random } from '../../runtime/random.ts';
+import type { Random } from '../../runtime/secrets.ts';
 import { type ReportingLiquid, TemplateFault } from '../liquid/liquid.ts';
 import type { Assets } from './assets.ts';
 import { fontCss, themeCss } from './colors.ts';

@@ -2,11 +2,13 @@
 // branding, with headers against framing, caching and foreign scripts.
 import { join } from 'node:path';
 import type { Context } from 'koa';
+import { pagePolicy, previewPolicy } from '../../http/application.ts';
 import type { AuthError } from '../../http/errors.ts';
-import { pagePolicy, previewPolicy } from '../../http/headers.ts';
 import { languagesOf } from '../../http/languages.ts';
+import { CONSOLE_CLIENT } from '../../records/administrators.ts';
+import type { Client } from '../../records/collections.ts';
 import type { Frozen } from '../../records/record.ts';
-import type { Random } from '../../runtime/random.ts';
+import type { Random } from '../../runtime/secrets.ts';
 import type { ReportingLiquid } from '../liquid/liquid.ts';
 import { type Assets, readAssets } from './assets.ts';
 import { chooseLocale, type Locale, readLocales } from './locales.ts';
@@ -247,4 +249,26 @@ function setPreviewHeaders(ctx: Context, policy: Policy): void {
   ctx.set('Content-Security-Policy', previewPolicy(policy));
   // For browsers that do not know `frame-ancestors`.
   ctx.set('X-Frame-Options', 'SAMEORIGIN');
+}
+
+// The data of a page's application that templates use.
+
+export interface ShownClient {
+  name: string;
+  logo?: string;
+  /** Whether it is the console, whose login pages do not show the tenant's branding. */
+  isConsole?: true;
+}
+
+/** Returns the data of an application for templates. */
+export function shownClient({
+  client_id,
+  name,
+  logo_uri: logo,
+}: Pick<Client, 'client_id' | 'name'> & { logo_uri?: string | undefined }): ShownClient {
+  return {
+    name,
+    ...(logo !== undefined && { logo }),
+    ...(client_id === CONSOLE_CLIENT && { isConsole: true }),
+  };
 }

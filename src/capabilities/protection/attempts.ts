@@ -1,17 +1,21 @@
 // Counts wrong passwords and codes of every kind of login (password grant, hosted page, passwordless, MFA), and
 // locks accounts.
 import { AuthError } from '../../http/errors.ts';
+import { CONSOLE_DIRECTORY } from '../../records/administrators.ts';
+import { lookupEmail, normalizePhone } from '../../records/email.ts';
 import type { TriesRecord } from '../../records/leases.ts';
+import type { Bucket } from '../../records/limits.ts';
+import type { AttackProtection } from '../../records/protection.ts';
+import type { FailureRecord } from '../../records/protection-state.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { type Random, systemRandom } from '../../runtime/random.ts';
-import type { Store } from '../../store/contract.ts';
+import { type Random, sha256, systemRandom } from '../../runtime/secrets.ts';
+import { type Collection, type Store, UniqueKeyError } from '../../store/contract.ts';
 import type { User } from '../../users/user.ts';
 import type { Attempt, AttemptsDependencies } from './attempt.ts';
-import type { Caller, CallerLookup } from './callers.ts';
-import { accountOf, type Count, countsOf, reachedCounts } from './counts.ts';
-import { createFailures } from './failures.ts';
-import { localReservations, MAX_ATTEMPT_MS, type Reservations } from './reservations.ts';
+import { addressKey, type Caller, type CallerLookup, isListed } from './callers.ts';
+import { limits } from './declaration.ts';
+import { protectionOf } from './rate-limit.ts';
 
 /** An attempt that may be verified. Exactly one of its three functions must be called. */
 interface AdmittedAttempt {
@@ -260,4 +264,382 @@ export function sharedReservations(
 
 function inProgress(current: Frozen<TriesRecord> | undefined, now: number): Record<string, number> {
   return Object.fromEntries(Object.entries(current?.judged ?? {}).filter(([, until]) => until > now));
+}
+
+// Attempts that are being verified. Guesses that are sent at once must not all be verified before the first failure
+// is counted.
+
+/** Places of attempts under keys. */
+interface Reservations {
+  /**
+   * Takes a place under each key, all or none. Waits while a key has no place left.
+   * @param readAllowed returns how many attempts each key allows, including those being verified. It is called again when
+   *   one has ended. Its errors are passed on.
+   * @returns a function that gives the places back.
+   */
+  take(keys: readonly string[], readAllowed: () => Promise<readonly number[]>): Promise<() => void>;
+}
+
+/** How long an attempt keeps its place if it is never released, milliseconds. */
+const MAX_ATTEMPT_MS = 30_000;
+
+/** The attempts of a key that are being verified, and those that wait. */
+interface Entry {
+  running: NodeJS.Timeout[];
+  waiting: (() => void)[];
+  /** How many attempts have ended. */
+  ended: number;
+}
+
+/** Returns the entries by key, and the functions that change them. */
+function createEntries() {
+  const entries = new Map<string, Entry>();
+  const drop = (key: string, entry: Entry) => {
+    const isCurrent = entries.get(key) === entry;
+    if (isCurrent && entry.running.length === 0 && entry.waiting.length === 0) entries.delete(key);
+  };
+  const ended = (key: string, entry: Entry) => {
+    entry.ended++;
+    for (const next of entry.waiting.splice(0)) next();
+    drop(key, entry);
+  };
+  const hold = (key: string, entry: Entry) => {
+    const timer = setTimeout(() => {
+      entry.running = entry.running.filter((one) => one !== timer);
+      ended(key, entry);
+    }, MAX_ATTEMPT_MS);
+    timer.unref();
+    entry.running.push(timer);
+  };
+  /** Returns the entries of keys, each with how many of its attempts have ended so far. */
+  const open = (keys: readonly string[]) =>
+    keys.map((key) => {
+      const entry = entries.get(key) ?? { running: [], waiting: [], ended: 0 };
+      entries.set(key, entry);
+      return { key, entry, ended: entry.ended };
+    });
+  return { entries, open, drop, ended, hold };
+}
+
+/** Returns reservations for the only process of a store. */
+function localReservations(): Reservations {
+  const { entries, open, drop, ended, hold } = createEntries();
+  const release = (key: string): void => {
+    const entry = entries.get(key);
+    if (entry === undefined) return;
+    clearTimeout(entry.running.shift());
+    ended(key, entry);
+  };
+  return {
+    take: async (keys, readAllowed) => {
+      for (;;) {
+        const all = open(keys);
+        let allowed: readonly number[];
+        try {
+          allowed = await readAllowed();
+        } catch (thrown) {
+          for (const { key, entry } of all) drop(key, entry);
+          throw thrown;
+        }
+        // An attempt that ended in the meantime may have failed, so the levels are read again. New attempts are in
+        // `judged`.
+        if (all.some(({ key, entry, ended: before }) => entry.ended !== before || entries.get(key) !== entry))
+          continue;
+        const full = all.find(({ entry }, index) => entry.running.length > (allowed[index] ?? 0) - 1);
+        if (full === undefined) {
+          for (const { key, entry } of all) hold(key, entry);
+          return () => {
+            for (const key of keys) release(key);
+          };
+        }
+        // Nothing is held while waiting, because two attempts that wait for each other would deadlock.
+        const freed = new Promise<void>((resolve) => full.entry.waiting.push(resolve));
+        for (const { key, entry } of all) drop(key, entry);
+        await freed;
+      }
+    },
+  };
+}
+
+// Counts of failed attempts: of an account from one address, of an account from all strangers, and of an address
+// across accounts.
+
+/** SDKs and login widgets compare and show this text. */
+const LOCKED_DESCRIPTION =
+  "Your account has been blocked after multiple consecutive login attempts. We've sent you a notification via your preferred contact method with instructions on how to unblock it.";
+
+/** The text for an address with too many failures across accounts. */
+export const THROTTLED_DESCRIPTION =
+  'We have detected suspicious login behavior and further attempts will be blocked. Please contact the administrator.';
+
+/** A lock ends 30 days after the last failure. */
+const LOCK_SECONDS = 30 * 86_400;
+
+/** One of the counts that an attempt belongs to. */
+interface Count extends FailureCounter {
+  /** The number of failures that fills it. */
+  max: number;
+  /** Whether a full count rejects attempts, or is only reported. */
+  blocks: boolean;
+  description: string;
+  /**
+   * Whether attempts beyond this count are answered as wrong, even right ones, and not with 429. A 429 would reveal
+   * that two identifiers belong to one account.
+   */
+  isSilent?: boolean;
+  onFull(attempt: Attempt): Promise<void>;
+}
+
+type Dependencies = Pick<AttemptsDependencies, 'config' | 'onLocked' | 'onThrottled'>;
+
+/**
+ * Returns the counts of an attempt.
+ * @param callerKey the key of a known caller, to whom failures of others do not apply; undefined for a stranger.
+ */
+function countsOf(deps: Dependencies, attempt: Attempt, callerKey: string | undefined): Count[] {
+  const settings = protectionOf(deps.config, attempt);
+  if (attempt.stage !== undefined) return addressCount(deps, settings, attempt);
+  return [
+    ...accountCount(deps, settings, attempt, callerKey),
+    ...accountTotalCount(deps, settings, attempt, callerKey),
+    ...reachedCounts(deps, attempt, callerKey),
+    ...addressCount(deps, settings, attempt),
+  ];
+}
+
+/** Returns the count of the account from this caller or address; none when the account is not locked for failures. */
+function accountCount(
+  { onLocked }: Dependencies,
+  { bruteForceProtection: locks }: AttackProtection,
+  attempt: Attempt,
+  callerKey: string | undefined,
+): Count[] {
+  if (!locks.enabled || attempt.locksAccount === false || isListed(locks.allowlist, attempt.ip)) return [];
+  const account = accountOf(attempt);
+  // A known caller has a count of its own. Strangers have one for each address, or one for all of them.
+  const from = callerKey ?? (locks.mode === 'count_per_identifier' ? '' : addressKey(attempt.ip));
+  return [
+    {
+      id: `account:${sha256(`${account}\n${from}\n${attempt.step ?? ''}`)}`,
+      account,
+      ip: attempt.ip,
+      max: locks.max_attempts,
+      rate: Number.POSITIVE_INFINITY,
+      ttlSeconds: LOCK_SECONDS,
+      blocks: locks.shields.includes('block'),
+      description: LOCKED_DESCRIPTION,
+      onFull: (full) =>
+        onLocked(full, {
+          notify: locks.shields.includes('user_notification'),
+          lockedFor: callerKey === undefined ? 'address' : 'known',
+        }),
+    },
+  ];
+}
+
+/**
+ * Returns the count of the account from all strangers, which adds up guesses from many addresses. A success does
+ * not clear it: the owner's logins must not allow others more guesses. For codes, known callers have such a count,
+ * too, and no setting switches it off, because a short code is only safe while guesses are few.
+ */
+function accountTotalCount(
+  { onLocked }: Dependencies,
+  { bruteForceProtection: locks, rateLimits }: AttackProtection,
+  attempt: Attempt,
+  callerKey: string | undefined,
+): Count[] {
+  const isCode = attempt.proof === 'code';
+  const isOff = !locks.enabled || attempt.locksAccount === false || callerKey !== undefined;
+  // The second factor has its own count for each user.
+  if (attempt.step !== undefined || (isOff && !isCode) || isListed(locks.allowlist, attempt.ip)) return [];
+  const name = isCode ? 'codeFailures' : 'passwordFailures';
+  const { capacity, perMinute }: Bucket = rateLimits[name] ?? limits[name];
+  return [
+    {
+      id: accountTotalId(accountOf(attempt), attempt.proof, callerKey),
+      max: capacity,
+      rate: 60_000 / perMinute,
+      blocks: isCode || locks.shields.includes('block'),
+      description: LOCKED_DESCRIPTION,
+      onFull: (full) =>
+        onLocked(full, {
+          notify: locks.shields.includes('user_notification'),
+          lockedFor: callerKey === undefined ? 'strangers' : 'known',
+        }),
+    },
+  ];
+}
+
+/**
+ * Returns the counts of the account that was reached, whatever was typed ({@link Attempt.accounts}). They are silent,
+ * so that they tell nobody which names belong to one account, or that there is one.
+ */
+function reachedCounts(deps: Dependencies, attempt: Attempt, callerKey: string | undefined): Count[] {
+  const settings = protectionOf(deps.config, attempt);
+  const typed = accountOf(attempt);
+  return (attempt.accounts ?? []).flatMap((identifier) => {
+    const byAccount = { ...attempt, identifier };
+    return [
+      ...accountCount(deps, settings, byAccount, callerKey),
+      ...accountTotalCount(deps, settings, byAccount, callerKey),
+    ].map((count) => ({ ...count, ...(count.account !== undefined && { typed }), isSilent: true }));
+  });
+}
+
+/** Returns the count of the address across accounts; none when it is not throttled. */
+function addressCount(
+  { onThrottled }: Dependencies,
+  { suspiciousIpThrottling: throttling }: AttackProtection,
+  { connection, ip, stage }: Attempt,
+): Count[] {
+  if (!throttling.enabled || isListed(throttling.allowlist, ip)) return [];
+  const { max_attempts: max, rate } = throttling.stage[stage ?? 'pre-login'];
+  return [
+    {
+      // Logins of users from the same address, which the tenant may allow in any number, are not an administrator's.
+      id: addressId(ip, connection === CONSOLE_DIRECTORY ? 'console' : stage),
+      max,
+      rate,
+      blocks: throttling.shields.includes('block'),
+      description: THROTTLED_DESCRIPTION,
+      onFull: async (full) => onThrottled(full),
+    },
+  ];
+}
+
+/**
+ * Returns the key of an account: a hash of the typed identifier, or of a name of the account that it reached. Only
+ * the count of the former is shown to the caller: if identifiers of one account shared a visible count, it would
+ * reveal that the account exists; and a lock that ended with a sign-up would reveal that.
+ */
+export function accountOf({ connection, identifier }: Pick<Attempt, 'connection' | 'identifier'>): string {
+  return sha256(`${connection}\n${nameKey(identifier)}`);
+}
+
+/** Characters that directories and databases do not compare: marks, controls, characters of no width, spaces. */
+const NOT_COMPARED = /[\u0300-\u036f\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}]/gu;
+
+/**
+ * Returns one text for the ways to type a name that systems compare as equal: case, width, spaces and characters of no
+ * width (RFC 4518 §2, RFC 8265 §3), accents (the usual collations of databases), the spelling of an international domain, and the form of a phone number.
+ * It is only for counting: names with equal keys need not be of one account.
+ */
+export function nameKey(identifier: string): string {
+  return (
+    normalizePhone(identifier) ??
+    (lookupEmail(identifier) ?? identifier)
+      .normalize('NFKD')
+      .replace(NOT_COMPARED, '')
+      .toUpperCase()
+      .toLowerCase()
+  );
+}
+
+/** The id of the count of an account's guesses. @param account its hash. */
+export function accountTotalId(account: string, proof: Attempt['proof'], callerKey = ''): string {
+  return `guesses:${sha256(`${account}\n${proof}\n${callerKey}`)}`;
+}
+
+/**
+ * The id of the count of an address across accounts.
+ * @param stage {@link Attempt.stage}; the empty text for a login, `console` for one of an administrator.
+ */
+export function addressId(ip: string, stage: Attempt['stage'] | 'console' | '' = ''): string {
+  return `address:${sha256(addressKey(ip))}${stage && `:${stage}`}`;
+}
+
+// Counters of failed attempts in the store. They are only written on failures.
+
+/** A counter and its decay. */
+interface FailureCounter {
+  id: string;
+  /** The hash of the account; none for an address across accounts. */
+  account?: string;
+  /** For the count of an account that was reached: the hash of what was typed, by which it is found and ended, too. */
+  typed?: string;
+  /** The address, which administrators are shown. */
+  ip?: string;
+  /** Milliseconds after which one failure is forgotten. `Infinity`: they are only forgotten all at once. */
+  rate: number;
+  /** Seconds after the last failure until all are forgotten; by default they follow from `rate`. */
+  ttlSeconds?: number;
+}
+
+/** Returns the failures that count now: those of the record minus those forgotten since. The result is a fraction. */
+export function failuresNow(
+  record: Pick<Frozen<FailureRecord>, 'failures' | 'at'> | undefined,
+  { rate }: Pick<FailureCounter, 'rate'>,
+  now: number,
+): number {
+  return record === undefined ? 0 : Math.max(0, record.failures - Math.max(0, now - record.at) / rate);
+}
+
+interface Failures {
+  /** Returns how many failures count now. */
+  now(counter: FailureCounter): Promise<number>;
+  /** Adds a failure. @returns how many count now. */
+  count(counter: FailureCounter): Promise<number>;
+  /** Deletes a counter. */
+  forget(id: string): Promise<void>;
+  /** Deletes all counters of an account. @param account its hash. */
+  forgetAllOf(account: string): Promise<void>;
+}
+
+/**
+ * Returns the counters of a store. Anybody can create one, by a wrong password for any identifier, and a lock lasts
+ * for weeks. So the store bounds them, and a network with too many gets no more attempts: were old counters deleted
+ * instead, it could get rid of a lock by failures elsewhere.
+ */
+function createFailures(store: Store, clock: Clock): Failures {
+  const failures = store.collection('failures');
+  return {
+    now: async (counter) => failuresNow(await failures.get(counter.id), counter, clock()),
+    count: (counter) => countOne(failures, counter, clock),
+    forget: async (id) => {
+      await failures.delete(id);
+    },
+    forgetAllOf: async (account) => {
+      await failures.deleteBy('account', account);
+    },
+  };
+}
+
+/** How many typed names a count is found by. */
+const MAX_TYPED = 8;
+
+function latestTyped(before: readonly string[] | undefined, typed: string): string[] {
+  return [...(before ?? []).filter((one) => one !== typed), typed].slice(-MAX_TYPED);
+}
+
+async function countOne(
+  failures: Collection<FailureRecord>,
+  counter: FailureCounter,
+  clock: Clock,
+): Promise<number> {
+  const { id, account, typed, ip, rate, ttlSeconds } = counter;
+  const next = (current?: Frozen<FailureRecord>): FailureRecord => {
+    const at = clock();
+    const level = failuresNow(current, counter, at) + 1;
+    const { typed: before, ...rest } = current ?? {};
+    return {
+      ...rest,
+      id,
+      ...(account === undefined ? {} : { account }),
+      ...(typed === undefined ? {} : { typed: latestTyped(before, typed) }),
+      ...(ip === undefined ? {} : { ip }),
+      failures: level,
+      at,
+      expiresAt: Math.ceil(at / 1000 + (ttlSeconds ?? (level * rate) / 1000)),
+    };
+  };
+  const known = await failures.update(id, next);
+  if (known !== undefined) return known.failures;
+  try {
+    await failures.insert(next());
+    return 1;
+  } catch (thrown) {
+    // Another process has inserted it first.
+    if (!(thrown instanceof UniqueKeyError)) throw thrown;
+    return (await failures.update(id, next))?.failures ?? 1;
+  }
 }

@@ -1,10 +1,11 @@
 // Known callers: browsers and addresses that have logged in to an account before. They have limits of their own, so
 // that guesses and messages of strangers cannot lock the owner out.
+
+import { addressKey, addressList, networkKey } from '../../http/addresses.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import { raiseStanding } from '../../runtime/requester.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import type { Store } from '../../store/contract.ts';
-import { addressKey } from './addresses.ts';
 
 /** The sender of a request. */
 export interface Caller {
@@ -112,4 +113,20 @@ export function createKnownCallers(store: Store, clock: Clock): KnownCallers {
       await callers.deleteBy('user', userId);
     },
   };
+}
+
+// Lists of client addresses in the tenant's protection settings.
+
+export { addressKey, networkKey };
+
+/**
+ * Each list is compiled once, because every login checks three of them. A change of the settings brings new arrays.
+ */
+const compiled = new WeakMap<readonly string[], (ip: string) => boolean>();
+
+/** Returns whether a list of IP addresses and CIDR ranges contains an address. The list must not be mutated. */
+export function isListed(list: readonly string[], ip: string): boolean {
+  const known = compiled.get(list) ?? addressList(list);
+  compiled.set(list, known);
+  return known(ip);
 }

@@ -4,8 +4,8 @@ import type { Bucket } from '../../records/limits.ts';
 import type { EventType } from '../../records/log-events.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { EventBudget, TenantEvent } from '../../tenant/events.ts';
-import { addressKey } from './addresses.ts';
-import { type Level, updateLevel } from './bucket.ts';
+import { addressKey } from './callers.ts';
+import { type Level, updateLevel } from './rate-limit.ts';
 
 interface Bounds {
   address: Bucket;

@@ -2,9 +2,8 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
-import { accountOf, accountTotalId, addressId } from './counts.ts';
-import { failuresNow } from './failures.ts';
-import { protectionOf, protectionSettings } from './settings.ts';
+import { accountOf, accountTotalId, addressId, failuresNow } from './attempts.ts';
+import { protectionOf, protectionSettings } from './rate-limit.ts';
 
 /** An account, by the identifier that is typed at a login. */
 interface LockedAccount {

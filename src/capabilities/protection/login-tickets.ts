@@ -3,7 +3,7 @@
 // victim a ticket, and the victim would be logged in to the attacker's account.
 import type { Context } from 'koa';
 import { browserCookie, newBrowserSecret } from '../../http/browser-cookie.ts';
-import type { Random } from '../../runtime/random.ts';
+import type { Random } from '../../runtime/secrets.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import type { Login } from '../../users/login.ts';
 import type { Challenges } from './challenges.ts';

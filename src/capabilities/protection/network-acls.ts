@@ -2,8 +2,8 @@
 import type { Context } from 'koa';
 import { addressList, parsePlain } from '../../http/addresses.ts';
 import { AuthError } from '../../http/errors.ts';
-import { tenantHostOf } from '../../http/request-host.ts';
-import type { Admission } from '../../http/routes.ts';
+import { tenantHostOf } from '../../http/request-target.ts';
+import type { Admission } from '../../http/router.ts';
 import type { NetworkAcl, Signals } from '../../records/network-acls.ts';
 import { type Config, derived } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';

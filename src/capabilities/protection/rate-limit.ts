@@ -1,6 +1,7 @@
 // Rate limits as token buckets (docs/operating.md), with the X-RateLimit headers. Counters may be lost in a crash.
 import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
+import { CONSOLE_DIRECTORY } from '../../records/administrators.ts';
 import {
   type Bucket,
   type Limit,
@@ -9,14 +10,49 @@ import {
   NETWORK,
   type Times,
 } from '../../records/limits.ts';
+import { type AttackProtection, attackProtectionSchema } from '../../records/protection.ts';
+import type { TenantFile } from '../../records/tenant.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Measures } from '../../runtime/measures.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import { type Store, UniqueKeyError } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
-import { addressKey, networkKey } from './addresses.ts';
-import { fullAt, type Level, secondsTo, updateLevel } from './bucket.ts';
-import { protectionSettings } from './settings.ts';
+import { addressKey, networkKey } from './callers.ts';
+
+// The arithmetic of token buckets.
+
+/** A bucket's level at a time. */
+export interface Level {
+  tokens: number;
+  /** Epoch milliseconds when `tokens` was computed. */
+  at: number;
+}
+
+/**
+ * Takes a token from a bucket (1), gives one back (-1), or only refills it (0).
+ * @param current undefined for a full bucket.
+ * @returns the new level, and the tokens left; negative when there was none, and none was taken.
+ */
+export function updateLevel(
+  { capacity, perMinute }: Bucket,
+  current: Level | undefined,
+  { now, taken }: { now: number; taken: 1 | 0 | -1 },
+): { level: Level; left: number } {
+  const since = current === undefined ? 0 : (Math.max(0, now - current.at) * perMinute) / 60_000;
+  const tokens = Math.min(capacity, (current?.tokens ?? capacity) + since);
+  const left = Math.min(capacity, tokens - taken);
+  return { level: { tokens: left >= 0 ? left : tokens, at: now }, left };
+}
+
+/** Returns the seconds until a bucket refills from `from` to `to`. */
+function secondsTo({ perMinute }: Bucket, from: number, to: number): number {
+  return (Math.max(0, to - from) / perMinute) * 60;
+}
+
+/** Returns when a bucket is full again, epoch seconds. Its counter can then be deleted. */
+function fullAt(bucket: Bucket, { tokens, at }: Level): number {
+  return Math.ceil(at / 1000 + secondsTo(bucket, tokens, bucket.capacity)) + 1;
+}
 
 /** The text of the API contract (docs/wire/errors.md). */
 const TOO_MANY_DESCRIPTION =
@@ -302,3 +338,39 @@ const leftIn = (bucket: Bucket, current: Level | undefined, now: number): number
   updateLevel(bucket, current, { now, taken: 0 }).left;
 
 const counterId = (name: string, key: string) => `${name}:${sha256(key)}`;
+
+// The tenant's attack protection settings, with defaults.
+
+/** Parsed once for each version of the tenant's settings, because every request needs them. */
+const cache = new WeakMap<object, AttackProtection>();
+
+/** Returns the tenant's `attackProtection`. Records of older versions get today's defaults. */
+export function protectionSettings(config: Config): AttackProtection {
+  const settings = config.settings();
+  const cached = cache.get(settings);
+  if (cached !== undefined) return cached;
+  const parsed = attackProtectionSchema.parse(settings.attackProtection ?? {});
+  cache.set(settings, parsed);
+  return parsed;
+}
+
+/** The settings of the console's own directory. */
+const OF_ADMINISTRATORS = attackProtectionSchema.parse({});
+
+/**
+ * Returns the settings for attempts at a connection. Those of administrators are the defaults: editors change the
+ * tenant's, and could otherwise guess an owner's password without limit.
+ */
+export function protectionOf(config: Config, { connection }: { connection: string }): AttackProtection {
+  return connection === CONSOLE_DIRECTORY ? OF_ADMINISTRATORS : protectionSettings(config);
+}
+
+/** Returns a warning for each limit of a tenant file that does not exist, such as a misspelt one. */
+export function unknownLimits(
+  { attackProtection }: Pick<TenantFile, 'attackProtection'>,
+  limits: Limits,
+): string[] {
+  return Object.keys(attackProtection?.rateLimits ?? {})
+    .filter((name) => !Object.hasOwn(limits, name))
+    .map((name) => `attackProtection.rateLimits.${name} is not known here: it is kept, and has no effect`);
+}

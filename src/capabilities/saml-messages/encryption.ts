@@ -1,7 +1,7 @@
 // Encrypts an assertion for its service provider (XML Encryption 1.1) with AES-256-GCM; the key is wrapped by RSA-OAEP.
 // CBC is not offered: it is open to padding oracle attacks.
 import { constants, createCipheriv, type KeyObject, publicEncrypt } from 'node:crypto';
-import type { Random } from '../../runtime/random.ts';
+import type { Random } from '../../runtime/secrets.ts';
 import { NS } from './names.ts';
 import { type Markup, xml } from './xml.ts';
 

@@ -1,6 +1,6 @@
 // What all protocol messages share (SAML Core §3.2): ID, issuer, destination, time, and protection against replay.
 import { type Clock, epochSeconds, SET_BACK } from '../../runtime/clock.ts';
-import type { Random } from '../../runtime/random.ts';
+import type { Random } from '../../runtime/secrets.ts';
 import { type Store, UniqueKeyError } from '../../store/contract.ts';
 import { NS } from './names.ts';
 import { attribute, badMessage, childOf, isNamed, textOf, type XmlElement } from './xml.ts';

@@ -1,9 +1,9 @@
 // Runs scripts in threads of their own, which they wait for.
 
 import { keepLatest } from '../../runtime/latest.ts';
-import { countByKey } from './counts.ts';
 import type { JobSequence } from './messages.ts';
-import type { JobOutcome, Thread } from './thread.ts';
+import { countByKey } from './requests.ts';
+import type { JobOutcome, Thread } from './threads.ts';
 import { createThreads, type ThreadsOptions } from './threads.ts';
 
 interface Pool {

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Outbound } from '../../http/outbound.ts';
 import { OutboundError, type OutboundFailure } from '../../http/outbound-error.ts';
+import type { ScriptFailure, ScriptLine, ScriptUsage } from './limits.ts';
 import type { AnswerMessage, RequestMessage } from './messages.ts';
 
 /** A request as the sandbox describes it. A script may send anything in its place. */
@@ -80,4 +81,64 @@ function contentOf(bytes: Uint8Array): string | Uint8Array {
 function errorOf(thrown: unknown): { code: string; message: string } {
   if (thrown instanceof OutboundError) return { code: CODES[thrown.failure], message: thrown.message };
   return { code: 'ERR_INVALID_ARG_VALUE', message: 'it is not a request that can be sent' };
+}
+
+// Counts by key.
+
+interface Counts {
+  of(key: string): number;
+  isEmpty(): boolean;
+  /** @param more what to add; negative to subtract. */
+  add(key: string, more: number): void;
+}
+
+/** Makes an empty counter. */
+export function countByKey(): Counts {
+  const counts = new Map<string, number>();
+  const of = (key: string) => counts.get(key) ?? 0;
+  return {
+    of,
+    isEmpty: () => counts.size === 0,
+    add: (key, more) => {
+      const now = of(key) + more;
+      if (now > 0) counts.set(key, now);
+      else counts.delete(key);
+    },
+  };
+}
+
+// What scripts printed recently, in memory, for developers.
+
+/** A run, as the log keeps it. */
+export interface LoggedRun {
+  /** When it began, epoch milliseconds. */
+  at: number;
+  /** What the script belongs to, such as the name of a connection. */
+  of: string;
+  entry: string;
+  printed: ScriptLine[];
+  used: ScriptUsage;
+  failure: ScriptFailure | undefined;
+}
+
+export interface ScriptLog {
+  add(run: LoggedRun): void;
+  /** Newest first. */
+  runs(): readonly LoggedRun[];
+}
+
+/** How many runs are kept, over all scripts. */
+const MAX_RUNS = 100;
+
+/** Makes the log. @param isEnabled whether it keeps anything. */
+export function createScriptLog(isEnabled: boolean): ScriptLog {
+  const runs: LoggedRun[] = [];
+  return {
+    runs: () => runs,
+    add: (run) => {
+      if (!isEnabled) return;
+      runs.unshift(run);
+      runs.length = Math.min(runs.length, MAX_RUNS);
+    },
+  };
 }

@@ -15,13 +15,13 @@ import {
   type ScriptLine,
   type ScriptUsage,
 } from './limits.ts';
-import { createScriptLog, type ScriptLog } from './log.ts';
 import type { ContinueCondition, Job, JobSequence, ModuleFiles, ThreadData, Wrapper } from './messages.ts';
 import { moduleLoader } from './module.ts';
 import { createPool } from './pool.ts';
+import { createScriptLog, type ScriptLog } from './requests.ts';
 import type { SharedOutcome } from './shared-runs.ts';
 import { type SharedThread, type SharedThreadOptions, startSharedThread } from './shared-thread.ts';
-import type { JobOutcome } from './thread.ts';
+import type { JobOutcome } from './threads.ts';
 import { MAX_THREADS } from './threads.ts';
 
 export interface ScriptRun {

@@ -1,10 +1,17 @@
 // The runs in a shared thread, seen from this process: their requests and outcomes.
 import type { Outbound } from '../../http/outbound.ts';
-import { countByKey } from './counts.ts';
 import type { ScriptLimits } from './limits.ts';
 import type { FromThread, JobSequence, OutcomeMessage, RequestMessage, ToThread } from './messages.ts';
-import { isSafe, readRequest, type ScriptRequest, scriptRequest } from './requests.ts';
-import { beginRun, type CurrentRun, endRun, type JobOutcome, outcomeOf, tooLate, usageOf } from './thread.ts';
+import { countByKey, isSafe, readRequest, type ScriptRequest, scriptRequest } from './requests.ts';
+import {
+  beginRun,
+  type CurrentRun,
+  endRun,
+  type JobOutcome,
+  outcomeOf,
+  tooLate,
+  usageOf,
+} from './threads.ts';
 
 /** How many scripts share the thread at once: each begins with 1.5 MiB of memory. */
 const PLACES = 32;

@@ -7,8 +7,8 @@ import type { Outbound } from '../../http/outbound.ts';
 import { HAS_THREAD_CPU_USAGE, threadTime } from '../../runtime/thread-time.ts';
 import { MAX_REUSED_BYTES, type ScriptLimits } from './limits.ts';
 import type { LoadModule } from './module.ts';
-import { openWorker, type WorkerOptions } from './open-worker.ts';
 import { createSharedRuns, type SharedRuns, type SharedRunsOptions } from './shared-runs.ts';
+import { openWorker, type WorkerOptions } from './threads.ts';
 
 export interface SharedThread extends Pick<SharedRuns, 'hasPlace'> {
   /** Runs a sequence; only after `hasPlace`. */

@@ -3,10 +3,9 @@
 import { stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Logger } from 'pino';
-import { unknownLimits } from '../../capabilities/protection/settings.ts';
+import { unknownLimits } from '../../capabilities/protection/rate-limit.ts';
 import { metadataFaults } from '../../features/connections/samlp/metadata-faults.ts';
-import { createOutbound, type Outbound } from '../../http/outbound.ts';
-import { outboundRules } from '../../http/outbound-rules.ts';
+import { createOutbound, type Outbound, outboundRules } from '../../http/outbound.ts';
 import type { TenantFile } from '../../records/tenant.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { type CommandProcess, print } from '../../runtime/command-process.ts';

@@ -4,7 +4,7 @@ import type { KnownCallers } from '../../capabilities/protection/callers.ts';
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
 import type { Sessions } from '../../engine/sessions.ts';
 import { type Store, UniqueKeyError } from '../../store/contract.ts';
-import { type Identity, isLinked } from '../../users/identities.ts';
+import { type Identity, isLinked } from '../../users/changes.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import type { Authenticators } from '../factors/authenticators.ts';

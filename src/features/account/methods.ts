@@ -7,10 +7,10 @@ import type { PasskeyRecord } from '../../records/passkeys.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { Store } from '../../store/contract.ts';
 import { deleteWith } from '../../store/delete-with.ts';
-import { type Identity, originalUserId } from '../../users/identities.ts';
+import { type Identity, originalUserId } from '../../users/changes.ts';
 import type { User } from '../../users/user.ts';
+import type { FactorChanges } from '../factors/authenticators.ts';
 import type { FactorDependencies } from '../factors/factor.ts';
-import type { FactorChanges } from '../factors/factor-changes.ts';
 import { type Actor, requireFactor, requireLoginFor } from './actor.ts';
 import { notifyOfMethod } from './method-notices.ts';
 import {

@@ -12,7 +12,7 @@ import {
 } from '../../capabilities/webauthn/relying-party.ts';
 import { AuthError } from '../../http/errors.ts';
 import { passkeyOptions } from '../../records/database-options.ts';
-import type { Identity } from '../../users/identities.ts';
+import type { Identity } from '../../users/changes.ts';
 import {
   deletePasskey,
   MAX_PASSKEYS,

@@ -5,7 +5,7 @@ import { requestContextOf } from '../../engine/action-event.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import { changesPasswords, databaseOptions } from '../../records/database-options.ts';
-import type { Identity } from '../../users/identities.ts';
+import type { Identity } from '../../users/changes.ts';
 import { publishedPolicy } from '../../users/password-policy.ts';
 import { FRESH_SECONDS } from '../../users/user-acts.ts';
 import {

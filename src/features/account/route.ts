@@ -1,7 +1,7 @@
 // What the routes of the My Account API share: limit, CORS, error format, and the access token.
 import type { Context } from 'koa';
 import type { z } from 'zod';
-import { type RouteDeclaration, withBody } from '../../http/routes.ts';
+import { type RouteDeclaration, withBody } from '../../http/router.ts';
 import type { Actor } from './actor.ts';
 import type { AccountScope } from './api.ts';
 import { actorOf, type CallerDependencies } from './caller.ts';

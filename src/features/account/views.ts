@@ -5,7 +5,7 @@ import type { PasskeyRecord } from '../../records/passkeys.ts';
 import type { Frozen } from '../../records/record.ts';
 import { METHOD_TYPES, methodTypeOf } from '../../records/second-factors.ts';
 import type { WebAuthnCredential } from '../../records/webauthn.ts';
-import type { Identity } from '../../users/identities.ts';
+import type { Identity } from '../../users/changes.ts';
 import type { User } from '../../users/user.ts';
 import type { Authenticator } from '../factors/authenticators.ts';
 import { authenticatorName } from './aaguids.ts';

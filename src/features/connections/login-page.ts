@@ -9,13 +9,7 @@ import { showPasswordForm, wantsSignUp } from './database/hosted.ts';
 import { isSignUpOpen } from './database/pages.ts';
 import { showIdentifier } from './identifier/page.ts';
 import { codeStep } from './passwordless/session-code.ts';
-import {
-  asksIdentifierFirst,
-  connectionOf,
-  directProvider,
-  identifierOf,
-  loginChoices,
-} from './request-connections.ts';
+import { asksIdentifierFirst, connectionOf, directProvider, identifierOf, loginChoices } from './resolve.ts';
 import { type ProviderRedirectDependencies, redirectToProvider } from './upstream/redirect-to-provider.ts';
 
 /** Returns the function that chooses the login page of a request: that of the connection its user logs in with. */

@@ -2,11 +2,10 @@
 import type { Logger } from 'pino';
 import type { Connection } from '../../records/collections.ts';
 import type { UpstreamGrant } from '../../records/identities.ts';
-import { isHttpsOrLoopback } from '../../records/logout.ts';
+import { isHttpsOrLoopback } from '../../records/upstream.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Users } from '../../users/users.ts';
-import { openSession } from './provider-session.ts';
-import { type UpstreamDependencies, type UpstreamLogout, withQuery } from './redirect.ts';
+import { openSession, type UpstreamDependencies, type UpstreamLogout, withQuery } from './redirect.ts';
 import { strategyOf } from './strategies.ts';
 
 interface LogoutDependencies extends UpstreamDependencies {

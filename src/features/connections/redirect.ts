@@ -3,18 +3,23 @@
 // Everything else (state, binding to the browser, the user record, second factor, admission, log events) is common to all
 // of them and is in upstream/.
 
+import type { KeyObject } from 'node:crypto';
 import type { XmlReader } from '../../capabilities/saml-messages/reader.ts';
 import type { Sign } from '../../capabilities/signing/signing.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Outbound } from '../../http/outbound.ts';
 import type { OutboundFailure } from '../../http/outbound-error.ts';
+import { isCredentialName } from '../../http/request-log.ts';
 import type { Connection } from '../../records/collections.ts';
 import type { StrategyName, StrategyRecord } from '../../records/connections.ts';
 import type { UpstreamGrant } from '../../records/identities.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { Random } from '../../runtime/random.ts';
+import type { Random } from '../../runtime/secrets.ts';
 import type { Store } from '../../store/contract.ts';
+import { isSealed, openValue, SealFault, sealValue } from '../../store/sealing/records.ts';
+import { sharedKey } from '../../store/shared-secret.ts';
 import type { Config } from '../../tenant/config.ts';
+import type { Login } from '../../users/login.ts';
 import type { StableId } from '../../users/upstream-user.ts';
 import type { OpenIdProviders } from './oidc/providers.ts';
 import type { SamlMetadata } from './samlp/metadata-import.ts';
@@ -248,3 +253,147 @@ export function withQuery(address: string, parameters: Readonly<Record<string, s
 export function asksForLogin(prompt: string | undefined): boolean {
   return prompt?.split(' ').includes('login') === true;
 }
+
+// Additional parameters of an authorization request to a provider: the connection's options set some of them, and the
+// application's own request adds others.
+
+/**
+ * Parameters of OAuth 2.0 and OpenID Connect that the strategy itself sets, or that belong to the application's own request;
+ * neither an option nor an application may set them.
+ */
+const RESERVED = new Set([
+  'client_id',
+  'client_secret',
+  'code',
+  'code_challenge',
+  'code_challenge_method',
+  'code_verifier',
+  'dpop_jkt',
+  'id_token_hint',
+  'invitation',
+  'iss',
+  'nonce',
+  'redirect_uri',
+  'request',
+  'request_uri',
+  'response_mode',
+  'response_type',
+  'scope',
+  'state',
+]);
+
+/** Standard parameters of the application's request that are forwarded, because they mean the same at the provider. */
+const FORWARDED = ['login_hint', 'prompt'] as const;
+
+/** The options of a connection that set additional parameters. */
+interface FurtherOptions {
+  /** Fixed values, by parameter name. */
+  authParams?: Readonly<Record<string, string>>;
+  /** Provider's parameter name to the name of the parameter of the application's request that has the value. */
+  authParamsMap?: Readonly<Record<string, string>>;
+  upstream_params: Readonly<Record<string, { value: string } | { alias: string }>>;
+}
+
+/**
+ * Returns the additional parameters of an authorization request to a provider. A mapped value takes precedence over a fixed
+ * one, and both over what the application adds; the application cannot override the query of the configured address either.
+ * @param address the provider's authorization endpoint, as configured.
+ */
+export function furtherParameters(
+  { authParams = {}, authParamsMap = {}, upstream_params }: FurtherOptions,
+  { params, additional }: Pick<UpstreamRequest, 'params' | 'additional'>,
+  address: URL,
+): Record<string, string> {
+  const requestParameters: Readonly<Record<string, string | undefined>> = { ...params, ...additional };
+  const dynamic = Object.entries(upstream_params).flatMap(([name, setting]) =>
+    'alias' in setting ? [[name, setting.alias] as const] : [],
+  );
+  const mapped = [...Object.entries(authParamsMap), ...dynamic];
+  const sources = new Set(mapped.map(([, source]) => source));
+  const forwarded = FORWARDED.filter((name) => params[name] !== 'none').map((name) => [name, params[name]]);
+  const unmapped = [...Object.entries(additional), ...forwarded].filter(
+    ([name]) =>
+      mayForward(String(name)) && !sources.has(String(name)) && !address.searchParams.has(String(name)),
+  );
+  const fixed = Object.entries(upstream_params).flatMap(([name, setting]) =>
+    'value' in setting ? [[name, setting.value] as const] : [],
+  );
+  const all = [
+    ...unmapped,
+    ...Object.entries(authParams),
+    ...fixed,
+    ...mapped.map(
+      ([name, source]) => [name, mayForward(source) ? requestParameters[source] : undefined] as const,
+    ),
+  ];
+  return Object.fromEntries(
+    all.filter(
+      (entry): entry is [string, string] =>
+        typeof entry[0] === 'string' &&
+        !RESERVED.has(entry[0]) &&
+        typeof entry[1] === 'string' &&
+        entry[1] !== '',
+    ),
+  );
+}
+
+/**
+ * Whether a parameter of the application's request may be forwarded to a provider. Its `state`, `nonce` and the like,
+ * credentials and our own parameters may not, even if the options map them.
+ */
+export function mayForward(source: string): boolean {
+  return !RESERVED.has(source) && !isCredentialName(source) && !source.startsWith('gatehouse_');
+}
+
+// The data that a session needs to be ended at its identity provider, too. It is stored in every record that carries the
+// login, and is personal: it has the user's identifier at the provider, or an ID token. So it is sealed (encrypted) before it
+// is stored.
+
+type ProviderSession = Login['providerSession'];
+
+export type SealingDependencies = Pick<UpstreamDependencies, 'store' | 'random'>;
+
+/** Characters. A longer ID token is not kept: as `id_token_hint` it would make the logout URL too long for servers. */
+const MAX_TOKEN_LENGTH = 6144;
+
+/**
+ * Seals what a session keeps of the provider's answer to its login.
+ * @param connection the name of the connection; the value can be opened for this connection only.
+ * @returns undefined when the provider gave nothing that a logout needs.
+ */
+export async function sealSession(
+  deps: SealingDependencies,
+  connection: string,
+  grant: UpstreamGrant | undefined,
+): Promise<ProviderSession> {
+  const { logout, id_token: idToken } = grant ?? {};
+  const isShort = idToken !== undefined && idToken.length <= MAX_TOKEN_LENGTH;
+  const content = logout ?? (isShort ? { id_token: idToken } : undefined);
+  if (content === undefined) return undefined;
+  return { ...sealValue(await providerKey(deps), placeOf(connection), content) };
+}
+
+/**
+ * Opens what {@link sealSession} returned. Sessions of earlier releases have the value unsealed, which is returned as it is.
+ * @returns undefined when the session has none, or the key that it was sealed with is lost.
+ */
+export async function openSession(
+  deps: SealingDependencies,
+  connection: string,
+  session: ProviderSession,
+): Promise<ProviderSession> {
+  if (session === undefined || !isSealed(session)) return session;
+  try {
+    return openValue(await providerKey(deps), placeOf(connection), session) as Record<string, string>;
+  } catch (thrown) {
+    // The key was lost and replaced. The logout then uses what is known of the user's last login.
+    if (thrown instanceof SealFault) return undefined;
+    throw thrown;
+  }
+}
+
+/** Returns the key that seals what a provider gave, for storage in records that are not sealed as a whole. */
+export const providerKey = (deps: SealingDependencies): Promise<KeyObject> =>
+  sharedKey(deps, 'provider-sessions');
+
+const placeOf = (id: string) => ({ collection: 'connections', id, member: ['providerSession'] });

@@ -4,7 +4,7 @@ import type { UpstreamGrant } from '../../records/identities.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import type { Leases } from '../../store/leases.ts';
 import type { Config } from '../../tenant/config.ts';
-import type { Identity } from '../../users/identities.ts';
+import type { Identity } from '../../users/changes.ts';
 import type { Users } from '../../users/users.ts';
 import type { UpstreamDependencies } from './redirect.ts';
 import { strategyOf } from './strategies.ts';

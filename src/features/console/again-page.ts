@@ -1,6 +1,6 @@
 // The page that shows the form which an administrator had sent before they had to log in again, and lets them send or
 // discard it.
-import type { RouteDeclarations } from '../../http/routes.ts';
+import type { RouteDeclarations } from '../../http/router.ts';
 import { CONSOLE } from './callbacks.ts';
 import { AGAIN, AGAIN_FIELD, type KeptForm, readKeptForm } from './kept-form.ts';
 import { isMasked } from './masked.ts';

@@ -5,7 +5,7 @@ import { clientSchema } from '../../records/clients.ts';
 import type { Client, Connection } from '../../records/collections.ts';
 import { DATABASE, databaseOptionsSchema } from '../../records/connections.ts';
 import type { DatabaseOptions } from '../../records/tenant.ts';
-import type { Random } from '../../runtime/random.ts';
+import type { Random } from '../../runtime/secrets.ts';
 import type { FullConfig, TenantConfig } from '../../tenant/config.ts';
 
 /** The password policy of administrators. */

@@ -1,8 +1,8 @@
 // Helpers for the console's forms: their fields, long texts, and refusals.
 import type { Context } from 'koa';
-import { bodyTexts } from '../../http/body-fields.ts';
+import { bodyTexts } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
-import type { RouteDeclaration } from '../../http/routes.ts';
+import type { RouteDeclaration } from '../../http/router.ts';
 import { type FormFault, faultOf } from './form-fault.ts';
 import { type ConsolePageDependencies, withLargeBody } from './page.ts';
 import type { DisplayText, FaultyField } from './render.ts';

@@ -5,9 +5,9 @@
 // which it could be fetched.
 import type { Context } from 'koa';
 import type { VerifiedChallenge } from '../../capabilities/protection/challenges.ts';
-import { bodyObject } from '../../http/body-fields.ts';
+import { bodyObject } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
-import { isSealed, openValue, SealFault, sealValue } from '../../store/sealing/members.ts';
+import { isSealed, openValue, SealFault, sealValue } from '../../store/sealing/records.ts';
 import { sharedKey } from '../../store/shared-secret.ts';
 import { CONSOLE } from './callbacks.ts';
 import type { ConsoleSession, ConsoleSessionDependencies } from './session.ts';

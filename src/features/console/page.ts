@@ -1,10 +1,10 @@
 // What all routes of the console share: finding the session, checking scopes, and verifying that a form is our own.
 import type { Context } from 'koa';
 import type { BodyRules } from '../../http/body.ts';
-import { formFields } from '../../http/body-fields.ts';
+import { formFields } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { MultipartRules } from '../../http/multipart.ts';
-import { PAGE, type RouteDeclaration } from '../../http/routes.ts';
+import { PAGE, type RouteDeclaration } from '../../http/router.ts';
 import { CONSOLE } from './callbacks.ts';
 import { AGAIN_FIELD, keepForm, restoreForm } from './kept-form.ts';
 import { type ConsoleLoginDependencies, goToLogin } from './login.ts';

@@ -5,7 +5,7 @@ import type { OutboxMessage } from '../../capabilities/delivery/outbox-message.t
 import type { Views } from '../../capabilities/pages/views.ts';
 import type { Csrf } from '../../http/csrf.ts';
 import { AuthError } from '../../http/errors.ts';
-import type { RouteDeclarations } from '../../http/routes.ts';
+import type { RouteDeclarations } from '../../http/router.ts';
 
 /** Path of the inbox; with `.json` appended it returns the messages as data. */
 export const INBOX_PATH = '/dev/inbox';

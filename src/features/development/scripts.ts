@@ -1,9 +1,9 @@
 // The page of recent runs of scripts: what they printed and used. For this machine only, see feature.ts.
 import type { Context } from 'koa';
 import type { Views } from '../../capabilities/pages/views.ts';
-import type { LoggedRun } from '../../capabilities/scripts/log.ts';
+import type { LoggedRun } from '../../capabilities/scripts/requests.ts';
 import type { Scripts } from '../../capabilities/scripts/scripts.ts';
-import type { RouteDeclarations } from '../../http/routes.ts';
+import type { RouteDeclarations } from '../../http/router.ts';
 
 /** Path of the page; with `.json` appended it returns the runs as data. */
 export const SCRIPTS_PATH = '/dev/scripts';

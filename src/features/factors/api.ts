@@ -3,8 +3,8 @@
 import { resourceServerSchema } from '../../records/apis.ts';
 import type { ResourceServer } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
+import { API_TOKEN_SECONDS } from './authenticators.ts';
 import { MFA_SCOPES, mfaAudience } from './bearer.ts';
-import { API_TOKEN_SECONDS } from './factor-changes.ts';
 
 /** Returns the tenant's configuration with the MFA API added to the APIs of the tenant file. */
 export function withMfaApi<C extends Config>(config: C, issuer: string): C {

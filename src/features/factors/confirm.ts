@@ -2,8 +2,13 @@
 // factor; the unique mark `first` lets one of them become the user's first.
 import { type AuthenticatorRecord, factorsTurn } from '../../records/authenticators.ts';
 import type { Frozen } from '../../records/record.ts';
-import { type Collection, type Store, UniqueKeyError, type Write } from '../../store/contract.ts';
-import { updateWithResult } from '../../store/update-with-result.ts';
+import {
+  type Collection,
+  type Store,
+  UniqueKeyError,
+  updateWithResult,
+  type Write,
+} from '../../store/contract.ts';
 import { writeInTurn } from '../../store/write-in-turn.ts';
 
 /** How many confirmed authenticators a user may have, without the recovery code. */

@@ -3,7 +3,7 @@
 import type { ApiToken } from '../../engine/api-tokens.ts';
 import type { AuthenticatedLogin, TokenLogin } from '../../engine/second-factor.ts';
 import type { Users } from '../../users/users.ts';
-import type { FactorChanges } from './factor-changes.ts';
+import type { FactorChanges } from './authenticators.ts';
 
 /** What a token may do. */
 export interface FactorPermission {

@@ -1,8 +1,6 @@
 // Out-of-band challenges of second factors (docs/wire/mfa.md), answered with a code that was sent, or by a device.
-import type { Outcome } from '../../capabilities/protection/challenge-records.ts';
-import type { Challenges } from '../../capabilities/protection/challenges.ts';
-import type { OutOfBandChallenge } from '../../capabilities/protection/out-of-band.ts';
-import type { Random } from '../../runtime/random.ts';
+import type { Challenges, Outcome, OutOfBandChallenge } from '../../capabilities/protection/challenges.ts';
+import type { Random } from '../../runtime/secrets.ts';
 import type { Authenticator } from './authenticators.ts';
 
 const PURPOSE = 'mfa_oob';

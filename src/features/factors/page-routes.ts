@@ -2,9 +2,9 @@
 // enrolment.
 import type { Context } from 'koa';
 import { requestExpired } from '../../engine/pending-interaction.ts';
-import { formFields } from '../../http/body-fields.ts';
+import { formFields } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
-import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
+import { PAGE, type RouteDeclarations } from '../../http/router.ts';
 import { startChallenge } from './challenge.ts';
 import { CHALLENGE, type ChallengePagesDependencies, openChallengePage } from './challenge-pages.ts';
 import { enroll, hasRecoveryCodes } from './enroll.ts';

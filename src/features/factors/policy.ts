@@ -1,7 +1,7 @@
 // Which second factors the tenant has switched on, which of them a user has, and when a login needs one.
 import { isAdministratorId } from '../../records/administrators.ts';
 import type { Client } from '../../records/collections.ts';
-import { isByAddress } from '../../users/identities.ts';
+import { isByAddress } from '../../users/changes.ts';
 import type { User } from '../../users/user.ts';
 import type { Authenticator } from './authenticators.ts';
 import type { Factor, FactorDependencies } from './factor.ts';

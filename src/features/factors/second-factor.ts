@@ -4,7 +4,7 @@ import { AuthError } from '../../http/errors.ts';
 import { authenticationClasses } from '../../records/authentication-classes.ts';
 import { issueChallenge } from './challenge-pages.ts';
 import type { Factor, FactorDependencies } from './factor.ts';
-import { issueMfaToken } from './mfa-token.ts';
+import { issueMfaToken } from './grants.ts';
 import { activeAuthenticators, enrollable, policyFor, requirementsOf } from './policy.ts';
 
 /** SDKs compare this text character by character. */

@@ -1,7 +1,7 @@
 // Verifies the answer to an out-of-band challenge, and the grant that takes it (docs/wire/mfa.md).
 import { z } from 'zod';
-import type { Outcome } from '../../capabilities/protection/challenge-records.ts';
-import { requiredField } from '../../http/body-fields.ts';
+import type { Outcome } from '../../capabilities/protection/challenges.ts';
+import { requiredField } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
 import { optional, required } from '../../http/parameter-schemas.ts';
 import type { Claimant } from './claimant.ts';

@@ -6,7 +6,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { EventType } from '../../records/log-events.ts';
 import { methodTypeOf } from '../../records/second-factors.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
-import { primaryIdentity } from '../../users/identities.ts';
+import { primaryIdentity } from '../../users/changes.ts';
 import type { User } from '../../users/user.ts';
 import { lackFor } from '../../users/user-acts.ts';
 import type { Authenticator } from './authenticators.ts';

@@ -6,16 +6,15 @@ import type { Context } from 'koa';
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
 import { interactionPath, requestExpired } from '../../engine/pending-interaction.ts';
 import type { ReturnRequest, ReturnResult } from '../../engine/waiting-actions.ts';
-import { bodyTexts, textsOf } from '../../http/body-fields.ts';
+import { bodyTexts, textsOf, withParameters } from '../../http/body.ts';
 import { browserCookie } from '../../http/browser-cookie.ts';
 import { AuthError } from '../../http/errors.ts';
-import { withParameters } from '../../http/query.ts';
-import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
+import { PAGE, type RouteDeclarations } from '../../http/router.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { Random } from '../../runtime/random.ts';
+import type { Random } from '../../runtime/secrets.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import type { Events } from '../../tenant/events.ts';
-import { nextStep } from './next.ts';
+import { nextStep } from './finish.ts';
 import { type HostedDependencies, openRequestPage, type RequestPage } from './request-page.ts';
 
 /** What a redirect belongs to. */

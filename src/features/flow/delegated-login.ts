@@ -10,7 +10,7 @@ import { requestExpired } from '../../engine/pending-interaction.ts';
 import { browserCookie } from '../../http/browser-cookie.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { Random } from '../../runtime/random.ts';
+import type { Random } from '../../runtime/secrets.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import { isUnattended } from '../../users/user-acts.ts';
 import type { Users } from '../../users/users.ts';

@@ -2,8 +2,8 @@
 // long time. Only the application can begin it (OpenID Connect Core 1.0 §4).
 import type { Context } from 'koa';
 import { begunBy } from '../../http/begun-requests.ts';
+import { withParameters } from '../../http/body.ts';
 import type { AuthError } from '../../http/errors.ts';
-import { withParameters } from '../../http/query.ts';
 import type { Config } from '../../tenant/config.ts';
 
 interface LoginRouteDependencies {

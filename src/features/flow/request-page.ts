@@ -1,8 +1,8 @@
 // What the pages of waiting authorization requests have in common.
 import type { Context } from 'koa';
-import { type ShownClient, shownClient } from '../../capabilities/pages/shown-client.ts';
 import type { Views } from '../../capabilities/pages/views.ts';
-import { THROTTLED_DESCRIPTION } from '../../capabilities/protection/counts.ts';
+import { type ShownClient, shownClient } from '../../capabilities/pages/views.ts';
+import { THROTTLED_DESCRIPTION } from '../../capabilities/protection/attempts.ts';
 import {
   type Interactions,
   interactionPath,

@@ -6,18 +6,24 @@ import { toAudience } from '../../engine/audience.ts';
 import type { Organizations } from '../../engine/organizations.ts';
 import { requestExpired } from '../../engine/pending-interaction.ts';
 import { waitingState } from '../../engine/restarted-request.ts';
-import { formFields } from '../../http/body-fields.ts';
+import { customPagePolicy } from '../../http/application.ts';
+import { formFields } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
-import { customPagePolicy } from '../../http/headers.ts';
-import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
+import { PAGE, type RouteDeclarations } from '../../http/router.ts';
 import { domainOf } from '../../records/email.ts';
-import type { Random } from '../../runtime/random.ts';
+import type { Random } from '../../runtime/secrets.ts';
 import type { Config } from '../../tenant/config.ts';
 import { CONFIG_PLACEHOLDER, customLoginPage } from '../../tenant/pages.ts';
 import type { Users } from '../../users/users.ts';
 import { type ActionRedirectDependencies, redirectForAction } from './action-redirects.ts';
-import { ACCOUNT_LINK_STEP, FACTOR_STEP, OFFER_STEP } from './finish.ts';
-import { mayKeepAccount, nextStep, waitsForLogin } from './next.ts';
+import {
+  ACCOUNT_LINK_STEP,
+  FACTOR_STEP,
+  mayKeepAccount,
+  nextStep,
+  OFFER_STEP,
+  waitsForLogin,
+} from './finish.ts';
 import { accountPage, consentPage } from './pages.ts';
 import {
   type HostedDependencies,

@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import { AuthError, oauthShape } from '../../http/errors.ts';
 import { countryOf } from '../../http/languages.ts';
-import type { RouteDeclarations } from '../../http/routes.ts';
+import type { RouteDeclarations } from '../../http/router.ts';
 import { jsonForScript } from '../../http/script.ts';
 import type { Config } from '../../tenant/config.ts';
 

@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { Sessions } from '../../engine/sessions.ts';
 import type { UserSession } from '../../engine/user-session.ts';
-import { withParameters } from '../../http/query.ts';
+import { withParameters } from '../../http/body.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import { type FederatedDependencies, federatedLogout } from './federated.ts';

@@ -9,7 +9,7 @@ import type { UserSession } from '../../engine/user-session.ts';
 import type { Csrf } from '../../http/csrf.ts';
 import { AuthError } from '../../http/errors.ts';
 import { optional } from '../../http/parameter-schemas.ts';
-import type { RouteDeclarations } from '../../http/routes.ts';
+import type { RouteDeclarations } from '../../http/router.ts';
 import type { Limits } from '../../records/limits.ts';
 import { nameOf } from '../../users/profile.ts';
 import type { Users } from '../../users/users.ts';

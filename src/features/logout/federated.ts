@@ -2,7 +2,7 @@
 
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
 import type { UserSession } from '../../engine/user-session.ts';
-import { isHttpsOrLoopback } from '../../records/logout.ts';
+import { isHttpsOrLoopback } from '../../records/upstream.ts';
 
 export interface FederatedDependencies {
   /** Our public origin. */

@@ -1,6 +1,6 @@
 // Reads the parameters of logout requests, and makes the errors that refuse them.
 import type { Context } from 'koa';
-import { bodyFields } from '../../http/body-fields.ts';
+import { bodyFields } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
 
 /** Returns a refusal, which is shown as a page: the browser is sent nowhere (docs/wire/logout.md). */

@@ -5,13 +5,12 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { AuthError } from '../../http/errors.ts';
-import { collectionByName } from '../../store/collection-by-name.ts';
-import { type Collection, QueryTimeout, type Store } from '../../store/contract.ts';
+import { type Collection, collectionByName, QueryTimeout, type Store } from '../../store/contract.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Answer, Call, CallRequest } from './call.ts';
+import { recordCall } from './call.ts';
 import { authorize } from './caller.ts';
 import { searchTimeout, validated } from './errors.ts';
-import { recordCall } from './events.ts';
 
 export interface AnswerDependencies {
   events: Pick<Events, 'record'>;

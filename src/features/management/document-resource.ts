@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import type { TenantLiquid } from '../../capabilities/liquid/liquid.ts';
 import type { DocumentRecord } from '../../records/documents.ts';
 import type { Frozen } from '../../records/record.ts';
-import type { Random } from '../../runtime/random.ts';
+import type { Random } from '../../runtime/secrets.ts';
 import type { Store } from '../../store/contract.ts';
 import type { ListShape } from './list.ts';
 import type { notFound } from './resource.ts';

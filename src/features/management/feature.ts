@@ -2,10 +2,10 @@
 
 import type { Context } from 'koa';
 import { feature } from '../../engine/feature.ts';
-import { bodyOf, bodyWithoutFile } from '../../http/body-fields.ts';
+import { bodyOf, bodyWithoutFile } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
 import { isMultipart } from '../../http/multipart.ts';
-import type { Area, RouteDeclarations } from '../../http/routes.ts';
+import type { Area, RouteDeclarations } from '../../http/router.ts';
 import type { Limits } from '../../records/limits.ts';
 import type { TenantConfig } from '../../tenant/config.ts';
 import type { TenantUsers } from '../../users/users.ts';

@@ -2,8 +2,7 @@
 
 import { z } from 'zod';
 import type { AuthError } from '../../http/errors.ts';
-import { collectionByName } from '../../store/collection-by-name.ts';
-import { UniqueKeyError } from '../../store/contract.ts';
+import { collectionByName, UniqueKeyError } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
 import { isRemovalPending } from '../../tenant/pending-removals.ts';
 import { removeReferences } from '../../tenant/references.ts';

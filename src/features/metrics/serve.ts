@@ -4,7 +4,7 @@ import http from 'node:http';
 import type { Context } from 'koa';
 import { bind, feature } from '../../engine/feature.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
-import type { Route } from '../../http/routes.ts';
+import type { Route } from '../../http/router.ts';
 import { isSameSecret } from '../../runtime/secrets.ts';
 import type { Metrics } from './registry.ts';
 

@@ -5,7 +5,7 @@ import { CLAIMS, NAME_ID } from '../../capabilities/saml-messages/names.ts';
 import type { DeclaredClaimValue } from '../../engine/custom-claims.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { UserRecord } from '../../records/users.ts';
-import type { Identity } from '../../users/identities.ts';
+import type { Identity } from '../../users/changes.ts';
 import { standardClaims } from '../../users/profile.ts';
 import { isReleasable, mayBeNameId, withoutUnproved } from './attribute-release.ts';
 import type { ServiceProvider } from './service-provider.ts';

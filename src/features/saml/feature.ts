@@ -19,7 +19,7 @@ import { attribute, badMessage, type Markup, xml } from '../../capabilities/saml
 import { feature } from '../../engine/feature.ts';
 import { AuthError } from '../../http/errors.ts';
 import { optional } from '../../http/parameter-schemas.ts';
-import type { RouteDeclaration, RouteDeclarations } from '../../http/routes.ts';
+import type { RouteDeclaration, RouteDeclarations } from '../../http/router.ts';
 import type { Limits } from '../../records/limits.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import { audienceOf } from './audience.ts';

@@ -9,7 +9,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { SamlLogoutRecord } from '../../records/saml-sessions.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
-import type { Random } from '../../runtime/random.ts';
+import type { Random } from '../../runtime/secrets.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';

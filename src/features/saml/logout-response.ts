@@ -6,7 +6,7 @@ import { STATUS } from '../../capabilities/saml-messages/names.ts';
 import { signRoot } from '../../capabilities/saml-messages/signature.ts';
 import { type Status, statusResponse } from '../../capabilities/saml-messages/status-response.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
-import type { Random } from '../../runtime/random.ts';
+import type { Random } from '../../runtime/secrets.ts';
 import type { IdentityProvider } from './identity-provider.ts';
 import type { ServiceProvider } from './service-provider.ts';
 

@@ -11,7 +11,7 @@ import {
   statusResponse,
 } from '../../capabilities/saml-messages/status-response.ts';
 import { type Markup, xml } from '../../capabilities/saml-messages/xml.ts';
-import type { Random } from '../../runtime/random.ts';
+import type { Random } from '../../runtime/secrets.ts';
 import type { Attribute, AttributeValue } from './attributes.ts';
 import { type ServiceProvider, signsAssertion } from './service-provider.ts';
 

@@ -7,7 +7,7 @@ import type {
   Verifier,
 } from '../../capabilities/saml-messages/signature.ts';
 import { AuthError } from '../../http/errors.ts';
-import { isHttpAddress } from '../../http/outbound-rules.ts';
+import { isHttpAddress } from '../../http/outbound.ts';
 import type { Client } from '../../records/collections.ts';
 import { rsaPublicKey, type SamlpAddon } from '../../records/samlp.ts';
 import type { Config } from '../../tenant/config.ts';

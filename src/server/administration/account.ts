@@ -3,7 +3,7 @@
 import type { IdentityRecord } from '../../records/identities.ts';
 import { type Store, UniqueKeyError } from '../../store/contract.ts';
 import type { Events } from '../../tenant/events.ts';
-import type { Identity } from '../../users/identities.ts';
+import type { Identity } from '../../users/changes.ts';
 import type { User } from '../../users/user.ts';
 import { recordOrder } from './order-events.ts';
 

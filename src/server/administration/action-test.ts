@@ -2,8 +2,7 @@
 import { type ActionTestResult, tryAction } from '../../capabilities/actions/try-action.ts';
 import { createPackages } from '../../capabilities/scripts/packages/packages.ts';
 import { createScripts } from '../../capabilities/scripts/scripts.ts';
-import { createOutbound } from '../../http/outbound.ts';
-import { outboundRules } from '../../http/outbound-rules.ts';
+import { createOutbound, outboundRules } from '../../http/outbound.ts';
 import { ACTION_MODULE } from '../../records/action-modules.ts';
 import { deployedOf, draftOf, type RunnableAction, type Trigger, triggerOf } from '../../records/actions.ts';
 import { outboundAllow, packagesDirectory, type Settings } from '../../settings/settings.ts';

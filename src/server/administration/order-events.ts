@@ -1,5 +1,5 @@
 // The log events of orders, which come from somebody with access to the data directory.
-import { redacted } from '../../features/management/events.ts';
+import { redacted } from '../../features/management/call.ts';
 import type { Events } from '../../tenant/events.ts';
 
 /** The user name in log events of orders. */

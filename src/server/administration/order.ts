@@ -1,7 +1,7 @@
 // Carries out an order at the running server, or in this process if there is none.
 import { type Logger, pino } from 'pino';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
-import { type Random, systemRandom } from '../../runtime/random.ts';
+import { type Random, systemRandom } from '../../runtime/secrets.ts';
 import type { Settings } from '../../settings/settings.ts';
 import type { Store } from '../../store/contract.ts';
 import { openStore } from '../../store/open.ts';

@@ -9,13 +9,12 @@ import { createLink, type LinkDependencies } from '../../features/console/admini
 import { changeRoleAsOperator, memberOf } from '../../features/console/administrators/members.ts';
 import { managementAudience } from '../../features/management/audience.ts';
 import { removeConnectionParts } from '../../features/management/resources/connections.ts';
-import { createOutbound } from '../../http/outbound.ts';
-import { outboundRules } from '../../http/outbound-rules.ts';
+import { createOutbound, outboundRules } from '../../http/outbound.ts';
 import type { Records } from '../../records/collections.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import { SIGNING_ALGS, type SigningAlg } from '../../records/signing-algs.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { Random } from '../../runtime/random.ts';
+import type { Random } from '../../runtime/secrets.ts';
 import type { Waits } from '../../runtime/waits.ts';
 import { consoleOrigin, outboundAllow, type Settings } from '../../settings/settings.ts';
 import type { Store } from '../../store/contract.ts';

@@ -8,8 +8,7 @@ import {
   textsIn,
   withoutSecrets,
 } from '../../capabilities/scripts/scripts.ts';
-import { createOutbound } from '../../http/outbound.ts';
-import { outboundRules } from '../../http/outbound-rules.ts';
+import { createOutbound, outboundRules } from '../../http/outbound.ts';
 import { outboundAllow, packagesDirectory, type Settings } from '../../settings/settings.ts';
 import type { Store } from '../../store/contract.ts';
 

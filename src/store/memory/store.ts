@@ -3,11 +3,10 @@
 import { isCached } from '../../records/collection-spec.ts';
 import type { Stored } from '../../records/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { collectionsIn } from '../collection-by-name.ts';
 import type { Collection, Store, Write } from '../contract.ts';
+import { collectionsIn } from '../contract.ts';
 import type { IsReferenced } from '../filter.ts';
-import { collectionSpecs } from '../keys.ts';
-import { type AnyRecord, encodeRecord, encodeUpdate } from '../record.ts';
+import { type AnyRecord, collectionSpecs, encodeRecord, encodeUpdate } from '../record.ts';
 import { countWrites } from '../revision.ts';
 import { type Commit, createCollection } from './collection.ts';
 import { tablesSnapshot } from './snapshot.ts';

@@ -6,8 +6,15 @@
 // were 40 to 80 ms.
 import type { Clock } from '../../runtime/clock.ts';
 import { UniqueKeyError } from '../contract.ts';
-import { type AnySpec, keyValues } from '../keys.ts';
-import { type AnyRecord, compareIds, type Encoded, isExpired, parseRecord } from '../record.ts';
+import {
+  type AnyRecord,
+  type AnySpec,
+  compareIds,
+  type Encoded,
+  isExpired,
+  keyValues,
+  parseRecord,
+} from '../record.ts';
 
 export interface Table {
   readonly name: string;

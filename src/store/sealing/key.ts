@@ -3,7 +3,7 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { mkdir, open, readFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Random } from '../../runtime/random.ts';
+import type { Random } from '../../runtime/secrets.ts';
 import { fileMode, naming, syncDirectory } from '../files.ts';
 
 const KEY_BYTES = 32;

@@ -2,15 +2,14 @@
 // older release stored unsealed are sealed, once.
 import type { KeyObject } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
-import type { Random } from '../../runtime/random.ts';
+import type { Random } from '../../runtime/secrets.ts';
 import { configurationSpecs } from '../create.ts';
 import { openConfiguration } from '../lowdb/file.ts';
 import { parseRecord } from '../record.ts';
 import { checksum } from '../sql/row.ts';
 import { sqlCollections } from '../sql/schema.ts';
 import { checkOf, keyFile, makeKey, RESTORE, readKey } from './key.ts';
-import { decrypt } from './members.ts';
-import { opensWith, sealRest } from './records.ts';
+import { decrypt, opensWith, sealRest } from './records.ts';
 import { type Rewrite, rewriteConfiguration, rewriteDatabase, sealedTexts, withDatabase } from './rewrite.ts';
 
 export interface KeySource {

@@ -11,10 +11,9 @@ import { lockDirectory } from '../lock.ts';
 import { parseRecord } from '../record.ts';
 import { checkDatabase } from '../sql/sqlite-file.ts';
 import { checkOf, keyFile, keyIn, makeKey, readKey } from './key.ts';
-import { isSealed, mapMembers, openValue, sealValue } from './members.ts';
 import type { KeySource } from './open.ts';
 import { CHECK, CHECK_BEFORE, checkIn, FORMER_CHECK, putCheck, removeCheck } from './open.ts';
-import { opensWith } from './records.ts';
+import { isSealed, mapMembers, opensWith, openValue, sealValue } from './records.ts';
 import { type Rewrite, rewriteConfiguration, rewriteDatabase, withDatabase } from './rewrite.ts';
 
 interface Keys {

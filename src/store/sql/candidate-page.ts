@@ -2,8 +2,7 @@
 // with further conditions would read everything that the indexes of those select before it returns a record.
 import type { Filter, Query, ReferenceFilter } from '../contract.ts';
 import { defaultLimit, matches } from '../filter.ts';
-import type { AnySpec } from '../keys.ts';
-import type { AnyRecord } from '../record.ts';
+import type { AnyRecord, AnySpec } from '../record.ts';
 import { alive, type Branch, branchesOf, type Statement, source } from './any-order.ts';
 import type { Found } from './collection.ts';
 import type { Dialect } from './dialect.ts';

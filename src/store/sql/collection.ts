@@ -4,8 +4,7 @@
 import type { Stored } from '../../records/record.ts';
 import type { Collection, Page, Query } from '../contract.ts';
 import { checkQuery, defaultLimit, isInIdOrder } from '../filter.ts';
-import { isUniqueKey } from '../keys.ts';
-import { type AnyRecord, encodeRecord, encodeUpdate } from '../record.ts';
+import { type AnyRecord, encodeRecord, encodeUpdate, isUniqueKey } from '../record.ts';
 import { type Change, find, idsBy, place, remove, type SqlTable } from './table.ts';
 import type { Writer } from './writer.ts';
 

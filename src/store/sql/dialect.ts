@@ -1,6 +1,6 @@
 // The differences between SQL databases.
 import { idText, toPostgres, valueText } from './postgres-text.ts';
-import { columnText } from './text.ts';
+import { columnText } from './row.ts';
 
 export interface Dialect {
   /** The type of text that is compared and sorted by code point. */

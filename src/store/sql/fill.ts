@@ -1,11 +1,9 @@
 // Fills a new database with records and their keys.
 import type { DatabaseSync } from 'node:sqlite';
-import { keyValues } from '../keys.ts';
-import { type AnyRecord, parseRecord } from '../record.ts';
+import { type AnyRecord, keyValues, parseRecord } from '../record.ts';
 import { sqliteDialect } from './dialect.ts';
-import { checksum } from './row.ts';
+import { checksum, columnText } from './row.ts';
 import { type SqlCollection, sqlCollections, type WriteName, writeStatements, writes } from './schema.ts';
-import { columnText } from './text.ts';
 
 /**
  * Inserts records (JSON texts by collection and id) into an empty database.

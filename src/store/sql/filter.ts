@@ -1,7 +1,7 @@
 // Queries in SQL; the same meaning as filter.ts has for records in memory.
 import type { FieldValue, Filter, IndexFilter, Query, ReferenceFilter } from '../contract.ts';
 import { defaultLimit, fieldKind } from '../filter.ts';
-import type { AnySpec } from '../keys.ts';
+import type { AnySpec } from '../record.ts';
 import { anyOrderStatement, branchesOf, type Statement } from './any-order.ts';
 import type { Dialect } from './dialect.ts';
 import {

@@ -5,18 +5,25 @@ import type { CollectionName } from '../../records/collections.ts';
 import type { Stored } from '../../records/record.ts';
 import { type Collection, type Query, QueryTimeout, StoreUnavailable, UniqueKeyError } from '../contract.ts';
 import { checkQuery, defaultLimit } from '../filter.ts';
-import { hasKey, isUniqueKey } from '../keys.ts';
-import { type AnyRecord, type Encoded, encodeRecord, encodeUpdate, isExpired } from '../record.ts';
+import {
+  type AnyRecord,
+  type Encoded,
+  encodeRecord,
+  encodeUpdate,
+  hasKey,
+  isExpired,
+  isUniqueKey,
+} from '../record.ts';
 import type { Statement } from './any-order.ts';
 import { type Candidate, candidatePage } from './candidate-page.ts';
 import { type Found, pageOf } from './collection.ts';
 import { postgresDialect } from './dialect.ts';
 import { queryStatements } from './filter.ts';
-import { slot } from './overlay.ts';
 import { createBatchedGet, createBatchedGetWithNamed, type StoredRow } from './postgres-batched-reads.ts';
 import { type Pool, stateOf } from './postgres-pool.ts';
 import { type Access, find, insert, type PostgresTable, put, recordIn, write } from './postgres-table.ts';
 import { idText, valueText } from './postgres-text.ts';
+import { slot } from './table.ts';
 
 interface PostgresCollectionOptions {
   table: PostgresTable;

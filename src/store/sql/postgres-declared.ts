@@ -4,8 +4,7 @@
 import type { KeyObject } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { isCached } from '../../records/collection-spec.ts';
-import { type AnySpec, addedIndexes, collectionSpecs, keyValues } from '../keys.ts';
-import { parseRecord } from '../record.ts';
+import { type AnySpec, addedIndexes, collectionSpecs, keyValues, parseRecord } from '../record.ts';
 import { recordSeal, sealRest } from '../sealing/records.ts';
 import { postgresDialect } from './dialect.ts';
 import type { Run } from './postgres-pool.ts';

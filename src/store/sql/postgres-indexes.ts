@@ -3,7 +3,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { StoreUnavailable } from '../contract.ts';
-import { collectionSpecs } from '../keys.ts';
+import { collectionSpecs } from '../record.ts';
 import { postgresDialect } from './dialect.ts';
 import { unlimited } from './postgres-connection.ts';
 import { inLongTransaction } from './postgres-long-transaction.ts';

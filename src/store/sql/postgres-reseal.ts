@@ -3,7 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { signingCheck } from '../../records/engine.ts';
 import { SIGNING_ALGS } from '../../records/signing-algs.ts';
-import { type AnySpec, collectionSpecs } from '../keys.ts';
+import { type AnySpec, collectionSpecs } from '../record.ts';
 import { checkOf, keyFile, keyIn, makeKey, readKey } from '../sealing/key.ts';
 import { CHECK, CHECK_BEFORE, FORMER_CHECK, type KeySource } from '../sealing/open.ts';
 import { keepKey, lostWith, newFile, sealingAnew } from '../sealing/reseal.ts';

@@ -1,10 +1,10 @@
 // Converts records to rows in PostgreSQL, with the columns beside the JSON text and the keys.
 import { fieldValue } from '../filter.ts';
-import { type AnySpec, keyValues } from '../keys.ts';
 import type { AnyRecord } from '../record.ts';
-import { slot } from './overlay.ts';
+import { type AnySpec, keyValues } from '../record.ts';
 import type { Parameter } from './postgres-pool.ts';
 import { idText, jsonToPostgres, valueText } from './postgres-text.ts';
+import { slot } from './table.ts';
 
 /** Returns the columns of a record: id, stored text, expiry, indexed fields, lists of keys. */
 export function rowOf(spec: AnySpec, record: AnyRecord, stored: string): Parameter[] {

@@ -3,7 +3,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
 import { StoreAbsent } from '../contract.ts';
-import { collectionSpecs } from '../keys.ts';
+import { collectionSpecs } from '../record.ts';
 import { postgresDialect } from './dialect.ts';
 import { addDeclared, creation, type Declaration, declaration, refuseNewer } from './postgres-declared.ts';
 import { missingIndexes } from './postgres-indexes.ts';

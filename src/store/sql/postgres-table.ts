@@ -3,17 +3,15 @@
 // the row instead, so that no write is delayed indefinitely.
 import type { Clock } from '../../runtime/clock.ts';
 import { StoreUnavailable, UniqueKeyError } from '../contract.ts';
-import { type AnySpec, keyValues } from '../keys.ts';
-import { type AnyRecord, type Encoded, isExpired } from '../record.ts';
+import { type AnyRecord, type AnySpec, type Encoded, isExpired, keyValues } from '../record.ts';
 import type { RecordSeal } from '../sealing/records.ts';
-import { slot } from './overlay.ts';
 import type { GetRow, StoredRow } from './postgres-batched-reads.ts';
 import { type Parameter, type Pool, type Run, stateOf, uniqueViolation } from './postgres-pool.ts';
 import { differences, isAside, keysOf, rowOf } from './postgres-row.ts';
 import type { Statements } from './postgres-statements.ts';
 import { fromPostgres, idText, jsonFromPostgres, toPostgres, valueText } from './postgres-text.ts';
-import { RecordFault } from './row.ts';
-import { fromColumn } from './text.ts';
+import { fromColumn, RecordFault } from './row.ts';
+import { slot } from './table.ts';
 
 export interface PostgresTable {
   name: string;

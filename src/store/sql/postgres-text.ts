@@ -3,7 +3,7 @@
 // U+0001 itself is escaped, too.
 
 import { sha256 } from '../../runtime/secrets.ts';
-import { columnText } from './text.ts';
+import { columnText } from './row.ts';
 
 const begin = String.fromCharCode(1);
 const special = new RegExp(`[\\0${begin}]|\\p{Surrogate}`, 'gu');

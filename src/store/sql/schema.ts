@@ -2,7 +2,7 @@
 // checksum) and, if it has keys, tables of their values, because a record may have several values of a key. A field
 // that records are sorted by has a column with an index, which is written only when the field changes; an index on an
 // expression of the JSON would be written with every change. The dialect covers the differences between databases.
-import { type AnySpec, collectionSpecs } from '../keys.ts';
+import { type AnySpec, collectionSpecs } from '../record.ts';
 import type { Dialect } from './dialect.ts';
 
 /** A collection that is kept in the database. */

@@ -1,8 +1,7 @@
 // Snapshots of a SQLite database, read while others write: a separate connection whose transaction does not see later
 // commits.
 import { DatabaseSync } from 'node:sqlite';
-import type { AnySpec } from '../keys.ts';
-import type { AnyRecord } from '../record.ts';
+import type { AnyRecord, AnySpec } from '../record.ts';
 import type { RecordSeal } from '../sealing/records.ts';
 import { sqliteDialect } from './dialect.ts';
 import { readStatements, sqlCollections } from './schema.ts';

@@ -2,16 +2,15 @@
 // disk never blocks the event loop. In WAL mode neither waits for the other.
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { keepLatest } from '../../runtime/latest.ts';
-import { hasKey } from '../keys.ts';
 import type { AnyRecord } from '../record.ts';
+import { hasKey } from '../record.ts';
 import type { RecordSeal } from '../sealing/records.ts';
 import { sqliteDialect } from './dialect.ts';
-import { RecordFault, type Row, recordOfRow } from './row.ts';
+import { columnText, fromColumn, RecordFault, type Row, recordOfRow } from './row.ts';
 import { readStatements, type SqlCollection } from './schema.ts';
 import { markOpen, namingDatabase } from './sqlite-file.ts';
 import { commitPragmas } from './sqlite-pragmas.ts';
 import type { Committed } from './table.ts';
-import { columnText, fromColumn } from './text.ts';
 
 /** How many recently read records of a collection, and how many ids without a record, are cached. */
 const mostLatest = 200;

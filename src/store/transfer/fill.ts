@@ -4,10 +4,10 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { CollectionName } from '../../records/collections.ts';
-import { collectionByName } from '../collection-by-name.ts';
 import type { Store, Write } from '../contract.ts';
-import { collectionSpecs } from '../keys.ts';
+import { collectionByName } from '../contract.ts';
 import type { AnyRecord } from '../record.ts';
+import { collectionSpecs } from '../record.ts';
 import { FILLING, type Part, transferredCollections, transferredParts } from './parts.ts';
 
 /** How much has been copied. */

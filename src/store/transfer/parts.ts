@@ -1,8 +1,8 @@
 // Which records are transferred when a store is copied: all but those that belong to one store only.
 import type { CollectionName } from '../../records/collections.ts';
 import type { Snapshot } from '../contract.ts';
-import { collectionSpecs } from '../keys.ts';
 import type { AnyRecord } from '../record.ts';
+import { collectionSpecs } from '../record.ts';
 import { CHECK, CHECK_BEFORE, FORMER_CHECK } from '../sealing/open.ts';
 
 /** The id of the record in `marks` that marks a store as half filled; such a store is not opened. */

@@ -4,9 +4,9 @@ import { lookupEmail } from '../../records/email.ts';
 import type { AddressKind } from '../../records/identities.ts';
 import { addressesOfNew } from '../../records/new-identity.ts';
 import type { UserRecord } from '../../records/users.ts';
+import { MAX_METADATA_LENGTH } from '../changes.ts';
 import { type ImportedFactor, importedEmail, importedFactors, importedPhone } from '../imported-factors.ts';
 import { checkBcrypt, checkHash } from '../imported-hashes/imported-hashes.ts';
-import { MAX_METADATA_LENGTH } from '../metadata-bounds.ts';
 import { type EntryError, errorOf } from './entry-error.ts';
 
 /** The position of a user in the file. */

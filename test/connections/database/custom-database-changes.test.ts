@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { withCustomDatabases } from '../../../src/features/connections/database/custom-users.ts';
 import type { AuthError } from '../../../src/http/errors.ts';
-import { systemRandom } from '../../../src/runtime/random.ts';
+import { systemRandom } from '../../../src/runtime/secrets.ts';
 import { isStill } from '../../../src/users/still.ts';
 import type { User } from '../../../src/users/user.ts';
 import type { Users } from '../../../src/users/users.ts';

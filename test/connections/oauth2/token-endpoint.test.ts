@@ -1,10 +1,9 @@
 // Responses of providers' token endpoints, valid and invalid. Every fault is sent to the application and recorded, without any
 // part of the request.
 import { expect } from 'chai';
-import { exchangeCode } from '../../../src/features/connections/oauth2/token.ts';
-import { createOutbound } from '../../../src/http/outbound.ts';
-import { LOOPBACK_RANGES, outboundRules } from '../../../src/http/outbound-rules.ts';
-import { oauth2OptionsSchema } from '../../../src/records/oauth2.ts';
+import { exchangeCode } from '../../../src/features/connections/oauth2/strategy.ts';
+import { createOutbound, LOOPBACK_RANGES, outboundRules } from '../../../src/http/outbound.ts';
+import { oauth2OptionsSchema } from '../../../src/records/upstream.ts';
 import { tenant } from '../../support/flows.ts';
 import {
   json,

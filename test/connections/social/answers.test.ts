@@ -4,8 +4,7 @@ import { refreshOptions, socialConnection } from '../../../src/features/connecti
 import { presets } from '../../../src/features/connections/social/presets.ts';
 import { socialIdentity } from '../../../src/features/connections/social/strategy.ts';
 import type { AuthError } from '../../../src/http/errors.ts';
-import { createOutbound } from '../../../src/http/outbound.ts';
-import { outboundRules } from '../../../src/http/outbound-rules.ts';
+import { createOutbound, outboundRules } from '../../../src/http/outbound.ts';
 import { connectionSchema } from '../../../src/records/connections.ts';
 import { createAgent } from '../../support/agent.ts';
 import { authorize, responseOf, tenant, webRequest } from '../../support/flows.ts';

@@ -2,8 +2,8 @@
 // not say whether it asked its user for a proof. Otherwise anybody at an open browser could log in by the
 // provider's session.
 import type { Context } from 'koa';
-import { formFields } from '../../../http/body-fields.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import { formFields } from '../../../http/body.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { sendCode, useCode } from './code.ts';
 import { type LinkPageDependencies, showSecond } from './link-page.ts';

@@ -5,7 +5,7 @@ import { strategyRecord } from '../../../records/connections.ts';
 import { changesPasswords, customDatabase } from '../../../records/database-options.ts';
 import { ADDRESS_KINDS } from '../../../records/identities.ts';
 import type { Config } from '../../../tenant/config.ts';
-import { type Identity, primaryIdentity } from '../../../users/identities.ts';
+import { type Identity, primaryIdentity } from '../../../users/changes.ts';
 import type { Users } from '../../../users/users.ts';
 
 /** The identity that a user was created with, and what they may change of their account. */

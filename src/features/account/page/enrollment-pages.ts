@@ -1,8 +1,8 @@
 // Pages on which a user enrols a second factor at the account page. They are those of a login.
 import type { Context } from 'koa';
-import { shownClient } from '../../../capabilities/pages/shown-client.ts';
+import { shownClient } from '../../../capabilities/pages/views.ts';
 import { AuthError } from '../../../http/errors.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { isAdministratorId } from '../../../records/administrators.ts';
 import { isSameSecret } from '../../../runtime/secrets.ts';
 import type { Authenticator } from '../../factors/authenticators.ts';

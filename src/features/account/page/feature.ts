@@ -3,9 +3,9 @@
 import type { Context } from 'koa';
 import { timesOf } from '../../../capabilities/pages/times.ts';
 import { feature } from '../../../engine/feature.ts';
-import { formFields } from '../../../http/body-fields.ts';
+import { formFields } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
-import { PAGE, type RouteDeclarations } from '../../../http/routes.ts';
+import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { passkeyOptions } from '../../../records/database-options.ts';
 import type { Limits } from '../../../records/limits.ts';

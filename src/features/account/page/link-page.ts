@@ -1,9 +1,9 @@
 // /account/applications/link: shows the user's account beside another one that they proved, and links the two.
 import type { Context } from 'koa';
 import { reportLink } from '../../../capabilities/delivery/link-notice.ts';
-import { formFields } from '../../../http/body-fields.ts';
+import { formFields } from '../../../http/body.ts';
 import { languagesOf } from '../../../http/languages.ts';
-import { PAGE, type RouteDeclarations } from '../../../http/routes.ts';
+import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import type { User } from '../../../users/user.ts';
 import { ACCOUNT } from './callbacks.ts';
 import {

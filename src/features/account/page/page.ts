@@ -1,11 +1,11 @@
 // What all pages of the account page share: who is logged in, the layout, and the check of forms.
 import type { Context } from 'koa';
-import { shownClient } from '../../../capabilities/pages/shown-client.ts';
 import type { Views } from '../../../capabilities/pages/views.ts';
-import { formFields } from '../../../http/body-fields.ts';
+import { shownClient } from '../../../capabilities/pages/views.ts';
+import { formFields } from '../../../http/body.ts';
 import type { Csrf } from '../../../http/csrf.ts';
 import { AuthError } from '../../../http/errors.ts';
-import { PAGE, type RouteDeclaration } from '../../../http/routes.ts';
+import { PAGE, type RouteDeclaration } from '../../../http/router.ts';
 import { isAdministratorId } from '../../../records/administrators.ts';
 import { isSameSecret } from '../../../runtime/secrets.ts';
 import type { UserAct } from '../../../users/user-acts.ts';

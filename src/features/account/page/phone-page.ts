@@ -1,7 +1,7 @@
 // Forms of a phone number: the request, and the code.
 import type { Context } from 'koa';
-import { formFields } from '../../../http/body-fields.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import { formFields } from '../../../http/body.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import type { FactorDependencies } from '../../factors/factor.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { notifyUser, recordChange } from './notices.ts';

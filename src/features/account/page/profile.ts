@@ -1,8 +1,8 @@
 // /account: the profile.
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { formFields } from '../../../http/body-fields.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import { formFields } from '../../../http/body.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import type { User } from '../../../users/user.ts';
 import type { FactorDependencies } from '../../factors/factor.ts';
 import { ACCOUNT } from './callbacks.ts';

@@ -1,8 +1,8 @@
 // /account/sessions: the user's sessions.
 import { type FormatTime, timesOf } from '../../../capabilities/pages/times.ts';
 import type { SessionDirectory, SessionView } from '../../../engine/session-directory.ts';
-import { formFields } from '../../../http/body-fields.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import { formFields } from '../../../http/body.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { type NoticeDependencies, recordChange } from './notices.ts';
 import { type AccountPageDependencies, back, formRoute, pageRoute, renderAccount } from './page.ts';

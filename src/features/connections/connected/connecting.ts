@@ -5,11 +5,11 @@
 
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import { AuthError } from '../../../http/errors.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import { isSameSecret, sha256 } from '../../../runtime/secrets.ts';
-import { isSealed, openValue, sealValue } from '../../../store/sealing/members.ts';
+import { isSealed, openValue, sealValue } from '../../../store/sealing/records.ts';
 import type { ConnectedIdentity } from '../../../users/connected-accounts.ts';
-import { providerKey, type SealingDependencies } from '../provider-session.ts';
+import { providerKey, type SealingDependencies } from '../redirect.ts';
 
 /** An account connection in progress. */
 export interface AccountConnection {

@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { Sessions } from '../../../engine/sessions.ts';
 import { AuthError, linkExpired } from '../../../http/errors.ts';
-import { PAGE, type RouteDeclarations } from '../../../http/routes.ts';
+import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import { upstreamFault, withQuery } from '../redirect.ts';
 import { CALLBACK, type Upstream } from '../upstream/begin.ts';
 import {

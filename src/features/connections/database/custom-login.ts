@@ -2,11 +2,10 @@
 
 import { AuthError } from '../../../http/errors.ts';
 import { DATABASE } from '../../../records/connections.ts';
-import { customDatabase } from '../../../records/database-options.ts';
-import { MAX_PASSWORD_LENGTH } from '../../../records/passwords.ts';
+import { customDatabase, MAX_PASSWORD_LENGTH } from '../../../records/database-options.ts';
+import { NOBODY } from '../../../users/changes.ts';
 import { expectedConnection } from '../../../users/connection-check.ts';
 import type { DatabaseUser } from '../../../users/database-user.ts';
-import { NOBODY } from '../../../users/identities.ts';
 import { FIRST_VERSION } from '../../../users/login.ts';
 import type { User } from '../../../users/user.ts';
 import {

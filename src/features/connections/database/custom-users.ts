@@ -3,14 +3,14 @@
 import type { Connection } from '../../../records/collections.ts';
 import type { AddressKind } from '../../../records/identities.ts';
 import type { UserRecord } from '../../../records/users.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import { UniqueKeyError } from '../../../store/contract.ts';
 import type { Leases } from '../../../store/leases.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Asker } from '../../../users/asker.ts';
+import { type Identity, isLinked, originalUserId } from '../../../users/changes.ts';
 import { connectionDeleted } from '../../../users/connection-check.ts';
 import type { Profile } from '../../../users/create.ts';
-import { type Identity, isLinked, originalUserId } from '../../../users/identities.ts';
 import { requireStill } from '../../../users/still.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';

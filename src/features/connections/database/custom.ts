@@ -1,6 +1,6 @@
 // Custom databases: databases of the operator's own, which a connection asks by its scripts.
 import type { Pause } from '../../../capabilities/delivery/queue.ts';
-import { nameKey } from '../../../capabilities/protection/counts.ts';
+import { nameKey } from '../../../capabilities/protection/attempts.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
 import type { ScriptFailure } from '../../../capabilities/scripts/limits.ts';
 import { AuthError } from '../../../http/errors.ts';

@@ -7,14 +7,14 @@ import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts'
 import { requestContextOf } from '../../../engine/action-event.ts';
 import { feature } from '../../../engine/feature.ts';
 import { languagesOf } from '../../../http/languages.ts';
-import { type RouteDeclarations, withBody } from '../../../http/routes.ts';
+import { type RouteDeclarations, withBody } from '../../../http/router.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { normalizeEmail } from '../../../records/email.ts';
 import type { Limits } from '../../../records/limits.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Events } from '../../../tenant/events.ts';
+import type { Identity } from '../../../users/changes.ts';
 import type { Profile } from '../../../users/create.ts';
-import type { Identity } from '../../../users/identities.ts';
 import { type SignUpRefusal, signUp } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';

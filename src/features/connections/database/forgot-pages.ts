@@ -1,14 +1,14 @@
 // The hosted pages of a forgotten password, which mail a link to set a new one.
 import type { Context } from 'koa';
-import { nameKey } from '../../../capabilities/protection/counts.ts';
+import { nameKey } from '../../../capabilities/protection/attempts.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
-import { formFields } from '../../../http/body-fields.ts';
-import { PAGE, type RouteDeclarations } from '../../../http/routes.ts';
+import { formFields } from '../../../http/body.ts';
+import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { databaseOptions, offersReset } from '../../../records/database-options.ts';
 import { normalizeEmail } from '../../../records/email.ts';
-import type { Random } from '../../../runtime/random.ts';
-import { waitsForLogin } from '../../flow/next.ts';
+import type { Random } from '../../../runtime/secrets.ts';
+import { waitsForLogin } from '../../flow/finish.ts';
 import {
   type HostedDependencies,
   openRequestPage,
@@ -19,8 +19,7 @@ import {
   stepPath,
 } from '../../flow/request-page.ts';
 import { type NameField, nameField, namesOf } from '../name-field.ts';
-import { identifierOf } from '../request-connections.ts';
-import { byOwnPassword } from '../resolve.ts';
+import { byOwnPassword, identifierOf } from '../resolve.ts';
 import { callerOf } from './account-pages.ts';
 import { databaseFor } from './connection.ts';
 import type { RequestReset } from './reset-link.ts';

@@ -2,11 +2,11 @@
 
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
 import type { Connection } from '../../../records/collections.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { HostedDependencies } from '../../flow/request-page.ts';
 import type { ShowNext } from '../../flow/routes.ts';
-import type { OfferDependencies } from '../passkeys/offer.ts';
+import type { OfferDependencies } from '../passkeys/enrollment.ts';
 import type { FormStrategy, ProofDependencies } from '../strategy.ts';
 import type { LimitLogin } from './limit-login.ts';
 import type { VerificationDependencies } from './verification-link.ts';

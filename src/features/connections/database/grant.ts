@@ -1,7 +1,7 @@
 // The password grants (RFC 6749 §4.3): the tenant's default directory, or a named realm.
 import { z } from 'zod';
 import type { GrantDeclaration, GrantedLogin, GrantRequest } from '../../../engine/tokens.ts';
-import { requiredField } from '../../../http/body-fields.ts';
+import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { required } from '../../../http/parameter-schemas.ts';
 import type { Config } from '../../../tenant/config.ts';

@@ -1,12 +1,12 @@
 // The routes of the password forms: /u/<uid>/login and /u/<uid>/signup.
 import type { Context } from 'koa';
-import { formFields } from '../../../http/body-fields.ts';
-import { nameBrowser } from '../../../http/browser.ts';
+import { formFields } from '../../../http/body.ts';
+import { nameBrowser } from '../../../http/browser-cookie.ts';
 import { AuthError } from '../../../http/errors.ts';
-import { PAGE, type RouteDeclarations } from '../../../http/routes.ts';
+import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import type { Connection } from '../../../records/collections.ts';
-import { normalizePhone } from '../../../records/phone.ts';
-import { waitsForLogin } from '../../flow/next.ts';
+import { normalizePhone } from '../../../records/email.ts';
+import { waitsForLogin } from '../../flow/finish.ts';
 import {
   type HostedDependencies,
   openRequestPage,
@@ -15,9 +15,9 @@ import {
   stepPath,
   tooManyAlert,
 } from '../../flow/request-page.ts';
-import { offerPasskey } from '../passkeys/offer.ts';
+import { offerPasskey } from '../passkeys/enrollment.ts';
 import { codeChoices } from '../passwordless/session-code.ts';
-import { connectionOf, identifierOf, localChoices, loginChoices } from '../request-connections.ts';
+import { connectionOf, identifierOf, localChoices, loginChoices } from '../resolve.ts';
 import type {
   FormConnection,
   PasswordFormDependencies,

@@ -16,7 +16,7 @@ import { checkStrength, type RuleVerdict } from '../../../users/password-policy.
 import type { SignUpRefusal } from '../../../users/signup.ts';
 import { type PageModel, pageModel, type RequestPage, stepPath } from '../../flow/request-page.ts';
 import { type NameField, nameField, namesOf } from '../name-field.ts';
-import type { LoginChoice } from '../request-connections.ts';
+import type { LoginChoice } from '../resolve.ts';
 
 interface LoginPage extends PageModel {
   names: NameField;

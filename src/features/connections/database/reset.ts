@@ -12,7 +12,7 @@ import type { Write } from '../../../store/contract.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Events } from '../../../tenant/events.ts';
 import type { Asker } from '../../../users/asker.ts';
-import { originalUserId } from '../../../users/identities.ts';
+import { originalUserId } from '../../../users/changes.ts';
 import { newPasswordRefusal, type PasswordRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';

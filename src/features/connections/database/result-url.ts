@@ -1,7 +1,7 @@
 // The URL to which the browser goes after the link of a mail or a ticket was used.
 
 import type { Messages } from '../../../capabilities/delivery/messages.ts';
-import { withParameters } from '../../../http/query.ts';
+import { withParameters } from '../../../http/body.ts';
 import type { Organization } from '../../../records/collections.ts';
 
 /**

@@ -1,19 +1,19 @@
 // Sign-up on the hosted page with addresses that are proved by codes. The account is created only after all of them were
 // proved, so that nobody has one with somebody else's address. Until then the sign-up is stored with the request.
 import type { Context } from 'koa';
-import { addressKey } from '../../../capabilities/protection/addresses.ts';
 import { tryProof } from '../../../capabilities/protection/attempts.ts';
-import { formFields } from '../../../http/body-fields.ts';
-import { nameBrowser } from '../../../http/browser.ts';
+import { addressKey } from '../../../capabilities/protection/callers.ts';
+import { formFields } from '../../../http/body.ts';
+import { nameBrowser } from '../../../http/browser-cookie.ts';
 import { AuthError } from '../../../http/errors.ts';
-import { PAGE, type RouteDeclarations } from '../../../http/routes.ts';
+import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { type CodeKind, passwordUse } from '../../../records/database-options.ts';
 import { addressesOfNew, identityOfNew } from '../../../records/new-identity.ts';
-import type { ConnectionAddress } from '../../../users/identities.ts';
+import type { ConnectionAddress } from '../../../users/changes.ts';
 import { FIRST_VERSION } from '../../../users/login.ts';
 import { signUpRefusal, type TypedAddresses } from '../../../users/signup.ts';
-import { waitsForLogin } from '../../flow/next.ts';
+import { waitsForLogin } from '../../flow/finish.ts';
 import {
   openRequestPage,
   pageModel,

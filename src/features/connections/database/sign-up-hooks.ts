@@ -4,7 +4,7 @@ import { requestContextOf } from '../../../engine/action-event.ts';
 import { anonymousSessionPart } from '../../../engine/anonymous-transfer.ts';
 import { transactionOf } from '../../../engine/transaction-event.ts';
 import { AuthError } from '../../../http/errors.ts';
-import { scopeValues } from '../../../records/scope.ts';
+import { scopeValues } from '../../../records/apis.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Asker } from '../../../users/asker.ts';
 import { RegistrationRefused } from '../../../users/registration.ts';

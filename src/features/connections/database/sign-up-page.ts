@@ -1,6 +1,6 @@
 // Sign-up on the hosted page.
 import type { Context } from 'koa';
-import { formFields } from '../../../http/body-fields.ts';
+import { formFields } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { passwordUse } from '../../../records/database-options.ts';
 import { FIRST_VERSION } from '../../../users/login.ts';

@@ -8,8 +8,8 @@ import {
   passwordUse,
   takesSignUps,
 } from '../../../records/database-options.ts';
+import { NOBODY, originalUserId } from '../../../users/changes.ts';
 import type { PasswordCheck } from '../../../users/credentials.ts';
-import { NOBODY, originalUserId } from '../../../users/identities.ts';
 import { FIRST_VERSION } from '../../../users/login.ts';
 import { widgetPolicy } from '../../../users/password-policy.ts';
 import type { User } from '../../../users/user.ts';

@@ -1,7 +1,7 @@
 // Links to the account pages that an application requests and delivers itself, instead of a mail.
 import type { Challenges, VerifiedChallenge } from '../../../capabilities/protection/challenges.ts';
 import type { AddressKind } from '../../../records/identities.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { NewTicket } from '../../../users/ticket.ts';
 import type { User } from '../../../users/user.ts';

@@ -1,8 +1,8 @@
 // The routes of the page that the link in a verification mail opens.
 import type { Context } from 'koa';
-import { formFields } from '../../../http/body-fields.ts';
+import { formFields } from '../../../http/body.ts';
 import { linkExpired } from '../../../http/errors.ts';
-import { PAGE, type RouteDeclarations } from '../../../http/routes.ts';
+import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import { type AccountPagesDependencies, seeOther, ticketOf } from './account-pages.ts';
 import { resultUrl } from './result-url.ts';
 import { ticketTarget } from './ticket-link.ts';

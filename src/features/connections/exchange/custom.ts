@@ -20,15 +20,15 @@ import {
 } from '../../../engine/session-transfer.ts';
 import { ACCESS_TOKEN, type ExchangeToken, ID_TOKEN } from '../../../engine/token-exchange.ts';
 import type { GrantAnswer, GrantRequest } from '../../../engine/tokens.ts';
-import { requiredField } from '../../../http/body-fields.ts';
+import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
+import { scopeValues } from '../../../records/apis.ts';
 import { authenticationMethod } from '../../../records/client-authentication.ts';
 import type { Client } from '../../../records/collections.ts';
 import { CUSTOM_AUTHENTICATION } from '../../../records/exchange-profile-schema.ts';
 import type { ExchangeProfile } from '../../../records/exchange-profiles.ts';
-import { scopeValues } from '../../../records/scope.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import type { Login } from '../../../users/login.ts';
 import type { User } from '../../../users/user.ts';
 import { type ExchangedUserDependencies, type NamedUser, namedUser } from './user.ts';

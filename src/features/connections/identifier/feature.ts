@@ -3,22 +3,28 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { feature } from '../../../engine/feature.ts';
-import { formFields, requiredField, textField } from '../../../http/body-fields.ts';
+import { formFields, requiredField, textField } from '../../../http/body.ts';
 import { AuthError, oauthShape } from '../../../http/errors.ts';
 import { optional, required } from '../../../http/parameter-schemas.ts';
-import { PAGE } from '../../../http/routes.ts';
+import { PAGE } from '../../../http/router.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { connectionPurposes } from '../../../records/connections.ts';
 import { firstCode } from '../../../records/database-options.ts';
 import { canonicalDomain } from '../../../records/email.ts';
 import { enabledConnectionsOf } from '../../../records/organizations.ts';
 import type { Config } from '../../../tenant/config.ts';
-import { waitsForLogin } from '../../flow/next.ts';
+import { waitsForLogin } from '../../flow/finish.ts';
 import { openRequestPage, type RequestPage, stepPath } from '../../flow/request-page.ts';
 import type { ShowNext } from '../../flow/routes.ts';
-import { homeRealmOf, isEnterprise, type UsableConnection } from '../home-realm.ts';
 import { codeStep } from '../passwordless/session-code.ts';
-import { asksIdentifierFirst, connectionOf, isHomeRealm } from '../request-connections.ts';
+import {
+  asksIdentifierFirst,
+  connectionOf,
+  homeRealmOf,
+  isEnterprise,
+  isHomeRealm,
+  type UsableConnection,
+} from '../resolve.ts';
 import { strategyOf } from '../strategies.ts';
 import { type ProviderRedirectDependencies, redirectToProvider } from '../upstream/redirect-to-provider.ts';
 import { showIdentifier } from './page.ts';

@@ -11,8 +11,14 @@ import {
 } from '../../flow/request-page.ts';
 import { isSignUpOpen } from '../database/pages.ts';
 import { type NameField, nameField, namesOf } from '../name-field.ts';
-import { identifierOf, type LoginChoice, loginChoices } from '../request-connections.ts';
-import { byForm, byOwnPassword, usableConnections } from '../resolve.ts';
+import {
+  byForm,
+  byOwnPassword,
+  identifierOf,
+  type LoginChoice,
+  loginChoices,
+  usableConnections,
+} from '../resolve.ts';
 
 interface IdentifierPage extends PageModel {
   names: NameField;

@@ -10,7 +10,7 @@ import { OutboundError } from '../../../http/outbound-error.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { certificatesOf, type LdapOptions, ldapOptions } from '../../../records/ldap.ts';
 import type { Clock } from '../../../runtime/clock.ts';
-import { createFairWork, type FairWork } from '../../../runtime/fair-work.ts';
+import { createFairWork, type FairWork } from '../../../runtime/fair-queue.ts';
 import { filterFor } from './filter.ts';
 import {
   attributesOf,

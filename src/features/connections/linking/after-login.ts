@@ -10,7 +10,7 @@ import type { Connection } from '../../../records/collections.ts';
 import type { Store } from '../../../store/contract.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Events } from '../../../tenant/events.ts';
-import { type Identity, isLinked, primaryIdentity } from '../../../users/identities.ts';
+import { type Identity, isLinked, primaryIdentity } from '../../../users/changes.ts';
 import type { LinkedUsers } from '../../../users/linking.ts';
 import type { Login } from '../../../users/login.ts';
 import type { User } from '../../../users/user.ts';

@@ -3,12 +3,11 @@
 import type { Context } from 'koa';
 import { feature } from '../../../engine/feature.ts';
 import { requestExpired } from '../../../engine/pending-interaction.ts';
-import { formFields } from '../../../http/body-fields.ts';
-import { PAGE, type RouteDeclarations } from '../../../http/routes.ts';
+import { formFields } from '../../../http/body.ts';
+import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import type { Events } from '../../../tenant/events.ts';
 import type { Users } from '../../../users/users.ts';
-import { ACCOUNT_LINK_STEP } from '../../flow/finish.ts';
-import { waitsForLogin } from '../../flow/next.ts';
+import { ACCOUNT_LINK_STEP, waitsForLogin } from '../../flow/finish.ts';
 import {
   type HostedDependencies,
   openRequestPage,

@@ -2,8 +2,7 @@
 
 import type { OpenIdOptions } from '../../../records/openid.ts';
 import { sha256 } from '../../../runtime/secrets.ts';
-import { furtherParameters } from '../further-parameters.ts';
-import { asksForLogin, type UpstreamRequest } from '../redirect.ts';
+import { asksForLogin, furtherParameters, type UpstreamRequest } from '../redirect.ts';
 import { endpointOf, type OpenIdConnection } from './connection.ts';
 
 /** Returns the URL of the authentication request. @throws AuthError by `upstreamFault` if there is no authorization endpoint. */

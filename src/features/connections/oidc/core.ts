@@ -5,7 +5,7 @@ import { STRATEGIES } from '../../../records/connections.ts';
 import type { UpstreamGrant } from '../../../records/identities.ts';
 import { type OpenIdOptions, STANDARD_PROFILE } from '../../../records/openid.ts';
 import { epochSeconds } from '../../../runtime/clock.ts';
-import { grantOf } from '../oauth2/token.ts';
+import { grantOf } from '../oauth2/strategy.ts';
 import {
   type RedirectStrategy,
   refuseProviderError,

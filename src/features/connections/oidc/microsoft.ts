@@ -9,7 +9,7 @@ import {
   waadOptionsSchema,
 } from '../../../records/openid.ts';
 import { jsonOf } from '../../../runtime/json.ts';
-import { endpointFault, requestEndpoint } from '../oauth2/provider-request.ts';
+import { endpointFault, requestEndpoint } from '../oauth2/strategy.ts';
 import { type UpstreamDependencies, upstreamFault } from '../redirect.ts';
 import type { Metadata } from './metadata.ts';
 import type { Preset } from './preset.ts';

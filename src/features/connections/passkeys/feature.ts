@@ -11,12 +11,11 @@ import {
 import { customOrigin, ownRelyingParty } from '../../../capabilities/webauthn/relying-party.ts';
 import { feature } from '../../../engine/feature.ts';
 import { requestExpired } from '../../../engine/pending-interaction.ts';
-import { formFields } from '../../../http/body-fields.ts';
-import { PAGE, type RouteDeclarations } from '../../../http/routes.ts';
+import { formFields } from '../../../http/body.ts';
+import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import type { Limits } from '../../../records/limits.ts';
 import type { Login } from '../../../users/login.ts';
-import { OFFER_STEP } from '../../flow/finish.ts';
-import { waitsForLogin } from '../../flow/next.ts';
+import { OFFER_STEP, waitsForLogin } from '../../flow/finish.ts';
 import {
   openRequestPage,
   pageModel,

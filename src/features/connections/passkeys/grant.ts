@@ -8,14 +8,14 @@ import {
 import { relyingPartyFor } from '../../../capabilities/webauthn/relying-party.ts';
 import { requestContextOf } from '../../../engine/action-event.ts';
 import type { GrantDeclaration, GrantRequest } from '../../../engine/tokens.ts';
-import { requiredField } from '../../../http/body-fields.ts';
+import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { languagesOf } from '../../../http/languages.ts';
 import { optional, required } from '../../../http/parameter-schemas.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { identityOfNew } from '../../../records/new-identity.ts';
 import { epochSeconds } from '../../../runtime/clock.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Events } from '../../../tenant/events.ts';
 import { FIRST_VERSION, type Login } from '../../../users/login.ts';

@@ -6,7 +6,7 @@ import { creationOptions, requestOptions } from '../../../capabilities/webauthn/
 import { customOrigin, relyingPartyFor } from '../../../capabilities/webauthn/relying-party.ts';
 import { AuthError, oauthShape } from '../../../http/errors.ts';
 import { CLIENT_FIELDS, optional } from '../../../http/parameter-schemas.ts';
-import { type RouteDeclarations, withBody } from '../../../http/routes.ts';
+import { type RouteDeclarations, withBody } from '../../../http/router.ts';
 import type { Client, Connection } from '../../../records/collections.ts';
 import { passkeyOptions } from '../../../records/database-options.ts';
 import type { Config } from '../../../tenant/config.ts';

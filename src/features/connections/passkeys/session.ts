@@ -1,7 +1,7 @@
 // WebAuthn ceremonies that have begun: a login, a sign-up, or a further passkey. An `auth_session` names one; it can be used
 // once, by its application only. The WebAuthn challenge is a hash of it, so that the challenge does not reveal it.
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import { sha256 } from '../../../runtime/secrets.ts';
 import type { Profile } from '../../../users/create.ts';
 import type { TypedAddresses } from '../../../users/signup.ts';

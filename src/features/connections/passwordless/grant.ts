@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { requestContextOf } from '../../../engine/action-event.ts';
 import type { GrantDeclaration, GrantRequest } from '../../../engine/tokens.ts';
-import { requiredField } from '../../../http/body-fields.ts';
+import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { optional, required } from '../../../http/parameter-schemas.ts';
 import { isCallbackOf } from '../../../http/schemes.ts';

@@ -1,19 +1,19 @@
 // The routes of the passwordless pages: address, then code.
 import type { Context } from 'koa';
-import { addressKey } from '../../../capabilities/protection/addresses.ts';
 import type { Caller } from '../../../capabilities/protection/callers.ts';
+import { addressKey } from '../../../capabilities/protection/callers.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
 import { requestContextOf } from '../../../engine/action-event.ts';
 import { anonymousSessionPart } from '../../../engine/anonymous-transfer.ts';
-import { formFields } from '../../../http/body-fields.ts';
-import { nameBrowser } from '../../../http/browser.ts';
+import { formFields } from '../../../http/body.ts';
+import { nameBrowser } from '../../../http/browser-cookie.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Languages } from '../../../http/languages.ts';
-import { PAGE, type RouteDeclarations } from '../../../http/routes.ts';
+import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import type { CodeKind } from '../../../records/database-options.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import { RegistrationRefused } from '../../../users/registration.ts';
-import { waitsForLogin } from '../../flow/next.ts';
+import { waitsForLogin } from '../../flow/finish.ts';
 import {
   acceptsConnection,
   type HostedDependencies,
@@ -25,7 +25,7 @@ import {
   stepPath,
   tooManyAlert,
 } from '../../flow/request-page.ts';
-import { identifierOf, loginChoices, mayUsePassword, passwordChoice } from '../request-connections.ts';
+import { identifierOf, loginChoices, mayUsePassword, passwordChoice } from '../resolve.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { type PasswordlessConnection, passwordlessConnection } from './connection.ts';
 import { codeChoices, codeConnection, codeStep, proveSession } from './session-code.ts';

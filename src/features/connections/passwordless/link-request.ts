@@ -1,6 +1,6 @@
 // The parameters of a login link: those of its request to /passwordless/start, and those in its query.
 import { z } from 'zod';
-import type { Fields } from '../../../http/body-fields.ts';
+import type { Fields } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { optional, required } from '../../../http/parameter-schemas.ts';
 import { isCallbackOf } from '../../../http/schemes.ts';

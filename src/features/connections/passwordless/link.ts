@@ -2,10 +2,10 @@
 import type { Context } from 'koa';
 import { callerKeys } from '../../../capabilities/protection/callers.ts';
 import { type Challenges, isTicket } from '../../../capabilities/protection/challenges.ts';
-import { browserOf, type NamedBrowser, nameBrowser } from '../../../http/browser.ts';
+import { browserOf, type NamedBrowser, nameBrowser } from '../../../http/browser-cookie.ts';
 import { authenticationMethod } from '../../../records/client-authentication.ts';
 import type { Client } from '../../../records/collections.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import { isOriginOf } from '../../../tenant/snapshot.ts';
 import type { PasswordlessConnection } from './connection.ts';
 import type { LinkParameters } from './link-request.ts';

@@ -1,6 +1,6 @@
 // The bodies of the passwordless endpoints, with the hosted service's error codes (docs/wire/passwordless.md).
 import { z } from 'zod';
-import { type FieldErrors, type Fields, requiredField, textField } from '../../../http/body-fields.ts';
+import { type FieldErrors, type Fields, requiredField, textField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { CLIENT_FIELDS, optional, required, unchecked } from '../../../http/parameter-schemas.ts';
 import { type LinkParameters, linkParameters, typeOf } from './link-request.ts';

@@ -2,7 +2,7 @@
 // `auth_session` that its request returned, until three wrong tries.
 import { requestContextOf } from '../../../engine/action-event.ts';
 import type { GrantRequest } from '../../../engine/tokens.ts';
-import { requiredField } from '../../../http/body-fields.ts';
+import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { DATABASE } from '../../../records/connections.ts';
@@ -10,13 +10,13 @@ import { type CodeKind, codeKinds } from '../../../records/database-options.ts';
 import { identityOfNew } from '../../../records/new-identity.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Asker } from '../../../users/asker.ts';
-import { NOBODY } from '../../../users/identities.ts';
+import { NOBODY } from '../../../users/changes.ts';
 import { FIRST_VERSION, type Login } from '../../../users/login.ts';
 import { signUpRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
 import { type RequestPage, stepPath } from '../../flow/request-page.ts';
 import { databaseFor } from '../database/connection.ts';
-import type { LoginChoice } from '../request-connections.ts';
+import type { LoginChoice } from '../resolve.ts';
 import { accountOfUser, type Proof, type ProofDependencies, requireMayJoin, strategy } from '../strategy.ts';
 import { email } from './email.ts';
 import { sms } from './sms.ts';

@@ -1,6 +1,6 @@
 // The strategy `sms`: a code by SMS.
 import { AuthError } from '../../../http/errors.ts';
-import { normalizePhone } from '../../../records/phone.ts';
+import { normalizePhone } from '../../../records/email.ts';
 import { passwordlessStrategy } from './strategy.ts';
 
 export const sms = passwordlessStrategy({

@@ -7,8 +7,12 @@ import {
   type Notice,
   type PreparedMessage,
 } from '../../../capabilities/delivery/messages.ts';
-import { addressKey } from '../../../capabilities/protection/addresses.ts';
-import { askersOf, type Caller, type KnownCallers } from '../../../capabilities/protection/callers.ts';
+import {
+  addressKey,
+  askersOf,
+  type Caller,
+  type KnownCallers,
+} from '../../../capabilities/protection/callers.ts';
 import type {
   Challenges,
   NewChallenge,

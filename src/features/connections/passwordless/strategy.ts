@@ -6,8 +6,8 @@ import { isTicket } from '../../../capabilities/protection/challenges.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { StrategyName } from '../../../records/connections.ts';
 import { passwordlessOptions } from '../../../records/passwordless.ts';
+import { NOBODY } from '../../../users/changes.ts';
 import { expectedConnection } from '../../../users/connection-check.ts';
-import { NOBODY } from '../../../users/identities.ts';
 import { FIRST_VERSION } from '../../../users/login.ts';
 import { type Proof, requireMayJoin, type StepStrategy, type Strategy, strategy } from '../strategy.ts';
 

@@ -9,7 +9,7 @@ import { badMessage, type Markup, xml } from '../../../capabilities/saml-message
 import { feature } from '../../../engine/feature.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { optional } from '../../../http/parameter-schemas.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import type { Connection } from '../../../records/collections.ts';
 import {
   finishLogout,

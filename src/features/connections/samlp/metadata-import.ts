@@ -12,7 +12,7 @@ import {
   textOf,
   type XmlElement,
 } from '../../../capabilities/saml-messages/xml.ts';
-import { isHttpAddress } from '../../../http/outbound-rules.ts';
+import { isHttpAddress } from '../../../http/outbound.ts';
 import { rsaPublicKey } from '../../../records/samlp.ts';
 
 /** Metadata, named as the options of a connection. */

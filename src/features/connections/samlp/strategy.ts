@@ -12,9 +12,9 @@ import type { Connection } from '../../../records/collections.ts';
 import { STRATEGIES } from '../../../records/connections.ts';
 import type { SamlpOptions } from '../../../records/samlp-connection.ts';
 import { epochSeconds } from '../../../runtime/clock.ts';
-import { mayForward } from '../further-parameters.ts';
 import {
   asksForLogin,
+  mayForward,
   type RedirectStrategy,
   type UnsolicitedLogin,
   type UpstreamDependencies,

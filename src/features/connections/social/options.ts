@@ -1,7 +1,7 @@
 // Combines a preset and a connection's options into the options of an OAuth 2.0 connection.
 import type { Connection } from '../../../records/collections.ts';
-import { type OAuth2Options, oauth2OptionsSchema } from '../../../records/oauth2.ts';
 import { type SocialOptions, socialOptionsSchema } from '../../../records/social.ts';
+import { type OAuth2Options, oauth2OptionsSchema } from '../../../records/upstream.ts';
 import { upstreamFault } from '../redirect.ts';
 import type { SocialPreset } from './preset.ts';
 

@@ -4,10 +4,17 @@ import { unverifiedClaims } from '../../../capabilities/signing/verify-jwt.ts';
 import { STRATEGIES } from '../../../records/connections.ts';
 import { SOCIAL_STRATEGIES, type SocialStrategyName } from '../../../records/social.ts';
 import { isJsonObject } from '../../../runtime/json.ts';
-import { authorizationUrl } from '../oauth2/authorization.ts';
-import { endpointFault, refuseError, requestEndpoint, USER_AGENT } from '../oauth2/provider-request.ts';
-import { exchangeAnswer } from '../oauth2/response.ts';
-import { grantOf, refreshToken, type TokenAnswer } from '../oauth2/token.ts';
+import {
+  authorizationUrl,
+  endpointFault,
+  exchangeAnswer,
+  grantOf,
+  refreshToken,
+  refuseError,
+  requestEndpoint,
+  type TokenAnswer,
+  USER_AGENT,
+} from '../oauth2/strategy.ts';
 import {
   type RedirectStrategy,
   type UpstreamDependencies,

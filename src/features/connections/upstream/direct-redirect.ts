@@ -3,7 +3,7 @@
 import type { DirectRedirect } from '../../../engine/authorize.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Config } from '../../../tenant/config.ts';
-import { directProvider } from '../request-connections.ts';
+import { directProvider } from '../resolve.ts';
 import { type BeginDependencies, beginUpstream } from './begin.ts';
 
 /** Returns the function that the authorization endpoint calls for a request that needs a login. */

@@ -5,7 +5,7 @@ import type { Context } from 'koa';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import { browserCookie } from '../../../http/browser-cookie.ts';
 import type { Clock } from '../../../runtime/clock.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import { sha256 } from '../../../runtime/secrets.ts';
 import type { Login } from '../../../users/login.ts';
 import type { AccountConnection } from '../connected/connecting.ts';

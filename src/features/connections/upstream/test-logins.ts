@@ -2,7 +2,7 @@
 // provider, the state is a ticket. The provider's answer is stored under a second ticket, and shown only in the session of the
 // administrator who began the test.
 import { type Challenges, isTicket } from '../../../capabilities/protection/challenges.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import { isSameSecret } from '../../../runtime/secrets.ts';
 
 /** A test login that waits for the provider's answer. */

@@ -1,6 +1,6 @@
 // The page of one action: its header and tabs.
 import type { Context } from 'koa';
-import type { RouteDeclaration } from '../../../http/routes.ts';
+import type { RouteDeclaration } from '../../../http/router.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
 import { withLongTexts } from '../forms.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';

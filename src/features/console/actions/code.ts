@@ -1,7 +1,7 @@
 // The editor of an action: its draft, packages, modules and secrets.
 import type { Context } from 'koa';
-import { bodyObject, bodyTexts, formFields } from '../../../http/body-fields.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import { bodyObject, bodyTexts, formFields } from '../../../http/body.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { callApi } from '../api-calls.ts';
 import { withoutReturns } from '../forms.ts';
 import { stampOf } from '../json-text.ts';

@@ -2,9 +2,9 @@
 
 import type { Context } from 'koa';
 import { timesOf } from '../../../capabilities/pages/times.ts';
-import { formFields } from '../../../http/body-fields.ts';
+import { formFields } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { callApi } from '../api-calls.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
 import { stampOf } from '../json-text.ts';

@@ -1,8 +1,8 @@
 // Runs an action with an entered event, and lists its runs in logins.
 import type { Context } from 'koa';
 import { timesOf } from '../../../capabilities/pages/times.ts';
-import { bodyTexts } from '../../../http/body-fields.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import { bodyTexts } from '../../../http/body.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { callApi, callApiIfFound } from '../api-calls.ts';
 import { withoutReturns } from '../forms.ts';
 import { parseObject } from '../json-text.ts';

@@ -9,10 +9,10 @@ import {
 } from '../../../records/administrators.ts';
 import type { Frozen } from '../../../records/record.ts';
 import type { Clock } from '../../../runtime/clock.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import { isSameSecret, sha256 } from '../../../runtime/secrets.ts';
 import type { Write } from '../../../store/contract.ts';
-import { updateWithResult } from '../../../store/update-with-result.ts';
+import { updateWithResult } from '../../../store/contract.ts';
 import { CONSOLE } from '../callbacks.ts';
 import { addAdministrator, isOwner, type MemberDependencies, readRegister } from './members.ts';
 

@@ -11,7 +11,7 @@ import {
 import type { Frozen } from '../../../records/record.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import type { Store, Write } from '../../../store/contract.ts';
-import { updateWithResult } from '../../../store/update-with-result.ts';
+import { updateWithResult } from '../../../store/contract.ts';
 import type { Administrators } from '../../../users/administrators.ts';
 import type { User } from '../../../users/user.ts';
 

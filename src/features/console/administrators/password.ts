@@ -1,9 +1,9 @@
 // The pages where administrators set a password: with a link, or for themselves when logged in.
 import type { Context } from 'koa';
-import { formFields } from '../../../http/body-fields.ts';
+import { formFields } from '../../../http/body.ts';
 import type { Csrf } from '../../../http/csrf.ts';
 import { linkExpired } from '../../../http/errors.ts';
-import { PAGE, type RouteDeclarations } from '../../../http/routes.ts';
+import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import { type AdministratorLink, CONSOLE_CLIENT } from '../../../records/administrators.ts';
 import type { Frozen } from '../../../records/record.ts';
 import { checkStrength } from '../../../users/password-policy.ts';

@@ -1,10 +1,10 @@
 // The pages on which owners manage the administrators.
 import type { Context } from 'koa';
 import type { Messages } from '../../../capabilities/delivery/messages.ts';
-import { formFields } from '../../../http/body-fields.ts';
+import { formFields } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { languagesOf } from '../../../http/languages.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { ADMINISTRATOR, type AdministratorRole, ROLES } from '../../../records/administrators.ts';
 import { normalizeEmail } from '../../../records/email.ts';
 import { CONSOLE } from '../callbacks.ts';

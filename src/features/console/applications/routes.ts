@@ -1,9 +1,9 @@
 // Routes of the application pages that have a design of their own.
 
 import type { Context } from 'koa';
-import { formFields } from '../../../http/body-fields.ts';
+import { formFields } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { callApi, callOf } from '../api-calls.ts';
 import { type FormFault, faultIn } from '../form-fault.ts';
 import { refusalOf, refusalOptions } from '../forms.ts';

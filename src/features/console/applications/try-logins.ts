@@ -7,7 +7,7 @@ import { addressesBelow } from '../../../engine/own-callbacks.ts';
 import { requestExpired } from '../../../engine/pending-interaction.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { CONSOLE_CLIENT } from '../../../records/administrators.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import { sha256 } from '../../../runtime/secrets.ts';
 
 /** Path below which each application has its callback. */

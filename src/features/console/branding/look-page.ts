@@ -1,6 +1,6 @@
 // The look of the hosted pages: a form, with a preview of the pages beside it.
 import type { Context } from 'koa';
-import { bodyTexts, textsOf } from '../../../http/body-fields.ts';
+import { bodyTexts, textsOf } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { databaseOptionsSchema } from '../../../records/connections.ts';
 import { checkStrength } from '../../../users/password-policy.ts';

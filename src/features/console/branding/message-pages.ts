@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { DeliveryError } from '../../../capabilities/delivery/messages.ts';
 import type { Draft } from '../../../capabilities/delivery/templates.ts';
-import { bodyTexts } from '../../../http/body-fields.ts';
+import { bodyTexts } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { numberOf } from '../../factors/message/countries.ts';
 import { callApi } from '../api-calls.ts';

@@ -1,8 +1,8 @@
 // The routes of branding.
 
 import type { Context } from 'koa';
-import { bodyTexts } from '../../../http/body-fields.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import { bodyTexts } from '../../../http/body.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { callApi, callApiIfFound } from '../api-calls.ts';
 import type { FormFault } from '../form-fault.ts';
 import { refusalOf, refusalOptions, withLongTexts, withoutReturns } from '../forms.ts';

@@ -1,9 +1,9 @@
 // The routes of connections.
 
 import type { Context } from 'koa';
-import { bodyTexts, formFields } from '../../../http/body-fields.ts';
+import { bodyTexts, formFields } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { CONSOLE_CLIENT } from '../../../records/administrators.ts';
 import { sha256 } from '../../../runtime/secrets.ts';
 import type { UpstreamRedirect } from '../../connections/redirect.ts';

@@ -1,6 +1,6 @@
 // The editor of a connection's scripts, which can run them.
 import type { Context } from 'koa';
-import { bodyTexts } from '../../../http/body-fields.ts';
+import { bodyTexts } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { jsonOf } from '../../../runtime/json.ts';
 import { callApi } from '../api-calls.ts';

@@ -1,6 +1,6 @@
 // One connection: the data its provider needs, its options, and its removal.
 import type { Context } from 'koa';
-import { bodyTexts } from '../../../http/body-fields.ts';
+import { bodyTexts } from '../../../http/body.ts';
 import { isSaml, samlpOptions } from '../../connections/samlp/provider.ts';
 import { consumerUrl, entityId, logoutUrl } from '../../connections/samlp/service-provider.ts';
 import { CALLBACK } from '../../connections/upstream/begin.ts';

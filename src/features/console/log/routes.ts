@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { timesOf } from '../../../capabilities/pages/times.ts';
 import { AuthError } from '../../../http/errors.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import type { EventMeanings } from '../../../records/declaration.ts';
 import { eventIdAt } from '../../../tenant/events.ts';
 import { type ApiCallDependencies, callApi, callApiIfFound } from '../api-calls.ts';

@@ -3,7 +3,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { Context } from 'koa';
 import { timesOf } from '../../../capabilities/pages/times.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { ADMINISTRATORS } from '../../../records/administrators.ts';
 import type { Client, Connection } from '../../../records/collections.ts';
 import type { EventType } from '../../../records/log-events.ts';

@@ -1,8 +1,8 @@
 // Routes of the resource pages, generated from the calls of the Management API.
 import type { Context } from 'koa';
-import { formFields } from '../../../http/body-fields.ts';
+import { formFields } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
-import type { RouteDeclaration, RouteDeclarations } from '../../../http/routes.ts';
+import type { RouteDeclaration, RouteDeclarations } from '../../../http/router.ts';
 import type { CallRules } from '../../management/call.ts';
 import { isObject } from '../../management/section.ts';
 import { withLongTexts } from '../forms.ts';

@@ -1,6 +1,6 @@
 // Handles the form of an operation.
 import type { Context } from 'koa';
-import { bodyOf } from '../../../http/body-fields.ts';
+import { bodyOf } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { jsonOf } from '../../../runtime/json.ts';
 import { isObject } from '../../management/section.ts';

@@ -4,8 +4,8 @@
 import { isIP } from 'node:net';
 import type { Context } from 'koa';
 import { timesOf } from '../../../capabilities/pages/times.ts';
-import { formFields } from '../../../http/body-fields.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import { formFields } from '../../../http/body.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { callApi, callApiIfFound } from '../api-calls.ts';
 import type { EventAnswer } from '../log/describe-event.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';

@@ -1,8 +1,8 @@
 // /console/security/keys: the keys that sign tokens.
 import type { Context } from 'koa';
 import { timesOf } from '../../../capabilities/pages/times.ts';
-import { formFields } from '../../../http/body-fields.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import { formFields } from '../../../http/body.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { callApi } from '../api-calls.ts';
 import { type FormFault, faultOf } from '../form-fault.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';

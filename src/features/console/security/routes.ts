@@ -1,8 +1,8 @@
 // /console/security: redirects to the first part that the administrator may see.
 
 import type { Context } from 'koa';
-import { bodyTexts } from '../../../http/body-fields.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import { bodyTexts } from '../../../http/body.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { callApi } from '../api-calls.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';

@@ -1,7 +1,7 @@
 // /console/security/attacks, …/sessions, …/tenant: the forms for settings.
 import type { Context } from 'koa';
-import { bodyTexts } from '../../../http/body-fields.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import { bodyTexts } from '../../../http/body.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { type ApiCallDependencies, callApi } from '../api-calls.ts';
 import { type FormFault, faultIn, faultOf } from '../form-fault.ts';
 import { refusalOptions } from '../forms.ts';

@@ -1,8 +1,8 @@
 // Tabs of a user: roles and permissions, organizations, and log events.
 import type { Context } from 'koa';
 import { timesOf } from '../../../capabilities/pages/times.ts';
-import { formFields } from '../../../http/body-fields.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import { formFields } from '../../../http/body.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { jsonOf } from '../../../runtime/json.ts';
 import { callApi } from '../api-calls.ts';
 import { describeEvent, type EventAnswer, isFailure } from '../log/describe-event.ts';

@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { timesOf } from '../../../capabilities/pages/times.ts';
 import { AuthError } from '../../../http/errors.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { callApi } from '../api-calls.ts';
 import { type ConsoleSession, consolePage } from '../page.ts';
 import { pageNumber, queryText } from '../query.ts';

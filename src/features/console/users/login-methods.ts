@@ -1,8 +1,8 @@
 // Tabs of a user: identities, and second factors with passkeys.
 
 import { timesOf } from '../../../capabilities/pages/times.ts';
-import { formFields } from '../../../http/body-fields.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import { formFields } from '../../../http/body.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { ALL_SECOND_FACTORS } from '../../../records/second-factors.ts';
 import { callApi } from '../api-calls.ts';
 import type { UsersDependencies } from './dependencies.ts';

@@ -2,8 +2,8 @@
 
 import type { Context } from 'koa';
 import { timesOf } from '../../../capabilities/pages/times.ts';
-import { bodyTexts, formFields } from '../../../http/body-fields.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import { bodyTexts, formFields } from '../../../http/body.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { DATABASE } from '../../../records/connections.ts';
 import { callApi } from '../api-calls.ts';
 import { formatObject, mergePatch, parseObject, stampOf } from '../json-text.ts';

@@ -1,8 +1,8 @@
 // The routes of the user pages.
 
 import type { Context } from 'koa';
-import { bodyTexts } from '../../../http/body-fields.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import { bodyTexts } from '../../../http/body.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { strategyRecord } from '../../../records/connections.ts';
 import { callApi } from '../api-calls.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';

@@ -1,9 +1,9 @@
 // Tabs of a user: sessions and refresh tokens, consents, and device credentials.
 import type { Context } from 'koa';
 import { timesOf } from '../../../capabilities/pages/times.ts';
-import { formFields } from '../../../http/body-fields.ts';
+import { formFields } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { callApi } from '../api-calls.ts';
 import type { ConsoleSession } from '../page.ts';
 import type { UsersDependencies } from './dependencies.ts';

@@ -2,9 +2,9 @@
 import type { Context } from 'koa';
 import type { Locale } from '../../../capabilities/pages/locales.ts';
 import { timesOf } from '../../../capabilities/pages/times.ts';
-import { bodyTexts } from '../../../http/body-fields.ts';
+import { bodyTexts } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { DATABASE } from '../../../records/connections.ts';
 import { customDatabase } from '../../../records/database-options.ts';
 import type { JobFaultRecord } from '../../../records/job-faults.ts';

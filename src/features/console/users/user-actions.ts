@@ -1,7 +1,7 @@
 // Actions on a user: blocking, mails, links, lifting lockouts, and deletion.
 import type { Context } from 'koa';
-import { formFields } from '../../../http/body-fields.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import { formFields } from '../../../http/body.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { CONSOLE_CLIENT } from '../../../records/administrators.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { strategyRecord } from '../../../records/connections.ts';

@@ -1,8 +1,8 @@
 // The page of one user: its header and tabs, and the forms of the tabs.
 import type { Context } from 'koa';
 import { timesOf } from '../../../capabilities/pages/times.ts';
-import { bodyTexts } from '../../../http/body-fields.ts';
-import type { RouteDeclaration } from '../../../http/routes.ts';
+import { bodyTexts } from '../../../http/body.ts';
+import type { RouteDeclaration } from '../../../http/router.ts';
 import { callApi } from '../api-calls.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';

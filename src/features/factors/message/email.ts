@@ -1,10 +1,10 @@
 // E-mail as a second factor.
-import { textField } from '../../../http/body-fields.ts';
+import { textField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { codeKinds } from '../../../records/database-options.ts';
 import { normalizeEmail } from '../../../records/email.ts';
 import type { Config } from '../../../tenant/config.ts';
-import { isByAddress } from '../../../users/identities.ts';
+import { isByAddress } from '../../../users/changes.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
 import { type Authenticator, singleId } from '../authenticators.ts';

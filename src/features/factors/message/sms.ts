@@ -1,5 +1,5 @@
 // Text messages as a second factor.
-import { requiredField } from '../../../http/body-fields.ts';
+import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { countryOf } from '../../../http/languages.ts';
 import { countries, numberOf } from './countries.ts';

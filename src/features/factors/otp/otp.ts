@@ -2,11 +2,11 @@
 import { Secret, TOTP } from 'otpauth';
 import { z } from 'zod';
 import { qrCode } from '../../../capabilities/pages/qr-code.ts';
-import { requiredField } from '../../../http/body-fields.ts';
+import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { required } from '../../../http/parameter-schemas.ts';
 import { SECOND_FACTORS } from '../../../records/second-factors.ts';
-import { updateWithResult } from '../../../store/update-with-result.ts';
+import { updateWithResult } from '../../../store/contract.ts';
 import type { Authenticator, Enrollee } from '../authenticators.ts';
 import type { Claimant } from '../claimant.ts';
 import { accountNameOf } from '../enroll.ts';

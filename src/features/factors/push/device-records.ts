@@ -1,6 +1,6 @@
 // What is stored of a device: its key, its name, and its push endpoint.
 import { SECOND_FACTORS } from '../../../records/second-factors.ts';
-import { updateWithResult } from '../../../store/update-with-result.ts';
+import { updateWithResult } from '../../../store/contract.ts';
 import type { Authenticators } from '../authenticators.ts';
 
 /** The kind of authenticators that are devices. */

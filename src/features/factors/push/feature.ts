@@ -8,10 +8,10 @@ import { z } from 'zod';
 import type { Views } from '../../../capabilities/pages/views.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
 import { feature } from '../../../engine/feature.ts';
-import { bodyOf } from '../../../http/body-fields.ts';
+import { bodyOf } from '../../../http/body.ts';
 import { AuthError, oauthShape } from '../../../http/errors.ts';
 import { required } from '../../../http/parameter-schemas.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import type { Limits } from '../../../records/limits.ts';
 import {
   answerRequest,

@@ -1,10 +1,10 @@
 // Recovery codes. A user has one, made with the first authenticator, and each use replaces it. Only its hash is
 // stored.
 import { SECOND_FACTORS } from '../../../records/second-factors.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import { hashSecret, isSameSecret } from '../../../runtime/secrets.ts';
 import type { Write } from '../../../store/contract.ts';
-import { updateWithResult } from '../../../store/update-with-result.ts';
+import { updateWithResult } from '../../../store/contract.ts';
 import { type Authenticator, type Authenticators, singleId } from '../authenticators.ts';
 
 interface CodeDependencies {

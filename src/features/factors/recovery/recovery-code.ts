@@ -1,6 +1,6 @@
 // The recovery code as a second factor, used when the others are lost.
 import { z } from 'zod';
-import { requiredField } from '../../../http/body-fields.ts';
+import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { required } from '../../../http/parameter-schemas.ts';
 import { SECOND_FACTORS } from '../../../records/second-factors.ts';

@@ -10,7 +10,7 @@ import type { PublishedKeys } from '../../../engine/published-keys.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { anonymousSessionSeconds } from '../../../records/anonymous.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import type { Config } from '../../../tenant/config.ts';
 
 export interface SessionDependencies {

@@ -9,7 +9,7 @@ import { requestedDetails } from '../../../engine/authorization-details.ts';
 import { type BackchannelParameters, backchannelParameters } from '../../../engine/backchannel-parameters.ts';
 import { BACKCHANNEL_INTERVAL, issueBackchannelRequest } from '../../../engine/backchannel-requests.ts';
 import { requestedOrganization } from '../../../engine/organization-parameter.ts';
-import { bodyFields, requiredField } from '../../../http/body-fields.ts';
+import { bodyFields, requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { CLIENT_FIELDS, optional, required } from '../../../http/parameter-schemas.ts';
 import { asksEachTime } from '../../../records/apis.ts';

@@ -4,7 +4,7 @@ import type { Challenges } from '../../../capabilities/protection/challenges.ts'
 import { asksEachTime } from '../../../records/apis.ts';
 import type { DeviceFlowSettings } from '../../../records/tenant-settings.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Login } from '../../../users/login.ts';
 

@@ -4,7 +4,7 @@ import { gzip } from 'node:zlib';
 import type { JobRecord } from '../../../records/jobs.ts';
 import type { Frozen } from '../../../records/record.ts';
 import type { Store } from '../../../store/contract.ts';
-import { userView } from '../resources/users/view.ts';
+import { userView } from '../resources/users/user.ts';
 import { type Job, partWrite, type Step } from './jobs.ts';
 
 const compress = promisify(gzip);

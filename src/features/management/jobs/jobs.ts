@@ -7,7 +7,7 @@ import type { JobPartRecord, JobRecord } from '../../../records/jobs.ts';
 import type { Frozen } from '../../../records/record.ts';
 import type { Background } from '../../../runtime/background.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import type { Store, Write } from '../../../store/contract.ts';
 import type { Leases } from '../../../store/leases.ts';
 import { apiError } from '../errors.ts';

@@ -3,7 +3,7 @@
 import { createHmac } from 'node:crypto';
 import type { Context } from 'koa';
 import { AuthError, linkExpired } from '../../../http/errors.ts';
-import type { RouteDeclarations } from '../../../http/routes.ts';
+import type { RouteDeclarations } from '../../../http/router.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
 import { isSameSecret } from '../../../runtime/secrets.ts';
 import { managementShape } from '../errors.ts';

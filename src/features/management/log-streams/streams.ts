@@ -21,7 +21,7 @@ import type { Frozen } from '../../../records/record.ts';
 import type { Background } from '../../../runtime/background.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import type { Measures } from '../../../runtime/measures.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import type { Store } from '../../../store/contract.ts';
 import { directoryMode, fileMode, naming, writeAll } from '../../../store/files.ts';
 import type { Leases } from '../../../store/leases.ts';

@@ -7,7 +7,7 @@ import {
   credentialMethod,
 } from '../../../records/client-authentication.ts';
 import type { Client } from '../../../records/collections.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import {
   authenticationKeys,
   type ClientKey,

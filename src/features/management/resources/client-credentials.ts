@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { clientSchema } from '../../../records/clients.ts';
 import type { Client } from '../../../records/collections.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import type { Store } from '../../../store/contract.ts';
 import { type Call, callsWith, created, noContent, ok } from '../call.ts';
 import {

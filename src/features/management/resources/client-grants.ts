@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { clientGrantSchema, SUBJECT_TYPES, THIRD_PARTIES } from '../../../records/apis.ts';
 import type { ResourceServer } from '../../../records/collections.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import type { Store } from '../../../store/contract.ts';
 import type { Call } from '../call.ts';
 import { apiError } from '../errors.ts';

@@ -6,7 +6,7 @@ import type { Client, Records } from '../../../records/collections.ts';
 import { pageSchema } from '../../../records/pages.ts';
 import { bindingWarnings } from '../../../records/samlp.ts';
 import type { ClientRecord } from '../../../records/tenant.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import type { Store } from '../../../store/contract.ts';
 import { listAll } from '../../../store/list-all.ts';
 import { defaultGrantTypes } from '../../../tenant/declared-records.ts';

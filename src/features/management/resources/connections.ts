@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Connection } from '../../../records/collections.ts';
 import { connectionSchema, DATABASE } from '../../../records/connections.ts';
 import type { Background } from '../../../runtime/background.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import type { Store } from '../../../store/contract.ts';
 import { listAll } from '../../../store/list-all.ts';
 import { scriptWarnings } from '../../../tenant/database-warnings.ts';

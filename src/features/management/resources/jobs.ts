@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Connection } from '../../../records/collections.ts';
 import { DATABASE } from '../../../records/connections.ts';
 import { customDatabase } from '../../../records/database-options.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import type { Store } from '../../../store/contract.ts';
 import type { Config } from '../../../tenant/config.ts';
 import { type FailedUser, withoutFaults } from '../../../users/transfer/file.ts';

@@ -10,7 +10,7 @@ import {
 import type { ResourceServer } from '../../../records/collections.ts';
 import { TOKEN_ALGS } from '../../../records/signing-algs.ts';
 import type { Background } from '../../../runtime/background.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import { listAll } from '../../../store/list-all.ts';
 import type { Call } from '../call.ts';
 import { apiError } from '../errors.ts';

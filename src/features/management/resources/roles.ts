@@ -4,7 +4,7 @@ import type { Records } from '../../../records/collections.ts';
 import type { Frozen } from '../../../records/record.ts';
 import { isRoleFor } from '../../../records/roles.ts';
 import type { UserRecord } from '../../../records/users.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import type { Store } from '../../../store/contract.ts';
 import { type Call, callsWith, created, noContent, ok } from '../call.ts';
 import { apiError } from '../errors.ts';

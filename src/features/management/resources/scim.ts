@@ -1,6 +1,6 @@
 // The common part of the calls for SCIM configurations and tokens.
 import type { Connection } from '../../../records/collections.ts';
-import type { Random } from '../../../runtime/random.ts';
+import type { Random } from '../../../runtime/secrets.ts';
 import type { Store } from '../../../store/contract.ts';
 import { documentsOf } from '../document-resource.ts';
 import { notFound } from '../resource.ts';

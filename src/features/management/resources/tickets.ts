@@ -5,7 +5,7 @@ import { strategyRecord } from '../../../records/connections.ts';
 import { changesPasswords } from '../../../records/database-options.ts';
 import type { Store } from '../../../store/contract.ts';
 import type { Config } from '../../../tenant/config.ts';
-import { primaryIdentity } from '../../../users/identities.ts';
+import { primaryIdentity } from '../../../users/changes.ts';
 import type { NewTicket } from '../../../users/ticket.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';

@@ -1,13 +1,13 @@
 // `/organizations/{id}/invitations`: invitations to become a member, with roles.
 import { z } from 'zod';
 import type { Messages } from '../../../../capabilities/delivery/messages.ts';
-import { withParameters } from '../../../../http/query.ts';
+import { withParameters } from '../../../../http/body.ts';
 import type { Client, Organization } from '../../../../records/collections.ts';
 import { normalizeEmail } from '../../../../records/email.ts';
 import type { InvitationRecord } from '../../../../records/organizations.ts';
 import type { Frozen } from '../../../../records/record.ts';
 import { type Clock, epochSeconds } from '../../../../runtime/clock.ts';
-import type { Random } from '../../../../runtime/random.ts';
+import type { Random } from '../../../../runtime/secrets.ts';
 import { hashSecret } from '../../../../runtime/secrets.ts';
 import type { Store } from '../../../../store/contract.ts';
 import { type Call, callsWith, noContent, ok } from '../../call.ts';

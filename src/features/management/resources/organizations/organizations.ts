@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Organization, Records } from '../../../../records/collections.ts';
 import { organizationSchema } from '../../../../records/tenant.ts';
-import type { Random } from '../../../../runtime/random.ts';
+import type { Random } from '../../../../runtime/secrets.ts';
 import type { Store } from '../../../../store/contract.ts';
 import { listAll } from '../../../../store/list-all.ts';
 import { type Call, callsWith, ok } from '../../call.ts';

@@ -5,7 +5,7 @@ import type { AuthenticatorRecord } from '../../../../records/authenticators.ts'
 import { emailSchema } from '../../../../records/email.ts';
 import type { Frozen } from '../../../../records/record.ts';
 import { ALL_SECOND_FACTORS, secondFactorOf } from '../../../../records/second-factors.ts';
-import type { Random } from '../../../../runtime/random.ts';
+import type { Random } from '../../../../runtime/secrets.ts';
 import type { Store } from '../../../../store/contract.ts';
 import type { User } from '../../../../users/user.ts';
 import { type Call, callsWith, noContent, ok } from '../../call.ts';

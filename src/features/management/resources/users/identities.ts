@@ -6,15 +6,14 @@ import type { IdTokenReaders } from '../../../../engine/sent-id-tokens.ts';
 import { identityId } from '../../../../records/identities.ts';
 import { type Store, UniqueKeyError } from '../../../../store/contract.ts';
 import type { Events } from '../../../../tenant/events.ts';
-import { type Identity, originalUserId, primaryIdentity } from '../../../../users/identities.ts';
+import { type Identity, originalUserId, primaryIdentity } from '../../../../users/changes.ts';
 import { type LinkedUsers, mayBelongToAnother } from '../../../../users/linking.ts';
 import type { User } from '../../../../users/user.ts';
 import type { Users } from '../../../../users/users.ts';
 import { type Call, type Caller, callsWith, created, ok } from '../../call.ts';
 import { apiError } from '../../errors.ts';
 import { conflict } from '../../resource.ts';
-import { userOf } from './user.ts';
-import { identityViews } from './view.ts';
+import { identityViews, userOf } from './user.ts';
 
 export interface UserIdentitiesDependencies {
   store: Store;

@@ -9,7 +9,7 @@ import { cursorId, cursorOf, cursorQuery, type ListSource, listAnswer, pageQuery
 import { parseSort } from '../../search/sort.ts';
 import { searchError } from '../../search/terms.ts';
 import { type HasMore, inConnection, userFilter, userSort, withMore } from '../../search/users.ts';
-import { userView } from './view.ts';
+import { userView } from './user.ts';
 
 interface UserSearchDependencies {
   store: Store;

@@ -18,12 +18,15 @@ import { type Call, callsWith, created, noContent, ok } from '../../call.ts';
 import { apiError } from '../../errors.ts';
 import { fieldsQuery, selectFields } from '../../fields.ts';
 import { conflict } from '../../resource.ts';
-import { type CreateUserBody, createUserBody, mergedMetadata, patchUserBody } from './bodies.ts';
-import { patchUser } from './patch.ts';
 import {
   askerOf,
+  type CreateUserBody,
+  createUserBody,
   invalid,
+  mergedMetadata,
   passwordError,
+  patchUser,
+  patchUserBody,
   profileOf,
   type RequestOrigin,
   requireValidUsername,
