@@ -58,7 +58,7 @@ describe('packages of actions', () => {
   it('may be ECMAScript modules', async () => {
     await put({
       'esm/package.json':
-        '{ "type": "module", "exports": { ".": { "node": "./no.js", "import": "./main.js" }, "./sub/*": "./parts/*.js" } }',
+        '{ "type": "module", "exports": { ".": { "node": "./no.js", "import": "./main.js" }, "./sub/*": "./parts/*.js", "./sub/*/deep": "./parts/b.js" } }',
       'esm/main.js': `#!/usr/bin/env node
         import fallback, { b as renamed } from './parts/b.js';
         import * as all from './parts/b.js';
@@ -79,7 +79,7 @@ describe('packages of actions', () => {
     });
     const said = await run(`const esm = require('esm'); esm.add();
       const { default: Main, count, x, z, b, again, everything, gathered, late } = esm;
-      return [count, x, z, b, again(), everything.b, gathered.b, new Main().said(), await late(), require('esm/sub/b').b, Object.keys(esm).length];`);
+      return [count, x, z, b, again(), everything.b, gathered.b, new Main().said(), await late(), require('esm/sub/b').b, require('esm/sub/any/deep').b, Object.keys(esm).length];`);
     expect(said).to.deep.equal([
       2,
       2,
@@ -89,6 +89,7 @@ describe('packages of actions', () => {
       'b',
       'b',
       ['default', 'n', 'n', null],
+      'b',
       'b',
       'b',
       11,

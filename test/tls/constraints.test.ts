@@ -131,7 +131,9 @@ describe('the local CA', () => {
   it('is kept for hosts that it may sign for, and made anew, with a warning, for others', async () => {
     await make();
     const first = caOf();
-    expect((await make(['localhost', 'sub.id.example.test'])).warnings).to.deep.equal([]);
+    expect(
+      (await make(['localhost', 'sub.id.example.test', '2001:DB8:0::7', '192.0.2.7'])).warnings,
+    ).to.deep.equal([]);
     expect(caOf()).to.equal(first);
     const { warnings } = await make(['localhost', 'login.other.test', '198.51.100.1']);
     expect(caOf()).not.to.equal(first);

@@ -87,12 +87,13 @@ async function ensureAuthority(
   }
   const ca = await readCertificate(files.ca);
   const isExpiring = Date.parse(ca.validTo) - clock() < SERVER_DAYS * DAY;
-  if (!isConstrained(ca.raw) && !isExpiring) {
+  const permitted = await permittedBy(ca);
+  if (permitted === undefined && !isExpiring) {
     return [
       `the CA in ${files.ca} was made by an older release and may sign for any site: stop trusting it, delete the directory, and trust the one that the next start makes`,
     ];
   }
-  const unpermitted = hosts.filter((host) => !permits(ca.raw, host));
+  const unpermitted = hosts.filter((host) => permitted === undefined || !permits(permitted, host));
   if (unpermitted.length === 0 && !isExpiring) return [];
   await rm(files.cert, { force: true });
   await rm(files.ca);
@@ -171,7 +172,7 @@ async function makeAuthority(hosts: readonly string[], clock: Clock): Promise<{ 
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
       // Server certificates only: the name constraints below do not cover mail addresses and code signing.
       new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
-      new x509.Extension(NAME_CONSTRAINTS, true, new Uint8Array(nameConstraints(hosts))),
+      new x509.Extension(NAME_CONSTRAINTS, true, await nameConstraints(permittedFor(hosts))),
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
@@ -252,40 +253,63 @@ async function writePrivate(path: string, text: string, mode = 0o600): Promise<v
 /** OID of id-ce-nameConstraints. */
 const NAME_CONSTRAINTS = '2.5.29.30';
 
-/** The OID in DER. */
-const OID_DER = Buffer.from('0603551d1e', 'hex');
-
-/** Subtrees for this machine; `localhost` includes the names below it. */
-const LOOPBACK = [
-  dnsSubtree('localhost'),
-  subtree(0x87, Buffer.from([127, 0, 0, 0, 255, 0, 0, 0])),
-  ipSubtree('::1'),
-];
-
-/**
- * Returns the extension's value, which permits this machine and the hosts, and nothing else.
- * @param hosts DNS names and IP addresses.
- */
-function nameConstraints(hosts: readonly string[]): Buffer {
-  const hostSubtrees = hosts.filter((host) => !isOfThisMachine(host)).map(hostSubtree);
-  // SEQUENCE { permittedSubtrees [0] GeneralSubtrees }
-  return der(0x30, der(0xa0, Buffer.concat([...LOOPBACK, ...hostSubtrees])));
+/** What a CA may sign for: DNS names, each with the names below it, and networks as address and prefix length. */
+interface Permitted {
+  names: readonly string[];
+  networks: readonly string[];
 }
 
-/** Reports whether a certificate has name constraints. @param certificate DER. */
-function isConstrained(certificate: Buffer): boolean {
-  return certificate.includes(OID_DER);
+/** This machine. */
+const LOOPBACK: Permitted = { names: ['localhost'], networks: ['127.0.0.0/8', '::1/128'].map(networkOf) };
+
+/** Returns the names that permit this machine and the hosts, and nothing else. @param hosts DNS names and IP addresses. */
+function permittedFor(hosts: readonly string[]): Permitted {
+  const others = hosts.filter((host) => !isOfThisMachine(host));
+  const names = others.filter((host) => isIP(host) === 0).map((host) => host.toLowerCase());
+  const networks = others.filter((host) => isIP(host) !== 0).map(networkOf);
+  return { names: [...LOOPBACK.names, ...names], networks: [...LOOPBACK.networks, ...networks] };
 }
 
-/**
- * Reports whether the constraints of a certificate made here permit a host. It searches the DER for the subtree of the
- * host or of a parent, because Node.js does not parse this extension.
- * @param certificate DER.
- */
-function permits(certificate: Buffer, host: string): boolean {
-  if (isOfThisMachine(host)) return LOOPBACK.every((one) => certificate.includes(one));
-  const names = isIP(host) === 0 ? parents(host).map(dnsSubtree) : [ipSubtree(host)];
-  return names.some((name) => certificate.includes(name));
+/** Encodes the extension. */
+async function nameConstraints({ names, networks }: Permitted) {
+  const { asn1, x509 } = await parsers();
+  const subtrees = [
+    ...names.map((dNSName) => ({ dNSName })),
+    ...networks.map((iPAddress) => ({ iPAddress })),
+  ].map((name) => new x509.GeneralSubtree({ base: new x509.GeneralName(name) }));
+  return asn1.AsnConvert.serialize(
+    new x509.NameConstraints({ permittedSubtrees: new x509.GeneralSubtrees(subtrees) }),
+  );
+}
+
+/** Returns what a CA may sign for; undefined when it is not constrained. Node.js does not parse this extension. */
+async function permittedBy(ca: X509Certificate): Promise<Permitted | undefined> {
+  const { asn1, x509 } = await parsers();
+  const { extensions = [] } = asn1.AsnConvert.parse(ca.raw, x509.Certificate).tbsCertificate;
+  const found = extensions.find(({ extnID }) => extnID === NAME_CONSTRAINTS);
+  if (found === undefined) return undefined;
+  const { permittedSubtrees = [] } = asn1.AsnConvert.parse(found.extnValue, x509.NameConstraints);
+  return {
+    names: permittedSubtrees.flatMap(({ base }) => base.dNSName?.toLowerCase() ?? []),
+    networks: permittedSubtrees.flatMap(({ base }) => (base.iPAddress ? networkOf(base.iPAddress) : [])),
+  };
+}
+
+/** Reports whether a host is permitted, by its own name or one above it, or as an address of its own. */
+function permits({ names, networks }: Permitted, host: string): boolean {
+  if (isOfThisMachine(host))
+    return (
+      LOOPBACK.names.every((one) => names.includes(one)) &&
+      LOOPBACK.networks.every((one) => networks.includes(one))
+    );
+  if (isIP(host) !== 0) return networks.includes(networkOf(host));
+  return parents(host.toLowerCase()).some((one) => names.includes(one));
+}
+
+/** Loaded only for `TLS=auto`. */
+async function parsers() {
+  const [asn1, x509] = await Promise.all([import('@peculiar/asn1-schema'), import('@peculiar/asn1-x509')]);
+  return { asn1, x509 };
 }
 
 function isOfThisMachine(host: string): boolean {
@@ -299,29 +323,14 @@ function parents(name: string): string[] {
   return labels.map((_, index) => labels.slice(index).join('.'));
 }
 
-function hostSubtree(host: string): Buffer {
-  return isIP(host) === 0 ? dnsSubtree(host) : ipSubtree(host);
-}
-
-/** GeneralSubtree { base dNSName [2] } */
-function dnsSubtree(name: string): Buffer {
-  return subtree(0x82, Buffer.from(name.toLowerCase(), 'latin1'));
-}
-
-/** GeneralSubtree { base iPAddress [7] }: the address and a mask of all ones. */
-function ipSubtree(address: string): Buffer {
+/**
+ * Spells a network in one way. In IPv6 that is without `::`, because the parser shortens differently.
+ * @param text an address, which is the network of its own, or with a prefix length.
+ */
+function networkOf(text: string): string {
+  const [address = '', prefix] = text.split('/');
   const bytes = addressBytes(address);
-  return subtree(0x87, Buffer.concat([bytes, Buffer.alloc(bytes.length, 0xff)]));
-}
-
-function subtree(tag: number, value: Buffer): Buffer {
-  return der(0x30, der(tag, value));
-}
-
-/** Encodes tag, length and value (X.690 §8.1), with lengths below 64 KiB. */
-function der(tag: number, value: Buffer): Buffer {
-  const { length } = value;
-  const size =
-    length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
-  return Buffer.concat([Buffer.from([tag, ...size]), value]);
+  const isV4 = bytes.length === 4;
+  const spelled = isV4 ? [...bytes].join('.') : bytes.toString('hex').replace(/.{4}(?!$)/g, '$&:');
+  return `${spelled}/${prefix ?? bytes.length * 8}`;
 }

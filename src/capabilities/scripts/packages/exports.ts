@@ -40,10 +40,10 @@ function matched(
   conditions: ReadonlySet<string>,
 ): string | undefined {
   if (Object.hasOwn(entries, entry)) return targetOf(entries[entry], conditions);
-  // The pattern with the longest part before its `*` comes first.
+  // The pattern with the longest part before its `*` comes first, and of those the longest.
   const patterns = Object.keys(entries)
     .filter((key) => key.includes('*'))
-    .sort((a, b) => b.indexOf('*') - a.indexOf('*'));
+    .sort((a, b) => b.indexOf('*') - a.indexOf('*') || b.length - a.length);
   for (const pattern of patterns) {
     const [before = '', after = ''] = pattern.split('*');
     const isIt =

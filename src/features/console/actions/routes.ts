@@ -1,5 +1,6 @@
 // The pages of actions.
 
+import { diffArrays } from 'diff';
 import type { Context } from 'koa';
 import { timesOf } from '../../../capabilities/pages/times.ts';
 import { formFields } from '../../../http/body.ts';
@@ -8,7 +9,6 @@ import type { RouteDeclarations } from '../../../http/router.ts';
 import { callApi } from '../api-calls.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
 import { stampOf } from '../json-text.ts';
-import { lineDiff, withContext } from '../line-diff.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { type ActionTab, isBound, tabForm, tabPage } from './action.ts';
@@ -410,3 +410,56 @@ export const ACTIONS_PAGES = [
   'console/actions-test',
   'console/actions-versions',
 ];
+
+// Compares two texts line by line.
+
+/** A line of the first text, of the second, or of both. */
+interface DiffLine {
+  kind: 'same' | 'removed' | 'added';
+  text: string;
+  /** Line numbers in the first and the second text, from 1. */
+  before?: number;
+  after?: number;
+}
+
+/** How many lines may differ. Beyond it all count as removed and added, because the time grows with its square. */
+const MAX_EDITS = 500;
+
+/** Returns the lines of two texts, each marked as the same, removed or added. */
+function lineDiff(before: string, after: string): DiffLine[] {
+  const [left, right] = [before.split('\n'), after.split('\n')];
+  const parts = diffArrays(left, right, { maxEditLength: MAX_EDITS }) ?? [
+    { value: left, removed: true, added: false },
+    { value: right, removed: false, added: true },
+  ];
+  const line = { before: 0, after: 0 };
+  return parts.flatMap(({ value, removed, added }) =>
+    value.map((text): DiffLine => {
+      const kind = removed ? 'removed' : added ? 'added' : 'same';
+      return {
+        kind,
+        text,
+        ...(!added && { before: ++line.before }),
+        ...(!removed && { after: ++line.after }),
+      };
+    }),
+  );
+}
+
+interface Gap {
+  kind: 'gap';
+}
+
+/** Keeps the changed lines with a few lines around each; a gap stands for lines left out. */
+function withContext(lines: readonly DiffLine[], around = 3): (DiffLine | Gap)[] {
+  const isNear = lines.map(() => false);
+  for (const [index, { kind }] of lines.entries()) {
+    if (kind === 'same') continue;
+    for (let at = Math.max(0, index - around); at <= Math.min(lines.length - 1, index + around); at++)
+      isNear[at] = true;
+  }
+  return lines.flatMap((line, index): (DiffLine | Gap)[] => {
+    if (isNear[index]) return [line];
+    return index === 0 || isNear[index - 1] === true ? [{ kind: 'gap' }] : [];
+  });
+}
