@@ -11,7 +11,7 @@ import { sendOrRunOrder } from '../server/administration/order.ts';
 import type { SendOrder } from '../server/administration/orders.ts';
 import { addScriptCommands } from '../server/administration/script-commands.ts';
 import { faultText } from '../server/fault.ts';
-import { readSettings } from '../settings/settings.ts';
+import { readSettings } from '../settings/index.ts';
 import { addOperatingCommands } from './operating-commands.ts';
 import { repair, reseal, resetSecrets } from './store-commands.ts';
 import { addTenantCommands } from './tenant-commands.ts';

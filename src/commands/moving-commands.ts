@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { systemClock } from '../runtime/clock.ts';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
 import { fetchBackup, writeBackup } from '../server/administration/backup.ts';
-import { readSettings, type Settings } from '../settings/settings.ts';
+import { readSettings, type Settings } from '../settings/index.ts';
 import type { Store } from '../store/contract.ts';
 import { naming } from '../store/files.ts';
 import { openStore } from '../store/open.ts';

@@ -6,7 +6,8 @@ import { fail } from '../server/fault.ts';
 import { STOP_BUDGET } from '../server/stop.ts';
 import { logTo, type Output } from '../server/terminal.ts';
 import { runWorkers } from '../server/workers.ts';
-import { readSettings, workersOf } from '../settings/settings.ts';
+import { readSettings } from '../settings/index.ts';
+import { workersOf } from '../settings/server.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

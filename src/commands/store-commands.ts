@@ -2,7 +2,7 @@
 // repair.
 import { type CommandProcess, print } from '../runtime/command-process.ts';
 import { systemRandom } from '../runtime/secrets.ts';
-import { readSettings } from '../settings/settings.ts';
+import { readSettings } from '../settings/index.ts';
 import { repairStore } from '../store/repair.ts';
 import { keyFile } from '../store/sealing/key.ts';
 import { resealStore, resetSealed } from '../store/sealing/reseal.ts';

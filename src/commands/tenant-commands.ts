@@ -8,13 +8,13 @@ import { systemClock } from '../runtime/clock.ts';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
 import type { SendOrder } from '../server/administration/orders.ts';
 import { faultText } from '../server/fault.ts';
-import { outboundAllow, readSettings, type Settings } from '../settings/settings.ts';
-import { TENANT_FILE } from '../settings/settings-schema.ts';
+import { outboundAllow, readSettings, type Settings } from '../settings/index.ts';
 import { writeOutput } from '../store/write-whole.ts';
 import { customDomainWarnings } from '../tenant/custom-domain-warnings.ts';
 import { EXAMPLE_FILE, isFirstStart, productionFaults } from '../tenant/examples.ts';
 import { NOT_HELD } from '../tenant/export.ts';
 import { type LoadedTenant, loadTenantFile, TenantFault } from '../tenant/load.ts';
+import { TENANT_FILE } from '../tenant/settings.ts';
 
 /** Adds `check`, `apply`, `plan` and `export`. */
 export function addTenantCommands(program: Command, host: CommandProcess, ordered: SendOrder): void {

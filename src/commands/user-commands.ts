@@ -11,7 +11,7 @@ import { endAccessIn } from '../server/administration/end-access.ts';
 import type { SendOrder } from '../server/administration/orders.ts';
 import { sendTransfer } from '../server/administration/send.ts';
 import { type Transfer, type TransferProgress, transferUsers } from '../server/administration/transfer.ts';
-import { readSettings } from '../settings/settings.ts';
+import { readSettings } from '../settings/index.ts';
 import { openStore } from '../store/open.ts';
 import { writeOutput } from '../store/write-whole.ts';
 import { checkFile, withoutPauses } from '../users/transfer/whole-file.ts';

@@ -41,7 +41,7 @@ import type { Random } from '../runtime/secrets.ts';
 import type { SpareThreads } from '../runtime/spare-threads.ts';
 import type { Tracing } from '../runtime/tracing.ts';
 import type { Waits } from '../runtime/waits.ts';
-import { outboundAllow, type Settings } from '../settings/settings.ts';
+import { outboundAllow, SECRET_SETTINGS, type Settings } from '../settings/index.ts';
 import type { Store } from '../store/contract.ts';
 import { createLeases } from '../store/leases.ts';
 import { type Config, openConfig } from '../tenant/config.ts';
@@ -156,7 +156,13 @@ function signingOf(
   { settings, store, log, clock, wallClock, waits }: TenantDependencies,
   { config, outbound }: { config: Config; outbound: Outbound },
 ) {
-  const keyHolder = openHolder(settings.signing, { outbound, log, clock, timeout: waits?.signature });
+  const keyHolder = openHolder(settings.signing, {
+    outbound,
+    log,
+    clock,
+    timeout: waits?.signature,
+    hidden: SECRET_SETTINGS,
+  });
   const commonName = new URL(settings.baseUrl).hostname;
   return {
     keyHolder,

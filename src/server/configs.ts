@@ -1,11 +1,14 @@
 // The tenant's configuration, with the built-in APIs, applications and directory, which are in no tenant file.
+
+import { mtlsOrigin } from '../capabilities/tls/settings.ts';
 import { accountApi } from '../features/account/api.ts';
 import { withConsole } from '../features/console/directory.ts';
 import { withTryLogin } from '../features/development/try-login.ts';
 import { withMfaApi } from '../features/factors/api.ts';
 import { managementApiOf, withApi } from '../features/management/api.ts';
 import type { Random } from '../runtime/secrets.ts';
-import { isForThisMachine, mtlsOrigin, type Settings } from '../settings/settings.ts';
+import type { Settings } from '../settings/index.ts';
+import { isForThisMachine } from '../settings/server.ts';
 import type { FullConfig, TenantConfig } from '../tenant/config.ts';
 
 /** Returns the views of the configuration that different parts of the server use. */

@@ -1,5 +1,5 @@
 // How the process reports a fault before it exits.
-import { SettingsFault } from '../settings/settings.ts';
+import { SettingsFault } from '../settings/index.ts';
 import { TenantFault } from '../tenant/load.ts';
 
 /** Prints a fault without a stack trace and exits. */

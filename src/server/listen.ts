@@ -7,7 +7,8 @@ import type { createServers } from '../capabilities/tls/servers.ts';
 import { trustedBy } from '../capabilities/tls/trusted-headers.ts';
 import { shareConnections } from '../http/turns.ts';
 import { wrapError } from '../runtime/wrap-error.ts';
-import { type Settings, withPort } from '../settings/settings.ts';
+import type { Settings } from '../settings/index.ts';
+import { withPort } from '../settings/server.ts';
 
 /**
  * Listens at `PORT`, and at `MTLS_PORT` where that is a port of its own. Both share one bound of connections.

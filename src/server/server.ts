@@ -1,5 +1,6 @@
 // The whole HTTP surface of one tenant: what every request passes, and the routes of all features.
 import type Koa from 'koa';
+import { mtlsOrigin } from '../capabilities/tls/settings.ts';
 import { trustedBy, trustedHeaders } from '../capabilities/tls/trusted-headers.ts';
 import { waitForEarlyProofs } from '../engine/early-proofs.ts';
 import { bind } from '../engine/feature.ts';
@@ -17,6 +18,7 @@ import { describeConnections } from '../features/connections/resolve.ts';
 import { revocation } from '../features/connections/revocation/feature.ts';
 import { samlUpstream } from '../features/connections/samlp/feature.ts';
 import { upstream } from '../features/connections/upstream/feature.ts';
+import { consoleOrigin } from '../features/console/settings.ts';
 import { development } from '../features/development/feature.ts';
 import { mfa } from '../features/factors/feature.ts';
 import { authenticator } from '../features/factors/push/feature.ts';
@@ -41,7 +43,7 @@ import { closeUnread } from '../http/turns.ts';
 import type { Deadline } from '../runtime/deadline.ts';
 import { askedBy } from '../runtime/requester.ts';
 import { VERSION } from '../runtime/version.ts';
-import { consoleOrigin, isForThisMachine, mtlsOrigin } from '../settings/settings.ts';
+import { isForThisMachine } from '../settings/server.ts';
 import type { Events } from '../tenant/events.ts';
 import {
   type Capabilities,

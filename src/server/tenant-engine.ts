@@ -23,6 +23,7 @@ import { directRedirect } from '../features/connections/upstream/direct-redirect
 import { upstream as upstreamLogins } from '../features/connections/upstream/feature.ts';
 import { pendingLogins } from '../features/connections/upstream/pending.ts';
 import { testLogins } from '../features/connections/upstream/test-logins.ts';
+import { consoleOrigin } from '../features/console/settings.ts';
 import { mfaAudience } from '../features/factors/bearer.ts';
 import type { FactorDependencies } from '../features/factors/factor.ts';
 import { mfa } from '../features/factors/feature.ts';
@@ -39,7 +40,6 @@ import { managementAudience } from '../features/management/audience.ts';
 import { saml } from '../features/saml/feature.ts';
 import { type IdentityProvider, identityProvider } from '../features/saml/identity-provider.ts';
 import { MFA_POLICY } from '../records/authentication-classes.ts';
-import { consoleOrigin } from '../settings/settings.ts';
 import type { Capabilities, ServedDependencies } from './capabilities.ts';
 import { OWN_PARAMETERS } from './features.ts';
 import { ownLogins } from './own-logins.ts';

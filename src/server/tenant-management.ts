@@ -16,6 +16,7 @@ import { askToVerify } from '../features/connections/database/verification-link.
 import { firstMethod } from '../features/connections/first-method.ts';
 import { renewProviderTokens } from '../features/connections/refresh.ts';
 import { importMetadata } from '../features/connections/samlp/provider.ts';
+import { consoleOrigin } from '../features/console/settings.ts';
 import { exportPath } from '../features/console/users/transfer.ts';
 import { issueEnrollment } from '../features/factors/enrollment-ticket.ts';
 import { losesFactor } from '../features/factors/policy.ts';
@@ -29,7 +30,6 @@ import { createUserJobs } from '../features/management/jobs/user-jobs.ts';
 import { startLogStreams } from '../features/management/log-streams/streams.ts';
 import { resumePermissionRemovals } from '../features/management/permission-removal.ts';
 import type { Background } from '../runtime/background.ts';
-import { consoleOrigin } from '../settings/settings.ts';
 import type { Leases } from '../store/leases.ts';
 import type { TenantConfig } from '../tenant/config.ts';
 import type { TenantUsers } from '../users/users.ts';

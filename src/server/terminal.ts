@@ -1,8 +1,9 @@
 // Output for a person at a terminal: the address, first steps, and the log as plain lines. A program gets JSON.
 import { resolve } from 'node:path';
 import type { DestinationStream, Logger } from 'pino';
+import { consoleOrigin } from '../features/console/settings.ts';
 import { createLog } from '../runtime/log.ts';
-import { consoleOrigin, isForThisMachine } from '../settings/settings.ts';
+import { isForThisMachine } from '../settings/server.ts';
 import type { Running } from './start.ts';
 
 /** Standard output. */

@@ -1,13 +1,12 @@
 // The options for opening a store.
-import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/secrets.ts';
 import type { SpareThreads } from '../runtime/spare-threads.ts';
+import type { StoreSettings } from './settings.ts';
 
-export interface StoreOptions {
-  /** The data directory of the server; the store's files are in `store` below it. */
-  dataDir: string;
+/** The store's files are in `store` below the data directory. */
+export interface StoreOptions extends Pick<StoreSettings, 'dataDir' | 'secretsKey' | 'databaseUrl'> {
   /** The clock that decides whether a record has expired. */
   clock: Clock;
   /** The clock that decides whether an expired record is deleted, as far as it is trusted; `clock` by default. */
@@ -17,11 +16,7 @@ export interface StoreOptions {
   /** A monotonic clock in milliseconds, by which `wallClock` is checked. */
   elapsed?: (() => number) | undefined;
   log?: Pick<Logger, 'warn' | 'error'>;
-  /** The key from the setting SECRETS_KEY; without it the key is read from a file, or created there. */
-  secretsKey?: KeyObject | undefined;
   random?: Random;
-  /** The URL of a PostgreSQL database to use instead of the embedded store. */
-  databaseUrl?: string | undefined;
   /** True while the store is filled from another one; a store whose filling was interrupted is not opened otherwise. */
   isFilling?: boolean;
   /** Throw StoreAbsent instead of creating a store, for commands that only read. */

@@ -6,8 +6,7 @@ import { expect } from 'chai';
 import { parse, parseAllDocuments } from 'yaml';
 import { createMetrics } from '../../src/features/metrics/registry.ts';
 import { FEATURES } from '../../src/server/features.ts';
-import { readSettings } from '../../src/settings/settings.ts';
-import { describedSettings } from '../../src/settings/settings-schema.ts';
+import { describedSettings, readSettings } from '../../src/settings/index.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 const NAMES = new Set(describedSettings().map(({ name }) => name));

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { isLoopback } from '../../src/http/loopback.ts';
-import { readSettings } from '../../src/settings/settings.ts';
+import { readSettings } from '../../src/settings/index.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
 import { startServer, type TestServer } from '../support/server.ts';

@@ -7,7 +7,7 @@ import { CLIENT_RULES } from '../../src/records/client-compliance.ts';
 import { BACKCHANNEL_RULES, REQUEST_RULES, TOKEN_RULES } from '../../src/records/compliance.ts';
 import { STANDARDS } from '../../src/records/compliance-levels.ts';
 import { EVENTS, FEATURES, LIMITS } from '../../src/server/features.ts';
-import { describedSettings } from '../../src/settings/settings-schema.ts';
+import { describedSettings } from '../../src/settings/index.ts';
 import { managementReadme } from './management.ts';
 import { customTextTable } from './texts.ts';
 

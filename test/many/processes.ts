@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { readSettings } from '../../src/settings/settings.ts';
+import { readSettings } from '../../src/settings/index.ts';
 import { listAll } from '../../src/store/list-all.ts';
 import { openStore } from '../../src/store/open.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { stringify } from 'yaml';
-import { readSettings, SettingsFault } from '../../src/settings/settings.ts';
+import { readSettings, SettingsFault } from '../../src/settings/index.ts';
 import { createAgent } from '../support/agent.ts';
 import { builtProgram } from '../support/built.ts';
 import { tenant } from '../support/flows.ts';

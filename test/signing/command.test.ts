@@ -12,7 +12,7 @@ import { openHolder } from '../../src/capabilities/signing/holder.ts';
 import { rotateSigningKeys } from '../../src/capabilities/signing/keys.ts';
 import { createSigning } from '../../src/capabilities/signing/signing.ts';
 import { identityProvider } from '../../src/features/saml/identity-provider.ts';
-import { describedSettings } from '../../src/settings/settings-schema.ts';
+import { describedSettings } from '../../src/settings/index.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
 import { API, header, tenant, token, USER } from '../support/flows.ts';
@@ -155,6 +155,7 @@ describe('keys that a program keeps', () => {
   it('sign SAML messages, in the element and in the query', async () => {
     const config = await openConfig(server.store);
     const holder = openHolder(server.settings.signing, {
+      hidden: [],
       outbound: { fetch },
       log: { error: () => undefined },
       clock: Date.now,
@@ -189,6 +190,7 @@ describe('keys that a program keeps', () => {
   it('rotate to the next key of the program, and never to one that was taken before', async () => {
     const rotate = async () => {
       const holder = openHolder(server.settings.signing, {
+        hidden: [],
         outbound: { fetch },
         log: { error: () => undefined },
         clock: Date.now,

@@ -147,8 +147,9 @@ describe('a place that keeps keys', () => {
   const logged: unknown[] = [];
   const holderOf = (timeout?: number) =>
     openHolder(
-      { kind: 'command', command: outside.command.split(' '), hidden: [] },
+      { kind: 'command', command: outside.command.split(' ') },
       {
+        hidden: [],
         outbound: { fetch },
         log: { error: (entry: object) => void logged.push(entry) } as never,
         clock: Date.now,
@@ -194,8 +195,14 @@ describe('a place that keeps keys', () => {
       const program = `${outside.directory}/set.mjs`;
       writeFileSync(program, `process.stdout.write(${JSON.stringify(set)})`);
       const holder = openHolder(
-        { kind: 'command', command: [process.execPath, program], hidden: [] },
-        { outbound: { fetch }, log: { error: () => undefined }, clock: Date.now, timeout: PATIENCE },
+        { kind: 'command', command: [process.execPath, program] },
+        {
+          hidden: [],
+          outbound: { fetch },
+          log: { error: () => undefined },
+          clock: Date.now,
+          timeout: PATIENCE,
+        },
       );
       const refused = await holder?.keys().then(
         () => 'taken',

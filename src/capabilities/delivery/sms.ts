@@ -2,17 +2,8 @@
 import type { Outbound } from '../../http/outbound.ts';
 import { DeliveryError } from './messages.ts';
 import { once } from './once.ts';
+import type { SmsSettings } from './settings.ts';
 import type { OutgoingSms, Transport } from './transport.ts';
-
-/** Twilio account and sender: a number, a name, or a messaging service. */
-export interface SmsSettings {
-  accountSid: string;
-  authToken: string;
-  from?: string;
-  messagingServiceSid?: string;
-  /** Replaces Twilio's address in tests. */
-  apiUrl?: string;
-}
 
 /** Twilio's error codes for numbers that are invalid, unreachable, or have opted out. */
 const INVALID_NUMBER = new Set([21211, 21217, 21401, 21421, 21612, 21614, 21610]);

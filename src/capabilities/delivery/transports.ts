@@ -11,18 +11,9 @@ import { type Config, derived } from '../../tenant/config.ts';
 import { createMailTransport, type MailSettings } from './mail.ts';
 import { DeliveryError } from './messages.ts';
 import type { Outbox } from './outbox.ts';
-import { createSmsTransport, type SmsSettings } from './sms.ts';
+import type { DeliverySettings } from './settings.ts';
+import { createSmsTransport } from './sms.ts';
 import type { OutgoingEmail, OutgoingSms, Transport } from './transport.ts';
-
-/** The process settings about delivery. */
-interface DeliverySettings {
-  /** The public origin. */
-  baseUrl: string;
-  /** Undefined where mail goes to the provider of the tenant or to the development outbox. */
-  mail?: { smtpUrl: string; from: string | undefined };
-  /** Undefined where SMS go to the provider of the connection or to the development outbox. */
-  sms?: SmsSettings;
-}
 
 interface Transports {
   email: Transport<OutgoingEmail>;
@@ -37,7 +28,7 @@ interface Transports {
 
 /** Returns the transports of a tenant. The process's settings take precedence over the tenant's. */
 export function chooseTransports(
-  settings: DeliverySettings,
+  settings: DeliverySettings & { baseUrl: string },
   {
     config,
     outbound,

@@ -1,9 +1,13 @@
 // SIGNING=command: signs with a program of the operator (docs/keys.md "A program").
 import { spawn } from 'node:child_process';
-import type { KeyPlace, SigningSettings } from './place.ts';
+import type { KeyPlace } from './place.ts';
 
-/** Makes the key place of a program. */
-export function signingCommand({ command, hidden }: Extract<SigningSettings, { kind: 'command' }>): KeyPlace {
+/**
+ * Makes the key place of a program.
+ * @param command the program and its first arguments.
+ * @param hidden names of variables that it does not get.
+ */
+export function signingCommand(command: readonly string[], hidden: readonly string[]): KeyPlace {
   const [program = '', ...first] = command;
   return {
     keys: async (signal) => {

@@ -10,7 +10,8 @@ import { withoutEnd } from '../../runtime/without-end.ts';
 import { keySetOf, signingCommand } from './command.ts';
 import { joseSignature } from './der.ts';
 import { verifySignature } from './local.ts';
-import type { KeyPlace, SigningSettings, SignRequest } from './place.ts';
+import type { KeyPlace, SignRequest } from './place.ts';
+import type { SigningSettings } from './settings.ts';
 
 /** A signing key that is kept outside. */
 export interface ExternalKey {
@@ -46,13 +47,19 @@ interface HolderDependencies {
   timeout?: number | undefined;
 }
 
-/** Opens the key holder that the settings name; undefined where keys are in the store. */
-export function openHolder(settings: SigningSettings, deps: HolderDependencies): KeyHolder | undefined {
+/**
+ * Opens the key holder that the settings name; undefined where keys are in the store.
+ * @param deps.hidden names of variables that a program that signs does not get.
+ */
+export function openHolder(
+  settings: SigningSettings['signing'],
+  deps: HolderDependencies & { hidden: readonly string[] },
+): KeyHolder | undefined {
   switch (settings.kind) {
     case 'local':
       return undefined;
     case 'command':
-      return keyHolder(signingCommand(settings), deps);
+      return keyHolder(signingCommand(settings.command, deps.hidden), deps);
     case 'http':
       return keyHolder(signingService(settings, deps.outbound), deps);
   }

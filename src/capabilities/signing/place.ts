@@ -1,18 +1,6 @@
 // The interface of a place that keeps signing keys.
 import type { SignatureAlg } from './local.ts';
 
-/** Where the signing keys are. */
-export type SigningSettings =
-  | { kind: 'local' }
-  | {
-      kind: 'command';
-      /** The program and its first arguments. */
-      command: readonly string[];
-      /** Names of variables that the program does not get. */
-      hidden: readonly string[];
-    }
-  | { kind: 'http'; url: string; secret: string };
-
 /** A place that keeps signing keys. */
 export interface KeyPlace {
   /** Returns the public keys as JWKs with `kid` and `alg`, oldest first. `signal` ends the wait. */

@@ -7,6 +7,7 @@ import { createSecureContext } from 'node:tls';
 import type { Clock } from '../../runtime/clock.ts';
 import { wrapError } from '../../runtime/wrap-error.ts';
 import { localCertificate } from './authority.ts';
+import type { TlsSettings } from './settings.ts';
 
 interface TlsOptions {
   /** PEM; undefined behind a proxy that terminates TLS. */
@@ -19,14 +20,7 @@ interface TlsOptions {
   warnings: string[];
 }
 
-export type TlsSettings =
-  | { mode: 'auto' }
-  | { mode: 'files'; certFile: string; keyFile: string }
-  | { mode: 'proxy'; trustedProxies: string[] };
-
-interface ServerSettings {
-  tls: TlsSettings;
-  mtls?: { caFile?: string } | undefined;
+interface ServerSettings extends Pick<TlsSettings, 'tls' | 'mtls'> {
   dataDir: string;
   /** The public origin. */
   baseUrl: string;

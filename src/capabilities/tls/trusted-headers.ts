@@ -6,10 +6,10 @@ import { requestTarget } from '../../http/request-target.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { ClientCertificates } from './client-certificates.ts';
 import { edgeOf } from './edge.ts';
-import type { TlsSettings } from './options.ts';
+import type { TlsSettings } from './settings.ts';
 
 interface TrustedHeadersDependencies {
-  tls: TlsSettings;
+  tls: TlsSettings['tls'];
   config: Pick<Config, 'customDomains'>;
   certificates: ClientCertificates;
   /** Paths that may be requested by plain HTTP. */
@@ -17,7 +17,7 @@ interface TrustedHeadersDependencies {
 }
 
 /** Returns a function that reports whether an address is that of a trusted proxy: none is where there is no proxy. */
-export function trustedBy(tls: TlsSettings): (address: string) => boolean {
+export function trustedBy(tls: TlsSettings['tls']): (address: string) => boolean {
   return tls.mode === 'proxy' ? proxyTrust(tls.trustedProxies) : () => false;
 }
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { tlsOptions } from '../../capabilities/tls/options.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { Settings } from '../../settings/settings.ts';
+import type { Settings } from '../../settings/index.ts';
 import { DAY_MS, type Finding, findings, messageOf } from './finding.ts';
 
 /**

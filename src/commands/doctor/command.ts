@@ -13,7 +13,7 @@ import type { Inspection } from '../../server/administration/inspect.ts';
 import { sendOrRunOrder } from '../../server/administration/order.ts';
 import { faultText } from '../../server/fault.ts';
 import { LIMITS } from '../../server/features.ts';
-import { outboundAllow, readSettings, type Settings, SettingsFault } from '../../settings/settings.ts';
+import { outboundAllow, readSettings, type Settings, SettingsFault } from '../../settings/index.ts';
 import { StoreAbsent } from '../../store/contract.ts';
 import { keyFile } from '../../store/sealing/key.ts';
 import { isFirstStart, productionFaults } from '../../tenant/examples.ts';

@@ -1,9 +1,10 @@
 // Checks whether the mail server and the SMS provider accept the credentials.
 import { checkMailServer } from '../../capabilities/delivery/mail.ts';
-import { checkSmsAccount, type SmsSettings } from '../../capabilities/delivery/sms.ts';
+import type { SmsSettings } from '../../capabilities/delivery/settings.ts';
+import { checkSmsAccount } from '../../capabilities/delivery/sms.ts';
 import { smtpSettings } from '../../capabilities/delivery/transports.ts';
 import type { Outbound } from '../../http/outbound.ts';
-import type { Settings } from '../../settings/settings.ts';
+import type { Settings } from '../../settings/index.ts';
 import { type Finding, findings, messageOf } from './finding.ts';
 
 /** Time limit for an answer, milliseconds. */

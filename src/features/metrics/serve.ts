@@ -7,14 +7,7 @@ import { AuthError, oauthShape } from '../../http/errors.ts';
 import type { Route } from '../../http/router.ts';
 import { isSameSecret } from '../../runtime/secrets.ts';
 import type { Metrics } from './registry.ts';
-
-export interface MetricsSettings {
-  /** A port of their own, plain HTTP; without it they are at `/metrics` of the public server. */
-  port?: number;
-  host: string;
-  /** The bearer token that scrapers must send. Always set where there is no port. */
-  token?: string;
-}
+import type { MetricsSettings } from './settings.ts';
 
 interface MetricsDependencies {
   metrics: Pick<Metrics, 'text' | 'contentType'>;

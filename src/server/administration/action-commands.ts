@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { type CommandProcess, print } from '../../runtime/command-process.ts';
-import { readSettings } from '../../settings/settings.ts';
+import { readSettings } from '../../settings/index.ts';
 import type { StoredAction } from './action-test.ts';
 import type { SendOrder } from './orders.ts';
 

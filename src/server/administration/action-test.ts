@@ -5,7 +5,7 @@ import { createScripts } from '../../capabilities/scripts/scripts.ts';
 import { createOutbound, outboundRules } from '../../http/outbound.ts';
 import { ACTION_MODULE } from '../../records/action-modules.ts';
 import { deployedOf, draftOf, type RunnableAction, type Trigger, triggerOf } from '../../records/actions.ts';
-import { outboundAllow, packagesDirectory, type Settings } from '../../settings/settings.ts';
+import { outboundAllow, packagesDirectory, type Settings } from '../../settings/index.ts';
 import type { Store } from '../../store/contract.ts';
 import { usageLines } from './script-test.ts';
 

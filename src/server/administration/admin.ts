@@ -4,7 +4,7 @@ import { idOf, letters } from '../../features/management/ids.ts';
 import { clientGrantSchema } from '../../records/apis.ts';
 import { clientSchema } from '../../records/clients.ts';
 import type { Random } from '../../runtime/secrets.ts';
-import type { Settings } from '../../settings/settings.ts';
+import type { Settings } from '../../settings/index.ts';
 import type { Store } from '../../store/contract.ts';
 import { defaultGrantTypes } from '../../tenant/declared-records.ts';
 

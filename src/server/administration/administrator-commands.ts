@@ -1,7 +1,7 @@
 // The command `gatehouse admin`, which gives access to the Management API and the console.
 import type { Command } from 'commander';
 import { type CommandProcess, print } from '../../runtime/command-process.ts';
-import { readSettings } from '../../settings/settings.ts';
+import { readSettings } from '../../settings/index.ts';
 import type { Admin } from './admin.ts';
 import type { SendOrder } from './orders.ts';
 

@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { VERSION } from '../../runtime/version.ts';
 import type { Store } from '../../store/contract.ts';
 import { keyFile, readKey } from '../../store/sealing/key.ts';
+import type { StoreSettings } from '../../store/settings.ts';
 import { writeArchive } from '../../store/transfer/archive.ts';
 import { endedEarly, NO_SERVER_CODES } from './send.ts';
 import { findSocket } from './socket-path.ts';
@@ -14,10 +15,7 @@ import { findSocket } from './socket-path.ts';
 /** The path of backups at a running server's socket. */
 export const BACKUP_PATH = '/backup';
 
-interface KeySettings {
-  dataDir: string;
-  secretsKey?: KeyObject | undefined;
-}
+type KeySettings = Pick<StoreSettings, 'dataDir' | 'secretsKey'>;
 
 /** Returns the key that the secrets of an open store are sealed with. @throws Error if it does not exist */
 async function storeKey({ dataDir, secretsKey }: KeySettings): Promise<KeyObject> {

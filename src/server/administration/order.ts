@@ -2,7 +2,7 @@
 import { type Logger, pino } from 'pino';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { type Random, systemRandom } from '../../runtime/secrets.ts';
-import type { Settings } from '../../settings/settings.ts';
+import type { Settings } from '../../settings/index.ts';
 import type { Store } from '../../store/contract.ts';
 import { openStore } from '../../store/open.ts';
 import { createEvents, RETENTION_DAYS } from '../../tenant/events.ts';

@@ -7,6 +7,7 @@ import { rotateSigningKeys } from '../../capabilities/signing/keys.ts';
 import { metadataFaults } from '../../features/connections/samlp/metadata-faults.ts';
 import { createLink, type LinkDependencies } from '../../features/console/administrators/links.ts';
 import { changeRoleAsOperator, memberOf } from '../../features/console/administrators/members.ts';
+import { consoleOrigin } from '../../features/console/settings.ts';
 import { managementAudience } from '../../features/management/audience.ts';
 import { removeConnectionParts } from '../../features/management/resources/connections.ts';
 import { createOutbound, outboundRules } from '../../http/outbound.ts';
@@ -16,7 +17,7 @@ import { SIGNING_ALGS, type SigningAlg } from '../../records/signing-algs.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import type { Waits } from '../../runtime/waits.ts';
-import { consoleOrigin, outboundAllow, type Settings } from '../../settings/settings.ts';
+import { outboundAllow, SECRET_SETTINGS, type Settings } from '../../settings/index.ts';
 import type { Store } from '../../store/contract.ts';
 import { type ApplyDependencies, applyTenant, planTenant } from '../../tenant/apply.ts';
 import { type Change, subjectOf } from '../../tenant/changes.ts';
@@ -159,7 +160,13 @@ async function applyOrPlan(
 /** Rotates the signing keys. @throws AuthError 409 if the keys are in an external key store that has no next one */
 function rotate({ settings, store, clock, log, waits }: OrderDependencies, alg: SigningAlg | undefined) {
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
-  const holder = openHolder(settings.signing, { outbound, log, clock, timeout: waits?.signature });
+  const holder = openHolder(settings.signing, {
+    outbound,
+    log,
+    clock,
+    timeout: waits?.signature,
+    hidden: SECRET_SETTINGS,
+  });
   return rotateSigningKeys(store, clock, new URL(settings.baseUrl).hostname, alg, holder);
 }
 

@@ -2,7 +2,7 @@
 import { text } from 'node:stream/consumers';
 import { Argument, type Command } from 'commander';
 import { type CommandProcess, print } from '../../runtime/command-process.ts';
-import { readSettings, type Settings } from '../../settings/settings.ts';
+import { readSettings, type Settings } from '../../settings/index.ts';
 import type { SendOrder } from './orders.ts';
 import {
   type ConnectionScript,

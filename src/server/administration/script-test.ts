@@ -9,7 +9,7 @@ import {
   withoutSecrets,
 } from '../../capabilities/scripts/scripts.ts';
 import { createOutbound, outboundRules } from '../../http/outbound.ts';
-import { outboundAllow, packagesDirectory, type Settings } from '../../settings/settings.ts';
+import { outboundAllow, packagesDirectory, type Settings } from '../../settings/index.ts';
 import type { Store } from '../../store/contract.ts';
 
 /** The scripts that can be tested, which are those that change nothing. */
