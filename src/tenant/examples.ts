@@ -1,6 +1,7 @@
 // The example tenant file, and checks that its published secrets do not reach production.
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { OutboundSettings } from '../http/settings.ts';
 import { EXPOSED_SECRET } from '../records/client-authentication.ts';
 import { strategyRecord } from '../records/connections.ts';
 import { smsProviderOf } from '../records/passwordless.ts';
@@ -25,11 +26,9 @@ export function isFirstStart(
 const isExampleSecret = (secret: string | undefined) => secret?.startsWith('example-') ?? false;
 
 /** Whether the process settings configure mail and SMS. */
-interface Delivery {
+interface Delivery extends Pick<OutboundSettings, 'outboundAllow'> {
   mail?: object | undefined;
   sms?: object | undefined;
-  /** Hosts that outbound requests may reach besides the public Internet (`OUTBOUND_ALLOW`). */
-  outboundAllow?: readonly string[] | undefined;
 }
 
 /** The part of the users that checks whether an example user can log in. */
